@@ -1,0 +1,25 @@
+//! The objects of fedrs: data and validation, no IO.
+//!
+//! ```text
+//! YAML of a user -> FederatedReplicaSet (shape checked by the CRD's schema and CEL)
+//!                -> ValidFrs            (everything else checked here: a type that can't be wrong)
+//! ```
+//!
+//! Knows nothing of clients, stores or decisions.
+
+pub mod crd;
+pub mod federated_replica_set;
+pub mod marks;
+pub mod member_cluster;
+pub mod placement;
+pub mod set_key;
+pub mod valid;
+
+pub use federated_replica_set::{
+    ClusterStatus, DeletionPolicy, FederatedReplicaSet, FederatedReplicaSetSpec,
+    FederatedReplicaSetStatus, PodTemplate, TemplateMetadata,
+};
+pub use member_cluster::{MemberCluster, MemberClusterSpec, MemberClusterStatus, MemberSource};
+pub use placement::{ClusterPreference, Placement};
+pub use set_key::SetKey;
+pub use valid::{FieldError, ValidFrs};

@@ -1,0 +1,17 @@
+//! Labels, annotations and finalizers that fedrs puts on objects, on the host and in members (F40).
+
+/// On a local set and its pod template: the name of the FederatedReplicaSet it belongs to.
+/// Local sets and pods are watched by this label together with [`FEDERATION`].
+pub const SET: &str = "fedrs.dev/replica-set";
+/// On a local set and its pod template: the federation that owns it (F40), so that two can share a member.
+pub const FEDERATION: &str = "fedrs.dev/federation";
+/// On a local set and its pod template: the member cluster's name in the federation (F40, the document's cluster id).
+pub const MEMBER: &str = "fedrs.dev/member-cluster";
+/// Finalizer on a FederatedReplicaSet: its local sets are released or deleted before it goes (F5).
+pub const FINALIZER: &str = "fedrs.dev/members";
+/// Finalizer on the object that records a foreground deletion (F5).
+pub const CASCADE_FINALIZER: &str = "fedrs.dev/cascade";
+/// The document's annotation with preferences as JSON (F2).
+pub const PREFERENCES_ANNOTATION: &str = "federation.kubernetes.io/replica-set-preferences";
+/// The field manager of every write of the controller.
+pub const FIELD_MANAGER: &str = "fedrs";

@@ -1,0 +1,2 @@
+//! fedrs
+fn main() {}
