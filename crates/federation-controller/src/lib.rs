@@ -1,1 +1,28 @@
-//! (filled in below)
+//! The federated ReplicaSet controller (FRSC): decides in a pure check, carries out at the edge.
+//!
+//! ```text
+//! host watch, members' notices, health --> agenda (FRS_TO_CHECK, work queue) --> reconcile
+//!                                                                                  |
+//!             registry + host store --> Snapshot --> check() --> Check ------------+
+//!                                                                  |--> executor --> members
+//!                                                                  |--> status, events --> host
+//!                                                                  '--> next check --> agenda
+//! ```
+//!
+//! All decisions are in [`check`]; everything else moves data. It doesn't know what a folder of kubeconfigs is
+//! except in [`members::directory`].
+
+pub mod check;
+pub mod clock;
+pub mod config;
+pub mod members;
+pub mod metrics;
+
+mod agenda;
+mod calls;
+mod deletion;
+mod events;
+mod executor;
+mod host;
+mod manifest;
+mod reconcile;

@@ -1,0 +1,54 @@
+//! Single calls to an API server, as JSON. No retry and no deadline of their own: that is the caller's.
+
+use http::Request;
+use kube::Client;
+use serde_json::Value;
+
+use fedrs_api::marks::FIELD_MANAGER;
+
+/// Reads the object at `path`.
+pub(crate) async fn get(client: &Client, path: &str) -> kube::Result<Value> {
+    send(client, "GET", path, "application/json", None).await
+}
+
+/// Creates `object` in the collection at `path`.
+pub(crate) async fn post(client: &Client, path: &str, object: &Value) -> kube::Result<Value> {
+    send(client, "POST", &managed(path), "application/json", Some(object)).await
+}
+
+/// Replaces the object at `path`; conditional on the resourceVersion in `object`.
+pub(crate) async fn put(client: &Client, path: &str, object: &Value) -> kube::Result<Value> {
+    send(client, "PUT", &managed(path), "application/json", Some(object)).await
+}
+
+/// Changes the object at `path`; conditional on uid and resourceVersion where `patch` names them.
+pub(crate) async fn merge_patch(client: &Client, path: &str, patch: &Value) -> kube::Result<Value> {
+    send(client, "PATCH", &managed(path), "application/merge-patch+json", Some(patch)).await
+}
+
+/// Deletes the object at `path` with DeleteOptions.
+pub(crate) async fn delete(client: &Client, path: &str, options: &Value) -> kube::Result<Value> {
+    send(client, "DELETE", path, "application/json", Some(options)).await
+}
+
+fn managed(path: &str) -> String {
+    format!("{path}?fieldManager={FIELD_MANAGER}")
+}
+
+async fn send(
+    client: &Client,
+    method: &str,
+    path: &str,
+    content_type: &str,
+    body: Option<&Value>,
+) -> kube::Result<Value> {
+    let bytes = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(http::header::ACCEPT, "application/json")
+        .header(http::header::CONTENT_TYPE, content_type)
+        .body(bytes)
+        .map_err(kube::Error::HttpError)?;
+    client.request(request).await
+}

@@ -1,0 +1,414 @@
+//! The check of one FederatedReplicaSet (DoFrsCheck): pure, without clock, client or randomness.
+//!
+//! ```text
+//! snapshot --> standing of each member --> what is seen and learnt --> targets (scheduler) --> next safe step
+//!                                                                                                |
+//!                            Check { actions, status (with memory), events, next_check } <-------'
+//! ```
+//!
+//! What must outlive the process is in the status, so that a new leader decides the same. Carrying out is
+//! the executor's.
+
+mod capacity;
+mod moves;
+mod report;
+mod snapshot;
+mod standing;
+mod target;
+
+use std::collections::BTreeMap;
+
+use cluster_informer::SetFact;
+use fedrs_api::{ClusterStatus, FederatedReplicaSetStatus};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+pub use self::snapshot::{CheckSettings, Member, Snapshot};
+pub(crate) use self::standing::after;
+use self::{
+    capacity::{Room, Seen, see},
+    moves::{Bounds, Holding, next_step},
+    standing::{Standing, standing},
+    target::{Target, Usable, fair_shares, targets},
+};
+
+/// What a check decided.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// What to change in the members. Each is safe by itself, in any order, and at most one for each member.
+    pub actions: Vec<Action>,
+    /// The status to publish, which is the next check's memory.
+    pub status: FederatedReplicaSetStatus,
+    /// What people should be told.
+    pub events: Vec<Notice>,
+    /// When to check again, if nothing happens before; `None` when settled (F27).
+    pub next_check: Option<Timestamp>,
+    /// Whether replicas wait for their replacements to be ready: each that gets ready is worth a check (F20).
+    pub moving: bool,
+}
+
+/// One change of one member's local set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Action {
+    /// The member.
+    pub member: String,
+    /// What to do there.
+    pub change: SetChange,
+}
+
+/// How a local set changes. Carries what the write is conditional on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SetChange {
+    /// It doesn't exist: create it.
+    Create {
+        /// Its `spec.replicas`.
+        replicas: u32,
+    },
+    /// Set its replicas.
+    Scale {
+        /// The set as it was seen.
+        seen: Seat,
+        /// The replicas it has.
+        from: u32,
+        /// The replicas it gets.
+        to: u32,
+    },
+    /// Write all of it: its template is not the one wanted (F29).
+    Overwrite {
+        /// The set as it was seen.
+        seen: Seat,
+        /// Its `spec.replicas`.
+        replicas: u32,
+        /// Whether somebody else changed it, and not the user the FederatedReplicaSet.
+        drifted: bool,
+    },
+}
+
+/// Which object, at which version, a write is meant for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// The object's uid.
+    pub uid: String,
+    /// The object's resourceVersion.
+    pub resource_version: String,
+}
+
+impl From<&SetFact> for Seat {
+    fn from(set: &SetFact) -> Self {
+        Self { uid: set.uid.clone(), resource_version: set.resource_version.clone() }
+    }
+}
+
+/// What people should be told about a FederatedReplicaSet: becomes an Event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Whether it needs attention.
+    pub warning: bool,
+    /// One word in CamelCase.
+    pub reason: &'static str,
+    /// A sentence.
+    pub message: String,
+}
+
+/// One member with everything the steps of a check found out about it.
+struct Considered<'a> {
+    member: &'a Member,
+    memory: Option<&'a ClusterStatus>,
+    standing: Standing,
+    seen: Seen,
+    room: Room,
+    target: Target,
+    /// What it would get if no cluster had a limit.
+    fair: u64,
+    /// The scheduler's sentences.
+    reasons: Vec<String>,
+    /// `spec.replicas` after this check's action.
+    next: u64,
+}
+
+impl<'a> Considered<'a> {
+    fn new(member: &'a Member, snapshot: &Snapshot<'a>, now: Timestamp) -> Self {
+        let memory = snapshot.memory.clusters.iter().find(|it| it.name == member.name);
+        let standing = standing(member, now, snapshot.settings);
+        let seen = see(&member.view, now, snapshot.settings);
+        let room = memory.map(Room::recall).unwrap_or_default();
+        let mut this = Self {
+            member,
+            memory,
+            standing,
+            seen,
+            room,
+            target: Target::default(),
+            fair: 0,
+            reasons: Vec::new(),
+            next: 0,
+        };
+        this.next = this.placed();
+        this
+    }
+
+    fn usable(&self) -> bool {
+        self.standing == Standing::Usable
+    }
+
+    /// The local set, unless it is on its way out: what is left of it can't be counted on.
+    fn set(&self) -> Option<&'a SetFact> {
+        self.member.view.set.as_ref().filter(|set| !set.deleting)
+    }
+
+    /// Replicas asked of the member, as far as is known: by its set, or by what was last decided.
+    fn placed(&self) -> u64 {
+        match (self.set(), self.memory) {
+            (Some(set), _) => u64::from(set.replicas),
+            (None, Some(memory)) if !self.usable() => count(memory.desired) + count(memory.probes),
+            _ => 0,
+        }
+    }
+
+    /// Pods that are available and stay so once everything asked for is carried out: the status of the set may
+    /// lag behind a scale-down of ours, which `floor` remembers, and the pods may be ahead of the status.
+    fn available(&self) -> u64 {
+        self.counted_on(|set| set.available)
+    }
+
+    fn ready(&self) -> u64 {
+        self.counted_on(|set| set.ready)
+    }
+
+    fn counted_on(&self, of: impl Fn(&SetFact) -> u32) -> u64 {
+        let Some(set) = self.set() else { return 0 };
+        let mut sure = of(set).min(set.replicas).min(set.floor);
+        if set.fully_labeled == set.current {
+            sure = sure.min(self.member.view.pods.ready);
+        }
+        u64::from(sure)
+    }
+
+    fn refused_since(&self) -> Option<Timestamp> {
+        let since = self.memory?.refused_since.as_ref()?.0;
+        self.set().is_none().then_some(since)
+    }
+
+    fn as_usable(&self, now: Timestamp, settings: &CheckSettings) -> Usable<'a> {
+        let refused = self
+            .refused_since()
+            .is_some_and(|since| after(since, settings.unscheduled_timeout) <= now);
+        Usable {
+            name: &self.member.name,
+            schedulable: self.member.schedulable,
+            placed: self.placed(),
+            waiting: self.seen.waiting,
+            probes: self.memory.map_or(0, |memory| count(memory.probes)).min(self.placed()),
+            room: self.room.clone(),
+            refused,
+        }
+    }
+
+    fn holding(&self) -> Holding {
+        Holding {
+            placed: self.placed(),
+            ready: self.ready(),
+            available: self.available(),
+            target: self.target.total(),
+        }
+    }
+}
+
+/// A count of the status, which is never negative when it is ours.
+fn count(number: i32) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+/// A count for the API: sets have at most `i32::MAX` replicas.
+fn number(count: u64) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+/// Checks one FederatedReplicaSet at `now` (F20, F26 to F39).
+#[must_use]
+pub fn check(snapshot: &Snapshot<'_>, now: Timestamp) -> Check {
+    let mut members: Vec<_> =
+        snapshot.members.iter().map(|member| Considered::new(member, snapshot, now)).collect();
+    let joining = members.iter().any(|it| matches!(it.standing, Standing::Joining { .. }));
+    let unplaced = if joining {
+        count(snapshot.memory.unplaced)
+    } else {
+        decide(snapshot, &mut members, now)
+    };
+    let hold = joining || snapshot.frs.paused || snapshot.observe_only;
+    let actions = if hold { Vec::new() } else { actions(snapshot, &members, now) };
+    let status = report::status(snapshot, &members, unplaced, joining, now);
+    let events = report::notices(snapshot, &members, &status, &actions);
+    let next_check = next_check(snapshot, &members, &status, &actions, now);
+    let moving = members.iter().any(|it| it.usable() && it.placed() != it.target.total());
+    Check { actions, status, events, next_check, moving }
+}
+
+/// Fills in room, target and next step of the usable members; answers what no cluster can run.
+fn decide(snapshot: &Snapshot<'_>, members: &mut [Considered<'_>], now: Timestamp) -> u64 {
+    let settings = snapshot.settings;
+    let wanted = u64::from(snapshot.frs.replicas);
+    let frozen: u64 = members
+        .iter()
+        .filter(|it| matches!(it.standing, Standing::Frozen { .. }))
+        .map(Considered::placed)
+        .sum();
+    let replicas = wanted.saturating_sub(frozen);
+    let key = snapshot.frs.key.to_string();
+
+    let mut usable: Vec<&mut Considered<'_>> = members.iter_mut().filter(|it| it.usable()).collect();
+    let clusters: Vec<_> = usable.iter().map(|it| it.as_usable(now, settings)).collect();
+    let fair = fair_shares(snapshot.frs, &key, replicas, &clusters);
+    let rebalance = snapshot.frs.placement.rebalance;
+    for (it, &fair) in usable.iter_mut().zip(&fair) {
+        it.room = std::mem::take(&mut it.room).learn(&it.seen, fair, rebalance, now, settings);
+    }
+    let clusters: Vec<_> = usable.iter().map(|it| it.as_usable(now, settings)).collect();
+    let laid_out = targets(snapshot.frs, &key, replicas, &clusters, fair, settings);
+    for (i, it) in usable.iter_mut().enumerate() {
+        it.target = laid_out.targets[i];
+        it.fair = laid_out.fair[i];
+        it.reasons = laid_out.layout.shares[i].reasons.iter().map(ToString::to_string).collect();
+    }
+
+    // F39: what a frozen member runs can't be counted on, so that nothing is given up elsewhere because of it.
+    let targets = usable.iter().map(|it| it.target);
+    let floor: u64 = targets.clone().map(|target| target.layout + target.pending).sum::<u64>() + frozen;
+    let probes: u64 = targets.map(|target| target.probes).sum();
+    let ceiling = (wanted + settings.surge(wanted) + probes).saturating_sub(frozen);
+    let holdings: Vec<_> = usable.iter().map(|it| it.holding()).collect();
+    let step = next_step(&holdings, Bounds { floor, ceiling });
+    for (it, next) in usable.iter_mut().zip(step) {
+        it.next = next;
+    }
+    laid_out.layout.unplaced
+}
+
+/// What to write in the members to take the step.
+fn actions(snapshot: &Snapshot<'_>, members: &[Considered<'_>], now: Timestamp) -> Vec<Action> {
+    let changes = members.iter().filter(|it| it.usable()).filter_map(|it| {
+        let change = change(snapshot, it, now)?;
+        Some(Action { member: it.member.name.clone(), change })
+    });
+    changes.collect()
+}
+
+fn change(snapshot: &Snapshot<'_>, it: &Considered<'_>, now: Timestamp) -> Option<SetChange> {
+    let next = u32::try_from(it.next).unwrap_or(u32::MAX);
+    let Some(set) = &it.member.view.set else {
+        let backing_off =
+            it.memory.and_then(|memory| memory.next_try.as_ref()).is_some_and(|time| now < time.0);
+        let wait = it.refused_since().is_some() && backing_off;
+        return (next > 0 && !wait).then_some(SetChange::Create { replicas: next });
+    };
+    if set.deleting {
+        return None;
+    }
+    let recorded = it.memory.and_then(|memory| memory.template.as_deref());
+    let written = TemplateRecord { wanted: snapshot.wanted_spec_hash, live: set.spec_hash };
+    if recorded != Some(written.to_string().as_str()) {
+        // Without a record it isn't known who wrote it: overwritten all the same, without blaming anybody.
+        let drifted = recorded
+            .and_then(TemplateRecord::parse)
+            .is_some_and(|recorded| recorded.wanted == written.wanted);
+        return Some(SetChange::Overwrite { seen: set.into(), replicas: next, drifted });
+    }
+    (next != set.replicas)
+        .then(|| SetChange::Scale { seen: set.into(), from: set.replicas, to: next })
+}
+
+/// When to look again, if nothing happens before (F27).
+fn next_check(
+    snapshot: &Snapshot<'_>,
+    members: &[Considered<'_>],
+    status: &FederatedReplicaSetStatus,
+    actions: &[Action],
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let mut times: Vec<Timestamp> = Vec::new();
+    for it in members {
+        match &it.standing {
+            Standing::Joining { until } => times.push(*until),
+            Standing::Frozen { until, .. } => times.extend(until),
+            Standing::Usable | Standing::Lost { .. } => {}
+        }
+        times.extend(it.seen.next_failure);
+        if it.refused_since().is_some() {
+            times.extend(it.memory.and_then(|memory| memory.next_try.as_ref()).map(|time| time.0));
+        }
+    }
+    if !report::settled(members, status) || !actions.is_empty() {
+        times.push(after(now, snapshot.settings.recheck_interval));
+    }
+    times.into_iter().filter(|time| *time > now).min()
+}
+
+/// Hashes of what was written to a member and of what the member made of it: tells a template the user changed
+/// from one that somebody changed in the member (F29).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TemplateRecord {
+    /// Hash of the local set's spec as fedrs writes it, without replicas.
+    pub wanted: u64,
+    /// Hash of it as the member shows it, with its defaults.
+    pub live: u64,
+}
+
+impl TemplateRecord {
+    /// Reads what `Display` wrote.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (wanted, live) = text.split_once('-')?;
+        let hex = |digits| u64::from_str_radix(digits, 16).ok();
+        Some(Self { wanted: hex(wanted)?, live: hex(live)? })
+    }
+}
+
+impl std::fmt::Display for TemplateRecord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:016x}-{:016x}", self.wanted, self.live)
+    }
+}
+
+/// Outcomes of actions, by member: what the executor found out.
+pub type Outcomes = BTreeMap<String, Outcome>;
+
+/// What became of an action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Written; the set as the member now shows it.
+    Written(SetFact),
+    /// The member refused to create the set (F28), and its words.
+    Refused(String),
+    /// It didn't happen, and will be decided anew: a conflict, a timeout.
+    Undecided(String),
+}
+
+/// Says in the status that the spec can't be carried out (F4); everything else stays as it was.
+pub fn reject(status: &mut FederatedReplicaSetStatus, message: &str, now: Timestamp) {
+    let accepted = report::condition(&status.conditions, "Accepted", false, "Invalid", message, now);
+    let accepted = Condition { observed_generation: status.observed_generation, ..accepted };
+    status.conditions.retain(|it| it.type_ != "Accepted");
+    status.conditions.insert(0, accepted);
+}
+
+/// Takes what the executor found out into the status: it is the next check's memory.
+pub fn remember(
+    status: &mut FederatedReplicaSetStatus,
+    outcomes: &Outcomes,
+    wanted: u64,
+    now: Timestamp,
+    settings: &CheckSettings,
+) {
+    for cluster in &mut status.clusters {
+        match outcomes.get(&cluster.name) {
+            Some(Outcome::Written(set)) => {
+                cluster.template = Some(TemplateRecord { wanted, live: set.spec_hash }.to_string());
+                if cluster.refused_since.take().is_some() {
+                    (cluster.failures, cluster.next_try) = (0, None);
+                }
+            }
+            Some(Outcome::Refused(_)) => report::refused(cluster, now, settings),
+            Some(Outcome::Undecided(_)) | None => {}
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The next step from what the clusters hold to what they should hold, never running fewer (F20).
+//!
+//! A replica that runs is given up only while more than the floor are ready; one that doesn't run is given up at
+//! once. Growth may exceed N by the surge. Every step is safe by itself, so that a crash after any write of it
+//! leaves no fewer running than before.
+
+/// One usable cluster, as far as moves depend on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Holding {
+    /// Replicas asked of the local set now (`spec.replicas`).
+    pub(crate) placed: u64,
+    /// Pods that are ready, also those not ready for long enough.
+    pub(crate) ready: u64,
+    /// Pods that are available, and will stay when what has been asked for is carried out.
+    pub(crate) available: u64,
+    /// Replicas it should have, with probes.
+    pub(crate) target: u64,
+}
+
+/// Bounds of one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    /// Available replicas that must be left: N, or what the layout can place of it.
+    pub(crate) floor: u64,
+    /// The most replicas that the clusters together may be asked for: N, the surge and the probes, less what
+    /// frozen members hold.
+    pub(crate) ceiling: u64,
+}
+
+/// The next `spec.replicas` of each cluster, in order; the current one where nothing may change yet.
+pub(crate) fn next_step(holdings: &[Holding], bounds: Bounds) -> Vec<u64> {
+    let mut next: Vec<u64> = holdings.iter().map(|it| it.placed).collect();
+    let available: u64 = holdings.iter().map(|it| it.available.min(it.placed)).sum();
+    let mut spare = available.saturating_sub(bounds.floor);
+    for (next, holding) in next.iter_mut().zip(holdings) {
+        let surplus = holding.placed.saturating_sub(holding.target);
+        // The member's controller removes pods that are not ready first.
+        let not_running = holding.placed - holding.ready.min(holding.placed);
+        let idle = surplus.min(not_running);
+        let running = (surplus - idle).min(spare);
+        spare -= running;
+        *next -= idle + running;
+    }
+    let mut growth = bounds.ceiling.saturating_sub(next.iter().sum());
+    for (next, holding) in next.iter_mut().zip(holdings) {
+        let missing = holding.target.saturating_sub(holding.placed).min(growth);
+        growth -= missing;
+        *next += missing;
+    }
+    next
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn running(placed: u64, target: u64) -> Holding {
+        Holding { placed, ready: placed, available: placed, target }
+    }
+
+    fn bounds(replicas: u64) -> Bounds {
+        Bounds { floor: replicas, ceiling: replicas + (replicas / 4).max(1) }
+    }
+
+    #[test]
+    fn f20_a_move_makes_before_it_breaks() {
+        let before = [running(8, 4), running(0, 4)];
+        assert_eq!(next_step(&before, bounds(8)), [8, 2], "surge of 2, nothing removed yet");
+        let starting = [running(8, 4), Holding { placed: 2, ready: 0, available: 0, target: 4 }];
+        assert_eq!(next_step(&starting, bounds(8)), [8, 2], "waits for the replacements");
+        let ready = [running(8, 4), running(2, 4)];
+        assert_eq!(next_step(&ready, bounds(8)), [6, 4], "two ready ones allow two to go");
+    }
+
+    #[test]
+    fn f20_what_does_not_run_is_given_up_at_once() {
+        let full = [running(17, 22), Holding { placed: 17, ready: 6, available: 6, target: 8 }];
+        assert_eq!(next_step(&full, Bounds { floor: 34, ceiling: 44 }), [22, 8]);
+    }
+
+    #[test]
+    fn f20_scaling_down_by_the_user_happens_at_once() {
+        assert_eq!(next_step(&[running(30, 10), running(30, 10)], bounds(20)), [10, 10]);
+    }
+
+    #[test]
+    fn f20_ready_but_not_yet_available_counts_as_running_but_not_as_spare() {
+        let fresh = [running(8, 4), Holding { placed: 2, ready: 2, available: 0, target: 4 }];
+        assert_eq!(next_step(&fresh, bounds(8)), [8, 2]);
+    }
+
+    fn holding() -> impl Strategy<Value = Holding> {
+        (0..40u64, 0..40u64, 0..40u64, 0..40u64).prop_map(|(placed, ready, available, target)| {
+            let ready = ready.min(placed);
+            Holding { placed, ready, available: available.min(ready), target }
+        })
+    }
+
+    proptest! {
+        /// F20: whichever pods the members' controllers take first among the ready ones, what stays available is
+        /// never below the floor, or what it was.
+        #[test]
+        fn f20_no_step_dips(holdings in prop::collection::vec(holding(), 0..8), floor in 0..80u64, surge in 0..20u64) {
+            let bounds = Bounds { floor, ceiling: floor + surge };
+            let next = next_step(&holdings, bounds);
+            let before: u64 = holdings.iter().map(|it| it.available).sum();
+            let after: u64 = holdings.iter().zip(&next).map(|(it, &next)| {
+                let removed_ready = it.ready.saturating_sub(next);
+                it.available.saturating_sub(removed_ready)
+            }).sum();
+            prop_assert!(after >= before.min(floor), "{before} -> {after}");
+        }
+
+        /// F20: growth stays below the ceiling, unless it was exceeded before.
+        #[test]
+        fn f20_growth_keeps_to_the_ceiling(holdings in prop::collection::vec(holding(), 0..8), floor in 0..80u64, surge in 0..20u64) {
+            let bounds = Bounds { floor, ceiling: floor + surge };
+            let before: u64 = holdings.iter().map(|it| it.placed).sum();
+            let after: u64 = next_step(&holdings, bounds).iter().sum();
+            prop_assert!(after <= bounds.ceiling.max(before));
+        }
+
+        /// When everything runs, steps lead to the target and stop there.
+        #[test]
+        fn f20_steps_arrive(mut holdings in prop::collection::vec(holding(), 1..8)) {
+            let total: u64 = holdings.iter().map(|it| it.target).sum();
+            for _ in 0..200 {
+                for holding in &mut holdings {
+                    (holding.ready, holding.available) = (holding.placed, holding.placed);
+                }
+                let next = next_step(&holdings, bounds(total));
+                for (holding, next) in holdings.iter_mut().zip(next) {
+                    holding.placed = next;
+                }
+            }
+            for holding in &holdings {
+                prop_assert_eq!(holding.placed, holding.target);
+            }
+        }
+    }
+}

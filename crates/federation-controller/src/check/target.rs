@@ -1,0 +1,185 @@
+//! From the layout to what each cluster should hold: layout, replicas that stay waiting, and probes.
+//!
+//! ```text
+//! N less what frozen members hold -> layout within bounds and capacities (the scheduler)
+//!   + what no cluster can run now: left waiting where it is, else where it would go (F18)
+//!   + probes: a couple that wait in a full cluster, on top (F34)
+//! ```
+
+use fedrs_api::ValidFrs;
+use federated_scheduler::{Cluster, Layout, Preference, Request, plan};
+
+use super::{capacity::Room, snapshot::CheckSettings};
+
+/// One usable cluster, as far as its target depends on it.
+#[derive(Clone, Debug)]
+pub(crate) struct Usable<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) schedulable: bool,
+    /// Replicas asked of the local set now.
+    pub(crate) placed: u64,
+    /// Of these: waiting for a node or for creation.
+    pub(crate) waiting: u64,
+    /// Of these: probes that the last check left on top.
+    pub(crate) probes: u64,
+    /// What is known of its room.
+    pub(crate) room: Room,
+    /// Whether creating the local set has been refused for longer than X: counts as no room (F28).
+    pub(crate) refused: bool,
+}
+
+impl Usable<'_> {
+    /// The most the layout may give it.
+    fn limit(&self) -> Option<u64> {
+        let room = if self.refused { Some(0) } else { self.room.capacity };
+        min_limit(room, self.open_limit())
+    }
+
+    /// The limit that no probe can lift: a cordoned cluster keeps what it has.
+    fn open_limit(&self) -> Option<u64> {
+        (!self.schedulable).then(|| self.present())
+    }
+
+    /// Replicas that count as present (F13): probes never do, nor what has been found not to fit.
+    fn present(&self) -> u64 {
+        let placed = self.placed.saturating_sub(self.probes);
+        self.room.capacity.map_or(placed, |capacity| placed.min(capacity))
+    }
+}
+
+/// What one usable cluster should hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// What the layout gives it.
+    pub(crate) layout: u64,
+    /// Replicas that no cluster can run now, waiting here (F18).
+    pub(crate) pending: u64,
+    /// Replicas left waiting on top, to notice room (F34).
+    pub(crate) probes: u64,
+}
+
+impl Target {
+    /// Replicas that the local set should have.
+    pub(crate) fn total(self) -> u64 {
+        self.layout + self.pending + self.probes
+    }
+}
+
+/// The targets of all usable clusters, in their order, with the layout they come from.
+#[derive(Clone, Debug)]
+pub(crate) struct Targets {
+    pub(crate) layout: Layout,
+    pub(crate) targets: Vec<Target>,
+    /// What each cluster would get if no cluster had a limit to its room.
+    pub(crate) fair: Vec<u64>,
+}
+
+/// What each cluster would get if no cluster had a limit to its room and moves were free.
+pub(crate) fn fair_shares(frs: &ValidFrs, key: &str, replicas: u64, clusters: &[Usable<'_>]) -> Vec<u64> {
+    let open: Vec<_> = clusters
+        .iter()
+        .map(|cluster| to_scheduler(frs, cluster, cluster.present(), cluster.open_limit()))
+        .collect();
+    let layout = plan(&Request { key, replicas, rebalance: true, clusters: &open });
+    layout.shares.iter().map(|share| share.replicas).collect()
+}
+
+/// Lays `replicas` out over `clusters` (F10 to F19, F34). `fair` is what [`fair_shares`] answers.
+pub(crate) fn targets(
+    frs: &ValidFrs,
+    key: &str,
+    replicas: u64,
+    clusters: &[Usable<'_>],
+    fair: Vec<u64>,
+    settings: &CheckSettings,
+) -> Targets {
+    let within: Vec<_> = clusters
+        .iter()
+        .map(|cluster| to_scheduler(frs, cluster, cluster.present(), cluster.limit()))
+        .collect();
+    let layout =
+        plan(&Request { key, replicas, rebalance: frs.placement.rebalance, clusters: &within });
+    let mut targets: Vec<Target> = layout
+        .shares
+        .iter()
+        .map(|share| Target { layout: share.replicas, ..Target::default() })
+        .collect();
+    if layout.unplaced > 0 {
+        place_pending(frs, key, replicas, layout.unplaced, clusters, &mut targets);
+    }
+    for ((target, cluster), &fair) in targets.iter_mut().zip(clusters).zip(&fair) {
+        // Only where room is what keeps it below its share; those that wait anyway serve as probes.
+        if cluster.schedulable && (cluster.refused || cluster.room.capacity.is_some()) {
+            let missing = fair.saturating_sub(target.layout);
+            let probes = missing.min(u64::from(settings.probe_replicas));
+            target.probes = probes.saturating_sub(target.pending);
+        }
+    }
+    Targets { layout, targets, fair }
+}
+
+/// Replicas that no cluster can run stay where they wait; those that wait nowhere yet wait where they would
+/// go if there were room: a cluster autoscaler has to see them (F18, F34).
+fn place_pending(
+    frs: &ValidFrs,
+    key: &str,
+    replicas: u64,
+    unplaced: u64,
+    clusters: &[Usable<'_>],
+    targets: &mut [Target],
+) {
+    let mut left = unplaced;
+    for (target, cluster) in targets.iter_mut().zip(clusters) {
+        let beyond_layout = cluster.placed.saturating_sub(target.layout);
+        let max = max_replicas(frs, cluster.name).unwrap_or(u64::MAX);
+        let allowed = max.saturating_sub(target.layout);
+        target.pending = beyond_layout.min(cluster.waiting).min(allowed).min(left);
+        left -= target.pending;
+    }
+    if left == 0 {
+        return;
+    }
+    let waiting: Vec<_> = clusters
+        .iter()
+        .zip(targets.iter())
+        .map(|(cluster, target)| {
+            let present = target.layout + target.pending;
+            let closed = !cluster.schedulable || cluster.refused;
+            to_scheduler(frs, cluster, present, closed.then_some(present))
+        })
+        .collect();
+    let layout = plan(&Request { key, replicas, rebalance: false, clusters: &waiting });
+    for (target, share) in targets.iter_mut().zip(&layout.shares) {
+        target.pending = share.replicas.saturating_sub(target.layout);
+    }
+}
+
+fn to_scheduler<'a>(
+    frs: &ValidFrs,
+    cluster: &Usable<'a>,
+    current: u64,
+    capacity: Option<u64>,
+) -> Cluster<'a> {
+    let preference = frs.placement.for_cluster(cluster.name).map(|preference| Preference {
+        min: unsigned(preference.min_replicas),
+        max: preference.max_replicas.map(unsigned),
+        weight: unsigned(preference.weight),
+    });
+    Cluster { name: cluster.name, preference, current, capacity }
+}
+
+fn max_replicas(frs: &ValidFrs, cluster: &str) -> Option<u64> {
+    frs.placement.for_cluster(cluster).map_or(Some(0), |it| it.max_replicas.map(unsigned))
+}
+
+/// A valid FRS has no negative number.
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+fn min_limit(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (limit, None) | (None, limit) => limit,
+    }
+}

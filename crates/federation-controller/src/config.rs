@@ -1,0 +1,183 @@
+//! The controller's configuration: one file, unknown fields refused, checked once into types that can't be wrong.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, de::Error as _};
+
+use crate::check::CheckSettings;
+
+/// What `--config` may hold. `config/controller.yaml` states and explains every default.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Config {
+    /// The federation this controller handles (F40). Empty by default: the sets that name none.
+    pub federation: String,
+    /// How long after a change of a local set or a pod the set is checked (F22). 1 min.
+    #[serde(deserialize_with = "duration")]
+    pub check_delay: Duration,
+    /// How often a set that is not settled is checked again (F27, F37). 1 min.
+    #[serde(deserialize_with = "duration")]
+    pub recheck_interval: Duration,
+    /// How long a status may lag behind what is seen (F22). 500 ms.
+    #[serde(deserialize_with = "duration")]
+    pub status_delay: Duration,
+    /// How long a pod may stay without a node before its replica goes elsewhere (F34, X). 60 s.
+    #[serde(deserialize_with = "duration")]
+    pub unscheduled_timeout: Duration,
+    /// Replicas left waiting in a full cluster (F34). 2.
+    pub probe_replicas: u32,
+    /// Surplus replicas during moves, in percent of N, at least one replica (F20). 25.
+    pub max_move_surge_percent: u32,
+    /// Time before the second try of what failed; doubles each time (F28, F34). 60 s.
+    #[serde(deserialize_with = "duration")]
+    pub backoff_initial: Duration,
+    /// Longest time between two tries of what fails (F28, F34). 10 min.
+    #[serde(deserialize_with = "duration")]
+    pub backoff_max: Duration,
+    /// The liveness probe of members (F33).
+    pub probe: ProbeConfig,
+    /// How long a member may be unreachable before its replicas go elsewhere (F33). 60 s.
+    #[serde(deserialize_with = "duration")]
+    pub lost_grace_period: Duration,
+    /// How long a member that was just added may take to answer. 10 s.
+    #[serde(deserialize_with = "duration")]
+    pub joining_timeout: Duration,
+    /// How long a member that doesn't answer may hold up the deletion of a set (F5). 10 min.
+    #[serde(deserialize_with = "duration")]
+    pub deletion_deadline: Duration,
+    /// The longest a call to a member or the host may take. 10 s.
+    #[serde(deserialize_with = "duration")]
+    pub call_timeout: Duration,
+    /// Writes to one member at a time. 16.
+    pub calls_per_member: u32,
+    /// Sets worked on at a time (F25). 8.
+    pub workers: u32,
+    /// Whether missing namespaces named `kube-*` are created in members. No.
+    pub create_kube_namespaces: bool,
+}
+
+/// The liveness probe of members (F33).
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ProbeConfig {
+    /// How often a member is probed. 10 s.
+    #[serde(deserialize_with = "duration")]
+    pub period: Duration,
+    /// How long an answer may take. 5 s.
+    #[serde(deserialize_with = "duration")]
+    pub timeout: Duration,
+    /// Failures in a row that make a member unreachable. 3.
+    pub failure_threshold: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let check = CheckSettings::default();
+        Self {
+            federation: String::new(),
+            check_delay: Duration::from_secs(60),
+            recheck_interval: check.recheck_interval,
+            status_delay: Duration::from_millis(500),
+            unscheduled_timeout: check.unscheduled_timeout,
+            probe_replicas: check.probe_replicas,
+            max_move_surge_percent: check.max_move_surge_percent,
+            backoff_initial: check.backoff_initial,
+            backoff_max: check.backoff_max,
+            probe: ProbeConfig::default(),
+            lost_grace_period: Duration::from_secs(60),
+            joining_timeout: check.joining_timeout,
+            deletion_deadline: Duration::from_secs(600),
+            call_timeout: Duration::from_secs(10),
+            calls_per_member: 16,
+            workers: 8,
+            create_kube_namespaces: false,
+        }
+    }
+}
+
+impl Default for ProbeConfig {
+    fn default() -> Self {
+        Self {
+            period: Duration::from_secs(10),
+            timeout: Duration::from_secs(5),
+            failure_threshold: 3,
+        }
+    }
+}
+
+/// Why a configuration can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// Not YAML, an unknown field, a wrong type.
+    #[error("{0}")]
+    Parse(String),
+    /// A value out of its range.
+    #[error("{field}: {message}")]
+    Value {
+        /// The field.
+        field: &'static str,
+        /// What is wrong with it.
+        message: &'static str,
+    },
+}
+
+impl Config {
+    /// Reads `yaml`; what it doesn't say has its default.
+    pub fn parse(yaml: &str) -> Result<Self, ConfigError> {
+        let config = if yaml.trim().is_empty() {
+            Self::default()
+        } else {
+            serde_saphyr::from_str(yaml).map_err(|error| ConfigError::Parse(error.to_string()))?
+        };
+        config.validate()?;
+        Ok(config)
+    }
+
+    fn validate(&self) -> Result<(), ConfigError> {
+        let positive = [
+            ("recheckInterval", self.recheck_interval.is_zero()),
+            ("backoffInitial", self.backoff_initial.is_zero()),
+            ("probe.period", self.probe.period.is_zero()),
+            ("probe.timeout", self.probe.timeout.is_zero()),
+            ("probe.failureThreshold", self.probe.failure_threshold == 0),
+            ("callTimeout", self.call_timeout.is_zero()),
+            ("callsPerMember", self.calls_per_member == 0),
+            ("workers", self.workers == 0),
+        ];
+        for (field, is_zero) in positive {
+            if is_zero {
+                return Err(ConfigError::Value { field, message: "must be more than 0" });
+            }
+        }
+        if self.backoff_max < self.backoff_initial {
+            return Err(ConfigError::Value {
+                field: "backoffMax",
+                message: "must not be shorter than backoffInitial",
+            });
+        }
+        Ok(())
+    }
+
+    /// What a check needs of it.
+    #[must_use]
+    pub fn check_settings(&self) -> CheckSettings {
+        CheckSettings {
+            unscheduled_timeout: self.unscheduled_timeout,
+            joining_timeout: self.joining_timeout,
+            recheck_interval: self.recheck_interval,
+            max_move_surge_percent: self.max_move_surge_percent,
+            probe_replicas: self.probe_replicas,
+            backoff_initial: self.backoff_initial,
+            backoff_max: self.backoff_max,
+        }
+    }
+}
+
+/// `90s`, `1m30s`, `500ms`: never negative.
+fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let span: jiff::SignedDuration = text
+        .parse()
+        .map_err(|error| D::Error::custom(format!("{text:?} is not a duration such as 90s or 1m30s: {error}")))?;
+    Duration::try_from(span).map_err(|_| D::Error::custom(format!("{text:?} is negative")))
+}

@@ -1,0 +1,146 @@
+//! Events on the host: what happened to an object, for `kubectl describe` (F38).
+//!
+//! ```text
+//! record() -> bounded channel -> one task: first time POST, the same again PATCH of count and time
+//! ```
+//!
+//! Never holds up a decision: when the channel is full an event is dropped and counted.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use kube::Client;
+use prometheus_client::metrics::counter::Counter;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::{calls, check::Notice, clock::Clock};
+
+/// Events that may wait to be written: some 30 FederatedReplicaSets x 16 members moving at once.
+const QUEUE_LEN: usize = 512;
+/// Texts remembered so that the same event again is counted instead of repeated.
+const REMEMBERED: usize = 4096;
+/// Kubernetes refuses longer messages.
+const MESSAGE_LEN_MAX: usize = 1024;
+
+/// What an event is about.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    pub(crate) kind: &'static str,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) uid: String,
+}
+
+/// Records events; cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Recorder {
+    queue: mpsc::Sender<(Subject, Notice, Timestamp)>,
+    clock: Clock,
+    dropped: Counter,
+}
+
+impl Recorder {
+    /// A recorder, and the task's body that writes to `host` until `cancel`.
+    pub(crate) fn new(
+        host: Client,
+        clock: Clock,
+        dropped: Counter,
+        cancel: CancellationToken,
+    ) -> (Self, impl Future<Output = ()> + Send) {
+        let (queue, events) = mpsc::channel(QUEUE_LEN);
+        (Self { queue, clock, dropped }, write_events(host, events, cancel))
+    }
+
+    /// Records `notice` about `subject`.
+    pub(crate) fn record(&self, subject: &Subject, notice: Notice) {
+        if self.queue.try_send((subject.clone(), notice, self.clock.now())).is_err() {
+            self.dropped.inc();
+        }
+    }
+}
+
+async fn write_events(
+    host: Client,
+    mut events: mpsc::Receiver<(Subject, Notice, Timestamp)>,
+    cancel: CancellationToken,
+) {
+    let mut counts: HashMap<String, u32> = HashMap::new();
+    while let Some(Some((subject, notice, now))) = cancel.run_until_cancelled(events.recv()).await {
+        if counts.len() >= REMEMBERED {
+            counts.clear();
+        }
+        let name = event_name(&subject, &notice);
+        let count = counts.entry(name.clone()).or_default();
+        *count += 1;
+        if let Err(error) = write_event(&host, &subject, &notice, &name, *count, now).await {
+            tracing::warn!(%error, frs = %subject.name, reason = notice.reason, "event not written");
+        }
+    }
+}
+
+/// The same words about the same object have the same name.
+fn event_name(subject: &Subject, notice: &Notice) -> String {
+    let text = format!("{}\0{}\0{}", subject.uid, notice.reason, notice.message);
+    format!("{}.{:016x}", subject.name, xxh3_64(text.as_bytes()))
+}
+
+async fn write_event(
+    host: &Client,
+    subject: &Subject,
+    notice: &Notice,
+    name: &str,
+    count: u32,
+    now: Timestamp,
+) -> Result<(), kube::Error> {
+    let namespace = if subject.namespace.is_empty() { "default" } else { &subject.namespace };
+    let folder = format!("/api/v1/namespaces/{namespace}/events");
+    if count > 1 {
+        let again = json!({ "count": count, "lastTimestamp": now });
+        match calls::merge_patch(host, &format!("{folder}/{name}"), &again).await {
+            // It has expired meanwhile.
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            answer => return answer.map(drop),
+        }
+    }
+    let event = event(subject, notice, namespace, name, count, now);
+    match calls::post(host, &folder, &event).await {
+        // Written before this process started.
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        answer => answer.map(drop),
+    }
+}
+
+fn event(
+    subject: &Subject,
+    notice: &Notice,
+    namespace: &str,
+    name: &str,
+    count: u32,
+    now: Timestamp,
+) -> Value {
+    let message: String = notice.message.chars().take(MESSAGE_LEN_MAX).collect();
+    json!({
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": { "name": name, "namespace": namespace },
+        "involvedObject": {
+            "apiVersion": "fedrs.dev/v1alpha1",
+            "kind": subject.kind,
+            "namespace": subject.namespace,
+            "name": subject.name,
+            "uid": subject.uid,
+        },
+        "reason": notice.reason,
+        "message": message,
+        "type": if notice.warning { "Warning" } else { "Normal" },
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": count,
+        "source": { "component": "fedrs" },
+        "reportingComponent": "fedrs.dev/federation-controller",
+        "reportingInstance": "fedrs",
+    })
+}

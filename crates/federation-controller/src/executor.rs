@@ -1,0 +1,215 @@
+//! Carries out in the members what a check decided: each call with a deadline, a few per member at a time.
+//!
+//! ```text
+//! Create    POST -> 404 namespace: create it, POST again
+//!                -> 409: take over what is there (F29), unless it is somebody's
+//! Scale     PATCH replicas, conditional on uid and resourceVersion
+//! Overwrite GET, PUT, conditional on uid and resourceVersion
+//! ```
+//!
+//! The answer to each write goes into the member's store at once, so that the next check builds on it.
+
+mod takeover;
+
+use std::{sync::Arc, time::Duration};
+
+use cluster_informer::{MemberView, SetFact};
+use fedrs_api::{SetKey, ValidFrs};
+use futures::future::join_all;
+use kube::Client;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use crate::{
+    calls,
+    check::{Action, Outcome, Outcomes, Seat, SetChange},
+    manifest,
+    metrics::Metrics,
+};
+
+/// Where writes to one member go. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct MemberAccess {
+    pub(crate) name: Arc<str>,
+    pub(crate) client: Client,
+    pub(crate) store: Arc<dyn MemberView>,
+    pub(crate) permits: Arc<Semaphore>,
+}
+
+/// Why a call did not bring what it was made for.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CallError {
+    /// The API server said no, or could not be asked.
+    #[error("{0}")]
+    Api(#[from] kube::Error),
+    /// No answer in time: it may or may not have taken effect.
+    #[error("no answer within {0:?}")]
+    Deadline(Duration),
+    /// The answer is not what was asked for.
+    #[error("the member's answer makes no sense: {0}")]
+    Answer(String),
+}
+
+impl CallError {
+    /// The HTTP status of a refusal.
+    pub(crate) fn code(&self) -> Option<u16> {
+        match self {
+            Self::Api(kube::Error::Api(status)) => Some(status.code),
+            _ => None,
+        }
+    }
+}
+
+/// What writes have in common.
+#[derive(Clone)]
+pub(crate) struct Executor {
+    pub(crate) federation: Arc<str>,
+    pub(crate) call_timeout: Duration,
+    pub(crate) create_kube_namespaces: bool,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+/// The path of the ReplicaSets of `namespace`.
+fn sets_path(namespace: &str) -> String {
+    format!("/apis/apps/v1/namespaces/{namespace}/replicasets")
+}
+
+/// The path of the local set of `key`.
+pub(crate) fn set_path(key: &SetKey) -> String {
+    format!("{}/{}", sets_path(&key.namespace), key.name)
+}
+
+impl Executor {
+    /// Carries out `actions`, all members at once.
+    pub(crate) async fn carry_out(
+        &self,
+        frs: &ValidFrs,
+        actions: &[Action],
+        access: impl Fn(&str) -> Option<MemberAccess>,
+    ) -> Outcomes {
+        let calls = actions.iter().map(|action| {
+            let member = access(&action.member);
+            async move {
+                let outcome = match member {
+                    Some(member) => self.act(frs, &member, &action.change).await,
+                    None => Outcome::Undecided("the member is gone".to_owned()),
+                };
+                (action.member.clone(), outcome)
+            }
+        });
+        join_all(calls).await.into_iter().collect()
+    }
+
+    async fn act(&self, frs: &ValidFrs, member: &MemberAccess, change: &SetChange) -> Outcome {
+        match change {
+            SetChange::Create { replicas } => self.create(frs, member, *replicas).await,
+            SetChange::Scale { seen, to, .. } => {
+                let patch = json!({
+                    "metadata": { "uid": seen.uid, "resourceVersion": seen.resource_version },
+                    "spec": { "replicas": to },
+                });
+                let call = calls::merge_patch(&member.client, &set_path(&frs.key), &patch);
+                self.written(member, "scale", call).await.unwrap_or_else(|error| undecided(&error))
+            }
+            SetChange::Overwrite { seen, replicas, .. } => {
+                self.overwrite(frs, member, seen, *replicas)
+                    .await
+                    .unwrap_or_else(|error| undecided(&error))
+            }
+        }
+    }
+
+    /// F28: whatever keeps the set from being created counts as a refusal.
+    async fn create(&self, frs: &ValidFrs, member: &MemberAccess, replicas: u32) -> Outcome {
+        let set = manifest::replica_set(frs, &self.federation, &member.name, replicas);
+        let error = match self.post_set(frs, member, &set).await {
+            Ok(outcome) => return outcome,
+            Err(error) => error,
+        };
+        let retried = match error.code() {
+            Some(404) => match self.create_namespace(frs, member).await {
+                Ok(()) => self.post_set(frs, member, &set).await,
+                Err(error) => Err(error),
+            },
+            Some(409) => return self.take_over(frs, member, replicas).await,
+            _ => Err(error),
+        };
+        retried.unwrap_or_else(|error| Outcome::Refused(error.to_string()))
+    }
+
+    async fn post_set(
+        &self,
+        frs: &ValidFrs,
+        member: &MemberAccess,
+        set: &Value,
+    ) -> Result<Outcome, CallError> {
+        let path = sets_path(&frs.key.namespace);
+        self.written(member, "create", calls::post(&member.client, &path, set)).await
+    }
+
+    async fn create_namespace(&self, frs: &ValidFrs, member: &MemberAccess) -> Result<(), CallError> {
+        let name = &*frs.key.namespace;
+        if name.starts_with("kube-") && !self.create_kube_namespaces {
+            return Err(CallError::Answer(format!(
+                "namespace {name} is missing there, and namespaces of that name are not created"
+            )));
+        }
+        let namespace =
+            json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+        let call = calls::post(&member.client, "/api/v1/namespaces", &namespace);
+        match self.call(member, "create namespace", call).await {
+            Err(error) if error.code() != Some(409) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the whole set, if it is still the object that was seen (F29).
+    async fn overwrite(
+        &self,
+        frs: &ValidFrs,
+        member: &MemberAccess,
+        seen: &Seat,
+        replicas: u32,
+    ) -> Result<Outcome, CallError> {
+        let path = set_path(&frs.key);
+        let live = self.call(member, "get", calls::get(&member.client, &path)).await?;
+        if live.pointer("/metadata/uid").and_then(Value::as_str) != Some(&seen.uid) {
+            return Ok(Outcome::Undecided("another set has taken its place".to_owned()));
+        }
+        self.write_over(frs, member, live, replicas).await
+    }
+
+    /// Waits for `call` within the deadline, with one of the member's permits, and measures it.
+    pub(crate) async fn call(
+        &self,
+        member: &MemberAccess,
+        verb: &'static str,
+        call: impl Future<Output = kube::Result<Value>>,
+    ) -> Result<Value, CallError> {
+        let _permit = member.permits.acquire().await.expect("the permits are never closed");
+        let started = tokio::time::Instant::now();
+        let answer = match tokio::time::timeout(self.call_timeout, call).await {
+            Ok(answer) => answer.map_err(CallError::Api),
+            Err(_) => Err(CallError::Deadline(self.call_timeout)),
+        };
+        self.metrics.called(&member.name, verb, answer.as_ref().err(), started.elapsed());
+        answer
+    }
+
+    /// Waits for a write of a set, and takes the answer into the member's store.
+    async fn written(
+        &self,
+        member: &MemberAccess,
+        verb: &'static str,
+        call: impl Future<Output = kube::Result<Value>>,
+    ) -> Result<Outcome, CallError> {
+        let answer = self.call(member, verb, call).await?;
+        let set = SetFact::from_json(&answer).map_err(|error| CallError::Answer(error.to_string()))?;
+        member.store.observe(set.clone());
+        Ok(Outcome::Written(set))
+    }
+}
+
+fn undecided(error: &CallError) -> Outcome {
+    Outcome::Undecided(error.to_string())
+}

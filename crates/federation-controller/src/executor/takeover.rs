@@ -1,0 +1,151 @@
+//! What to do about a set of our name that is not ours (F29), or was and lost its marks.
+
+use cluster_informer::SetFact;
+use fedrs_api::{SetKey, ValidFrs, marks};
+use serde_json::{Value, json};
+
+use super::{CallError, Executor, MemberAccess, set_path, undecided};
+use crate::{calls, check::Outcome, manifest};
+
+/// What may be done with a set that has our name.
+#[derive(Debug, PartialEq, Eq)]
+enum Claim {
+    /// Written over: its pods stay.
+    Overwrite,
+    /// Its selector can't be changed: deleted without its pods, then created anew.
+    Replace,
+    /// On its way out: waited for.
+    Wait,
+    /// Somebody else's.
+    Refused(String),
+}
+
+/// Decides by the live set alone.
+fn claim(live: &Value, frs: &ValidFrs, federation: &str) -> Claim {
+    let metadata = &live["metadata"];
+    if metadata.get("deletionTimestamp").is_some() {
+        return Claim::Wait;
+    }
+    let owner = metadata["labels"][marks::FEDERATION].as_str();
+    if let Some(other) = owner.filter(|owner| *owner != federation) {
+        return Claim::Refused(format!("NameConflict: the set belongs to federation {other}"));
+    }
+    let owners = metadata["ownerReferences"].as_array();
+    let controller = owners.and_then(|it| it.iter().find(|owner| owner["controller"] == true));
+    if let Some(controller) = controller {
+        return Claim::Refused(format!(
+            "NameConflict: the set is controlled by {} {}",
+            controller["kind"].as_str().unwrap_or("an object"),
+            controller["name"].as_str().unwrap_or("without a name")
+        ));
+    }
+    if live["spec"]["selector"] == json!(frs.selector) { Claim::Overwrite } else { Claim::Replace }
+}
+
+impl Executor {
+    /// Makes a set that has our name ours (F29), or says why that can't be.
+    pub(super) async fn take_over(
+        &self,
+        frs: &ValidFrs,
+        member: &MemberAccess,
+        replicas: u32,
+    ) -> Outcome {
+        let path = set_path(&frs.key);
+        let live = match self.call(member, "get", calls::get(&member.client, &path)).await {
+            Ok(live) => live,
+            // Gone since the POST: the next check creates it.
+            Err(error) => return undecided(&error),
+        };
+        let answer = match claim(&live, frs, &self.federation) {
+            Claim::Overwrite => {
+                // What runs there goes on: surplus is taken away by later checks, without a dip.
+                let running = live["spec"]["replicas"].as_u64().and_then(|it| u32::try_from(it).ok());
+                let replicas = replicas.max(running.unwrap_or(0));
+                self.write_over(frs, member, live, replicas).await
+            }
+            Claim::Replace => self.replace(frs, member, &live).await,
+            Claim::Wait => Ok(Outcome::Undecided("the set there is being deleted".to_owned())),
+            Claim::Refused(why) => Ok(Outcome::Refused(why)),
+        };
+        answer.unwrap_or_else(|error| undecided(&error))
+    }
+
+    /// Puts our spec and marks into `live`, keeping what others put into its metadata.
+    pub(super) async fn write_over(
+        &self,
+        frs: &ValidFrs,
+        member: &MemberAccess,
+        mut live: Value,
+        replicas: u32,
+    ) -> Result<Outcome, CallError> {
+        if live["spec"]["selector"] != json!(frs.selector) {
+            return self.replace(frs, member, &live).await;
+        }
+        let ours = manifest::replica_set(frs, &self.federation, &member.name, replicas);
+        live["spec"] = ours["spec"].clone();
+        let labels = ours["metadata"]["labels"].as_object().into_iter().flatten();
+        for (key, value) in labels {
+            live["metadata"]["labels"][key] = value.clone();
+        }
+        if let Some(metadata) = live["metadata"].as_object_mut() {
+            metadata.remove("managedFields");
+        }
+        let call = calls::put(&member.client, &set_path(&frs.key), &live);
+        self.written(member, "overwrite", call).await
+    }
+
+    /// Deletes the set without its pods; the next check creates ours, which adopts them.
+    async fn replace(
+        &self,
+        frs: &ValidFrs,
+        member: &MemberAccess,
+        live: &Value,
+    ) -> Result<Outcome, CallError> {
+        let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
+        self.delete_set(&frs.key, member, uid, "Orphan").await?;
+        Ok(Outcome::Undecided("a set with another selector is being replaced".to_owned()))
+    }
+
+    /// Deletes the local set with this uid; `propagation` says what becomes of its pods.
+    pub(crate) async fn delete_set(
+        &self,
+        key: &SetKey,
+        member: &MemberAccess,
+        uid: &str,
+        propagation: &str,
+    ) -> Result<(), CallError> {
+        let options = json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": propagation,
+            "preconditions": { "uid": uid },
+        });
+        let call = calls::delete(&member.client, &set_path(key), &options);
+        match self.call(member, "delete", call).await {
+            Err(error) if error.code() == Some(404) => {}
+            answer => drop(answer?),
+        }
+        member.store.observe_deleted(key, uid);
+        Ok(())
+    }
+
+    /// Takes our marks off the local set, which goes on running (F5).
+    pub(crate) async fn release_set(
+        &self,
+        key: &SetKey,
+        member: &MemberAccess,
+        set: &SetFact,
+    ) -> Result<(), CallError> {
+        let path = set_path(key);
+        let mut live = match self.call(member, "get", calls::get(&member.client, &path)).await {
+            Err(error) if error.code() == Some(404) => return Ok(()),
+            answer => answer?,
+        };
+        if live["metadata"]["uid"] == set.uid.as_str() {
+            manifest::release(&mut live);
+            self.call(member, "release", calls::put(&member.client, &path, &live)).await?;
+        }
+        member.store.observe_deleted(key, &set.uid);
+        Ok(())
+    }
+}

@@ -1,0 +1,70 @@
+//! The local set as fedrs writes it: an apps/v1 ReplicaSet of the FederatedReplicaSet's own name and namespace.
+
+use fedrs_api::{ValidFrs, marks};
+use serde_json::{Map, Value, json};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The local ReplicaSet of `frs` in `member` with `replicas`.
+///
+/// The pods carry the marks of the set and the federation, so that a member's other pods are never watched; the
+/// selector is the user's own, so that pods left behind are adopted (F30).
+pub(crate) fn replica_set(frs: &ValidFrs, federation: &str, member: &str, replicas: u32) -> Value {
+    let mut labels = string_map(&frs.labels);
+    for (key, value) in set_marks(frs, federation) {
+        labels.insert(key.to_owned(), value.into());
+    }
+    labels.insert(marks::MEMBER.to_owned(), member.into());
+    let mut spec = set_spec(frs, federation);
+    spec["replicas"] = replicas.into();
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": &*frs.key.name,
+            "namespace": &*frs.key.namespace,
+            "labels": labels,
+        },
+        "spec": spec,
+    })
+}
+
+/// Hash of all of [`replica_set`] that is the same in every member: without replicas.
+pub(crate) fn spec_hash(frs: &ValidFrs, federation: &str) -> u64 {
+    let written = json!({ "labels": frs.labels, "spec": set_spec(frs, federation) });
+    xxh3_64(written.to_string().as_bytes())
+}
+
+fn set_marks<'a>(frs: &'a ValidFrs, federation: &'a str) -> [(&'static str, &'a str); 2] {
+    [(marks::SET, &frs.key.name), (marks::FEDERATION, federation)]
+}
+
+fn set_spec(frs: &ValidFrs, federation: &str) -> Value {
+    let mut labels = string_map(&frs.template.metadata.labels);
+    for (key, value) in set_marks(frs, federation) {
+        labels.insert(key.to_owned(), value.into());
+    }
+    let mut metadata = json!({ "labels": labels });
+    if !frs.template.metadata.annotations.is_empty() {
+        metadata["annotations"] = string_map(&frs.template.metadata.annotations).into();
+    }
+    json!({
+        "minReadySeconds": frs.min_ready_seconds,
+        "selector": frs.selector,
+        "template": { "metadata": metadata, "spec": frs.template.spec },
+    })
+}
+
+fn string_map(map: &std::collections::BTreeMap<String, String>) -> Map<String, Value> {
+    map.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str()))).collect()
+}
+
+/// Takes fedrs's marks off a local set: it is nobody's from then on (F5).
+pub(crate) fn release(set: &mut Value) {
+    for path in ["/metadata/labels", "/spec/template/metadata/labels"] {
+        if let Some(labels) = set.pointer_mut(path).and_then(Value::as_object_mut) {
+            for mark in [marks::SET, marks::FEDERATION, marks::MEMBER] {
+                labels.remove(mark);
+            }
+        }
+    }
+}

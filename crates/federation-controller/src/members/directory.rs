@@ -1,0 +1,164 @@
+//! A folder of kubeconfigs, one per member, named after it: what it holds becomes [`MemberEvent`]s.
+//!
+//! Looked at every second, by content: mounted Secrets change by links that notifications of a file system don't
+//! show. A folder that can't be read, or is suddenly empty, tells nothing: that is a mistake more often than
+//! the loss of everything (F33, F36).
+
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use kube::{
+    Client, Config,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::MemberEvent;
+
+/// How often the folder is looked at.
+const PERIOD: Duration = Duration::from_secs(1);
+/// A kubeconfig is some kilobytes; what is larger is something else.
+const FILE_LEN_MAX: u64 = 1 << 20;
+
+/// What was last found: the content of each member's file, or why it can't be read.
+type Found = BTreeMap<String, Result<String, String>>;
+
+/// Watches `folder` until `cancel`.
+pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: CancellationToken) {
+    let mut known = Found::new();
+    let mut told_trouble = false;
+    let mut complete = false;
+    let mut ticks = tokio::time::interval(PERIOD);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    while cancel.run_until_cancelled(ticks.tick()).await.is_some() {
+        let found = match read(&folder).await {
+            Ok(found) if found.is_empty() && !known.is_empty() => {
+                trouble(&mut told_trouble, &folder, "it is empty now: its members are kept");
+                continue;
+            }
+            Ok(found) => found,
+            Err(error) => {
+                trouble(&mut told_trouble, &folder, &error.to_string());
+                continue;
+            }
+        };
+        told_trouble = false;
+        for event in changes(&known, &found).await {
+            if events.send(event).await.is_err() {
+                return;
+            }
+        }
+        if !complete && events.send(MemberEvent::Complete).await.is_err() {
+            return;
+        }
+        complete = true;
+        known = found;
+    }
+}
+
+fn trouble(told: &mut bool, folder: &Path, message: &str) {
+    if !std::mem::replace(told, true) {
+        tracing::warn!(folder = %folder.display(), "members: {message}");
+    }
+}
+
+/// All kubeconfigs of `folder`, by member name.
+async fn read(folder: &Path) -> io::Result<Found> {
+    let mut found = Found::new();
+    let mut entries = tokio::fs::read_dir(folder).await?;
+    while let Some(entry) = entries.next_entry().await? {
+        let path = entry.path();
+        let Some(name) = member_name(&path) else { continue };
+        let content = read_file(&path).await.map_err(|error| error.to_string());
+        if found.insert(name.clone(), content).is_some() {
+            found.insert(name, Err("two files of the folder have this name".to_owned()));
+        }
+    }
+    Ok(found)
+}
+
+/// The member that a file is for: its name without `.yaml`, `.yml` or `.kubeconfig`. Hidden files are none.
+fn member_name(path: &Path) -> Option<String> {
+    let extension = path.extension()?.to_str()?;
+    let name = path.file_stem()?.to_str()?;
+    let known = matches!(extension, "yaml" | "yml" | "kubeconfig");
+    (known && !name.starts_with('.')).then(|| name.to_owned())
+}
+
+async fn read_file(path: &Path) -> io::Result<String> {
+    let metadata = tokio::fs::metadata(path).await?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    if metadata.len() > FILE_LEN_MAX {
+        return Err(io::Error::other("it is too large for a kubeconfig"));
+    }
+    tokio::fs::read_to_string(path).await
+}
+
+/// What became of each member between two looks.
+async fn changes(known: &Found, found: &Found) -> Vec<MemberEvent> {
+    let mut events = Vec::new();
+    for (name, content) in found {
+        if known.get(name) != Some(content) {
+            events.push(present(name, content).await);
+        }
+    }
+    for name in known.keys().filter(|name| !found.contains_key(*name)) {
+        events.push(MemberEvent::Gone { name: name.clone() });
+    }
+    events
+}
+
+async fn present(name: &str, content: &Result<String, String>) -> MemberEvent {
+    let name = name.to_owned();
+    let client = match content {
+        _ if !fedrs_api::valid::is_dns_label(&name) => {
+            Err("the file's name is not a DNS label of at most 63 characters".to_owned())
+        }
+        Ok(content) => client(content).await,
+        Err(message) => Err(message.clone()),
+    };
+    match client {
+        Ok(client) => MemberEvent::Present { name, client },
+        Err(message) => MemberEvent::Broken { name, message },
+    }
+}
+
+/// A client for the current context of a kubeconfig.
+async fn client(content: &str) -> Result<Client, String> {
+    let kubeconfig = Kubeconfig::from_yaml(content).map_err(|error| chain(&error))?;
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+        .await
+        .map_err(|error| chain(&error))?;
+    harden(&mut config);
+    Client::try_from(config).map_err(|error| chain(&error))
+}
+
+/// What a client of the controller must not do by itself: repeat writes, or wait without end for a connection.
+pub fn harden(config: &mut Config) {
+    config.default_retry = false;
+    config.connect_timeout = Some(Duration::from_secs(5));
+    // Deadlines are put around each call; watches are idle for long.
+    config.read_timeout = None;
+    config.write_timeout = None;
+}
+
+/// An error with its causes in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,116 @@
+//! What the controller measures (F38).
+
+use std::{sync::Arc, time::Duration};
+
+use check_queue::{CheckQueueMetrics, WorkQueueMetrics};
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
+    registry::Registry,
+};
+
+use crate::executor::CallError;
+
+/// Buckets from 1 ms to 16 s, in seconds: calls to members.
+const CALL_BUCKETS: [f64; 8] = [0.001, 0.004, 0.016, 0.064, 0.25, 1.0, 4.0, 16.0];
+/// Buckets from 1 µs to 65 ms, in seconds: parts of a check.
+const PART_BUCKETS: [f64; 9] =
+    [1e-6, 4e-6, 1.6e-5, 6.4e-5, 2.56e-4, 1e-3, 4e-3, 1.6e-2, 6.4e-2];
+
+/// One call to a member.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct CallLabels {
+    member: String,
+    verb: &'static str,
+    /// `ok`, the HTTP status, `deadline` or `connection`.
+    result: String,
+}
+
+/// One part of the work on a set.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct PartLabels {
+    part: &'static str,
+}
+
+/// The controller's metrics.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    /// Latency of calls to members (F38).
+    pub calls: Family<CallLabels, Histogram>,
+    /// Time spent in the parts of a check: snapshot, check, carry out, publish (F38).
+    pub parts: Family<PartLabels, Histogram>,
+    /// Events that were dropped because too many waited.
+    pub events_dropped: Counter,
+    /// FederatedReplicaSets known.
+    pub sets: Gauge,
+    /// FederatedReplicaSets whose spec is invalid.
+    pub invalid_sets: Gauge,
+    /// Local sets left behind by deletions that could not wait for a member (F5).
+    pub left_behind: Counter,
+    /// FRS_TO_CHECK.
+    pub checks: CheckQueueMetrics,
+    /// Statuses to publish.
+    pub statuses: CheckQueueMetrics,
+    /// The work queue.
+    pub work: WorkQueueMetrics,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            calls: Family::new_with_constructor(|| Histogram::new(CALL_BUCKETS)),
+            parts: Family::new_with_constructor(|| Histogram::new(PART_BUCKETS)),
+            events_dropped: Counter::default(),
+            sets: Gauge::default(),
+            invalid_sets: Gauge::default(),
+            left_behind: Counter::default(),
+            checks: CheckQueueMetrics::default(),
+            statuses: CheckQueueMetrics::default(),
+            work: WorkQueueMetrics::default(),
+        }
+    }
+}
+
+impl Metrics {
+    /// New metrics, shown by `registry`.
+    pub fn register(registry: &mut Registry) -> Arc<Self> {
+        let metrics = Self::default();
+        let it = metrics.clone();
+        registry.register("member_call_seconds", "Latency of calls to members", it.calls);
+        registry.register("check_part_seconds", "Time spent in the parts of a check", it.parts);
+        registry.register("events_dropped", "Events not written, too many waited", it.events_dropped);
+        registry.register("sets", "FederatedReplicaSets known", it.sets);
+        registry.register("invalid_sets", "FederatedReplicaSets with an invalid spec", it.invalid_sets);
+        registry.register("left_behind", "Local sets left behind by deletions", it.left_behind);
+        it.checks.register(registry.sub_registry_with_prefix("check_queue"));
+        it.statuses.register(registry.sub_registry_with_prefix("status_queue"));
+        it.work.register(registry.sub_registry_with_prefix("work_queue"));
+        Arc::new(metrics)
+    }
+
+    pub(crate) fn called(
+        &self,
+        member: &str,
+        verb: &'static str,
+        error: Option<&CallError>,
+        took: Duration,
+    ) {
+        let result = match error {
+            None => "ok".to_owned(),
+            Some(CallError::Deadline(_)) => "deadline".to_owned(),
+            Some(error) => error.code().map_or("connection".to_owned(), |code| code.to_string()),
+        };
+        let labels = CallLabels { member: member.to_owned(), verb, result };
+        self.calls.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    /// Measures `work` as `part` of a check.
+    pub(crate) fn time<T>(&self, part: &'static str, work: impl FnOnce() -> T) -> T {
+        let started = tokio::time::Instant::now();
+        let answer = work();
+        self.parts
+            .get_or_create(&PartLabels { part })
+            .observe(started.elapsed().as_secs_f64());
+        answer
+    }
+}

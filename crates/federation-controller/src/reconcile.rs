@@ -1,0 +1,244 @@
+//! The work on one FederatedReplicaSet: one worker at a time has it (F25).
+//!
+//! ```text
+//! being deleted -> finish its members, then let it go (F5)
+//! invalid       -> say so, change nothing (F4)
+//! else          -> marker and finalizer, snapshot -> check -> carry out -> remember -> publish -> next check
+//! ```
+
+mod finish;
+mod memory;
+
+use std::{sync::Arc, time::Duration};
+
+use cluster_informer::Sync;
+use fedrs_api::{FederatedReplicaSetStatus, FieldError, SetKey, ValidFrs, marks};
+use jiff::Timestamp;
+use kube::Client;
+
+use self::memory::Memories;
+use crate::{
+    agenda::Agenda,
+    calls,
+    check::{self, Check, CheckSettings, Notice, Outcome, Outcomes, Snapshot},
+    clock::Clock,
+    config::Config,
+    deletion,
+    events::{Recorder, Subject},
+    executor::Executor,
+    host::{Entry, HostStore},
+    members::Registry,
+    metrics::Metrics,
+};
+
+/// All that the workers share.
+pub(crate) struct Reconciler {
+    pub(crate) host: Client,
+    pub(crate) sets: Arc<HostStore>,
+    pub(crate) members: Arc<Registry>,
+    pub(crate) agenda: Agenda,
+    pub(crate) executor: Executor,
+    pub(crate) recorder: Recorder,
+    pub(crate) clock: Clock,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) config: Config,
+    pub(crate) settings: CheckSettings,
+    pub(crate) memories: Memories,
+}
+
+/// How soon a write that lost against another one is decided anew, when no event tells before.
+const RETRY: Duration = Duration::from_secs(1);
+
+impl Reconciler {
+    /// Works on `key`: checks it, or only publishes its status.
+    pub(crate) async fn work_on(&self, key: &SetKey, check_due: bool) {
+        let Some(entry) = self.sets.get(key) else {
+            self.memories.forget(key);
+            self.agenda.forget(key);
+            return;
+        };
+        if entry.object.spec.federation != self.config.federation {
+            return;
+        }
+        if entry.object.metadata.deletion_timestamp.is_some() {
+            self.finish(key, &entry).await;
+            return;
+        }
+        match &entry.valid {
+            Err(errors) => self.refuse(key, &entry, errors).await,
+            Ok(_) if check_due && !self.claimed(key, &entry).await => {
+                self.agenda.check(key.clone(), RETRY);
+            }
+            Ok(frs) => self.check(key, &entry, frs, check_due).await,
+        }
+    }
+
+    /// Whether marker and finalizer are in place, so that nothing is left behind without a word (F5).
+    async fn claimed(&self, key: &SetKey, entry: &Entry) -> bool {
+        if deletion::has_finalizer(&entry.object, marks::FINALIZER) {
+            return true;
+        }
+        let uid = entry.object.metadata.uid.as_deref().unwrap_or_default();
+        let marker = deletion::marker(key, uid);
+        let posted = self
+            .host_call(calls::post(&self.host, &deletion::markers_path(key), &marker))
+            .await;
+        let patched = match posted {
+            Err(error) if error.code() != Some(409) => Err(error),
+            _ => {
+                let patch = deletion::finalizer_patch(&entry.object, marks::FINALIZER, true);
+                self.host_call(calls::merge_patch(&self.host, &frs_path(key), &patch)).await
+            }
+        };
+        match patched {
+            // The watch shows the finalizer; deciding need not wait for it.
+            Ok(_) => true,
+            Err(error) => {
+                tracing::warn!(frs = %key, %error, "finalizer not written");
+                false
+            }
+        }
+    }
+
+    async fn check(&self, key: &SetKey, entry: &Entry, frs: &ValidFrs, check_due: bool) {
+        let now = self.clock.now();
+        let memory = self.memories.recall(key, &entry.object);
+        let members = self.metrics.time("snapshot", || self.members.snapshot(key));
+        let snapshot = Snapshot {
+            frs,
+            wanted_spec_hash: entry.wanted_spec_hash,
+            memory: &memory,
+            members: &members,
+            settings: &self.settings,
+            observe_only: !check_due,
+        };
+        let Check { actions, mut status, events, next_check, moving } =
+            self.metrics.time("check", || check::check(&snapshot, now));
+        let subject = subject(entry);
+        for notice in events {
+            tracing::info!(frs = %key, reason = notice.reason, "{}", notice.message);
+            self.recorder.record(&subject, notice);
+        }
+        let access = |name: &str| self.members.access(name);
+        let outcomes = self.executor.carry_out(frs, &actions, access).await;
+        self.tell_failures(key, &subject, &outcomes);
+        let now = self.clock.now();
+        check::remember(&mut status, &outcomes, entry.wanted_spec_hash, now, &self.settings);
+        self.memories.remember(key, status.clone(), moving);
+        self.publish(key, entry, &status).await;
+        if check_due {
+            self.plan_next(key, &outcomes, next_check, now);
+        }
+    }
+
+    fn plan_next(
+        &self,
+        key: &SetKey,
+        outcomes: &Outcomes,
+        next_check: Option<Timestamp>,
+        now: Timestamp,
+    ) {
+        if outcomes.values().any(|outcome| matches!(outcome, Outcome::Undecided(_))) {
+            self.agenda.check(key.clone(), RETRY);
+        }
+        if let Some(time) = next_check {
+            self.agenda.check(key.clone(), until(now, time));
+        }
+    }
+
+    fn tell_failures(&self, key: &SetKey, subject: &Subject, outcomes: &Outcomes) {
+        for (member, outcome) in outcomes {
+            let (reason, message) = match outcome {
+                Outcome::Written(_) => continue,
+                Outcome::Refused(message) => ("CreationRefused", message),
+                Outcome::Undecided(message) => {
+                    tracing::debug!(frs = %key, cluster = %member, message, "decided anew");
+                    continue;
+                }
+            };
+            tracing::warn!(frs = %key, cluster = %member, reason, "{message}");
+            let message = format!("{member} refuses the set: {message}");
+            self.recorder.record(subject, Notice { warning: true, reason, message });
+        }
+    }
+
+    /// F4: the last good layout stays, a condition and an event say what is wrong and where.
+    async fn refuse(&self, key: &SetKey, entry: &Entry, errors: &[FieldError]) {
+        let message = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+        let memory = self.memories.recall(key, &entry.object);
+        let mut status = FederatedReplicaSetStatus {
+            observed_generation: entry.object.metadata.generation,
+            ..memory.clone()
+        };
+        check::reject(&mut status, &message, self.clock.now());
+        if status != memory {
+            let notice = Notice { warning: true, reason: "Invalid", message };
+            self.recorder.record(&subject(entry), notice);
+        }
+        self.memories.remember(key, status.clone(), false);
+        self.publish(key, entry, &status).await;
+    }
+
+    /// A call to the host with the deadline of all calls.
+    pub(crate) async fn host_call(
+        &self,
+        call: impl Future<Output = kube::Result<serde_json::Value>>,
+    ) -> Result<serde_json::Value, crate::executor::CallError> {
+        let timeout = self.config.call_timeout;
+        match tokio::time::timeout(timeout, call).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(crate::executor::CallError::Deadline(timeout)),
+        }
+    }
+
+    /// A change in a member: what it means for `key` (F20, F22).
+    pub(crate) fn noticed(&self, key: &SetKey, change: &cluster_informer::Change) {
+        use cluster_informer::Change;
+        let delay = match change {
+            Change::SetDrifted => Duration::ZERO,
+            Change::BecameReady if self.memories.is_moving(key) => Duration::ZERO,
+            Change::PodWaiting { since } => {
+                let due = check::after(*since, self.settings.unscheduled_timeout);
+                until(self.clock.now(), due).min(self.config.check_delay)
+            }
+            Change::BecameReady | Change::SetChanged | Change::PodChanged => self.config.check_delay,
+        };
+        self.agenda.check(key.clone(), delay);
+        self.agenda.publish(key.clone());
+    }
+
+    /// All sets are looked at anew (F23).
+    pub(crate) fn check_all(&self) {
+        for key in self.sets.keys() {
+            self.agenda.check(key, Duration::ZERO);
+        }
+    }
+}
+
+/// From `now` until `time`; a bit more than nothing, so that the time has come when the wait is over.
+fn until(now: Timestamp, time: Timestamp) -> Duration {
+    Duration::try_from(time.duration_since(now)).unwrap_or_default() + Duration::from_millis(1)
+}
+
+/// The path of a FederatedReplicaSet.
+fn frs_path(key: &SetKey) -> String {
+    format!(
+        "/apis/fedrs.dev/v1alpha1/namespaces/{}/federatedreplicasets/{}",
+        key.namespace, key.name
+    )
+}
+
+fn subject(entry: &Entry) -> Subject {
+    let metadata = &entry.object.metadata;
+    Subject {
+        kind: "FederatedReplicaSet",
+        namespace: metadata.namespace.clone().unwrap_or_default(),
+        name: metadata.name.clone().unwrap_or_default(),
+        uid: metadata.uid.clone().unwrap_or_default(),
+    }
+}
+
+/// Whether what is known of a member is current enough to decide that nothing is left in it.
+fn is_current(member: &check::Member) -> bool {
+    member.health == cluster_informer::Health::Healthy && member.sync == Sync::Synced
+}

@@ -1,0 +1,115 @@
+//! What the last check of each set answered: the next one's memory, and what the host has been told.
+
+use std::collections::BTreeMap;
+
+use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, SetKey};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::{Reconciler, RETRY, frs_path};
+use crate::{calls, host::Entry};
+
+/// One set's memory.
+#[derive(Clone, Debug, Default)]
+struct Memory {
+    uid: Option<String>,
+    status: FederatedReplicaSetStatus,
+    /// Whether replicas wait for their replacements to be ready.
+    moving: bool,
+    /// What the host has, after our last write of it.
+    published: Option<FederatedReplicaSetStatus>,
+    /// The version our last write of the status made.
+    resource_version: Option<String>,
+}
+
+/// All sets' memories. Each is used by one worker at a time; the lock is for the map.
+#[derive(Debug, Default)]
+pub(crate) struct Memories(Mutex<BTreeMap<SetKey, Memory>>);
+
+impl Memories {
+    /// What is remembered of `object`: from this process, else from its status.
+    pub(super) fn recall(&self, key: &SetKey, object: &FederatedReplicaSet) -> FederatedReplicaSetStatus {
+        let mut memories = self.0.lock();
+        let memory = memories.entry(key.clone()).or_default();
+        if memory.uid != object.metadata.uid {
+            let status = object.status.clone().unwrap_or_default();
+            *memory = Memory {
+                uid: object.metadata.uid.clone(),
+                published: object.status.clone(),
+                status,
+                ..Memory::default()
+            };
+        }
+        memory.status.clone()
+    }
+
+    pub(super) fn remember(&self, key: &SetKey, status: FederatedReplicaSetStatus, moving: bool) {
+        let mut memories = self.0.lock();
+        let memory = memories.entry(key.clone()).or_default();
+        (memory.status, memory.moving) = (status, moving);
+    }
+
+    pub(super) fn forget(&self, key: &SetKey) {
+        self.0.lock().remove(key);
+    }
+
+    pub(super) fn is_moving(&self, key: &SetKey) -> bool {
+        self.0.lock().get(key).is_some_and(|memory| memory.moving)
+    }
+
+    fn published(&self, key: &SetKey) -> (Option<FederatedReplicaSetStatus>, Option<String>) {
+        let memories = self.0.lock();
+        memories
+            .get(key)
+            .map(|it| (it.published.clone(), it.resource_version.clone()))
+            .unwrap_or_default()
+    }
+
+    fn put_published(&self, key: &SetKey, status: FederatedReplicaSetStatus, version: Option<String>) {
+        if let Some(memory) = self.0.lock().get_mut(key) {
+            memory.published = Some(status);
+            memory.resource_version = version;
+        }
+    }
+}
+
+impl Reconciler {
+    /// Writes the status to the host if it differs from what is there (F22, F38).
+    pub(super) async fn publish(&self, key: &SetKey, entry: &Entry, status: &FederatedReplicaSetStatus) {
+        let (published, version) = self.memories.published(key);
+        if published.as_ref() == Some(status) {
+            return;
+        }
+        let metadata = &entry.object.metadata;
+        let version = later(version, metadata.resource_version.clone());
+        let patch = status_patch(metadata.uid.as_deref(), version.as_deref(), status);
+        let path = format!("{}/status", frs_path(key));
+        match self.host_call(calls::merge_patch(&self.host, &path, &patch)).await {
+            Ok(answer) => {
+                let version = answer["metadata"]["resourceVersion"].as_str().map(str::to_owned);
+                self.memories.put_published(key, status.clone(), version);
+            }
+            // Gone, or changed meanwhile: the watch tells, and its version is used next time.
+            Err(error) if matches!(error.code(), Some(404)) => {}
+            Err(error) => {
+                tracing::debug!(frs = %key, %error, "status not written, tried again");
+                self.agenda.check(key.clone(), RETRY);
+            }
+        }
+    }
+}
+
+/// The later of two versions of one object.
+fn later(a: Option<String>, b: Option<String>) -> Option<String> {
+    let number = |it: &Option<String>| it.as_deref().and_then(|it| it.parse::<u64>().ok());
+    if number(&a) > number(&b) { a } else { b }
+}
+
+/// A merge patch that replaces the status: fields that are absent now are taken out.
+fn status_patch(uid: Option<&str>, version: Option<&str>, status: &FederatedReplicaSetStatus) -> Value {
+    let mut status = serde_json::to_value(status).expect("a status is plain data");
+    if let Some(fields) = status.as_object_mut() {
+        fields.entry("observedPreferencesHash").or_insert(Value::Null);
+    }
+    json!({ "metadata": { "uid": uid, "resourceVersion": version }, "status": status })
+}
