@@ -44,11 +44,20 @@ impl Case {
             case.replicas = 1_000_000;
         }
         if kind == "even" {
-            case.preferences.insert("*".to_owned(), Preference { weight: 1, ..Preference::default() });
+            case.preferences.insert(
+                "*".to_owned(),
+                Preference {
+                    weight: 1,
+                    ..Preference::default()
+                },
+            );
             return case;
         }
         for (name, i) in case.clusters.iter().zip(0_u64..) {
-            let mut preference = Preference { weight: 1 + i % 10, ..Preference::default() };
+            let mut preference = Preference {
+                weight: 1 + i % 10,
+                ..Preference::default()
+            };
             if bounded {
                 preference.min = i % 3;
                 preference.max = Some(5 + i % 20);
@@ -68,19 +77,33 @@ impl Case {
         let any = self.preferences.get("*");
         let cluster = |name: &'_ String| {
             let preference = self.preferences.get(name).or(any).copied();
-            (preference, self.current.get(name).copied().unwrap_or(0), self.capacity.get(name).copied())
+            (
+                preference,
+                self.current.get(name).copied().unwrap_or(0),
+                self.capacity.get(name).copied(),
+            )
         };
         self.clusters
             .iter()
             .map(|name| {
                 let (preference, current, capacity) = cluster(name);
-                Cluster { name, preference, current, capacity }
+                Cluster {
+                    name,
+                    preference,
+                    current,
+                    capacity,
+                }
             })
             .collect()
     }
 
     fn request<'a>(&self, clusters: &'a [Cluster<'a>]) -> Request<'a> {
-        Request { key: "default/web", replicas: self.replicas, rebalance: self.rebalance, clusters }
+        Request {
+            key: "default/web",
+            replicas: self.replicas,
+            rebalance: self.rebalance,
+            clusters,
+        }
     }
 }
 

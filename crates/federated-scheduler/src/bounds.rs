@@ -51,13 +51,24 @@ impl Bounds {
                 let ceiling = ceiling(cluster);
                 let minimum = minimum(cluster).min(ceiling).min(rest);
                 rest -= minimum;
-                let kept = if request.rebalance { 0 } else { cluster.current.min(ceiling) };
+                let kept = if request.rebalance {
+                    0
+                } else {
+                    cluster.current.min(ceiling)
+                };
                 let lower = kept.saturating_sub(minimum);
                 present += u128::from(lower);
                 let weight = weight(cluster);
                 weighted += usize::from(weight > 0);
                 let upper = if weight > 0 { ceiling - minimum } else { lower };
-                Candidate { index: place.index, weight: weight.max(1), minimum, lower, upper, extra: 0 }
+                Candidate {
+                    index: place.index,
+                    weight: weight.max(1),
+                    minimum,
+                    lower,
+                    upper,
+                    extra: 0,
+                }
             })
             .collect();
         let shrinking = present > u128::from(rest);
@@ -69,14 +80,24 @@ impl Bounds {
                 candidate.upper = candidate.upper.min(rest);
             }
         }
-        Self { candidates, weighted, rest, shrinking }
+        Self {
+            candidates,
+            weighted,
+            rest,
+            shrinking,
+        }
     }
 }
 
 /// The most replicas the cluster may have: its maximum or its capacity, whichever is less. 0 without preferences (F3).
 pub(crate) fn ceiling(cluster: &Cluster<'_>) -> u64 {
-    let Some(preference) = cluster.preference else { return 0 };
-    preference.max.unwrap_or(u64::MAX).min(cluster.capacity.unwrap_or(u64::MAX))
+    let Some(preference) = cluster.preference else {
+        return 0;
+    };
+    preference
+        .max
+        .unwrap_or(u64::MAX)
+        .min(cluster.capacity.unwrap_or(u64::MAX))
 }
 
 /// The minimum the cluster's preferences ask for.

@@ -14,12 +14,11 @@
 //! of price, and filling the cheapest free seat, or freeing the dearest filled one, goes from one prefix
 //! to the next. So where the threshold lies decides how many single steps are left and nothing else.
 
-use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, binary_heap::PeekMut},
-};
+use std::{cmp::Reverse, collections::BinaryHeap};
 
-use crate::{bounds::Candidate, seat::Seat};
+use smallvec::SmallVec;
+
+use crate::{INLINE_CLUSTERS, bounds::Candidate, seat::Seat};
 
 /// Newton steps before the search for a threshold halves its interval instead. Two to four are usual; the
 /// limit is there for bounds made so that each step meets another one.
@@ -33,7 +32,9 @@ pub(crate) fn share_out(candidates: &mut [Candidate], replicas: u64) -> u64 {
         .try_fold(0_u64, |sum, candidate| sum.checked_add(candidate.upper))
         .filter(|&upper| upper <= replicas);
     if let Some(upper) = upper {
-        candidates.iter_mut().for_each(|candidate| candidate.extra = candidate.upper);
+        candidates
+            .iter_mut()
+            .for_each(|candidate| candidate.extra = candidate.upper);
         return replicas - upper;
     }
     let threshold = Threshold::search(candidates, replicas);
@@ -43,43 +44,115 @@ pub(crate) fn share_out(candidates: &mut [Candidate], replicas: u64) -> u64 {
         filled += u128::from(candidate.extra);
     }
     let replicas = u128::from(replicas);
+    let steps =
+        |steps| usize::try_from(steps).expect("a threshold misses by a few times the clusters");
     if filled < replicas {
-        fill_cheapest(candidates, replicas - filled);
+        take_steps::<Fill>(candidates, steps(replicas - filled));
     } else if filled > replicas {
-        free_dearest(candidates, filled - replicas);
+        take_steps::<Free>(candidates, steps(filled - replicas));
     }
     0
 }
 
-/// Fills `seats` more seats, the cheapest free one each time.
-fn fill_cheapest(candidates: &mut [Candidate], seats: u128) {
-    let mut free: BinaryHeap<Reverse<Seat>> = (candidates.iter().enumerate())
-        .filter_map(|(rank, candidate)| Seat::first_free(candidate, rank).map(Reverse))
-        .collect();
-    for _ in 0..seats {
-        let mut cheapest = free.peek_mut().expect("less than the sum of the upper bounds is filled");
-        let rank = cheapest.0.rank;
-        candidates[rank].extra += 1;
-        match Seat::first_free(&candidates[rank], rank) {
-            Some(next) => *cheapest = Reverse(next),
-            None => drop(PeekMut::pop(cheapest)),
-        }
+/// A direction of single steps from one layout to the next.
+trait Step {
+    /// A candidate's claim to a step. The least claim wins.
+    type Claim: Copy + Ord;
+
+    /// The candidate's first claim, if its bounds allow one.
+    fn first(candidate: &Candidate, rank: usize) -> Option<Self::Claim>;
+
+    /// Its claim once `claim` has won, if its bounds allow another.
+    fn following(candidate: &Candidate, claim: Self::Claim) -> Option<Self::Claim>;
+
+    /// The rank of the candidate whose claim it is.
+    fn rank(claim: Self::Claim) -> usize;
+
+    /// Carries the step out.
+    fn grant(candidate: &mut Candidate, claim: Self::Claim);
+}
+
+/// Fills the cheapest free seat.
+struct Fill;
+
+impl Step for Fill {
+    type Claim = Seat;
+
+    fn first(candidate: &Candidate, rank: usize) -> Option<Seat> {
+        Seat::first_free(candidate, rank)
+    }
+
+    fn following(candidate: &Candidate, seat: Seat) -> Option<Seat> {
+        (seat.number < candidate.upper).then(|| Seat {
+            number: seat.number + 1,
+            ..seat
+        })
+    }
+
+    fn rank(seat: Seat) -> usize {
+        seat.rank
+    }
+
+    fn grant(candidate: &mut Candidate, seat: Seat) {
+        candidate.extra = seat.number;
     }
 }
 
-/// Frees `seats` seats, the dearest filled one each time.
-fn free_dearest(candidates: &mut [Candidate], seats: u128) {
-    let mut filled: BinaryHeap<Seat> = (candidates.iter().enumerate())
-        .filter_map(|(rank, candidate)| Seat::last_filled(candidate, rank))
-        .collect();
-    for _ in 0..seats {
-        let mut dearest = filled.peek_mut().expect("more than the sum of the lower bounds is filled");
-        let rank = dearest.rank;
-        candidates[rank].extra -= 1;
-        match Seat::last_filled(&candidates[rank], rank) {
-            Some(next) => *dearest = next,
-            None => drop(PeekMut::pop(dearest)),
+/// Frees the dearest filled seat.
+struct Free;
+
+impl Step for Free {
+    type Claim = Reverse<Seat>;
+
+    fn first(candidate: &Candidate, rank: usize) -> Option<Reverse<Seat>> {
+        Seat::last_filled(candidate, rank).map(Reverse)
+    }
+
+    fn following(candidate: &Candidate, Reverse(seat): Reverse<Seat>) -> Option<Reverse<Seat>> {
+        let number = seat.number - 1;
+        (number > candidate.lower).then_some(Reverse(Seat { number, ..seat }))
+    }
+
+    fn rank(Reverse(seat): Reverse<Seat>) -> usize {
+        seat.rank
+    }
+
+    fn grant(candidate: &mut Candidate, Reverse(seat): Reverse<Seat>) {
+        candidate.extra = seat.number - 1;
+    }
+}
+
+/// Takes `steps` steps (above 0), the least claim first. The bounds must allow that many.
+fn take_steps<S: Step>(candidates: &mut [Candidate], steps: usize) {
+    let mut claims = SmallVec::<[S::Claim; INLINE_CLUSTERS]>::with_capacity(candidates.len());
+    let first = |(rank, candidate)| S::first(candidate, rank);
+    claims.extend(candidates.iter().enumerate().filter_map(first));
+    // As many claims as there are steps stand before all others: those lose, whatever follows.
+    let last = (steps <= claims.len()).then(|| {
+        let (_, &mut last, _) = claims.select_nth_unstable(steps - 1);
+        claims.truncate(steps);
+        last
+    });
+    let following = |candidates: &[Candidate], claim| {
+        S::following(&candidates[S::rank(claim)], claim)
+            .filter(|following| last.is_none_or(|last| *following < last))
+    };
+    // Nearly always each of them wins a single step, so that their order doesn't matter.
+    if last.is_some()
+        && claims
+            .iter()
+            .all(|&claim| following(candidates, claim).is_none())
+    {
+        for claim in claims {
+            S::grant(&mut candidates[S::rank(claim)], claim);
         }
+        return;
+    }
+    let mut queue: BinaryHeap<_> = claims.into_iter().map(Reverse).collect();
+    for _ in 0..steps {
+        let Reverse(claim) = queue.pop().expect("the bounds allow all steps");
+        S::grant(&mut candidates[S::rank(claim)], claim);
+        queue.extend(following(candidates, claim).map(Reverse));
     }
 }
 
@@ -108,7 +181,10 @@ impl Threshold {
     /// leaves the interval known to hold the answer, or takes too many steps, the interval is halved: at most
     /// 128 times, so that the time is bounded whatever the numbers are.
     fn search(candidates: &[Candidate], replicas: u64) -> Self {
-        let weight = candidates.iter().map(|candidate| u128::from(candidate.weight)).sum();
+        let weight = candidates
+            .iter()
+            .map(|candidate| u128::from(candidate.weight))
+            .sum();
         let (mut too_low, mut too_high) = (Self(0), Self(u128::MAX));
         let mut threshold = Self::quotient(u128::from(replicas), weight);
         // Rounding alone misses by this much; closing in further than the last few steps cost is in vain.
@@ -152,7 +228,11 @@ impl Threshold {
 
     /// What all candidates need at this threshold.
     fn need(self, candidates: &[Candidate]) -> Need {
-        let mut need = Need { replicas: 0, bound: 0, free_weight: 0 };
+        let mut need = Need {
+            replicas: 0,
+            bound: 0,
+            free_weight: 0,
+        };
         for candidate in candidates {
             let seats = self.seats(candidate);
             let extras = seats.clamp(candidate.lower, candidate.upper);
@@ -168,7 +248,8 @@ impl Threshold {
 
     /// The candidate's seats that cost at most twice the threshold, within its bounds.
     fn extras(self, candidate: &Candidate) -> u64 {
-        self.seats(candidate).clamp(candidate.lower, candidate.upper)
+        self.seats(candidate)
+            .clamp(candidate.lower, candidate.upper)
     }
 
     /// The candidate's seats that cost at most twice the threshold: ⌊w·x + 1/2⌋, exactly, at most `u64::MAX`.

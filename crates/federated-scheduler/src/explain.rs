@@ -21,12 +21,19 @@ pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds) -> Layout {
         Tier::new(request, bounds, weighted, true, unplaced > 0),
         Tier::new(request, bounds, unweighted, false, unplaced > 0),
     ];
-    let empty = Share { replicas: 0, rank: 0, reasons: Reasons::new() };
+    let empty = Share {
+        replicas: 0,
+        rank: 0,
+        reasons: Reasons::new(),
+    };
     let mut shares = vec![empty; request.clusters.len()];
     for (rank, candidate) in bounds.candidates.iter().enumerate() {
         let tier = &tiers[usize::from(rank >= bounds.weighted)];
-        shares[candidate.index] =
-            Share { replicas: given(candidate), rank, reasons: tier.reasons(candidate) };
+        shares[candidate.index] = Share {
+            replicas: given(candidate),
+            rank,
+            reasons: tier.reasons(candidate),
+        };
     }
     Layout { shares, unplaced }
 }
@@ -81,7 +88,10 @@ impl<'a> Tier<'a> {
         for candidate in candidates {
             tier.dearest_filled = tier.dearest_filled.max(Seat::last_filled(candidate, 0));
             if let Some(seat) = Seat::first_free(candidate, 0) {
-                tier.cheapest_free = Some(tier.cheapest_free.map_or(seat, |cheapest| cheapest.min(seat)));
+                tier.cheapest_free = Some(
+                    tier.cheapest_free
+                        .map_or(seat, |cheapest| cheapest.min(seat)),
+                );
             }
         }
         for candidate in candidates {
@@ -94,12 +104,22 @@ impl<'a> Tier<'a> {
     }
 
     fn standing(&self, candidate: &Candidate) -> Standing {
-        let &Candidate { extra, lower, upper, .. } = candidate;
+        let &Candidate {
+            extra,
+            lower,
+            upper,
+            ..
+        } = candidate;
         let next = || Seat::new(candidate, extra.saturating_add(1), 0);
         let last = || Seat::new(candidate, extra, 0);
-        if extra == upper && (self.unplaced || self.dearest_filled.is_some_and(|filled| next() < filled)) {
+        if extra == upper
+            && (self.unplaced || self.dearest_filled.is_some_and(|filled| next() < filled))
+        {
             Standing::AtUpper
-        } else if extra == lower && extra > 0 && self.cheapest_free.is_some_and(|free| last() > free) {
+        } else if extra == lower
+            && extra > 0
+            && self.cheapest_free.is_some_and(|free| last() > free)
+        {
             Standing::AtLower
         } else {
             Standing::Free
@@ -130,28 +150,44 @@ impl<'a> Tier<'a> {
         reasons
     }
 
-    fn explain_shrinking(&self, cluster: &Cluster<'_>, candidate: &Candidate, reasons: &mut Reasons) {
+    fn explain_shrinking(
+        &self,
+        cluster: &Cluster<'_>,
+        candidate: &Candidate,
+        reasons: &mut Reasons,
+    ) {
         let present = cluster.current;
         let all_kept = candidate.extra == candidate.upper;
-        reasons.push(match (self.weighted, candidate.upper) {
+        let decisive = match (self.weighted, candidate.upper) {
             (true, 1..) if all_kept => Reason::NotAboveShare { present },
-            (true, 1..) => Reason::Levelled(self.quota(candidate)),
+            (true, 1..) => {
+                reasons.push(Reason::GivesUp { present });
+                Reason::ByWeight(self.quota(candidate))
+            }
             (true, 0) => Reason::OthersKeep,
             (false, 1..) if !all_kept => Reason::WeightZeroGivesUp { present },
             (false, 1..) => Reason::Kept { present },
             (false, 0) => Reason::WeightZero,
-        });
+        };
+        reasons.push(decisive);
     }
 
     fn explain_growing(&self, cluster: &Cluster<'_>, candidate: &Candidate, reasons: &mut Reasons) {
-        let standing = if self.weighted { self.standing(candidate) } else { Standing::AtLower };
+        let standing = if self.weighted {
+            self.standing(candidate)
+        } else {
+            Standing::AtLower
+        };
         match standing {
             Standing::AtUpper => reasons.push(binding_ceiling(cluster)),
             Standing::AtLower => {
                 if candidate.extra > 0 {
-                    reasons.push(Reason::Kept { present: cluster.current });
+                    reasons.push(Reason::Kept {
+                        present: cluster.current,
+                    });
                 }
-                if !self.request.rebalance && candidate.minimum + candidate.extra < cluster.current {
+                if !self.request.rebalance && candidate.minimum + candidate.extra < cluster.current
+                {
                     reasons.push(binding_ceiling(cluster));
                 } else if !self.weighted {
                     reasons.push(Reason::WeightZero);
@@ -168,9 +204,17 @@ impl<'a> Tier<'a> {
             let seat = |number| Seat::new(candidate, number, 0);
             filled.cmp_price(&free).is_eq()
                 && (seat(candidate.extra).cmp_price(&free).is_eq()
-                    || seat(candidate.extra.saturating_add(1)).cmp_price(&free).is_eq())
+                    || seat(candidate.extra.saturating_add(1))
+                        .cmp_price(&free)
+                        .is_eq())
         });
-        Quota::new(candidate.weight, self.free_weight, self.free_replicas, candidate.extra, tied)
+        Quota::new(
+            candidate.weight,
+            self.free_weight,
+            self.free_replicas,
+            candidate.extra,
+            tied,
+        )
     }
 }
 
@@ -199,6 +243,8 @@ fn binding_ceiling(cluster: &Cluster<'_>) -> Reason {
         (Some(maximum), Some(capacity)) if capacity < maximum => Reason::AtCapacity { capacity },
         (Some(maximum), _) => Reason::AtMaximum { maximum },
         (None, Some(capacity)) => Reason::AtCapacity { capacity },
-        (None, None) => unreachable!("a cluster without maximum and capacity has no ceiling to be at"),
+        (None, None) => {
+            unreachable!("a cluster without maximum and capacity has no ceiling to be at")
+        }
     }
 }

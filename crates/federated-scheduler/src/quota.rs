@@ -40,9 +40,16 @@ pub enum Rounding {
 impl Quota {
     /// The quota of `weight` in `of_weight` for `of_replicas`, where the cluster was given `extra` of them.
     /// `tied` says that its last or next seat is priced as another cluster's that was decided by order.
-    pub(crate) fn new(weight: u64, of_weight: u128, of_replicas: u64, extra: u64, tied: bool) -> Self {
+    pub(crate) fn new(
+        weight: u64,
+        of_weight: u128,
+        of_replicas: u64,
+        extra: u64,
+        tied: bool,
+    ) -> Self {
         let shift = u64::BITS.saturating_sub(of_weight.leading_zeros());
-        let of_weight = u64::try_from(of_weight >> shift).expect("as many bits are cut off as are too many");
+        let of_weight =
+            u64::try_from(of_weight >> shift).expect("as many bits are cut off as are too many");
         let weight = weight >> shift;
         let share = u128::from(weight) * u128::from(of_replicas);
         let given = u128::from(extra) * u128::from(of_weight);
@@ -56,7 +63,12 @@ impl Quota {
             (Ordering::Greater, false, false) => Rounding::Up,
             (Ordering::Less, false, false) => Rounding::Down,
         };
-        Self { weight, of_weight, of_replicas, rounding }
+        Self {
+            weight,
+            of_weight,
+            of_replicas,
+            rounding,
+        }
     }
 }
 
@@ -75,7 +87,11 @@ impl fmt::Display for Quota {
             0 if rest == 0 => write!(f, "{whole}")?,
             _ => write!(f, "{whole}.{hundredths:02}")?,
         }
-        write!(f, " of {} (weight {} of {})", self.of_replicas, self.weight, self.of_weight)?;
+        write!(
+            f,
+            " of {} (weight {} of {})",
+            self.of_replicas, self.weight, self.of_weight
+        )?;
         f.write_str(match self.rounding {
             Rounding::Exact => "",
             Rounding::Up => ", rounded up",
@@ -98,9 +114,18 @@ mod tests {
             Quota::new(weight, of_weight, replicas, extra, tied).to_string()
         };
         assert_eq!(text(2, 4, 48, 24, false), "24 of 48 (weight 2 of 4)");
-        assert_eq!(text(1, 3, 50, 17, false), "16.67 of 50 (weight 1 of 3), rounded up");
-        assert_eq!(text(1, 1_000_002, 50, 0, false), "0.00 of 50 (weight 1 of 1000002), rounded down");
-        assert_eq!(text(1, 1_000, 999, 1, false), "1.00 of 999 (weight 1 of 1000), rounded up");
+        assert_eq!(
+            text(1, 3, 50, 17, false),
+            "16.67 of 50 (weight 1 of 3), rounded up"
+        );
+        assert_eq!(
+            text(1, 1_000_002, 50, 0, false),
+            "0.00 of 50 (weight 1 of 1000002), rounded down"
+        );
+        assert_eq!(
+            text(1, 1_000, 999, 1, false),
+            "1.00 of 999 (weight 1 of 1000), rounded up"
+        );
         assert_eq!(
             text(40, 100, 100, 33, false),
             "40 of 100 (weight 40 of 100); it gets fewer, because many clusters' shares were rounded up"
@@ -114,6 +139,9 @@ mod tests {
         assert!(quota.to_string().starts_with("16.67 of 50"), "{quota}");
         let most = Quota::new(u64::MAX, u128::from(u64::MAX), u64::MAX, u64::MAX, false);
         assert_eq!(most.rounding, Rounding::Exact);
-        assert!(most.to_string().starts_with(&u64::MAX.to_string()), "{most}");
+        assert!(
+            most.to_string().starts_with(&u64::MAX.to_string()),
+            "{most}"
+        );
     }
 }

@@ -26,10 +26,13 @@ pub enum Reason {
     },
     /// Minimums use up all replicas: nothing is left to be kept or shared (F12).
     NothingLeft,
-    /// Its part by weight (F14), on top of its minimum.
+    /// Its part by weight (F14), on top of its minimum. The one reason with a quota: so a reason stays at 32 bytes.
     ByWeight(Quota),
-    /// Fewer replicas are wanted than are present, and this cluster is above its share: it gives some up (F17).
-    Levelled(Quota),
+    /// Fewer replicas are wanted than are present, and this cluster is above its share: it gives the surplus up (F17).
+    GivesUp {
+        /// Replicas present.
+        present: u64,
+    },
     /// Its maximum binds: by weight it would get more.
     AtMaximum {
         /// The maximum of the preferences.
@@ -68,26 +71,42 @@ impl fmt::Display for Reason {
             Self::NoReplicas => f.write_str("no replicas are asked for"),
             Self::Minimum { minimum } => write!(f, "its minimum is {minimum}"),
             Self::PartOfMinimum { given, minimum } => {
-                write!(f, "its minimum is {minimum}, of which the minimums of earlier clusters leave {given}")
+                write!(
+                    f,
+                    "its minimum is {minimum}, of which the minimums of earlier clusters leave {given}"
+                )
             }
             Self::NothingLeft => f.write_str("the minimums use all replicas up"),
             Self::ByWeight(quota) => write!(f, "its share by weight is {quota}"),
-            Self::Levelled(quota) => write!(
-                f,
-                "it has more than its share of what is wanted now, and gives up the surplus: its share is {quota}"
-            ),
+            Self::GivesUp { present } => {
+                write!(
+                    f,
+                    "it has {present}, more than its share of what is wanted now, and gives the surplus up"
+                )
+            }
             Self::AtMaximum { maximum } => write!(f, "its maximum is {maximum}"),
-            Self::AtCapacity { capacity } => write!(f, "it has shown that it can run {capacity} and no more"),
+            Self::AtCapacity { capacity } => {
+                write!(f, "it has shown that it can run {capacity} and no more")
+            }
             Self::Kept { present } => {
-                write!(f, "it has {present}, and what is present is kept while rebalancing is off")
+                write!(
+                    f,
+                    "it has {present}, and what is present is kept while rebalancing is off"
+                )
             }
             Self::NotAboveShare { present } => {
-                write!(f, "it has {present}, no more than its share, so that others give up theirs first")
+                write!(
+                    f,
+                    "it has {present}, no more than its share, so that others give up theirs first"
+                )
             }
             Self::OthersKeep => f.write_str("what other clusters have is kept and leaves none"),
             Self::WeightZero => f.write_str("its weight is 0, so that it gets no more than that"),
             Self::WeightZeroGivesUp { present } => {
-                write!(f, "its weight is 0, so that its {present} are given up before those of clusters with a weight")
+                write!(
+                    f,
+                    "its weight is 0, so that its {present} are given up before those of clusters with a weight"
+                )
             }
         }
     }
@@ -106,7 +125,10 @@ pub struct Reasons {
 
 impl Reasons {
     pub(crate) const fn new() -> Self {
-        Self { len: 0, list: [Reason::NoReplicas; MAX_REASONS] }
+        Self {
+            len: 0,
+            list: [Reason::NoReplicas; MAX_REASONS],
+        }
     }
 
     pub(crate) fn push(&mut self, reason: Reason) {

@@ -21,7 +21,11 @@ pub(crate) struct Seat {
 impl Seat {
     /// The seat with this number of the candidate at `rank`.
     pub(crate) fn new(candidate: &Candidate, number: u64, rank: usize) -> Self {
-        Self { number, weight: candidate.weight, rank }
+        Self {
+            number,
+            weight: candidate.weight,
+            rank,
+        }
     }
 
     /// The candidate's last seat that is filled; `None` if only its lower bound fills seats.
@@ -42,7 +46,9 @@ impl Seat {
         let half = |seat: &Self, other: &Self| {
             u128::from(seat.number) * u128::from(other.weight) + u128::from(seat.weight >> 1)
         };
-        half(self, other).cmp(&half(other, self)).then((self.weight & 1).cmp(&(other.weight & 1)))
+        half(self, other)
+            .cmp(&half(other, self))
+            .then((self.weight & 1).cmp(&(other.weight & 1)))
     }
 }
 
@@ -63,7 +69,11 @@ mod tests {
     use super::*;
 
     fn seat(number: u64, weight: u64) -> Seat {
-        Seat { number, weight, rank: 0 }
+        Seat {
+            number,
+            weight,
+            rank: 0,
+        }
     }
 
     #[test]
@@ -74,7 +84,13 @@ mod tests {
         assert_eq!(seat(1, 3).cmp_price(&seat(2, 8)), Ordering::Less);
         assert_eq!(seat(max, max).cmp_price(&seat(max, max)), Ordering::Equal);
         assert_eq!(seat(max, 1).cmp_price(&seat(1, max)), Ordering::Greater);
-        assert_eq!(seat(max, max - 1).cmp_price(&seat(max, max)), Ordering::Greater);
-        assert_eq!(seat(max - 1, max).cmp_price(&seat(max, max)), Ordering::Less);
+        assert_eq!(
+            seat(max, max - 1).cmp_price(&seat(max, max)),
+            Ordering::Greater
+        );
+        assert_eq!(
+            seat(max - 1, max).cmp_price(&seat(max, max)),
+            Ordering::Less
+        );
     }
 }

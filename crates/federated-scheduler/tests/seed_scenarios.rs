@@ -62,9 +62,17 @@ fn layout_of(case: &Case, key: &str) -> (BTreeMap<String, u64>, u64) {
         })
         .collect();
     let rebalance = case.preferences.rebalance;
-    let layout = plan(&Request { key, replicas: case.replicas, rebalance, clusters: &clusters });
+    let layout = plan(&Request {
+        key,
+        replicas: case.replicas,
+        rebalance,
+        clusters: &clusters,
+    });
     let replicas = layout.shares.iter().map(|share| share.replicas);
-    (case.clusters.iter().cloned().zip(replicas).collect(), layout.unplaced)
+    (
+        case.clusters.iter().cloned().zip(replicas).collect(),
+        layout.unplaced,
+    )
 }
 
 /// Sorts the numbers within each group of tied clusters: which of them a tie favours is left open.
@@ -86,7 +94,12 @@ fn f15_all_scenarios_hold_for_any_key() {
         for key in ["default/web", "default/api", "x"] {
             let (layout, unplaced) = layout_of(case, key);
             let expected = without_ties(case.layout.clone(), &case.ties);
-            assert_eq!(without_ties(layout, &case.ties), expected, "{} with key {key}", case.name);
+            assert_eq!(
+                without_ties(layout, &case.ties),
+                expected,
+                "{} with key {key}",
+                case.name
+            );
             assert_eq!(unplaced, case.unplaced, "{} with key {key}", case.name);
         }
     }
