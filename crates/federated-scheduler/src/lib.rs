@@ -1,4 +1,45 @@
 //! Decides how many replicas each cluster gets, and why (rules F10 to F19). Pure: no clock, no IO.
+//!
+//! ```text
+//! Request -> order    clusters by weight, then by a hash of key and name (F11)
+//!         -> bounds   minimums in that order (F12); what is present, max and capacity as bounds (F13)
+//!         -> divisor  the rest by weight within the bounds: Webster's method (F14, F16, F17)
+//!         -> explain  which bound or preference decided each number (F19)
+//!         -> Layout   a share for each cluster, and what no cluster can take (F18)
+//! ```
+//!
+//! # Why not round-up passes
+//!
+//! The predecessors go through the clusters and give each its share of what is left, rounded up, until
+//! nothing is left. Rounding up starves whoever comes last: 4 replicas over 3 equal clusters become
+//! ⌈4/3⌉ = 2, then ⌈4/3⌉ = 2, then nothing: **2/2/0**, although 2/1/1 is possible; 11 over 10 leave four
+//! clusters empty. It isn't monotone either: with 3 replicas each cluster has one (1/1/1), so that the
+//! fourth replica takes one away from the last cluster. A scale-up must never stop a running pod.
+//!
+//! A divisor method hands out replicas one at a time, each to the cluster with the best claim to one
+//! more. Handing out one more never changes what was handed out before, so N + 1 replicas are the layout
+//! of N and one replica (house monotone, F16), for any bounds. Webster's divisors (1, 3, 5, ...) favour
+//! neither heavy nor light clusters: 4 over 3 are 2/1/1, 11 over 10 are one each and one more.
+//!
+//! # What it does not do
+//!
+//! It doesn't know pods, time or Kubernetes, and doesn't move anything: the controller compares the
+//! layout with what runs and decides on the steps.
+
+mod bounds;
+mod divisor;
+mod explain;
+mod order;
+mod quota;
+mod reason;
+mod seat;
+
+use bounds::Bounds;
+pub use quota::{Quota, Rounding};
+pub use reason::{Reason, Reasons};
+
+/// Clusters up to which the scheduler's own working sets stay off the heap. Most federations have fewer.
+const INLINE_CLUSTERS: usize = 8;
 
 /// What is to be laid out.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +72,7 @@ pub struct Cluster<'a> {
 pub struct Preference {
     /// Replicas given before any are shared out by weight.
     pub min: u64,
-    /// The most replicas; no limit if `None`. Not below `min`.
+    /// The most replicas; no limit if `None`. Binds where it is below `min`.
     pub max: Option<u64>,
     /// Part of the replicas shared out, relative to the other weights.
     pub weight: u64,
@@ -47,24 +88,55 @@ pub struct Layout {
 }
 
 /// What one cluster gets, and why (F19).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     /// Replicas for this cluster.
     pub replicas: u64,
-    /// What decided the number, the most important first.
-    pub reasons: Vec<Reason>,
+    /// The cluster's place in the order of F11, from 0: the lower, the earlier it is served.
+    pub rank: usize,
+    /// What decided the number, in the order of the decisions. Never empty.
+    pub reasons: Reasons,
 }
 
-/// Why a cluster has its number. `Display` says it in one sentence for a person.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Reason {
-    /// No entry of its own and no `*` (F3).
-    NoPreference,
-}
-
-/// Lays out `request` (F10 to F19).
+/// Lays out `request` (F10 to F19). Takes O(C log C) time for C clusters, whatever the number of replicas.
+///
+/// # Examples
+///
+/// ```
+/// use federated_scheduler::{Cluster, Preference, Request, plan};
+///
+/// let even = Some(Preference { weight: 1, ..Preference::default() });
+/// let clusters = ["eu", "us", "asia"].map(|name| Cluster { name, preference: even, current: 0, capacity: None });
+/// let layout = plan(&Request { key: "default/web", replicas: 4, rebalance: true, clusters: &clusters });
+///
+/// let mut replicas: Vec<u64> = layout.shares.iter().map(|share| share.replicas).collect();
+/// replicas.sort_unstable();
+/// assert_eq!(replicas, [1, 1, 2]);
+/// println!("{}", layout.shares[0].reasons);
+/// ```
 #[must_use]
-pub fn plan(_request: &Request<'_>) -> Layout {
-    Layout { shares: Vec::new(), unplaced: 0 }
+pub fn plan(request: &Request<'_>) -> Layout {
+    let order = order::of(request);
+    let mut bounds = Bounds::new(request, &order);
+    divide(&mut bounds);
+    explain::layout(request, &bounds)
+}
+
+/// Shares out what the minimums leave (F14, F17): sets the candidates' extras.
+fn divide(bounds: &mut Bounds) {
+    let (weighted, unweighted) = bounds.candidates.split_at_mut(bounds.weighted);
+    if bounds.shrinking {
+        // Weight 0 means a share of 0: these are the furthest above it, so they give up theirs first (F17).
+        let left = divisor::share_out(weighted, bounds.rest);
+        divisor::share_out(unweighted, left);
+    } else {
+        let kept: u64 = unweighted
+            .iter_mut()
+            .map(|candidate| {
+                candidate.extra = candidate.lower;
+                candidate.lower
+            })
+            .sum();
+        divisor::share_out(weighted, bounds.rest - kept);
+    }
 }

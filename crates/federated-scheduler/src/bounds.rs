@@ -1,0 +1,106 @@
+//! What each cluster gets before anything is shared out, and the bounds within which it shares in the rest.
+//!
+//! ```text
+//! N -> minimums in order (F12) -> rest -> growing   each keeps what is present: lower bounds (F13)
+//!                                      -> shrinking present is more than the rest: upper bounds (F17)
+//! ```
+
+use smallvec::SmallVec;
+
+use crate::{Cluster, INLINE_CLUSTERS, Request, order::Order, order::weight};
+
+/// A cluster on its way to a share. Its place in the slice is its rank in the order of F11.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate {
+    /// The cluster's position in the request.
+    pub(crate) index: usize,
+    /// Its weight, 1 where that is 0: clusters without weight are only ever compared with each other.
+    pub(crate) weight: u64,
+    /// Replicas given as its minimum (F12). Extras come on top.
+    pub(crate) minimum: u64,
+    /// The fewest extras.
+    pub(crate) lower: u64,
+    /// The most extras.
+    pub(crate) upper: u64,
+    /// Extras given.
+    pub(crate) extra: u64,
+}
+
+/// All candidates in the order of F11, and what is left for them.
+pub(crate) struct Bounds {
+    /// One for each cluster of the request.
+    pub(crate) candidates: SmallVec<[Candidate; INLINE_CLUSTERS]>,
+    /// How many candidates have a weight: the first ones, by the order.
+    pub(crate) weighted: usize,
+    /// Replicas left after the minimums.
+    pub(crate) rest: u64,
+    /// Whether less is left than is present and would be kept (F17).
+    pub(crate) shrinking: bool,
+}
+
+impl Bounds {
+    /// Gives the minimums and derives the bounds of the extras.
+    pub(crate) fn new(request: &Request<'_>, order: &Order) -> Self {
+        let mut rest = request.replicas;
+        let mut present: u128 = 0;
+        let mut weighted = 0;
+        let mut candidates: SmallVec<[Candidate; INLINE_CLUSTERS]> = order
+            .iter()
+            .map(|place| {
+                let cluster = &request.clusters[place.index];
+                let ceiling = ceiling(cluster);
+                let minimum = minimum(cluster).min(ceiling).min(rest);
+                rest -= minimum;
+                let kept = if request.rebalance {
+                    0
+                } else {
+                    cluster.current.min(ceiling)
+                };
+                let lower = kept.saturating_sub(minimum);
+                present += u128::from(lower);
+                let weight = weight(cluster);
+                weighted += usize::from(weight > 0);
+                let upper = if weight > 0 { ceiling - minimum } else { lower };
+                Candidate {
+                    index: place.index,
+                    weight: weight.max(1),
+                    minimum,
+                    lower,
+                    upper,
+                    extra: 0,
+                }
+            })
+            .collect();
+        let shrinking = present > u128::from(rest);
+        for candidate in &mut candidates {
+            if shrinking {
+                (candidate.lower, candidate.upper) = (0, candidate.lower);
+            } else {
+                // Nobody can get more than everything; so sums of bounds stay small.
+                candidate.upper = candidate.upper.min(rest);
+            }
+        }
+        Self {
+            candidates,
+            weighted,
+            rest,
+            shrinking,
+        }
+    }
+}
+
+/// The most replicas the cluster may have: its maximum or its capacity, whichever is less. 0 without preferences (F3).
+pub(crate) fn ceiling(cluster: &Cluster<'_>) -> u64 {
+    let Some(preference) = cluster.preference else {
+        return 0;
+    };
+    preference
+        .max
+        .unwrap_or(u64::MAX)
+        .min(cluster.capacity.unwrap_or(u64::MAX))
+}
+
+/// The minimum the cluster's preferences ask for.
+pub(crate) fn minimum(cluster: &Cluster<'_>) -> u64 {
+    cluster.preference.map_or(0, |preference| preference.min)
+}

@@ -1,0 +1,263 @@
+//! Shares replicas out by weight within bounds: Webster's divisor method (F14, F16, F17).
+//!
+//! What is computed is simple: every cluster starts at its lower bound, and the cheapest free seat (see
+//! `seat`) is filled until no replica is left. Done literally it takes a step for each replica, so most
+//! of the seats are filled at once:
+//!
+//! ```text
+//! find a threshold x   at which clusters with ⌊w·x + 1/2⌋ extras, within their bounds, need about all replicas
+//!   -> fill to it      exactly the seats that cost at most 2x
+//!   -> fill or free    the few that are missing or too many, one by one, by price
+//! ```
+//!
+//! Any threshold is right, a good one is quick: filling to a threshold fills a prefix of the seats in order
+//! of price, and filling the cheapest free seat, or freeing the dearest filled one, goes from one prefix
+//! to the next. So where the threshold lies decides how many single steps are left and nothing else.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use smallvec::SmallVec;
+
+use crate::{INLINE_CLUSTERS, bounds::Candidate, seat::Seat};
+
+/// Newton steps before the search for a threshold halves its interval instead. Two to four are usual; the
+/// limit is there for bounds made so that each step meets another one.
+const NEWTON_STEPS: u32 = 8;
+
+/// Sets the extras of `candidates` so that they add up to `replicas`, as far as their upper bounds allow.
+/// Returns what no candidate can take. Their lower bounds must not add up to more than `replicas`.
+pub(crate) fn share_out(candidates: &mut [Candidate], replicas: u64) -> u64 {
+    let upper = candidates
+        .iter()
+        .try_fold(0_u64, |sum, candidate| sum.checked_add(candidate.upper))
+        .filter(|&upper| upper <= replicas);
+    if let Some(upper) = upper {
+        candidates
+            .iter_mut()
+            .for_each(|candidate| candidate.extra = candidate.upper);
+        return replicas - upper;
+    }
+    let threshold = Threshold::search(candidates, replicas);
+    let mut filled: u128 = 0;
+    for candidate in candidates.iter_mut() {
+        candidate.extra = threshold.extras(candidate);
+        filled += u128::from(candidate.extra);
+    }
+    let replicas = u128::from(replicas);
+    let steps =
+        |steps| usize::try_from(steps).expect("a threshold misses by a few times the clusters");
+    if filled < replicas {
+        take_steps::<Fill>(candidates, steps(replicas - filled));
+    } else if filled > replicas {
+        take_steps::<Free>(candidates, steps(filled - replicas));
+    }
+    0
+}
+
+/// A direction of single steps from one layout to the next.
+trait Step {
+    /// A candidate's claim to a step. The least claim wins.
+    type Claim: Copy + Ord;
+
+    /// The candidate's first claim, if its bounds allow one.
+    fn first(candidate: &Candidate, rank: usize) -> Option<Self::Claim>;
+
+    /// Its claim once `claim` has won, if its bounds allow another.
+    fn following(candidate: &Candidate, claim: Self::Claim) -> Option<Self::Claim>;
+
+    /// The rank of the candidate whose claim it is.
+    fn rank(claim: Self::Claim) -> usize;
+
+    /// Carries the step out.
+    fn grant(candidate: &mut Candidate, claim: Self::Claim);
+}
+
+/// Fills the cheapest free seat.
+struct Fill;
+
+impl Step for Fill {
+    type Claim = Seat;
+
+    fn first(candidate: &Candidate, rank: usize) -> Option<Seat> {
+        Seat::first_free(candidate, rank)
+    }
+
+    fn following(candidate: &Candidate, seat: Seat) -> Option<Seat> {
+        (seat.number < candidate.upper).then(|| Seat {
+            number: seat.number + 1,
+            ..seat
+        })
+    }
+
+    fn rank(seat: Seat) -> usize {
+        seat.rank
+    }
+
+    fn grant(candidate: &mut Candidate, seat: Seat) {
+        candidate.extra = seat.number;
+    }
+}
+
+/// Frees the dearest filled seat.
+struct Free;
+
+impl Step for Free {
+    type Claim = Reverse<Seat>;
+
+    fn first(candidate: &Candidate, rank: usize) -> Option<Reverse<Seat>> {
+        Seat::last_filled(candidate, rank).map(Reverse)
+    }
+
+    fn following(candidate: &Candidate, Reverse(seat): Reverse<Seat>) -> Option<Reverse<Seat>> {
+        let number = seat.number - 1;
+        (number > candidate.lower).then_some(Reverse(Seat { number, ..seat }))
+    }
+
+    fn rank(Reverse(seat): Reverse<Seat>) -> usize {
+        seat.rank
+    }
+
+    fn grant(candidate: &mut Candidate, Reverse(seat): Reverse<Seat>) {
+        candidate.extra = seat.number - 1;
+    }
+}
+
+/// Takes `steps` steps (above 0), the least claim first. The bounds must allow that many.
+fn take_steps<S: Step>(candidates: &mut [Candidate], steps: usize) {
+    let mut claims = SmallVec::<[S::Claim; INLINE_CLUSTERS]>::with_capacity(candidates.len());
+    let first = |(rank, candidate)| S::first(candidate, rank);
+    claims.extend(candidates.iter().enumerate().filter_map(first));
+    // As many claims as there are steps stand before all others: those lose, whatever follows.
+    let last = (steps <= claims.len()).then(|| {
+        let (_, &mut last, _) = claims.select_nth_unstable(steps - 1);
+        claims.truncate(steps);
+        last
+    });
+    let following = |candidates: &[Candidate], claim| {
+        S::following(&candidates[S::rank(claim)], claim)
+            .filter(|following| last.is_none_or(|last| *following < last))
+    };
+    // Nearly always each of them wins a single step, so that their order doesn't matter.
+    if last.is_some()
+        && claims
+            .iter()
+            .all(|&claim| following(candidates, claim).is_none())
+    {
+        for claim in claims {
+            S::grant(&mut candidates[S::rank(claim)], claim);
+        }
+        return;
+    }
+    let mut queue: BinaryHeap<_> = claims.into_iter().map(Reverse).collect();
+    for _ in 0..steps {
+        let Reverse(claim) = queue.pop().expect("the bounds allow all steps");
+        S::grant(&mut candidates[S::rank(claim)], claim);
+        queue.extend(following(candidates, claim).map(Reverse));
+    }
+}
+
+/// Replicas for each unit of weight, in units of 2⁻⁶⁴.
+///
+/// Two neighbouring thresholds differ by less than one replica in every cluster, since a weight is below
+/// 2⁶⁴: so there is always a threshold that misses the number of replicas by no more than the number of
+/// clusters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Threshold(u128);
+
+/// What the clusters need at a threshold.
+struct Need {
+    /// Replicas of all clusters.
+    replicas: u128,
+    /// Replicas of the clusters that are at one of their bounds.
+    bound: u128,
+    /// The weights of the others.
+    free_weight: u128,
+}
+
+impl Threshold {
+    /// A threshold at which the need of `candidates` misses `replicas` by about their number or less.
+    ///
+    /// Newton's method: at each step the clusters between their bounds share what the others leave. Where it
+    /// leaves the interval known to hold the answer, or takes too many steps, the interval is halved: at most
+    /// 128 times, so that the time is bounded whatever the numbers are.
+    fn search(candidates: &[Candidate], replicas: u64) -> Self {
+        let weight = candidates
+            .iter()
+            .map(|candidate| u128::from(candidate.weight))
+            .sum();
+        let (mut too_low, mut too_high) = (Self(0), Self(u128::MAX));
+        let mut threshold = Self::quotient(u128::from(replicas), weight);
+        // Rounding alone misses by this much; closing in further than the last few steps cost is in vain.
+        let close_enough = candidates.len() as u128 / 16;
+        for step in 0.. {
+            let need = threshold.need(candidates);
+            let wanted = u128::from(replicas);
+            if need.replicas.abs_diff(wanted) <= close_enough {
+                break;
+            }
+            if need.replicas < wanted {
+                too_low = threshold;
+            } else {
+                too_high = threshold;
+            }
+            let newton = (step < NEWTON_STEPS && need.free_weight > 0 && need.bound <= wanted)
+                .then(|| Self::quotient(wanted - need.bound, need.free_weight));
+            if newton == Some(threshold) {
+                // All that is left is due to rounding.
+                break;
+            }
+            threshold = match newton {
+                Some(newton) if newton.is_between(too_low, too_high) => newton,
+                _ => Self(too_low.0.midpoint(too_high.0)),
+            };
+            if !threshold.is_between(too_low, too_high) {
+                break;
+            }
+        }
+        threshold
+    }
+
+    /// The threshold of `replicas` (below 2⁶⁴) for a total of `weight`.
+    fn quotient(replicas: u128, weight: u128) -> Self {
+        Self((replicas << 64) / weight)
+    }
+
+    fn is_between(self, low: Self, high: Self) -> bool {
+        low.0 < self.0 && self.0 < high.0
+    }
+
+    /// What all candidates need at this threshold.
+    fn need(self, candidates: &[Candidate]) -> Need {
+        let mut need = Need {
+            replicas: 0,
+            bound: 0,
+            free_weight: 0,
+        };
+        for candidate in candidates {
+            let seats = self.seats(candidate);
+            let extras = seats.clamp(candidate.lower, candidate.upper);
+            need.replicas += u128::from(extras);
+            if extras == seats {
+                need.free_weight += u128::from(candidate.weight);
+            } else {
+                need.bound += u128::from(extras);
+            }
+        }
+        need
+    }
+
+    /// The candidate's seats that cost at most twice the threshold, within its bounds.
+    fn extras(self, candidate: &Candidate) -> u64 {
+        self.seats(candidate)
+            .clamp(candidate.lower, candidate.upper)
+    }
+
+    /// The candidate's seats that cost at most twice the threshold: ⌊w·x + 1/2⌋, exactly, at most `u64::MAX`.
+    fn seats(self, candidate: &Candidate) -> u64 {
+        const HALF: u128 = 1 << 63;
+        let weight = u128::from(candidate.weight);
+        let (whole, fraction) = (self.0 >> 64, self.0 & u128::from(u64::MAX));
+        let seats = weight * whole + ((weight * fraction + HALF) >> 64);
+        u64::try_from(seats).unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,147 @@
+//! A cluster's proportional share, and how it became a whole number.
+
+use std::{cmp::Ordering, fmt};
+
+/// A cluster's proportional share of the replicas that are shared out by weight.
+///
+/// Those are the replicas that the minimums and the clusters at one of their bounds leave; they are shared
+/// by the clusters that aren't.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// The cluster's weight. Where the sum of the weights exceeds `u64`, both are scaled down alike.
+    pub weight: u64,
+    /// The sum of the weights of the clusters that share. At least `weight`, above 0.
+    pub of_weight: u64,
+    /// The replicas they share.
+    pub of_replicas: u64,
+    /// How the share became a whole number.
+    pub rounding: Rounding,
+}
+
+/// How a proportional share became a whole number of replicas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// It is one.
+    Exact,
+    /// To the next number above.
+    Up,
+    /// To the next number below.
+    Down,
+    /// Up: other clusters have the same claim, and this one comes first in the order of F11.
+    UpByOrder,
+    /// Down: other clusters have the same claim, and come first in the order of F11.
+    DownByOrder,
+    /// More than one above: many other clusters' shares were rounded down.
+    FarUp,
+    /// More than one below: many other clusters' shares were rounded up.
+    FarDown,
+}
+
+impl Quota {
+    /// The quota of `weight` in `of_weight` for `of_replicas`, where the cluster was given `extra` of them.
+    /// `tied` says that its last or next seat is priced as another cluster's that was decided by order.
+    pub(crate) fn new(
+        weight: u64,
+        of_weight: u128,
+        of_replicas: u64,
+        extra: u64,
+        tied: bool,
+    ) -> Self {
+        let shift = u64::BITS.saturating_sub(of_weight.leading_zeros());
+        let of_weight =
+            u64::try_from(of_weight >> shift).expect("as many bits are cut off as are too many");
+        let weight = weight >> shift;
+        let share = u128::from(weight) * u128::from(of_replicas);
+        let given = u128::from(extra) * u128::from(of_weight);
+        let far = given.abs_diff(share) >= u128::from(of_weight);
+        let rounding = match (given.cmp(&share), far, tied) {
+            (Ordering::Equal, _, _) => Rounding::Exact,
+            (Ordering::Greater, true, _) => Rounding::FarUp,
+            (Ordering::Less, true, _) => Rounding::FarDown,
+            (Ordering::Greater, false, true) => Rounding::UpByOrder,
+            (Ordering::Less, false, true) => Rounding::DownByOrder,
+            (Ordering::Greater, false, false) => Rounding::Up,
+            (Ordering::Less, false, false) => Rounding::Down,
+        };
+        Self {
+            weight,
+            of_weight,
+            of_replicas,
+            rounding,
+        }
+    }
+}
+
+/// The share with two decimals and what became of it: `16.67 of 50 (weight 1 of 3), rounded up`.
+impl fmt::Display for Quota {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of_weight = u128::from(self.of_weight);
+        let share = u128::from(self.weight) * u128::from(self.of_replicas);
+        let (mut whole, rest) = (share / of_weight, share % of_weight);
+        // Rounded to the nearest hundredth; 0.996 is 1.00.
+        let mut hundredths = (rest * 100 + of_weight / 2) / of_weight;
+        if hundredths == 100 {
+            (whole, hundredths) = (whole + 1, 0);
+        }
+        match hundredths {
+            0 if rest == 0 => write!(f, "{whole}")?,
+            _ => write!(f, "{whole}.{hundredths:02}")?,
+        }
+        write!(
+            f,
+            " of {} (weight {} of {})",
+            self.of_replicas, self.weight, self.of_weight
+        )?;
+        f.write_str(match self.rounding {
+            Rounding::Exact => "",
+            Rounding::Up => ", rounded up",
+            Rounding::Down => ", rounded down",
+            Rounding::UpByOrder => ", rounded up: of equal claims to the last replica its own comes first in this set's order",
+            Rounding::DownByOrder => ", rounded down: of equal claims to the last replica another's comes first in this set's order",
+            Rounding::FarUp => "; it gets more, because many clusters' shares were rounded down",
+            Rounding::FarDown => "; it gets fewer, because many clusters' shares were rounded up",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f19_quotas_read_well() {
+        let text = |weight, of_weight, replicas, extra, tied| {
+            Quota::new(weight, of_weight, replicas, extra, tied).to_string()
+        };
+        assert_eq!(text(2, 4, 48, 24, false), "24 of 48 (weight 2 of 4)");
+        assert_eq!(
+            text(1, 3, 50, 17, false),
+            "16.67 of 50 (weight 1 of 3), rounded up"
+        );
+        assert_eq!(
+            text(1, 1_000_002, 50, 0, false),
+            "0.00 of 50 (weight 1 of 1000002), rounded down"
+        );
+        assert_eq!(
+            text(1, 1_000, 999, 1, false),
+            "1.00 of 999 (weight 1 of 1000), rounded up"
+        );
+        assert_eq!(
+            text(40, 100, 100, 33, false),
+            "40 of 100 (weight 40 of 100); it gets fewer, because many clusters' shares were rounded up"
+        );
+    }
+
+    #[test]
+    fn quotas_beyond_the_range_of_weights_are_scaled() {
+        let quota = Quota::new(u64::MAX, u128::from(u64::MAX) * 3, 50, 17, false);
+        assert_eq!(quota.rounding, Rounding::Up);
+        assert!(quota.to_string().starts_with("16.67 of 50"), "{quota}");
+        let most = Quota::new(u64::MAX, u128::from(u64::MAX), u64::MAX, u64::MAX, false);
+        assert_eq!(most.rounding, Rounding::Exact);
+        assert!(
+            most.to_string().starts_with(&u64::MAX.to_string()),
+            "{most}"
+        );
+    }
+}

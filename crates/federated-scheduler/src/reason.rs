@@ -1,0 +1,180 @@
+//! Why a cluster has its number (F19).
+
+use std::{fmt, ops::Deref};
+
+use crate::quota::Quota;
+
+/// Why a cluster has its number. `Display` says it in one sentence for a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// No entry of its own and no `*` (F3).
+    NoPreference,
+    /// No replicas are asked for.
+    NoReplicas,
+    /// Its minimum (F12).
+    Minimum {
+        /// The minimum of the preferences.
+        minimum: u64,
+    },
+    /// The minimums of earlier clusters left less than its minimum (F12).
+    PartOfMinimum {
+        /// Replicas given.
+        given: u64,
+        /// The minimum of the preferences.
+        minimum: u64,
+    },
+    /// Minimums use up all replicas: nothing is left to be kept or shared (F12).
+    NothingLeft,
+    /// Its part by weight (F14), on top of its minimum. The one reason with a quota: so a reason stays at 32 bytes.
+    ByWeight(Quota),
+    /// Fewer replicas are wanted than are present, and this cluster is above its share: it gives the surplus up (F17).
+    GivesUp {
+        /// Replicas present.
+        present: u64,
+    },
+    /// Its maximum binds: by weight it would get more.
+    AtMaximum {
+        /// The maximum of the preferences.
+        maximum: u64,
+    },
+    /// Its capacity binds (F10): otherwise it would get more.
+    AtCapacity {
+        /// What it has shown it can run.
+        capacity: u64,
+    },
+    /// What is present stays, more than its share by weight, since `rebalance` is false (F13).
+    Kept {
+        /// Replicas present.
+        present: u64,
+    },
+    /// Fewer replicas are wanted than are present, and this cluster isn't above its share: it keeps what is present (F17).
+    NotAboveShare {
+        /// Replicas present.
+        present: u64,
+    },
+    /// What is present in other clusters stays and leaves nothing to be shared out (F13).
+    OthersKeep,
+    /// Its weight is 0: it gets nothing beyond its minimum and what is kept there.
+    WeightZero,
+    /// Its weight is 0, so that it is the first to give up what is present (F17).
+    WeightZeroGivesUp {
+        /// Replicas present.
+        present: u64,
+    },
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NoPreference => f.write_str("no preference names it, and there is none for `*`"),
+            Self::NoReplicas => f.write_str("no replicas are asked for"),
+            Self::Minimum { minimum } => write!(f, "its minimum is {minimum}"),
+            Self::PartOfMinimum { given, minimum } => {
+                write!(
+                    f,
+                    "its minimum is {minimum}, of which the minimums of earlier clusters leave {given}"
+                )
+            }
+            Self::NothingLeft => f.write_str("the minimums use all replicas up"),
+            Self::ByWeight(quota) => write!(f, "its share by weight is {quota}"),
+            Self::GivesUp { present } => {
+                write!(
+                    f,
+                    "it has {present}, more than its share of what is wanted now, and gives the surplus up"
+                )
+            }
+            Self::AtMaximum { maximum } => write!(f, "its maximum is {maximum}"),
+            Self::AtCapacity { capacity } => {
+                write!(f, "it has shown that it can run {capacity} and no more")
+            }
+            Self::Kept { present } => {
+                write!(
+                    f,
+                    "it has {present}, and what is present is kept while rebalancing is off"
+                )
+            }
+            Self::NotAboveShare { present } => {
+                write!(
+                    f,
+                    "it has {present}, no more than its share, so that others give up theirs first"
+                )
+            }
+            Self::OthersKeep => f.write_str("what other clusters have is kept and leaves none"),
+            Self::WeightZero => f.write_str("its weight is 0, so that it gets no more than that"),
+            Self::WeightZeroGivesUp { present } => {
+                write!(
+                    f,
+                    "its weight is 0, so that its {present} are given up before those of clusters with a weight"
+                )
+            }
+        }
+    }
+}
+
+/// The most reasons a number has: the minimum, what is present, and one bound or the share by weight.
+const MAX_REASONS: usize = 3;
+
+/// The reasons of one number, kept in place: a layout over a thousand clusters allocates no list for each.
+/// Reads as a slice.
+#[derive(Clone, Copy)]
+pub struct Reasons {
+    len: u8,
+    list: [Reason; MAX_REASONS],
+}
+
+impl Reasons {
+    pub(crate) const fn new() -> Self {
+        Self {
+            len: 0,
+            list: [Reason::NoReplicas; MAX_REASONS],
+        }
+    }
+
+    pub(crate) fn push(&mut self, reason: Reason) {
+        self.list[usize::from(self.len)] = reason;
+        self.len += 1;
+    }
+}
+
+impl Deref for Reasons {
+    type Target = [Reason];
+
+    fn deref(&self) -> &[Reason] {
+        &self.list[..usize::from(self.len)]
+    }
+}
+
+impl<'a> IntoIterator for &'a Reasons {
+    type Item = &'a Reason;
+    type IntoIter = std::slice::Iter<'a, Reason>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl PartialEq for Reasons {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Reasons {}
+
+impl fmt::Debug for Reasons {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// All reasons in one line: `its minimum is 20; its share by weight is 10 of 30 (weight 1 of 3)`.
+impl fmt::Display for Reasons {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, reason) in self.iter().enumerate() {
+            let separator = if place == 0 { "" } else { "; " };
+            write!(f, "{separator}{reason}")?;
+        }
+        Ok(())
+    }
+}
