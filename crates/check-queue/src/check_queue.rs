@@ -19,7 +19,7 @@ use tokio_util::{
     time::{DelayQueue, delay_queue},
 };
 
-use crate::{CheckQueueMetrics, WorkQueue};
+use crate::CheckQueueMetrics;
 
 /// Longer delays are cut to this: the timer wheel holds about two years and panics beyond.
 pub const MAX_DELAY: Duration = Duration::from_hours(24 * 365);
@@ -134,16 +134,16 @@ impl<K: Clone + Eq + Hash + Ord + Send> CheckQueue<K> {
         self.len() == 0
     }
 
-    /// Moves keys to `work` when they are due, without further delay (F25), until `cancel`.
+    /// Hands keys to `on_due` when they are due, without further delay (F25), until `cancel`.
     ///
-    /// Keys that are due at the same poll move in the order of their due times, then of the keys.
+    /// Keys that are due at the same poll come in the order of their due times, then of the keys.
     /// There is one driver per queue: a second one would take the wake-ups of the first.
-    pub async fn run(self, work: WorkQueue<K>, cancel: CancellationToken) {
+    pub async fn run(self, mut on_due: impl FnMut(K), cancel: CancellationToken) {
         cancel
             .run_until_cancelled(async {
                 loop {
                     for key in poll_fn(|context| self.poll_due(context)).await {
-                        work.add(key);
+                        on_due(key);
                     }
                 }
             })
@@ -188,10 +188,17 @@ impl<K: Clone + Eq + Hash + Ord + Send> CheckQueue<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::WorkQueueMetrics;
+    use crate::{WorkQueue, WorkQueueMetrics};
     use tokio::time::advance;
 
     const MINUTE: Duration = Duration::from_mins(1);
+
+    fn feed<K: Clone + Eq + Hash + Ord + Send + 'static>(
+        work: &WorkQueue<K>,
+    ) -> impl FnMut(K) + Send + 'static {
+        let work = work.clone();
+        move |key| work.add(key)
+    }
 
     fn queues() -> (
         CheckQueue<&'static str>,
@@ -201,7 +208,7 @@ mod tests {
         let to_check = CheckQueue::new(CheckQueueMetrics::default());
         let work = WorkQueue::new(WorkQueueMetrics::default());
         let cancel = CancellationToken::new();
-        tokio::spawn(to_check.clone().run(work.clone(), cancel.clone()));
+        tokio::spawn(to_check.clone().run(feed(&work), cancel.clone()));
         (to_check, work, cancel)
     }
 
@@ -320,7 +327,7 @@ mod tests {
         let to_check = CheckQueue::<u8>::new(CheckQueueMetrics::default());
         let cancel = CancellationToken::new();
         let work = WorkQueue::new(WorkQueueMetrics::default());
-        let driver = tokio::spawn(to_check.run(work, cancel.clone()));
+        let driver = tokio::spawn(to_check.run(feed(&work), cancel.clone()));
         cancel.cancel();
         driver.await.expect("no panic");
     }

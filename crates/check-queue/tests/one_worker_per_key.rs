@@ -55,12 +55,17 @@ async fn worker(work: WorkQueue<usize>, log: Log, patience_ms: u64, work_ms: u64
     }
 }
 
+fn feed(work: &WorkQueue<usize>) -> impl FnMut(usize) + Send + 'static {
+    let work = work.clone();
+    move |key| work.add(key)
+}
+
 async fn run(additions: Vec<Addition>, workers: Vec<(u64, u64)>) -> Vec<Seen> {
     let to_check = CheckQueue::new(CheckQueueMetrics::default());
     let work = WorkQueue::new(WorkQueueMetrics::default());
     let cancel = CancellationToken::new();
     let log: Log = Arc::new(parking_lot::Mutex::new(vec![Seen::default(); KEYS]));
-    let driver = tokio::spawn(to_check.clone().run(work.clone(), cancel.clone()));
+    let driver = tokio::spawn(to_check.clone().run(feed(&work), cancel.clone()));
     let workers: Vec<_> = workers
         .into_iter()
         .map(|(patience_ms, work_ms)| {

@@ -181,3 +181,34 @@ fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::E
         .map_err(|error| D::Error::custom(format!("{text:?} is not a duration such as 90s or 1m30s: {error}")))?;
     Duration::try_from(span).map_err(|_| D::Error::custom(format!("{text:?} is negative")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documented_file_states_the_defaults() {
+        let file = include_str!("../../../config/controller.yaml");
+        assert_eq!(Config::parse(file).unwrap(), Config::default());
+        let fields = |text: &str| {
+            let value: serde_json::Value = serde_saphyr::from_str(text).unwrap();
+            value.as_object().unwrap().len()
+        };
+        assert_eq!(fields(file), 18, "a new field is stated there too");
+    }
+
+    #[test]
+    fn nonsense_names_the_field() {
+        for (yaml, part) in [
+            ("workers: 0", "workers"),
+            ("checkDelay: soon", "soon"),
+            ("checkDelay: -1s", "negative"),
+            ("checkdelay: 1s", "checkdelay"),
+            ("probe: {period: 0s}", "probe.period"),
+            ("backoffMax: 1s", "backoffMax"),
+        ] {
+            let error = Config::parse(yaml).unwrap_err().to_string();
+            assert!(error.contains(part), "{yaml}: {error}");
+        }
+    }
+}

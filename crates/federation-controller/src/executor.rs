@@ -108,7 +108,8 @@ impl Executor {
                     "metadata": { "uid": seen.uid, "resourceVersion": seen.resource_version },
                     "spec": { "replicas": to },
                 });
-                let call = calls::merge_patch(&member.client, &set_path(&frs.key), &patch);
+                let path = set_path(&frs.key);
+                let call = calls::merge_patch(&member.client, &path, &patch);
                 self.written(member, "scale", call).await.unwrap_or_else(|error| undecided(&error))
             }
             SetChange::Overwrite { seen, replicas, .. } => {

@@ -24,7 +24,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 pub use self::snapshot::{CheckSettings, Member, Snapshot};
-pub(crate) use self::standing::after;
+pub(crate) use self::{report::condition, standing::after};
 use self::{
     capacity::{Room, Seen, see},
     moves::{Bounds, Holding, next_step},

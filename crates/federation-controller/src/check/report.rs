@@ -155,13 +155,14 @@ fn clock(time: Timestamp) -> String {
     format!("{time:.0}")
 }
 
-/// Whether nothing is left to do or to wait for (F27).
+/// Whether nothing is left to do, nor to wait for but that room appears, which probes will show (F27).
 pub(super) fn settled(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> bool {
     status.unplaced == 0
         && members.iter().all(|it| match it.standing {
             Standing::Usable => {
                 let target = it.target.total();
-                it.placed() == target && it.available() >= target && it.refused_since().is_none()
+                let available = it.available() + it.target.probes;
+                it.placed() == target && available >= target && it.refused_since().is_none()
             }
             Standing::Lost { .. } => true,
             Standing::Joining { .. } | Standing::Frozen { .. } => false,
@@ -190,7 +191,7 @@ fn conditions(
         set.put("Progressing", false, "Settled", "every cluster holds what it should");
     } else {
         let reason = if snapshot.frs.paused { "Paused" } else { "Moving" };
-        set.put("Progressing", !snapshot.frs.paused, reason, &awaited(members, snapshot));
+        set.put("Progressing", !snapshot.frs.paused, reason, &awaited(members, status));
     }
     if let Some(message) = blocked(members, status) {
         set.put("MoveBlocked", true, "NoReadyReplacement", &message);
@@ -224,7 +225,7 @@ fn placed_condition(
 }
 
 /// What is being waited for, cluster by cluster.
-fn awaited(members: &[Considered<'_>], snapshot: &Snapshot<'_>) -> String {
+fn awaited(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> String {
     let mut parts = Vec::new();
     for it in members {
         let name = &it.member.name;
@@ -247,8 +248,8 @@ fn awaited(members: &[Considered<'_>], snapshot: &Snapshot<'_>) -> String {
             }
         }
     }
-    if parts.is_empty() {
-        parts.push(format!("room for probes, looked at every {:?}", snapshot.settings.recheck_interval));
+    if parts.is_empty() && status.unplaced > 0 {
+        parts.push(format!("room for {} replicas in any cluster", status.unplaced));
     }
     format!("waiting for {}", parts.join(", "))
 }

@@ -90,7 +90,8 @@ impl Executor {
         if let Some(metadata) = live["metadata"].as_object_mut() {
             metadata.remove("managedFields");
         }
-        let call = calls::put(&member.client, &set_path(&frs.key), &live);
+        let path = set_path(&frs.key);
+        let call = calls::put(&member.client, &path, &live);
         self.written(member, "overwrite", call).await
     }
 
@@ -120,7 +121,8 @@ impl Executor {
             "propagationPolicy": propagation,
             "preconditions": { "uid": uid },
         });
-        let call = calls::delete(&member.client, &set_path(key), &options);
+        let path = set_path(key);
+        let call = calls::delete(&member.client, &path, &options);
         match self.call(member, "delete", call).await {
             Err(error) if error.code() == Some(404) => {}
             answer => drop(answer?),

@@ -54,9 +54,9 @@ impl Registry {
         entries.get(name).map_or((None, None), |it| (it.broken.clone(), it.removed))
     }
 
-    /// Whether `name` is known and its kubeconfig is not gone.
-    pub(crate) fn is_present(&self, name: &str) -> bool {
-        self.entries.read().get(name).is_some_and(|entry| entry.removed.is_none())
+    /// Whether `name` is a member, be it lost.
+    pub(crate) fn is_known(&self, name: &str) -> bool {
+        self.entries.read().contains_key(name)
     }
 
     /// `access` reaches the member from now on.
