@@ -2,51 +2,51 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer, de::Error as _};
+use serde::{Deserialize, Serialize};
 
 use crate::check::CheckSettings;
 
 /// What `--config` may hold. `config/controller.yaml` states and explains every default.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Config {
     /// The federation this controller handles (F40). Empty by default: the sets that name none.
     pub federation: String,
     /// How long after a change of a local set or a pod the set is checked (F22). 1 min.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "duration")]
     pub check_delay: Duration,
     /// How often a set that is not settled is checked again (F27, F37). 1 min.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "duration")]
     pub recheck_interval: Duration,
     /// How long a status may lag behind what is seen (F22). 500 ms.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "duration")]
     pub status_delay: Duration,
     /// How long a pod may stay without a node before its replica goes elsewhere (F34, X). 60 s.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "duration")]
     pub unscheduled_timeout: Duration,
     /// Replicas left waiting in a full cluster (F34). 2.
     pub probe_replicas: u32,
     /// Surplus replicas during moves, in percent of N, at least one replica (F20). 25.
     pub max_move_surge_percent: u32,
     /// Time before the second try of what failed; doubles each time (F28, F34). 60 s.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "duration")]
     pub backoff_initial: Duration,
     /// Longest time between two tries of what fails (F28, F34). 10 min.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "duration")]
     pub backoff_max: Duration,
     /// The liveness probe of members (F33).
     pub probe: ProbeConfig,
     /// How long a member may be unreachable before its replicas go elsewhere (F33). 60 s.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "duration")]
     pub lost_grace_period: Duration,
     /// How long a member that was just added may take to answer. 10 s.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "duration")]
     pub joining_timeout: Duration,
     /// How long a member that doesn't answer may hold up the deletion of a set (F5). 10 min.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "duration")]
     pub deletion_deadline: Duration,
     /// The longest a call to a member or the host may take. 10 s.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "duration")]
     pub call_timeout: Duration,
     /// Writes to one member at a time. 16.
     pub calls_per_member: u32,
@@ -57,14 +57,14 @@ pub struct Config {
 }
 
 /// The liveness probe of members (F33).
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ProbeConfig {
     /// How often a member is probed. 10 s.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "duration")]
     pub period: Duration,
     /// How long an answer may take. 5 s.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "duration")]
     pub timeout: Duration,
     /// Failures in a row that make a member unreachable. 3.
     pub failure_threshold: u32,
@@ -174,12 +174,24 @@ impl Config {
 }
 
 /// `90s`, `1m30s`, `500ms`: never negative.
-fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    let span: jiff::SignedDuration = text
-        .parse()
-        .map_err(|error| D::Error::custom(format!("{text:?} is not a duration such as 90s or 1m30s: {error}")))?;
-    Duration::try_from(span).map_err(|_| D::Error::custom(format!("{text:?} is negative")))
+mod duration {
+    use std::time::Duration;
+
+    use jiff::SignedDuration;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
+
+    pub(super) fn serialize<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        let duration = SignedDuration::try_from(*duration).unwrap_or(SignedDuration::MAX);
+        to.collect_str(&format_args!("{duration:#}"))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        let text = String::deserialize(from)?;
+        let span: SignedDuration = text.parse().map_err(|error| {
+            D::Error::custom(format!("{text:?} is not a duration such as 90s or 1m30s: {error}"))
+        })?;
+        Duration::try_from(span).map_err(|_| D::Error::custom(format!("{text:?} is negative")))
+    }
 }
 
 #[cfg(test)]
@@ -190,11 +202,13 @@ mod tests {
     fn the_documented_file_states_the_defaults() {
         let file = include_str!("../../../config/controller.yaml");
         assert_eq!(Config::parse(file).unwrap(), Config::default());
-        let fields = |text: &str| {
-            let value: serde_json::Value = serde_saphyr::from_str(text).unwrap();
-            value.as_object().unwrap().len()
+        let stated: serde_json::Value = serde_saphyr::from_str(file).unwrap();
+        let all = serde_json::to_value(Config::default()).unwrap();
+        let keys = |value: &serde_json::Value| {
+            value.as_object().unwrap().keys().cloned().collect::<Vec<_>>()
         };
-        assert_eq!(fields(file), 18, "a new field is stated there too");
+        assert_eq!(keys(&stated), keys(&all), "every field is stated");
+        assert_eq!(keys(&stated["probe"]), keys(&all["probe"]), "every field is stated");
     }
 
     #[test]

@@ -15,6 +15,7 @@
 pub mod check;
 pub mod clock;
 pub mod config;
+mod controller;
 pub mod members;
 pub mod metrics;
 
@@ -26,3 +27,6 @@ mod executor;
 mod host;
 mod manifest;
 mod reconcile;
+mod watch;
+
+pub use controller::{Controller, Readiness, Running};

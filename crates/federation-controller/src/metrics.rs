@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use check_queue::{CheckQueueMetrics, WorkQueueMetrics};
+use cluster_informer::InformerMetrics;
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
@@ -53,6 +54,8 @@ pub struct Metrics {
     pub statuses: CheckQueueMetrics,
     /// The work queue.
     pub work: WorkQueueMetrics,
+    /// The members' informers.
+    pub informers: InformerMetrics,
 }
 
 impl Default for Metrics {
@@ -67,6 +70,7 @@ impl Default for Metrics {
             checks: CheckQueueMetrics::default(),
             statuses: CheckQueueMetrics::default(),
             work: WorkQueueMetrics::default(),
+            informers: InformerMetrics::default(),
         }
     }
 }
@@ -85,6 +89,7 @@ impl Metrics {
         it.checks.register(registry.sub_registry_with_prefix("check_queue"));
         it.statuses.register(registry.sub_registry_with_prefix("status_queue"));
         it.work.register(registry.sub_registry_with_prefix("work_queue"));
+        it.informers.register(registry.sub_registry_with_prefix("member"));
         Arc::new(metrics)
     }
 

@@ -11,12 +11,12 @@ mod memory;
 
 use std::{sync::Arc, time::Duration};
 
-use cluster_informer::Sync;
+use cluster_informer::{Change, ChangeSink, Sync};
 use fedrs_api::{FederatedReplicaSetStatus, FieldError, SetKey, ValidFrs, marks};
 use jiff::Timestamp;
 use kube::Client;
 
-use self::memory::Memories;
+pub(crate) use self::memory::Memories;
 use crate::{
     agenda::Agenda,
     calls,
@@ -191,14 +191,22 @@ impl Reconciler {
         }
     }
 
-    /// A change in a member: what it means for `key` (F20, F22).
-    pub(crate) fn noticed(&self, key: &SetKey, change: &cluster_informer::Change) {
-        use cluster_informer::Change;
+    /// All sets are looked at anew (F23).
+    pub(crate) fn check_all(&self) {
+        for key in self.sets.keys() {
+            self.agenda.check(key, Duration::ZERO);
+        }
+    }
+}
+
+impl ChangeSink for Reconciler {
+    /// What a change in a member means for `key` (F20, F22).
+    fn changed(&self, _member: &str, key: &SetKey, change: Change) {
         let delay = match change {
             Change::SetDrifted => Duration::ZERO,
             Change::BecameReady if self.memories.is_moving(key) => Duration::ZERO,
             Change::PodWaiting { since } => {
-                let due = check::after(*since, self.settings.unscheduled_timeout);
+                let due = check::after(since, self.settings.unscheduled_timeout);
                 until(self.clock.now(), due).min(self.config.check_delay)
             }
             Change::BecameReady | Change::SetChanged | Change::PodChanged => self.config.check_delay,
@@ -207,11 +215,8 @@ impl Reconciler {
         self.agenda.publish(key.clone());
     }
 
-    /// All sets are looked at anew (F23).
-    pub(crate) fn check_all(&self) {
-        for key in self.sets.keys() {
-            self.agenda.check(key, Duration::ZERO);
-        }
+    fn member_changed(&self, _member: &str) {
+        self.check_all();
     }
 }
 

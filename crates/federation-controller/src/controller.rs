@@ -1,0 +1,234 @@
+//! Wires the parts together: tasks, each named, cancellable and joined; a panic in one ends all.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use cluster_informer::{InformerSettings, ReflectSettings, Resource, reflect};
+use fedrs_api::{FederatedReplicaSet, MemberCluster};
+use kube::Client;
+use tokio::sync::{mpsc, watch};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    agenda::Agenda,
+    calls,
+    clock::Clock,
+    config::Config,
+    events::Recorder,
+    executor::Executor,
+    host::HostStore,
+    members::{MemberEvent, Members, Registry},
+    metrics::Metrics,
+    reconcile::Reconciler,
+    watch::{Listed, MemberObjects, MemberSink, SetSink},
+};
+
+/// What a controller is made of.
+pub struct Controller {
+    /// Reaches the host; without a retry of its own.
+    pub host: Client,
+    /// Tells which members there are.
+    pub members: mpsc::Receiver<MemberEvent>,
+    /// What can be configured.
+    pub config: Config,
+    /// Tells the time.
+    pub clock: Clock,
+    /// Spreads probes and pauses; the same seed gives the same run on a simulated clock.
+    pub seed: u64,
+    /// Where it counts.
+    pub metrics: Arc<Metrics>,
+}
+
+/// Whether the controller can do its work, for `/readyz`.
+#[derive(Clone)]
+pub struct Readiness {
+    sets: watch::Receiver<Listed>,
+    members: watch::Receiver<Listed>,
+    complete: watch::Receiver<bool>,
+}
+
+impl Readiness {
+    /// `Ok` once sets and members are known, else what is being waited for.
+    pub fn check(&self) -> Result<(), String> {
+        for listed in [&self.sets, &self.members] {
+            let listed = listed.borrow();
+            if let Some(trouble) = &listed.trouble {
+                return Err(trouble.clone());
+            }
+            if !listed.complete {
+                return Err("the host's objects are not listed yet".to_owned());
+            }
+        }
+        if !*self.complete.borrow() {
+            return Err("the members are not known yet".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// A running controller.
+pub struct Running {
+    tasks: TaskTracker,
+    readiness: Readiness,
+}
+
+impl Running {
+    /// Whether it can do its work.
+    #[must_use]
+    pub fn readiness(&self) -> Readiness {
+        self.readiness.clone()
+    }
+
+    /// Waits until all tasks have ended, after the token given to [`Controller::start`] was cancelled.
+    pub async fn joined(self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+impl Controller {
+    /// Starts all tasks; they end when `cancel` is cancelled. Returns once the host has told the federation's id,
+    /// or `None` if it was cancelled before.
+    pub async fn start(self, cancel: CancellationToken) -> Option<Running> {
+        let federation = cancel.run_until_cancelled(self.federation()).await?;
+        let tasks = TaskTracker::new();
+        let (reconciler, registry) = self.reconciler(&federation, &tasks, &cancel);
+        let (sets_listed, sets) = watch::channel(Listed::default());
+        let (members_listed, members) = watch::channel(Listed::default());
+        let (complete, told) = watch::channel(false);
+        let readiness = Readiness { sets, members, complete: told };
+
+        let objects = Arc::new(MemberObjects::default());
+        let set_sink = SetSink::new(Arc::clone(&reconciler), sets_listed);
+        let member_sink = MemberSink::new(Arc::clone(&objects), members_listed);
+        let seed = self.seed;
+        tasks.spawn(reflect::<FederatedReplicaSet, _>(
+            self.host.clone(),
+            Resource::all("/apis/fedrs.dev/v1alpha1/federatedreplicasets"),
+            set_sink,
+            ReflectSettings::default(),
+            seed,
+            cancel.clone(),
+        ));
+        tasks.spawn(reflect::<MemberCluster, _>(
+            self.host.clone(),
+            Resource::all("/apis/fedrs.dev/v1alpha1/memberclusters"),
+            member_sink,
+            ReflectSettings::default(),
+            seed.wrapping_add(1),
+            cancel.clone(),
+        ));
+        let members = Members {
+            reconciler: Arc::clone(&reconciler),
+            registry,
+            host: self.host,
+            federation,
+            informer_settings: informer_settings(&self.config),
+            config: self.config,
+            clock: self.clock,
+            seed,
+            tasks: tasks.clone(),
+            cancel: cancel.clone(),
+            informers: BTreeMap::new(),
+            complete,
+        };
+        tasks.spawn(members.run(self.members, objects));
+        tasks.spawn(reconciler.agenda.clone().run(cancel.clone()));
+        tasks.spawn(work(reconciler, readiness.clone(), tasks.clone(), cancel));
+        Some(Running { tasks, readiness })
+    }
+
+    /// The id that local sets carry: the configured name, else the host's own (F40). Waits for the host.
+    async fn federation(&self) -> Arc<str> {
+        if !self.config.federation.is_empty() {
+            return self.config.federation.as_str().into();
+        }
+        let mut told = String::new();
+        loop {
+            let call = calls::get(&self.host, "/api/v1/namespaces/kube-system");
+            let trouble = match tokio::time::timeout(self.config.call_timeout, call).await {
+                Ok(Ok(namespace)) => match namespace["metadata"]["uid"].as_str() {
+                    Some(uid) => return uid.into(),
+                    None => "its kube-system namespace has no uid".to_owned(),
+                },
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => format!("no answer within {:?}", self.config.call_timeout),
+            };
+            if trouble != told {
+                tracing::warn!("waiting for the host: {trouble}");
+                told = trouble;
+            }
+            tokio::time::sleep(HOST_RETRY).await;
+        }
+    }
+
+    fn reconciler(
+        &self,
+        federation: &Arc<str>,
+        tasks: &TaskTracker,
+        cancel: &CancellationToken,
+    ) -> (Arc<Reconciler>, Arc<Registry>) {
+        let (recorder, write_events) = Recorder::new(
+            self.host.clone(),
+            self.clock.clone(),
+            self.metrics.events_dropped.clone(),
+            cancel.clone(),
+        );
+        tasks.spawn(write_events);
+        let registry = Arc::new(Registry::new(self.config.lost_grace_period));
+        let reconciler = Reconciler {
+            host: self.host.clone(),
+            sets: Arc::new(HostStore::default()),
+            members: Arc::clone(&registry),
+            agenda: Agenda::new(&self.metrics, self.config.status_delay),
+            executor: Executor {
+                federation: Arc::clone(federation),
+                call_timeout: self.config.call_timeout,
+                create_kube_namespaces: self.config.create_kube_namespaces,
+                metrics: Arc::clone(&self.metrics),
+            },
+            recorder,
+            clock: self.clock.clone(),
+            metrics: Arc::clone(&self.metrics),
+            settings: self.config.check_settings(),
+            config: self.config.clone(),
+            memories: crate::reconcile::Memories::default(),
+        };
+        (Arc::new(reconciler), registry)
+    }
+}
+
+/// How soon a host that does not answer is asked again.
+const HOST_RETRY: std::time::Duration = std::time::Duration::from_secs(1);
+
+fn informer_settings(config: &Config) -> InformerSettings {
+    let mut settings = InformerSettings::default();
+    settings.probe.period = config.probe.period;
+    settings.probe.timeout = config.probe.timeout;
+    settings.probe.failure_threshold = config.probe.failure_threshold;
+    settings
+}
+
+/// Starts the workers once sets and members are known: before, a restart would move what it doesn't know yet.
+async fn work(
+    reconciler: Arc<Reconciler>,
+    mut readiness: Readiness,
+    tasks: TaskTracker,
+    cancel: CancellationToken,
+) {
+    let known = async {
+        let sets = readiness.sets.wait_for(|listed| listed.complete).await.is_ok();
+        let members = readiness.members.wait_for(|listed| listed.complete).await.is_ok();
+        sets && members && readiness.complete.wait_for(|told| *told).await.is_ok()
+    };
+    if cancel.run_until_cancelled(known).await != Some(true) {
+        return;
+    }
+    for _ in 0..reconciler.config.workers {
+        let reconciler = Arc::clone(&reconciler);
+        tasks.spawn(async move {
+            while let Some((key, check_due)) = reconciler.agenda.next().await {
+                reconciler.work_on(&key, check_due).await;
+            }
+        });
+    }
+}

@@ -1,0 +1,193 @@
+//! The watches of the host: FederatedReplicaSets and MemberClusters into the stores, changes onto the agenda.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use cluster_informer::{Error, Sink};
+use fedrs_api::{FederatedReplicaSet, MemberCluster, MemberClusterSpec, SetKey};
+use kube::ResourceExt;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+
+use crate::{
+    host::{HostStore, key_of},
+    metrics::Metrics,
+    reconcile::Reconciler,
+};
+
+/// Whether a kind has been listed from the host, and why not if not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// Whether a first list is complete.
+    pub complete: bool,
+    /// The last failure, while it lasts.
+    pub trouble: Option<String>,
+}
+
+/// Publishes [`Listed`] and says in the log what a person has to do.
+struct Progress {
+    kind: &'static str,
+    listed: watch::Sender<Listed>,
+}
+
+impl Progress {
+    fn complete(&self) {
+        self.listed.send_if_modified(|listed| {
+            let done = Listed { complete: true, trouble: None };
+            let changed = *listed != done;
+            *listed = done;
+            changed
+        });
+    }
+
+    fn failed(&self, error: &Error) {
+        let message = if error.code() == Some(404) {
+            format!(
+                "the host does not know {}: install the CRDs with `fedrs crds | kubectl apply -f -`; waiting",
+                self.kind
+            )
+        } else {
+            format!("{} can't be read from the host: {error}", self.kind)
+        };
+        self.listed.send_if_modified(|listed| {
+            let changed = listed.trouble.as_deref() != Some(&message);
+            if changed {
+                tracing::warn!("{message}");
+                listed.trouble = Some(message);
+            }
+            changed
+        });
+    }
+}
+
+/// FederatedReplicaSets: created, updated or deleted means a check without delay (F21).
+pub(crate) struct SetSink {
+    reconciler: Arc<Reconciler>,
+    progress: Progress,
+    /// What the list under way has shown.
+    seen: HashSet<SetKey>,
+}
+
+impl SetSink {
+    pub(crate) fn new(reconciler: Arc<Reconciler>, listed: watch::Sender<Listed>) -> Self {
+        let progress = Progress { kind: "FederatedReplicaSets", listed };
+        Self { reconciler, progress, seen: HashSet::new() }
+    }
+
+    fn sets(&self) -> &HostStore {
+        &self.reconciler.sets
+    }
+
+    fn count(&self, metrics: &Metrics) {
+        let (all, invalid) = self.sets().counts();
+        metrics.sets.set(i64::try_from(all).unwrap_or(i64::MAX));
+        metrics.invalid_sets.set(i64::try_from(invalid).unwrap_or(i64::MAX));
+    }
+
+    fn gone(&self, key: &SetKey) {
+        self.sets().remove(key);
+        self.reconciler.agenda.check(key.clone(), Duration::ZERO);
+    }
+}
+
+impl Sink<FederatedReplicaSet> for SetSink {
+    fn restarted(&mut self) {
+        self.seen.clear();
+    }
+
+    fn applied(&mut self, object: FederatedReplicaSet) {
+        let federation = Arc::clone(&self.reconciler.executor.federation);
+        let (key, changed) = self.sets().apply(object, &federation);
+        self.seen.insert(key.clone());
+        if changed {
+            self.count(&self.reconciler.metrics);
+            self.reconciler.agenda.check(key, Duration::ZERO);
+        }
+    }
+
+    fn deleted(&mut self, object: FederatedReplicaSet) {
+        self.gone(&key_of(&object));
+        self.count(&self.reconciler.metrics);
+    }
+
+    fn listed(&mut self, _resource_version: &str) {
+        for key in self.sets().keys() {
+            if !self.seen.contains(&key) {
+                self.gone(&key);
+            }
+        }
+        self.seen = HashSet::new();
+        self.count(&self.reconciler.metrics);
+        self.progress.complete();
+    }
+
+    fn failed(&mut self, error: &Error) {
+        self.progress.failed(error);
+    }
+
+    fn alive(&mut self) {}
+}
+
+/// What the host says about a member: what its MemberCluster asks for, or that it is gone.
+pub(crate) type MemberObject = (String, Option<MemberClusterSpec>);
+
+/// MemberClusters on their way to the members' task: the latest of each, so that it is never more than there are.
+#[derive(Debug, Default)]
+pub(crate) struct MemberObjects {
+    latest: Mutex<BTreeMap<String, Option<MemberClusterSpec>>>,
+    arrived: Notify,
+}
+
+impl MemberObjects {
+    fn put(&self, name: String, spec: Option<MemberClusterSpec>) {
+        self.latest.lock().insert(name, spec);
+        self.arrived.notify_one();
+    }
+
+    /// The next one. For one task; nothing is lost if it stops waiting.
+    pub(crate) async fn next(&self) -> MemberObject {
+        loop {
+            if let Some(object) = self.latest.lock().pop_first() {
+                return object;
+            }
+            self.arrived.notified().await;
+        }
+    }
+}
+
+/// MemberClusters, for the members' task.
+pub(crate) struct MemberSink {
+    objects: Arc<MemberObjects>,
+    progress: Progress,
+}
+
+impl MemberSink {
+    pub(crate) fn new(objects: Arc<MemberObjects>, listed: watch::Sender<Listed>) -> Self {
+        Self { objects, progress: Progress { kind: "MemberClusters", listed } }
+    }
+}
+
+impl Sink<MemberCluster> for MemberSink {
+    fn restarted(&mut self) {}
+
+    fn applied(&mut self, object: MemberCluster) {
+        self.objects.put(object.name_any(), Some(object.spec));
+    }
+
+    fn deleted(&mut self, object: MemberCluster) {
+        self.objects.put(object.name_any(), None);
+    }
+
+    fn listed(&mut self, _resource_version: &str) {
+        self.progress.complete();
+    }
+
+    fn failed(&mut self, error: &Error) {
+        self.progress.failed(error);
+    }
+
+    fn alive(&mut self) {}
+}
