@@ -6,10 +6,36 @@
 //! probe of /readyz ---------'                            \-> ChangeSink: which set to look at, and how soon
 //! ```
 //!
-//! Knows sets by a key and the labels of a federation; nothing of FederatedReplicaSets or layouts.
+//! Knows sets by a key and the labels of a federation; nothing of `FederatedReplicaSet`s or layouts.
 
+mod backoff;
+pub mod counts;
+mod decode;
+mod error;
+mod feed;
+mod informer;
+mod lines;
+mod metrics;
+pub mod pod_fact;
+pub mod probe;
+mod reflect;
+pub mod set_fact;
+mod sets;
+mod store;
+mod tombstones;
+mod transport;
 pub mod view;
+mod wire;
 
+pub use decode::Malformed;
+pub use error::{Doing, Error};
+pub use informer::{InformerSettings, MemberInformer};
+pub use metrics::InformerMetrics;
+pub use probe::ProbeSettings;
+pub use reflect::{ReflectSettings, Sink, Versioned, reflect};
+pub use store::{Clock, MemberStore};
+pub use transport::Resource;
 pub use view::{
     Change, ChangeSink, Health, MemberView, PodCounts, ReplicaFailure, SetFact, SetView, Sync,
 };
+pub use wire::Uid;

@@ -1,0 +1,381 @@
+//! One member, put together: one task that lists and watches its local sets and pods and probes it.
+//!
+//! The four parts share the task, so that one thing happens after another: no two of them touch the facts at the
+//! same time, and a simulation repeats.
+
+use std::{sync::Arc, time::Duration};
+
+use fedrs_api::{SetKey, marks};
+use futures::future::join4;
+use kube::Client;
+use tokio::{task::JoinHandle, time::sleep};
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, debug, info, info_span};
+
+use crate::{
+    decode::Malformed,
+    error::Error,
+    metrics::{FeedMetrics, InformerMetrics, MemberMetrics, PODS, SETS},
+    pod_fact::PodObject,
+    probe::{self, ProbeSettings},
+    reflect::{ReflectSettings, Sink, Versioned, reflect},
+    set_fact::SetObject,
+    store::{Clock, FeedName, MemberStore},
+    transport::Resource,
+    view::{Change, ChangeSink, Health, MemberView, SetFact},
+    wire::{Uid, Version},
+};
+
+/// A watch that hangs becomes stale while nothing happens, so it is looked at in between.
+const SYNC_LOOK: Duration = Duration::from_secs(5);
+
+/// How a member is followed.
+#[derive(Clone, Debug)]
+pub struct InformerSettings {
+    /// Lists and watches.
+    pub reflect: ReflectSettings,
+    /// The liveness probe (F33).
+    pub probe: ProbeSettings,
+    /// A watch that has been failing for longer makes the view stale (F39). Default 30 s.
+    pub stale_after: Duration,
+}
+
+impl Default for InformerSettings {
+    fn default() -> Self {
+        Self {
+            reflect: ReflectSettings::default(),
+            probe: ProbeSettings::default(),
+            stale_after: Duration::from_secs(30),
+        }
+    }
+}
+
+/// A member that is being followed.
+#[derive(Debug)]
+pub struct MemberInformer {
+    /// What is known of it.
+    pub store: Arc<MemberStore>,
+    /// Ends when cancelled; a panic in it is to end the process.
+    pub task: JoinHandle<()>,
+}
+
+impl MemberInformer {
+    /// Starts to follow `member`: the objects with the labels of `federation` (F40), until `cancel`.
+    ///
+    /// To be called within a tokio runtime. The client's own retry should be off. Jitters are drawn from `seed`.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is one thing the caller alone decides"
+    )]
+    pub fn spawn(
+        member: impl Into<Arc<str>>,
+        client: Client,
+        federation: &str,
+        sink: Arc<dyn ChangeSink>,
+        settings: InformerSettings,
+        metrics: &InformerMetrics,
+        clock: Clock,
+        seed: u64,
+        cancel: CancellationToken,
+    ) -> Self {
+        let member = member.into();
+        let store = Arc::new(MemberStore::new(clock, settings.stale_after));
+        let span = info_span!("informer", cluster = %member);
+        let metrics = Follower {
+            sets: metrics.of_feed(&member, SETS),
+            pods: metrics.of_feed(&member, PODS),
+            member: metrics.of_member(&member),
+        };
+        let teller = Teller {
+            member,
+            store: Arc::clone(&store),
+            sink,
+        };
+        let run = follow(
+            teller,
+            client,
+            selector(federation),
+            settings,
+            metrics,
+            seed,
+            cancel,
+        );
+        Self {
+            store,
+            task: tokio::spawn(run.instrument(span)),
+        }
+    }
+}
+
+/// Takes the objects of `federation` that belong to a set.
+fn selector(federation: &str) -> String {
+    format!("{}={federation},{}", marks::FEDERATION, marks::SET)
+}
+
+struct Follower {
+    sets: FeedMetrics,
+    pods: FeedMetrics,
+    member: MemberMetrics,
+}
+
+async fn follow(
+    teller: Teller,
+    client: Client,
+    selector: String,
+    settings: InformerSettings,
+    metrics: Follower,
+    seed: u64,
+    cancel: CancellationToken,
+) {
+    let [set_seed, pod_seed, probe_seed] = [seed, seed.wrapping_add(1), seed.wrapping_add(2)];
+    let sets = reflect::<SetObject, _>(
+        client.clone(),
+        Resource::labelled("/apis/apps/v1/replicasets", &*selector),
+        SetSink {
+            teller: teller.clone(),
+            metrics: metrics.sets,
+        },
+        settings.reflect.clone(),
+        set_seed,
+        cancel.clone(),
+    );
+    let pods = reflect::<PodObject, _>(
+        client.clone(),
+        Resource::labelled("/api/v1/pods", &*selector),
+        PodSink {
+            teller: teller.clone(),
+            metrics: metrics.pods,
+        },
+        settings.reflect,
+        pod_seed,
+        cancel.clone(),
+    );
+    let probe_latency = metrics.member.probe_latency.clone();
+    let clock = Arc::clone(teller.store.clock());
+    let probe = probe::run(
+        client,
+        settings.probe,
+        clock,
+        probe_seed,
+        cancel.clone(),
+        |health, latency| {
+            probe_latency.observe(latency.as_secs_f64());
+            teller.health(health);
+        },
+    );
+    let staleness = cancel.run_until_cancelled(async {
+        loop {
+            sleep(SYNC_LOOK).await;
+            teller.sync();
+            metrics
+                .member
+                .staleness
+                .set(teller.store.staleness().as_secs_f64());
+        }
+    });
+    // Boxed, as the four together are larger than a task's stack frame should be.
+    Box::pin(join4(sets, pods, probe, staleness)).await;
+}
+
+/// Passes on what changed in a member.
+#[derive(Clone)]
+struct Teller {
+    member: Arc<str>,
+    store: Arc<MemberStore>,
+    sink: Arc<dyn ChangeSink>,
+}
+
+impl Teller {
+    fn change(&self, key: &SetKey, change: Change) {
+        self.sink.changed(&self.member, key, change);
+    }
+
+    fn health(&self, health: Health) {
+        let told = format!("{health:?}");
+        if self.store.set_health(health) {
+            info!(health = told, "member changed its health");
+            self.sink.member_changed(&self.member);
+        }
+    }
+
+    fn sync(&self) {
+        if self.store.sync_changed() {
+            info!(sync = ?self.store.sync(), "view of the member changed");
+            self.sink.member_changed(&self.member);
+        }
+    }
+
+    fn alive(&self, feed: FeedName) {
+        if self.store.alive(feed) {
+            self.sync();
+        }
+    }
+
+    fn failed(&self, feed: FeedName, error: &Error) {
+        debug!(?feed, %error, "watch failed");
+        self.store.failed(feed, error.needs_list());
+        self.sync();
+    }
+}
+
+struct SetSink {
+    teller: Teller,
+    metrics: FeedMetrics,
+}
+
+impl SetSink {
+    fn count(&self) {
+        self.metrics
+            .objects
+            .set(self.teller.store.size().0.try_into().unwrap_or(i64::MAX));
+    }
+}
+
+impl Sink<SetObject> for SetSink {
+    fn restarted(&mut self) {
+        self.metrics.lists.inc();
+        self.teller.store.restarted(FeedName::Sets);
+        self.teller.sync();
+    }
+
+    fn applied(&mut self, object: SetObject) {
+        self.metrics.events.inc();
+        let fact = SetFact::from(object);
+        let key = fact.key.clone();
+        if let Some(change) = self.teller.store.set_applied(fact) {
+            self.teller.change(&key, change);
+        }
+        self.count();
+    }
+
+    fn deleted(&mut self, object: SetObject) {
+        self.metrics.events.inc();
+        let fact = SetFact::from(object);
+        let version = Version::of(&fact.resource_version);
+        if let Some(change) = self.teller.store.set_deleted(&fact.key, fact.id(), version) {
+            self.teller.change(&fact.key, change);
+        }
+        self.count();
+    }
+
+    fn listed(&mut self, resource_version: &str) {
+        for (key, change) in self.teller.store.sets_listed(Version::of(resource_version)) {
+            self.teller.change(&key, change);
+        }
+        self.count();
+        self.teller.sync();
+    }
+
+    fn failed(&mut self, error: &Error) {
+        self.metrics.failures.inc();
+        self.teller.failed(FeedName::Sets, error);
+    }
+
+    fn alive(&mut self) {
+        self.teller.alive(FeedName::Sets);
+    }
+
+    fn malformed(&mut self, object: &Malformed) {
+        self.metrics.malformed.inc();
+        let Some(uid) = object.uid else { return };
+        if !object.deleted {
+            self.teller.store.set_kept(uid);
+        } else if let (Some(namespace), Some(name)) = (&object.namespace, &object.name) {
+            let key = SetKey::new(&**namespace, &**name);
+            if let Some(change) = self.teller.store.set_deleted(&key, uid, Version::default()) {
+                self.teller.change(&key, change);
+            }
+        }
+    }
+
+    fn ended_early(&mut self) {
+        self.metrics.short_watches.inc();
+    }
+}
+
+struct PodSink {
+    teller: Teller,
+    metrics: FeedMetrics,
+}
+
+impl PodSink {
+    fn count(&self) {
+        self.metrics
+            .objects
+            .set(self.teller.store.size().1.try_into().unwrap_or(i64::MAX));
+    }
+
+    fn remove(&self, uid: Uid, resource_version: &str) {
+        if let Some((key, change)) = self.teller.store.pod_deleted(uid, resource_version) {
+            self.teller.change(&key, change);
+        }
+    }
+}
+
+impl Sink<PodObject> for PodSink {
+    fn restarted(&mut self) {
+        self.metrics.lists.inc();
+        self.teller.store.restarted(FeedName::Pods);
+        self.teller.sync();
+    }
+
+    fn applied(&mut self, object: PodObject) {
+        self.metrics.events.inc();
+        for (key, change) in self.teller.store.pod_applied(object) {
+            self.teller.change(&key, change);
+        }
+        self.count();
+    }
+
+    fn deleted(&mut self, object: PodObject) {
+        self.metrics.events.inc();
+        self.remove(object.metadata.uid, &object.metadata.resource_version);
+        self.count();
+    }
+
+    fn listed(&mut self, _resource_version: &str) {
+        for key in self.teller.store.pods_listed() {
+            self.teller.change(&key, Change::PodChanged);
+        }
+        self.count();
+        self.teller.sync();
+    }
+
+    fn failed(&mut self, error: &Error) {
+        self.metrics.failures.inc();
+        self.teller.failed(FeedName::Pods, error);
+    }
+
+    fn alive(&mut self) {
+        self.teller.alive(FeedName::Pods);
+    }
+
+    fn malformed(&mut self, object: &Malformed) {
+        self.metrics.malformed.inc();
+        match object.uid {
+            Some(uid) if object.deleted => self.remove(uid, ""),
+            Some(uid) => self.teller.store.pod_kept(uid),
+            None => {}
+        }
+    }
+
+    fn ended_early(&mut self) {
+        self.metrics.short_watches.inc();
+    }
+}
+
+impl Versioned for SetObject {
+    fn resource_version(&self) -> Option<&str> {
+        Some(&self.metadata.resource_version)
+    }
+}
+
+impl Versioned for PodObject {
+    fn resource_version(&self) -> Option<&str> {
+        Some(&self.metadata.resource_version)
+    }
+}
+
+#[cfg(test)]
+#[path = "informer_tests.rs"]
+mod tests;

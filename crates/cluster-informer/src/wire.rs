@@ -1,0 +1,246 @@
+//! How objects come over the wire, as far as anything here reads them: what isn't named is skipped while scanning,
+//! `managedFields` above all.
+
+use std::{borrow::Cow, fmt, marker::PhantomData};
+
+use fedrs_api::marks;
+use jiff::Timestamp;
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+use xxhash_rust::xxh3::xxh3_128;
+
+/// An object's uid in 16 bytes: the number of a UUID, or a hash of anything else a server may use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Uid([u64; 2]);
+
+impl Uid {
+    /// The uid written as `text`.
+    pub fn of(text: &str) -> Self {
+        let number = uuid_number(text).unwrap_or_else(|| xxh3_128(text.as_bytes()));
+        // Two halves instead of one u128: its alignment of 16 would cost 8 bytes in each entry of the pod table.
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "the lower half is what is meant"
+        )]
+        Self([(number >> 64) as u64, number as u64])
+    }
+}
+
+/// `8-4-4-4-12` hexadecimal digits in lower case, as the API server writes them; nothing else.
+fn uuid_number(text: &str) -> Option<u128> {
+    let bytes = text.as_bytes();
+    if bytes.len() != 36 {
+        return None;
+    }
+    let mut number = 0;
+    for (position, byte) in bytes.iter().enumerate() {
+        match (position, byte) {
+            (8 | 13 | 18 | 23, b'-') => {}
+            (8 | 13 | 18 | 23, _) => return None,
+            (_, b'0'..=b'9') => number = number << 4 | u128::from(byte - b'0'),
+            (_, b'a'..=b'f') => number = number << 4 | u128::from(byte - b'a' + 10),
+            _ => return None,
+        }
+    }
+    Some(number)
+}
+
+impl<'de> Deserialize<'de> for Uid {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::of(&Text::deserialize(deserializer)?.0))
+    }
+}
+
+/// A `resourceVersion` as a number; unknown if the server writes something else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Version(u64);
+
+impl Version {
+    /// Kubernetes never hands out 0: it marks what could not be parsed.
+    pub(crate) fn of(text: &str) -> Self {
+        Self(text.parse().unwrap_or(0))
+    }
+
+    fn known(self) -> bool {
+        self.0 != 0
+    }
+
+    /// Whether this is certainly older than `other`: only if both are numbers.
+    pub(crate) fn is_older_than(self, other: Self) -> bool {
+        self.known() && other.known() && self.0 < other.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Version {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::of(&Text::deserialize(deserializer)?.0))
+    }
+}
+
+/// A text, borrowed from the input where it has no escapes.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+/// Seconds since 1970, up to the year 2106: the API server's times have no fractions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Seconds(pub(crate) u32);
+
+impl Seconds {
+    /// The whole seconds of `time`, cut to the range.
+    pub(crate) fn of(time: Timestamp) -> Self {
+        let seconds = time.as_second().clamp(0, i64::from(u32::MAX));
+        Self(u32::try_from(seconds).expect("clamped"))
+    }
+
+    pub(crate) fn timestamp(self) -> Timestamp {
+        Timestamp::from_second(i64::from(self.0)).expect("2106 is within jiff's range")
+    }
+}
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Text::deserialize(deserializer)?.0;
+        let time: Timestamp = text.parse().map_err(serde::de::Error::custom)?;
+        Ok(Self::of(time))
+    }
+}
+
+/// Reads `null` as the default, as Go's decoder does.
+pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Whether a value that matters only by being there (a deletion timestamp) is there.
+pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(Option::<IgnoredAny>::deserialize(deserializer)?.is_some())
+}
+
+/// Of all labels, those that fedrs puts on objects (F40).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Marks {
+    pub(crate) set: Option<Box<str>>,
+    pub(crate) federation: Option<Box<str>>,
+}
+
+impl<'de> Deserialize<'de> for Marks {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Labels;
+
+        impl<'de> Visitor<'de> for Labels {
+            type Value = Marks;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("labels")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut labels: A) -> Result<Marks, A::Error> {
+                let mut marks = Marks::default();
+                while let Some(Text(key)) = labels.next_key()? {
+                    match &*key {
+                        marks::SET => marks.set = Some(labels.next_value()?),
+                        marks::FEDERATION => marks.federation = Some(labels.next_value()?),
+                        _ => {
+                            labels.next_value::<IgnoredAny>()?;
+                        }
+                    }
+                }
+                Ok(marks)
+            }
+        }
+
+        deserializer.deserialize_map(Labels)
+    }
+}
+
+/// Of all owner references, the controller's uid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ControllerOwner(pub(crate) Option<Uid>);
+
+impl<'de> Deserialize<'de> for ControllerOwner {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Owner {
+            uid: Uid,
+            #[serde(default, deserialize_with = "or_default")]
+            controller: bool,
+        }
+        let mut controller = None;
+        for_each(deserializer, |owner: Owner| {
+            if owner.controller {
+                controller = Some(owner.uid);
+            }
+        })?;
+        Ok(Self(controller))
+    }
+}
+
+/// Hands the items of a sequence to `take` one by one, without a list of them.
+pub(crate) fn for_each<'de, D, T>(deserializer: D, take: impl FnMut(T)) -> Result<(), D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct Items<T, F>(F, PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>, F: FnMut(T)> Visitor<'de> for Items<T, F> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
+            while let Some(item) = items.next_element()? {
+                self.0(item);
+            }
+            Ok(())
+        }
+    }
+
+    deserializer.deserialize_seq(Items(take, PhantomData))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uids_are_told_apart_whatever_they_look_like() {
+        let uuid = "0b0d1f0e-4a54-4b6f-9d53-0123456789ab";
+        assert_eq!(
+            Uid::of(uuid),
+            Uid([0x0b0d_1f0e_4a54_4b6f, 0x9d53_0123_4567_89ab])
+        );
+        let texts = [
+            uuid,
+            "",
+            "a",
+            "0B0D1F0E-4A54-4B6F-9D53-0123456789AB",
+            "0b0d1f0e-4a54-4b6f-9d53-0123456789a\u{e4}",
+        ];
+        let uids: std::collections::BTreeSet<_> = texts.iter().map(|text| Uid::of(text)).collect();
+        assert_eq!(uids.len(), texts.len());
+    }
+
+    #[test]
+    fn versions_compare_as_numbers_or_not_at_all() {
+        assert!(Version::of("9").is_older_than(Version::of("10")));
+        assert!(!Version::of("10").is_older_than(Version::of("10")));
+        assert!(!Version::of("a").is_older_than(Version::of("10")));
+        assert!(!Version::of("9").is_older_than(Version::of("b")));
+    }
+
+    #[test]
+    fn the_controller_owner_alone_counts() {
+        let owners = r#"[{"uid": "a", "controller": false}, {"uid": "b", "controller": true}, {"uid": "c"}]"#;
+        let owner: ControllerOwner = serde_json::from_str(owners).unwrap();
+        assert_eq!(owner.0, Some(Uid::of("b")));
+    }
+}
