@@ -205,7 +205,7 @@ impl Executor {
         call: impl Future<Output = kube::Result<Value>>,
     ) -> Result<Outcome, CallError> {
         let answer = self.call(member, verb, call).await?;
-        let set = SetFact::from_json(&answer).map_err(|error| CallError::Answer(error.to_string()))?;
+        let set = SetFact::from_value(answer).map_err(|error| CallError::Answer(error.to_string()))?;
         member.store.observe(set.clone());
         Ok(Outcome::Written(set))
     }

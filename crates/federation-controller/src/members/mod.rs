@@ -123,14 +123,15 @@ impl Members {
             &self.federation,
             sink,
             self.informer_settings.clone(),
-            self.reconciler.metrics.informers.clone(),
+            &self.reconciler.metrics.informers,
             Arc::new(move || clock.now()),
             self.seed,
             cancel.clone(),
         );
         self.informers.insert(name.to_owned(), cancel);
-        let store: Arc<dyn MemberView> = informer.store();
-        self.tasks.spawn(informer.joined());
+        let store: Arc<dyn MemberView> = informer.store;
+        let task = informer.task;
+        self.tasks.spawn(async move { task.await.expect("an informer does not panic") });
         let permits = Arc::new(Semaphore::new(self.config.calls_per_member as usize));
         let access = MemberAccess { name: name.into(), client, store, permits };
         self.registry.put(access, self.clock.now());
