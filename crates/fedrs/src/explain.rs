@@ -1,0 +1,98 @@
+//! `fedrs explain`: how many replicas are where, and why, in sentences.
+
+use std::fmt::Write as _;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus};
+use kube::Api;
+
+use crate::host;
+
+/// Say how many replicas each cluster has and why, and what is being waited for.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  fedrs explain default/web --kubeconfig host.yaml
+  fedrs explain web                       # namespace default")]
+pub(crate) struct ExplainArgs {
+    /// The FederatedReplicaSet
+    #[arg(value_name = "[NAMESPACE/]NAME")]
+    set: String,
+    #[command(flatten)]
+    host: host::HostArgs,
+}
+
+/// Asks the host and prints.
+pub(crate) async fn run(args: ExplainArgs) -> anyhow::Result<()> {
+    let (namespace, name) = args.set.split_once('/').unwrap_or(("default", &args.set));
+    if name.is_empty() || namespace.is_empty() || name.contains('/') {
+        bail!("{:?} is not of the form NAMESPACE/NAME", args.set);
+    }
+    let client = args.host.client().await?;
+    let sets: Api<FederatedReplicaSet> = Api::namespaced(client, namespace);
+    let set = sets
+        .get_opt(name)
+        .await
+        .context("the host can't be asked")?
+        .with_context(|| format!("there is no FederatedReplicaSet {namespace}/{name}"))?;
+    print!("{}", explain(&set));
+    Ok(())
+}
+
+/// What is known of `set`, as text.
+pub(crate) fn explain(set: &FederatedReplicaSet) -> String {
+    let metadata = &set.metadata;
+    let mut text = format!(
+        "{}/{}: {} replicas wanted",
+        metadata.namespace.as_deref().unwrap_or_default(),
+        metadata.name.as_deref().unwrap_or_default(),
+        set.spec.replicas
+    );
+    let Some(status) = &set.status else {
+        text.push_str("; no controller has looked at it yet\n");
+        return text;
+    };
+    let _ = writeln!(
+        text,
+        ", {} placed, {} available, {} without a place",
+        status.placed, status.available_replicas, status.unplaced
+    );
+    if status.observed_generation < metadata.generation {
+        text.push_str("The controller has not yet seen the latest change of the spec.\n");
+    }
+    let _ = write!(text, "\n{}\n\n", clusters(status));
+    for condition in &status.conditions {
+        let _ = writeln!(
+            text,
+            "{:<12} {:<6} {} ({})",
+            condition.type_, condition.status, condition.message, condition.reason
+        );
+    }
+    text
+}
+
+fn clusters(status: &FederatedReplicaSetStatus) -> Table {
+    let mut table = Table::new();
+    table
+        .load_preset(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_header(["CLUSTER", "DESIRED", "READY", "WAITING", "CAPACITY", "WHY"]);
+    for cluster in &status.clusters {
+        let capacity = cluster.capacity.map_or("-".to_owned(), |it| it.to_string());
+        table.add_row([
+            cluster.name.clone(),
+            cluster.desired.to_string(),
+            cluster.ready.to_string(),
+            cluster.unscheduled.to_string(),
+            capacity,
+            cluster.reason.clone(),
+        ]);
+    }
+    for column in 1..=4 {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}

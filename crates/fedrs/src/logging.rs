@@ -1,0 +1,42 @@
+//! Logs: for people on a terminal, or as JSON for machines.
+
+use std::io::IsTerminal;
+
+use clap::{Args, ValueEnum};
+use tracing_subscriber::EnvFilter;
+
+/// How logs look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Lines for people
+    Human,
+    /// One JSON object a line
+    Json,
+}
+
+/// What is logged, and how.
+#[derive(Args, Debug)]
+pub(crate) struct LogArgs {
+    /// How logs look
+    #[arg(long, global = true, value_enum, default_value = "human")]
+    log_format: LogFormat,
+    /// What is logged: error, warn, info, debug, trace, or a filter such as `info,cluster_informer=debug`
+    #[arg(long, global = true, env = "FEDRS_LOG", value_name = "FILTER", default_value = "info")]
+    log: String,
+}
+
+impl LogArgs {
+    /// Starts logging to standard error.
+    pub(crate) fn start(&self) -> anyhow::Result<()> {
+        let filter = EnvFilter::try_new(&self.log)?;
+        let logs = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(std::io::stderr)
+            .with_ansi(std::io::stderr().is_terminal());
+        match self.log_format {
+            LogFormat::Human => logs.with_target(false).init(),
+            LogFormat::Json => logs.json().init(),
+        }
+        Ok(())
+    }
+}
