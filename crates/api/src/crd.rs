@@ -1,8 +1,91 @@
-//! The CRDs, generated from the types.
+//! The CRDs, generated from the types: what `fedrs crds` prints and `config/crd` holds.
 
+pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+use kube::CustomResourceExt;
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-/// An object whose fields are kept as they were written.
-pub(crate) fn any_object(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+use crate::{FederatedReplicaSet, MemberCluster};
+
+/// All CRDs of fedrs, as they are to be installed.
+#[must_use]
+pub fn all() -> Vec<CustomResourceDefinition> {
+    [FederatedReplicaSet::crd(), MemberCluster::crd()]
+        .into_iter()
+        .map(tidied)
+        .collect()
+}
+
+/// All CRDs as one YAML text, as `kubectl apply -f -` takes it.
+#[must_use]
+pub fn all_as_yaml() -> String {
+    all()
+        .iter()
+        .map(|crd| format!("---\n{}", as_yaml(crd)))
+        .collect()
+}
+
+/// One CRD as YAML.
+#[must_use]
+pub fn as_yaml(crd: &CustomResourceDefinition) -> String {
+    serde_saphyr::to_string(crd).expect("a CRD is made of strings, numbers and maps")
+}
+
+/// Takes out what the derive adds and a user would stumble over.
+fn tidied(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    for version in &mut crd.spec.versions {
+        if let Some(schema) = version
+            .schema
+            .as_mut()
+            .and_then(|schema| schema.open_api_v3_schema.as_mut())
+        {
+            tidy(schema);
+        }
+    }
+    crd
+}
+
+/// Optional fields are absent or have a value. The derive would allow `null` too, which CEL's `has` takes for a
+/// value: a rule that compares it would fail with an error about types.
+fn tidy(schema: &mut JSONSchemaProps) {
+    schema.nullable = None;
+    schema.title = None;
+    for property in schema
+        .properties
+        .iter_mut()
+        .flat_map(|properties| properties.values_mut())
+    {
+        tidy(property);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(values)) = &mut schema.additional_properties {
+        tidy(values);
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
+        tidy(items);
+    }
+}
+
+/// A pod's spec: every field is kept as it was written and validated by the members, which may know newer
+/// fields than the host does. What a replica set can't do without is checked here.
+pub(crate) fn pod_spec(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "x-kubernetes-preserve-unknown-fields": true,
+        "required": ["containers"],
+        "properties": {
+            "containers": {
+                "description": "The pod's containers, at least one.",
+                "type": "array",
+                "minItems": 1,
+                "items": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
+            },
+            "restartPolicy": {
+                "description": "Always, and nothing else: a replica set never ends by itself.",
+                "type": "string",
+                "enum": ["Always"],
+            },
+        },
+    })
 }

@@ -1,9 +1,14 @@
 //! The FederatedReplicaSet (F1): what a user writes, and what fedrs answers.
 
+#![expect(
+    unreachable_pub,
+    reason = "the derive of KubeSchema repeats the struct inside a function"
+)]
+
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector, Time};
-use kube::CustomResource;
+use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,15 +16,84 @@ use serde_json::Value;
 use crate::placement::Placement;
 
 /// A ReplicaSet spread over the member clusters of a federation.
-#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "fedrs.dev",
     version = "v1alpha1",
     kind = "FederatedReplicaSet",
     plural = "federatedreplicasets",
     shortname = "frs",
+    category = "all",
     namespaced,
+    doc = "A ReplicaSet spread over the member clusters of a federation.",
     status = "FederatedReplicaSetStatus",
+    scale(
+        spec_replicas_path = ".spec.replicas",
+        status_replicas_path = ".status.replicas",
+        label_selector_path = ".status.selector"
+    ),
+    printcolumn(
+        name = "Desired",
+        type_ = "integer",
+        json_path = ".spec.replicas",
+        description = "Replicas wanted over all member clusters together."
+    ),
+    printcolumn(
+        name = "Ready",
+        type_ = "integer",
+        json_path = ".status.readyReplicas",
+        description = "Pods that are ready over all member clusters."
+    ),
+    printcolumn(
+        name = "Placed",
+        type_ = "integer",
+        json_path = ".status.placed",
+        description = "Replicas that have a cluster that can run them."
+    ),
+    printcolumn(
+        name = "Clusters",
+        type_ = "string",
+        json_path = ".status.summary",
+        description = "Clusters that have all their replicas ready, of those that have any."
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Available",
+        type_ = "integer",
+        json_path = ".status.availableReplicas",
+        description = "Pods that have been ready for minReadySeconds.",
+        priority = 1
+    ),
+    printcolumn(
+        name = "Unplaced",
+        type_ = "integer",
+        json_path = ".status.unplaced",
+        description = "Replicas that no cluster can run.",
+        priority = 1
+    ),
+    printcolumn(
+        name = "Rebalance",
+        type_ = "boolean",
+        json_path = ".spec.placement.rebalance",
+        description = "Whether running replicas may be moved to bring clusters to their shares.",
+        priority = 1
+    ),
+    printcolumn(
+        name = "Paused",
+        type_ = "boolean",
+        json_path = ".spec.paused",
+        description = "Whether changes in the members are stopped.",
+        priority = 1
+    ),
+    printcolumn(
+        name = "Selector",
+        type_ = "string",
+        json_path = ".status.selector",
+        description = "Which pods belong to the set.",
+        priority = 1
+    ),
+    validation = Rule::new("self.metadata.name.size() <= 63 && !self.metadata.name.contains('.')")
+        .message("the name must be a DNS label: at most 63 characters, without dots"),
     derive = "PartialEq"
 )]
 #[serde(rename_all = "camelCase")]
@@ -33,6 +107,7 @@ pub struct FederatedReplicaSetSpec {
     #[schemars(range(min = 0))]
     pub min_ready_seconds: i32,
     /// Which pods belong to the set. Must match the template's labels; immutable, as in apps/v1.
+    #[schemars(extend("x-kubernetes-validations" = [{"rule": "self == oldSelf", "message": "the selector is immutable"}]))]
     pub selector: LabelSelector,
     /// The pods to run, as in a ReplicaSet.
     pub template: PodTemplate,
@@ -41,6 +116,10 @@ pub struct FederatedReplicaSetSpec {
     pub placement: Option<Placement>,
     /// The federation that handles this set (F40). Empty by default: the one that has no name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(
+        length(max = 63),
+        regex(pattern = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$")
+    )]
     pub federation: String,
     /// What becomes of the local sets when this one is deleted (F5). `Orphan` by default.
     #[serde(default)]
@@ -71,7 +150,7 @@ pub struct PodTemplate {
     #[serde(default)]
     pub metadata: TemplateMetadata,
     /// The pod's spec, as in a ReplicaSet.
-    #[schemars(schema_with = "crate::crd::any_object")]
+    #[schemars(schema_with = "crate::crd::pod_spec")]
     pub spec: Value,
 }
 
@@ -111,8 +190,10 @@ pub struct FederatedReplicaSetStatus {
     /// Clusters that have all their replicas ready, of those that have any: `3/3`.
     pub summary: String,
     /// Accepted, Placed, Ready, Progressing, and others while they hold.
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
     /// One entry for each member that has, had or will have replicas, by name.
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub clusters: Vec<ClusterStatus>,
 }
 
@@ -155,7 +236,10 @@ pub struct ClusterStatus {
     pub reason: String,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks for a reference"
+)]
 fn is_zero(n: &i32) -> bool {
     *n == 0
 }

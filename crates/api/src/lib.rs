@@ -8,10 +8,14 @@
 //! Knows nothing of clients, stores or decisions.
 
 pub mod crd;
+mod dns;
 pub mod federated_replica_set;
+mod field;
 pub mod marks;
 pub mod member_cluster;
 pub mod placement;
+pub mod preferences;
+pub mod selector;
 pub mod set_key;
 pub mod valid;
 
@@ -19,7 +23,8 @@ pub use federated_replica_set::{
     ClusterStatus, DeletionPolicy, FederatedReplicaSet, FederatedReplicaSetSpec,
     FederatedReplicaSetStatus, PodTemplate, TemplateMetadata,
 };
+pub use field::FieldError;
 pub use member_cluster::{MemberCluster, MemberClusterSpec, MemberClusterStatus, MemberSource};
 pub use placement::{ClusterPreference, Placement};
 pub use set_key::SetKey;
-pub use valid::{FieldError, ValidFrs};
+pub use valid::ValidFrs;

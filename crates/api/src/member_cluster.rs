@@ -1,21 +1,68 @@
 //! The MemberCluster: one cluster of the federation, as the host knows it.
 
+#![expect(
+    unreachable_pub,
+    reason = "the derive of KubeSchema repeats the struct inside a function"
+)]
+
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use kube::CustomResource;
+use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A member cluster of the federation.
-#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "fedrs.dev",
     version = "v1alpha1",
     kind = "MemberCluster",
     plural = "memberclusters",
     shortname = "mc",
+    doc = "A member cluster of the federation.",
     status = "MemberClusterStatus",
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status",
+        description = "Whether the cluster answers."
+    ),
+    printcolumn(
+        name = "Synced",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Synced\")].status",
+        description = "Whether what is known of the cluster is current."
+    ),
+    printcolumn(
+        name = "Version",
+        type_ = "string",
+        json_path = ".status.version",
+        description = "The version of the cluster's API server."
+    ),
+    printcolumn(
+        name = "ReplicaSets",
+        type_ = "integer",
+        json_path = ".status.replicaSets",
+        description = "FederatedReplicaSets that have replicas there."
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Unschedulable",
+        type_ = "boolean",
+        json_path = ".spec.unschedulable",
+        description = "Whether no replicas are added to the cluster.",
+        priority = 1
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        description = "Why the cluster is ready or isn't.",
+        priority = 1
+    ),
+    validation = Rule::new("self.metadata.name.size() <= 63 && !self.metadata.name.contains('.')")
+        .message("the name must be a DNS label: at most 63 characters, without dots"),
     derive = "PartialEq"
 )]
 #[serde(rename_all = "camelCase")]
@@ -48,6 +95,7 @@ pub enum MemberSource {
 #[serde(rename_all = "camelCase", default)]
 pub struct MemberClusterStatus {
     /// Ready (the probe answers) and Synced (what is known of it is current), with reasons.
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
     /// The API server's version.
     #[serde(skip_serializing_if = "Option::is_none")]

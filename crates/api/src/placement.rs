@@ -15,12 +15,24 @@ pub struct Placement {
     /// Preferences by the name of a member cluster, or `*` for every cluster without an entry of its own.
     /// A cluster without an entry, where there is no `*`, gets no replicas.
     #[serde(default)]
+    #[schemars(extend(
+        "maxProperties" = 1000,
+        "x-kubernetes-validations" = [{
+            "rule": "self.all(name, name.size() > 0 && name.size() <= 63)",
+            "message": "names of clusters have 1 to 63 characters",
+        }],
+    ))]
     pub clusters: BTreeMap<String, ClusterPreference>,
 }
 
 /// Preferences for one member cluster (F2).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-kubernetes-validations" = [{
+    "rule": "!has(self.maxReplicas) || !has(self.minReplicas) || self.maxReplicas >= self.minReplicas",
+    "message": "maxReplicas must not be below minReplicas",
+    "fieldPath": ".maxReplicas",
+}]))]
 pub struct ClusterPreference {
     /// Replicas the cluster gets before any are shared out by weight. 0 by default.
     #[serde(default)]
@@ -40,12 +52,20 @@ pub struct ClusterPreference {
 impl Placement {
     /// What holds without preferences: an even spread over every cluster, nothing moved (F2).
     pub fn even() -> Self {
-        let any = ClusterPreference { weight: 1, ..ClusterPreference::default() };
-        Self { rebalance: false, clusters: BTreeMap::from([("*".to_owned(), any)]) }
+        let any = ClusterPreference {
+            weight: 1,
+            ..ClusterPreference::default()
+        };
+        Self {
+            rebalance: false,
+            clusters: BTreeMap::from([("*".to_owned(), any)]),
+        }
     }
 
     /// The preferences that hold for `cluster`: its own entry, else `*`, else none (F3).
     pub fn for_cluster(&self, cluster: &str) -> Option<&ClusterPreference> {
-        self.clusters.get(cluster).or_else(|| self.clusters.get("*"))
+        self.clusters
+            .get(cluster)
+            .or_else(|| self.clusters.get("*"))
     }
 }

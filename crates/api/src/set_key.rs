@@ -14,7 +14,10 @@ pub struct SetKey {
 impl SetKey {
     /// The key of `namespace/name`.
     pub fn new(namespace: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
-        Self { namespace: namespace.into(), name: name.into() }
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+        }
     }
 }
 

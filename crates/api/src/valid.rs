@@ -1,24 +1,215 @@
 //! What the schema can't see: an FRS checked into a type that can't be wrong (F2, F4).
 
-use std::fmt;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube::ResourceExt;
+use serde_json::Value;
+use xxhash_rust::xxh3::xxh3_64;
 
-/// What is wrong with an object, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FieldError {
-    /// Path of the field: `spec.placement.clusters[eu-1].maxReplicas`.
-    pub field: String,
-    /// What is wrong, as a sentence without the field's name.
-    pub message: String,
+use crate::{
+    DeletionPolicy, FederatedReplicaSet, FieldError, Placement, PodTemplate, SetKey, dns,
+    field::Errors, marks, preferences, selector,
+};
+
+/// A FederatedReplicaSet that has been checked: the only form the controller works with.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ValidFrs {
+    /// Namespace and name.
+    pub key: SetKey,
+    /// The uid of the object; empty for one that has not been created.
+    pub uid: String,
+    /// The generation of the spec; 0 for one that has not been created.
+    pub generation: i64,
+    /// Replicas wanted over all clusters, N.
+    pub replicas: u32,
+    /// Seconds a pod must be ready before it counts as available.
+    pub min_ready_seconds: u32,
+    /// Which pods belong to the set. Not empty, and matches the template's labels.
+    pub selector: LabelSelector,
+    /// The selector as a string, for the scale subresource: `app=web`.
+    pub selector_text: String,
+    /// The pods to run. Its spec is an object with containers.
+    pub template: PodTemplate,
+    /// How the replicas are laid out: the typed field, else the annotation, else evenly (F2).
+    pub placement: Placement,
+    /// A hash of the annotation that the placement comes from; `None` without one. Tells a new annotation from one that has
+    /// been dealt with, since annotations don't change the generation.
+    pub preferences_hash: Option<String>,
+    /// The federation that handles the set (F40); empty for the one without a name.
+    pub federation: String,
+    /// What becomes of the local sets when this one is deleted (F5).
+    pub deletion_policy: DeletionPolicy,
+    /// Whether changes in the members are stopped.
+    pub paused: bool,
 }
 
-impl fmt::Display for FieldError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, self.message)
+impl ValidFrs {
+    /// Checks `frs`. Returns every error, not only the first.
+    pub fn check(frs: &FederatedReplicaSet) -> Result<Self, Vec<FieldError>> {
+        let spec = &frs.spec;
+        let mut errors = Errors::default();
+        errors.require(
+            dns::is_label(&frs.name_any()),
+            "metadata.name",
+            IS_NO_DNS_LABEL,
+        );
+        if !spec.federation.is_empty() {
+            errors.require(
+                dns::is_label(&spec.federation),
+                "spec.federation",
+                IS_NO_DNS_LABEL,
+            );
+        }
+        let replicas = natural(spec.replicas, "spec.replicas", &mut errors);
+        let min_ready_seconds =
+            natural(spec.min_ready_seconds, "spec.minReadySeconds", &mut errors);
+        check_template(&spec.template, &mut errors);
+        match selector::check(&spec.selector, SELECTOR) {
+            Err(wrong) => errors.extend(wrong),
+            Ok(()) => errors.require(
+                selector::matches(&spec.selector, &spec.template.metadata.labels),
+                SELECTOR,
+                "does not match the labels in spec.template.metadata.labels",
+            ),
+        }
+        let placement = placement_of(frs).unwrap_or_else(|wrong| {
+            errors.extend(wrong);
+            Placement::default()
+        });
+        errors.or(Self {
+            key: SetKey::new(frs.namespace().unwrap_or_default(), frs.name_any()),
+            uid: frs.uid().unwrap_or_default(),
+            generation: frs.metadata.generation.unwrap_or_default(),
+            replicas,
+            min_ready_seconds,
+            selector: spec.selector.clone(),
+            selector_text: selector::to_text(&spec.selector),
+            template: spec.template.clone(),
+            placement,
+            preferences_hash: preferences_hash(frs),
+            federation: spec.federation.clone(),
+            deletion_policy: spec.deletion_policy,
+            paused: spec.paused,
+        })
     }
 }
 
-impl std::error::Error for FieldError {}
+impl TryFrom<&FederatedReplicaSet> for ValidFrs {
+    type Error = Vec<FieldError>;
 
-/// A FederatedReplicaSet that has been checked: the only form the controller works with.
-#[derive(Clone, Debug)]
-pub struct ValidFrs {}
+    fn try_from(frs: &FederatedReplicaSet) -> Result<Self, Self::Error> {
+        Self::check(frs)
+    }
+}
+
+const IS_NO_DNS_LABEL: &str =
+    "must be a DNS label: lower-case letters, digits and '-', at most 63 characters";
+const SELECTOR: &str = "spec.selector";
+const PLACEMENT: &str = "spec.placement";
+
+/// A hash of the set's preferences annotation, `None` without one. Works for invalid ones too: the status
+/// must say which text was found invalid (`observedPreferencesHash`).
+#[must_use]
+pub fn preferences_hash(frs: &FederatedReplicaSet) -> Option<String> {
+    frs.annotations()
+        .get(marks::PREFERENCES_ANNOTATION)
+        .map(|text| format!("{:016x}", xxh3_64(text.as_bytes())))
+}
+
+/// The placement that holds for the set (F2).
+fn placement_of(frs: &FederatedReplicaSet) -> Result<Placement, Vec<FieldError>> {
+    let annotation = format!("metadata.annotations[{}]", marks::PREFERENCES_ANNOTATION);
+    match (
+        &frs.spec.placement,
+        frs.annotations().get(marks::PREFERENCES_ANNOTATION),
+    ) {
+        (None, None) => Ok(Placement::even()),
+        (Some(placement), None) => {
+            check_placement(placement, PLACEMENT).map(|()| placement.clone())
+        }
+        (None, Some(text)) => {
+            let placement = preferences::parse(text, &annotation)?;
+            check_placement(&placement, &annotation).map(|()| placement)
+        }
+        (Some(_), Some(_)) => Err(vec![FieldError {
+            field: PLACEMENT.to_owned(),
+            message: format!("and {annotation} both hold preferences; remove one of them"),
+        }]),
+    }
+}
+
+fn check_placement(placement: &Placement, field: &str) -> Result<(), Vec<FieldError>> {
+    let mut errors = Errors::default();
+    for (cluster, preference) in &placement.clusters {
+        let field = format!("{field}.clusters[{cluster}]");
+        errors.require(
+            cluster == "*" || dns::is_label(cluster),
+            &field,
+            "is neither '*' nor a cluster's name: a DNS label, at most 63 characters",
+        );
+        let counts = [
+            ("minReplicas", Some(preference.min_replicas)),
+            ("maxReplicas", preference.max_replicas),
+            ("weight", Some(preference.weight)),
+        ];
+        for (name, count) in counts {
+            if let Some(count) = count.filter(|count| *count < 0) {
+                errors.add(
+                    format!("{field}.{name}"),
+                    format!("must not be negative, but is {count}"),
+                );
+            }
+        }
+        errors.extend(
+            preferences::max_below_min(preference, &field)
+                .into_iter()
+                .collect(),
+        );
+    }
+    errors.or(())
+}
+
+fn check_template(template: &PodTemplate, errors: &mut Errors) {
+    for (key, value) in &template.metadata.labels {
+        let field = format!("spec.template.metadata.labels[{key}]");
+        errors.require(dns::is_label_key(key), &field, "is not a valid label key");
+        errors.require(
+            dns::is_label_value(value),
+            &field,
+            "is not a valid label value",
+        );
+        let ours = [marks::SET, marks::FEDERATION, marks::MEMBER].contains(&key.as_str());
+        errors.require(!ours, &field, "is a label that fedrs itself sets");
+    }
+    for key in template.metadata.annotations.keys() {
+        let field = format!("spec.template.metadata.annotations[{key}]");
+        errors.require(
+            dns::is_label_key(key),
+            &field,
+            "is not a valid annotation key",
+        );
+    }
+    let Some(spec) = template.spec.as_object() else {
+        return errors.add("spec.template.spec", "must be an object: the spec of a pod");
+    };
+    let containers = spec.get("containers").and_then(Value::as_array);
+    errors.require(
+        containers.is_some_and(|containers| !containers.is_empty()),
+        "spec.template.spec.containers",
+        "must be a list of at least one container",
+    );
+    errors.require(
+        spec.get("restartPolicy")
+            .is_none_or(|policy| policy == "Always"),
+        "spec.template.spec.restartPolicy",
+        "must be Always, or absent: a replica set never ends by itself (C2)",
+    );
+}
+
+/// A number that must not be negative; 0 with an error if it is.
+fn natural(number: i32, field: &str, errors: &mut Errors) -> u32 {
+    u32::try_from(number).unwrap_or_else(|_| {
+        errors.add(field, format!("must not be negative, but is {number}"));
+        0
+    })
+}

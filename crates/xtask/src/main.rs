@@ -1,2 +1,30 @@
-//! xtask
-fn main() {}
+//! Development tasks: `cargo xtask --help`.
+
+mod crds;
+
+use clap::{Parser, Subcommand};
+
+/// Development tasks of fedrs.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Writes the CRDs, generated from the types of fedrs-api, to config/crd.
+    Crds {
+        /// Writes nothing, and fails if the files are not current.
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+fn main() -> anyhow::Result<()> {
+    match Arguments::parse().task {
+        Task::Crds { check: false } => crds::write(),
+        Task::Crds { check: true } => crds::check(),
+    }
+}

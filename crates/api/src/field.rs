@@ -1,0 +1,55 @@
+//! What is wrong with an object, field by field.
+
+use std::fmt;
+
+/// What is wrong with an object, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError {
+    /// Path of the field: `spec.placement.clusters[eu-1].maxReplicas`.
+    pub field: String,
+    /// What is wrong, as a sentence without the field's name.
+    pub message: String,
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.message)
+    }
+}
+
+impl std::error::Error for FieldError {}
+
+/// Errors collected while an object is checked: all of them are reported at once.
+#[derive(Debug, Default)]
+pub(crate) struct Errors(Vec<FieldError>);
+
+impl Errors {
+    /// Adds an error at `field`.
+    pub(crate) fn add(&mut self, field: impl Into<String>, message: impl Into<String>) {
+        self.0.push(FieldError {
+            field: field.into(),
+            message: message.into(),
+        });
+    }
+
+    /// Adds an error at `field` unless `holds`.
+    pub(crate) fn require(&mut self, holds: bool, field: &str, message: &str) {
+        if !holds {
+            self.add(field, message);
+        }
+    }
+
+    /// Adds the errors of a part that has been checked by itself.
+    pub(crate) fn extend(&mut self, errors: Vec<FieldError>) {
+        self.0.extend(errors);
+    }
+
+    /// `value` if there is no error.
+    pub(crate) fn or<T>(self, value: T) -> Result<T, Vec<FieldError>> {
+        if self.0.is_empty() {
+            Ok(value)
+        } else {
+            Err(self.0)
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Preferences as JSON (F2): the annotation's form of [`Placement`], in our spelling or the document's.
+//!
+//! Read field by field from a JSON value, so that every error is found and says where it is (F4).
+
+use serde_json::{Map, Value};
+
+use crate::{ClusterPreference, FieldError, Placement, field::Errors};
+
+/// Reads preferences from the text of the annotation, whose path is `field`.
+pub fn parse(text: &str, field: &str) -> Result<Placement, Vec<FieldError>> {
+    match serde_json::from_str(text) {
+        Ok(value) => from_value(&value, field),
+        // serde_json says what and where: "expected `,` or `}` at line 1 column 17".
+        Err(error) => Err(vec![FieldError {
+            field: field.to_owned(),
+            message: format!("is not JSON: {error}"),
+        }]),
+    }
+}
+
+/// Reads preferences from a JSON value whose path is `field`.
+///
+/// The names of clusters are free text here; that an object may name only DNS labels is checked with the object.
+pub fn from_value(value: &Value, field: &str) -> Result<Placement, Vec<FieldError>> {
+    let mut errors = Errors::default();
+    let mut placement = Placement::default();
+    for (name, value, path) in fields(value, field, &mut errors) {
+        match name.as_str() {
+            "rebalance" => match value {
+                Value::Bool(rebalance) => placement.rebalance = *rebalance,
+                other => errors.add(path, format!("must be true or false, not {}", kind(other))),
+            },
+            "clusters" => {
+                for (cluster, value) in object(value, &path, &mut errors).into_iter().flatten() {
+                    let path = format!("{path}[{cluster}]");
+                    placement
+                        .clusters
+                        .insert(cluster.clone(), preference(value, &path, &mut errors));
+                }
+            }
+            _ => errors.add(
+                path,
+                "is not a field of the preferences: rebalance, clusters",
+            ),
+        }
+    }
+    errors.or(placement)
+}
+
+/// Reads the preferences for one cluster.
+fn preference(value: &Value, field: &str, errors: &mut Errors) -> ClusterPreference {
+    let mut preference = ClusterPreference::default();
+    for (name, value, path) in fields(value, field, errors) {
+        match name.as_str() {
+            "minReplicas" => preference.min_replicas = count(value, &path, errors),
+            "maxReplicas" if value.is_null() => {}
+            "maxReplicas" => preference.max_replicas = Some(count(value, &path, errors)),
+            "weight" => preference.weight = count(value, &path, errors),
+            _ => errors.add(
+                path,
+                "is not a field of a cluster's preferences: minReplicas, maxReplicas, weight",
+            ),
+        }
+    }
+    if let Some(error) = max_below_min(&preference, field) {
+        errors.extend(vec![error]);
+    }
+    preference
+}
+
+/// The error of a maximum that is below the minimum.
+pub(crate) fn max_below_min(preference: &ClusterPreference, field: &str) -> Option<FieldError> {
+    let &ClusterPreference {
+        min_replicas,
+        max_replicas,
+        ..
+    } = preference;
+    max_replicas
+        .filter(|&max| max < min_replicas)
+        .map(|max| FieldError {
+            field: format!("{field}.maxReplicas"),
+            message: format!("{max} is below minReplicas, {min_replicas}"),
+        })
+}
+
+/// The fields of an object by our spelling, with their paths as they were written. A field that is there in both
+/// spellings is an error.
+fn fields<'a>(
+    value: &'a Value,
+    field: &str,
+    errors: &mut Errors,
+) -> Vec<(String, &'a Value, String)> {
+    let mut fields: Vec<(String, &Value, String)> = Vec::new();
+    for (name, value) in object(value, field, errors).into_iter().flatten() {
+        let path = format!("{field}.{name}");
+        let ours = our_spelling(name);
+        if fields.iter().any(|(other, ..)| *other == ours) {
+            errors.add(
+                path,
+                format!("is given twice, as {ours} and in the document's spelling"),
+            );
+        } else {
+            fields.push((ours, value, path));
+        }
+    }
+    fields
+}
+
+/// The document writes `Clusters` where we write `clusters`.
+fn our_spelling(name: &str) -> String {
+    let mut characters = name.chars();
+    characters.next().map_or_else(String::new, |first| {
+        first.to_lowercase().chain(characters).collect()
+    })
+}
+
+fn object<'a>(
+    value: &'a Value,
+    field: &str,
+    errors: &mut Errors,
+) -> Option<&'a Map<String, Value>> {
+    let object = value.as_object();
+    if object.is_none() {
+        errors.add(field, format!("must be an object, not {}", kind(value)));
+    }
+    object
+}
+
+/// A whole number from 0 to `i64::MAX`; 0 with an error if it isn't one.
+fn count(value: &Value, field: &str, errors: &mut Errors) -> i64 {
+    match value.as_i64() {
+        Some(count) if count >= 0 => return count,
+        Some(count) => errors.add(field, format!("must not be negative, but is {count}")),
+        None if value.is_number() => {
+            errors.add(
+                field,
+                format!("must be a whole number from 0 to {}, not {value}", i64::MAX),
+            );
+        }
+        None => errors.add(
+            field,
+            format!("must be a whole number, not {}", kind(value)),
+        ),
+    }
+    0
+}
+
+/// What a JSON value is, for messages.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

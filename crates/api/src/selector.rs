@@ -1,0 +1,137 @@
+//! Label selectors: checked, written as a string, and matched against labels.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
+
+use crate::{
+    FieldError,
+    dns::{is_label_key, is_label_value},
+    field::Errors,
+};
+
+/// Checks `selector`, whose path is `field`: it must not be empty, for that would select every pod.
+pub fn check(selector: &LabelSelector, field: &str) -> Result<(), Vec<FieldError>> {
+    let mut errors = Errors::default();
+    let no_labels = selector
+        .match_labels
+        .as_ref()
+        .is_none_or(BTreeMap::is_empty);
+    let no_expressions = selector
+        .match_expressions
+        .as_ref()
+        .is_none_or(Vec::is_empty);
+    errors.require(
+        !(no_labels && no_expressions),
+        field,
+        "must select something; an empty selector matches every pod",
+    );
+    for (key, value) in selector.match_labels.iter().flatten() {
+        let field = format!("{field}.matchLabels[{key}]");
+        errors.require(is_label_key(key), &field, "is not a valid label key");
+        errors.require(is_label_value(value), &field, "is not a valid label value");
+    }
+    for (place, expression) in selector.match_expressions.iter().flatten().enumerate() {
+        check_expression(
+            expression,
+            &format!("{field}.matchExpressions[{place}]"),
+            &mut errors,
+        );
+    }
+    errors.or(())
+}
+
+fn check_expression(expression: &LabelSelectorRequirement, field: &str, errors: &mut Errors) {
+    let values = expression.values.as_deref().unwrap_or_default();
+    errors.require(
+        is_label_key(&expression.key),
+        &format!("{field}.key"),
+        "is not a valid label key",
+    );
+    let values_field = format!("{field}.values");
+    match expression.operator.as_str() {
+        "In" | "NotIn" => errors.require(
+            !values.is_empty(),
+            &values_field,
+            "must not be empty for In and NotIn",
+        ),
+        "Exists" | "DoesNotExist" => {
+            errors.require(
+                values.is_empty(),
+                &values_field,
+                "must be empty for Exists and DoesNotExist",
+            );
+        }
+        other => errors.add(
+            format!("{field}.operator"),
+            format!("{other:?} is none of In, NotIn, Exists and DoesNotExist"),
+        ),
+    }
+    for value in values {
+        errors.require(
+            is_label_value(value),
+            &values_field,
+            "holds what is not a valid label value",
+        );
+    }
+}
+
+/// Whether `labels` match `selector`, which must be valid.
+#[must_use]
+pub fn matches(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
+    let all_labels = selector
+        .match_labels
+        .iter()
+        .flatten()
+        .all(|(key, value)| labels.get(key) == Some(value));
+    all_labels
+        && selector
+            .match_expressions
+            .iter()
+            .flatten()
+            .all(|expression| {
+                let value = labels.get(&expression.key);
+                let listed = value.is_some_and(|value| {
+                    expression.values.iter().flatten().any(|one| one == value)
+                });
+                match expression.operator.as_str() {
+                    "In" => listed,
+                    "NotIn" => !listed,
+                    "Exists" => value.is_some(),
+                    _ => value.is_none(),
+                }
+            })
+}
+
+/// `selector` as `kubectl -l` and the scale subresource take it: `app=web,tier in (a,b),!canary`, by key.
+#[must_use]
+pub fn to_text(selector: &LabelSelector) -> String {
+    let labels = selector
+        .match_labels
+        .iter()
+        .flatten()
+        .map(|(key, value)| (key, format!("{key}={value}")));
+    let expressions = selector
+        .match_expressions
+        .iter()
+        .flatten()
+        .map(|expression| {
+            let mut values = expression.values.clone().unwrap_or_default();
+            values.sort_unstable();
+            let (key, values) = (&expression.key, values.join(","));
+            let text = match expression.operator.as_str() {
+                "In" => format!("{key} in ({values})"),
+                "NotIn" => format!("{key} notin ({values})"),
+                "Exists" => key.clone(),
+                _ => format!("!{key}"),
+            };
+            (key, text)
+        });
+    let mut terms: Vec<_> = labels.chain(expressions).collect();
+    terms.sort_by_key(|(key, _)| *key);
+    terms
+        .into_iter()
+        .map(|(_, text)| text)
+        .collect::<Vec<_>>()
+        .join(",")
+}
