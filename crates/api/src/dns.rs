@@ -6,7 +6,8 @@ const MAX_LENGTH: usize = 63;
 const MAX_PREFIX_LENGTH: usize = 253;
 
 /// Whether `name` is a DNS label (RFC 1123): lower-case letters, digits and `-`, at most 63 characters.
-pub(crate) fn is_label(name: &str) -> bool {
+#[must_use]
+pub fn is_label(name: &str) -> bool {
     let bytes = name.as_bytes();
     let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     name.len() <= MAX_LENGTH

@@ -19,6 +19,7 @@ pub mod selector;
 pub mod set_key;
 pub mod valid;
 
+pub use dns::is_label as is_dns_label;
 pub use federated_replica_set::{
     ClusterStatus, DeletionPolicy, FederatedReplicaSet, FederatedReplicaSetSpec,
     FederatedReplicaSetStatus, PodTemplate, TemplateMetadata,
@@ -27,4 +28,4 @@ pub use field::FieldError;
 pub use member_cluster::{MemberCluster, MemberClusterSpec, MemberClusterStatus, MemberSource};
 pub use placement::{ClusterPreference, Placement};
 pub use set_key::SetKey;
-pub use valid::ValidFrs;
+pub use valid::{ValidFrs, preferences_hash};

@@ -1,5 +1,7 @@
 //! What the schema can't see: an FRS checked into a type that can't be wrong (F2, F4).
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt;
 use serde_json::Value;
@@ -20,6 +22,8 @@ pub struct ValidFrs {
     pub uid: String,
     /// The generation of the spec; 0 for one that has not been created.
     pub generation: i64,
+    /// Labels of the object, which its local sets get, too.
+    pub labels: BTreeMap<String, String>,
     /// Replicas wanted over all clusters, N.
     pub replicas: u32,
     /// Seconds a pod must be ready before it counts as available.
@@ -80,6 +84,7 @@ impl ValidFrs {
             key: SetKey::new(frs.namespace().unwrap_or_default(), frs.name_any()),
             uid: frs.uid().unwrap_or_default(),
             generation: frs.metadata.generation.unwrap_or_default(),
+            labels: frs.labels().clone(),
             replicas,
             min_ready_seconds,
             selector: spec.selector.clone(),

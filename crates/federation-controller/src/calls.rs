@@ -13,17 +13,38 @@ pub(crate) async fn get(client: &Client, path: &str) -> kube::Result<Value> {
 
 /// Creates `object` in the collection at `path`.
 pub(crate) async fn post(client: &Client, path: &str, object: &Value) -> kube::Result<Value> {
-    send(client, "POST", &managed(path), "application/json", Some(object)).await
+    send(
+        client,
+        "POST",
+        &managed(path),
+        "application/json",
+        Some(object),
+    )
+    .await
 }
 
 /// Replaces the object at `path`; conditional on the resourceVersion in `object`.
 pub(crate) async fn put(client: &Client, path: &str, object: &Value) -> kube::Result<Value> {
-    send(client, "PUT", &managed(path), "application/json", Some(object)).await
+    send(
+        client,
+        "PUT",
+        &managed(path),
+        "application/json",
+        Some(object),
+    )
+    .await
 }
 
 /// Changes the object at `path`; conditional on uid and resourceVersion where `patch` names them.
 pub(crate) async fn merge_patch(client: &Client, path: &str, patch: &Value) -> kube::Result<Value> {
-    send(client, "PATCH", &managed(path), "application/merge-patch+json", Some(patch)).await
+    send(
+        client,
+        "PATCH",
+        &managed(path),
+        "application/merge-patch+json",
+        Some(patch),
+    )
+    .await
 }
 
 /// Deletes the object at `path` with DeleteOptions.
@@ -42,7 +63,9 @@ async fn send(
     content_type: &str,
     body: Option<&Value>,
 ) -> kube::Result<Value> {
-    let bytes = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
+    let bytes = body
+        .map(|body| body.to_string().into_bytes())
+        .unwrap_or_default();
     let request = Request::builder()
         .method(method)
         .uri(path)

@@ -146,7 +146,10 @@ impl Config {
         ];
         for (field, is_zero) in positive {
             if is_zero {
-                return Err(ConfigError::Value { field, message: "must be more than 0" });
+                return Err(ConfigError::Value {
+                    field,
+                    message: "must be more than 0",
+                });
             }
         }
         if self.backoff_max < self.backoff_initial {
@@ -188,7 +191,9 @@ mod duration {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
         let text = String::deserialize(from)?;
         let span: SignedDuration = text.parse().map_err(|error| {
-            D::Error::custom(format!("{text:?} is not a duration such as 90s or 1m30s: {error}"))
+            D::Error::custom(format!(
+                "{text:?} is not a duration such as 90s or 1m30s: {error}"
+            ))
         })?;
         Duration::try_from(span).map_err(|_| D::Error::custom(format!("{text:?} is negative")))
     }
@@ -205,10 +210,19 @@ mod tests {
         let stated: serde_json::Value = serde_saphyr::from_str(file).unwrap();
         let all = serde_json::to_value(Config::default()).unwrap();
         let keys = |value: &serde_json::Value| {
-            value.as_object().unwrap().keys().cloned().collect::<Vec<_>>()
+            value
+                .as_object()
+                .unwrap()
+                .keys()
+                .cloned()
+                .collect::<Vec<_>>()
         };
         assert_eq!(keys(&stated), keys(&all), "every field is stated");
-        assert_eq!(keys(&stated["probe"]), keys(&all["probe"]), "every field is stated");
+        assert_eq!(
+            keys(&stated["probe"]),
+            keys(&all["probe"]),
+            "every field is stated"
+        );
     }
 
     #[test]

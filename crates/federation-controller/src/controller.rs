@@ -95,7 +95,11 @@ impl Controller {
         let (sets_listed, sets) = watch::channel(Listed::default());
         let (members_listed, members) = watch::channel(Listed::default());
         let (complete, told) = watch::channel(false);
-        let readiness = Readiness { sets, members, complete: told };
+        let readiness = Readiness {
+            sets,
+            members,
+            complete: told,
+        };
 
         let objects = Arc::new(MemberObjects::default());
         let set_sink = SetSink::new(Arc::clone(&reconciler), sets_listed);
@@ -216,8 +220,16 @@ async fn work(
     cancel: CancellationToken,
 ) {
     let known = async {
-        let sets = readiness.sets.wait_for(|listed| listed.complete).await.is_ok();
-        let members = readiness.members.wait_for(|listed| listed.complete).await.is_ok();
+        let sets = readiness
+            .sets
+            .wait_for(|listed| listed.complete)
+            .await
+            .is_ok();
+        let members = readiness
+            .members
+            .wait_for(|listed| listed.complete)
+            .await
+            .is_ok();
         sets && members && readiness.complete.wait_for(|told| *told).await.is_ok()
     };
     if cancel.run_until_cancelled(known).await != Some(true) {

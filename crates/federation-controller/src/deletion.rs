@@ -35,12 +35,24 @@ pub(crate) fn fate(frs: &FederatedReplicaSet) -> Fate {
 }
 
 pub(crate) fn has_finalizer(frs: &FederatedReplicaSet, finalizer: &str) -> bool {
-    frs.metadata.finalizers.iter().flatten().any(|it| it == finalizer)
+    frs.metadata
+        .finalizers
+        .iter()
+        .flatten()
+        .any(|it| it == finalizer)
 }
 
 /// Whether members that don't answer are waited for no longer.
-pub(crate) fn overdue(frs: &FederatedReplicaSet, deadline: std::time::Duration, now: Timestamp) -> bool {
-    let since = frs.metadata.deletion_timestamp.as_ref().map_or(now, |time| time.0);
+pub(crate) fn overdue(
+    frs: &FederatedReplicaSet,
+    deadline: std::time::Duration,
+    now: Timestamp,
+) -> bool {
+    let since = frs
+        .metadata
+        .deletion_timestamp
+        .as_ref()
+        .map_or(now, |time| time.0);
     crate::check::after(since, deadline) <= now
 }
 
@@ -51,7 +63,10 @@ fn marker_name(key: &SetKey) -> String {
 
 /// The path of markers.
 pub(crate) fn markers_path(key: &SetKey) -> String {
-    format!("/apis/apps/v1/namespaces/{}/controllerrevisions", key.namespace)
+    format!(
+        "/apis/apps/v1/namespaces/{}/controllerrevisions",
+        key.namespace
+    )
 }
 
 /// The path of the marker of `key`.
@@ -84,8 +99,13 @@ pub(crate) fn marker(key: &SetKey, uid: &str) -> Value {
 
 /// A patch that leaves `frs` without `finalizer`, or with it; conditional on its version.
 pub(crate) fn finalizer_patch(frs: &FederatedReplicaSet, finalizer: &str, present: bool) -> Value {
-    let mut finalizers: Vec<&str> =
-        frs.metadata.finalizers.iter().flatten().map(String::as_str).collect();
+    let mut finalizers: Vec<&str> = frs
+        .metadata
+        .finalizers
+        .iter()
+        .flatten()
+        .map(String::as_str)
+        .collect();
     finalizers.retain(|it| *it != finalizer);
     if present {
         finalizers.push(finalizer);

@@ -51,12 +51,23 @@ impl Recorder {
         cancel: CancellationToken,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let (queue, events) = mpsc::channel(QUEUE_LEN);
-        (Self { queue, clock, dropped }, write_events(host, events, cancel))
+        (
+            Self {
+                queue,
+                clock,
+                dropped,
+            },
+            write_events(host, events, cancel),
+        )
     }
 
     /// Records `notice` about `subject`.
     pub(crate) fn record(&self, subject: &Subject, notice: Notice) {
-        if self.queue.try_send((subject.clone(), notice, self.clock.now())).is_err() {
+        if self
+            .queue
+            .try_send((subject.clone(), notice, self.clock.now()))
+            .is_err()
+        {
             self.dropped.inc();
         }
     }
@@ -95,7 +106,11 @@ async fn write_event(
     count: u32,
     now: Timestamp,
 ) -> Result<(), kube::Error> {
-    let namespace = if subject.namespace.is_empty() { "default" } else { &subject.namespace };
+    let namespace = if subject.namespace.is_empty() {
+        "default"
+    } else {
+        &subject.namespace
+    };
     let folder = format!("/api/v1/namespaces/{namespace}/events");
     if count > 1 {
         let again = json!({ "count": count, "lastTimestamp": now });

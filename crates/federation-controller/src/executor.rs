@@ -110,13 +110,14 @@ impl Executor {
                 });
                 let path = set_path(&frs.key);
                 let call = calls::merge_patch(&member.client, &path, &patch);
-                self.written(member, "scale", call).await.unwrap_or_else(|error| undecided(&error))
-            }
-            SetChange::Overwrite { seen, replicas, .. } => {
-                self.overwrite(frs, member, seen, *replicas)
+                self.written(member, "scale", call)
                     .await
                     .unwrap_or_else(|error| undecided(&error))
             }
+            SetChange::Overwrite { seen, replicas, .. } => self
+                .overwrite(frs, member, seen, *replicas)
+                .await
+                .unwrap_or_else(|error| undecided(&error)),
         }
     }
 
@@ -145,10 +146,15 @@ impl Executor {
         set: &Value,
     ) -> Result<Outcome, CallError> {
         let path = sets_path(&frs.key.namespace);
-        self.written(member, "create", calls::post(&member.client, &path, set)).await
+        self.written(member, "create", calls::post(&member.client, &path, set))
+            .await
     }
 
-    async fn create_namespace(&self, frs: &ValidFrs, member: &MemberAccess) -> Result<(), CallError> {
+    async fn create_namespace(
+        &self,
+        frs: &ValidFrs,
+        member: &MemberAccess,
+    ) -> Result<(), CallError> {
         let name = &*frs.key.namespace;
         if name.starts_with("kube-") && !self.create_kube_namespaces {
             return Err(CallError::Answer(format!(
@@ -173,9 +179,13 @@ impl Executor {
         replicas: u32,
     ) -> Result<Outcome, CallError> {
         let path = set_path(&frs.key);
-        let live = self.call(member, "get", calls::get(&member.client, &path)).await?;
+        let live = self
+            .call(member, "get", calls::get(&member.client, &path))
+            .await?;
         if live.pointer("/metadata/uid").and_then(Value::as_str) != Some(&seen.uid) {
-            return Ok(Outcome::Undecided("another set has taken its place".to_owned()));
+            return Ok(Outcome::Undecided(
+                "another set has taken its place".to_owned(),
+            ));
         }
         self.write_over(frs, member, live, replicas).await
     }
@@ -187,13 +197,18 @@ impl Executor {
         verb: &'static str,
         call: impl Future<Output = kube::Result<Value>>,
     ) -> Result<Value, CallError> {
-        let _permit = member.permits.acquire().await.expect("the permits are never closed");
+        let _permit = member
+            .permits
+            .acquire()
+            .await
+            .expect("the permits are never closed");
         let started = tokio::time::Instant::now();
         let answer = match tokio::time::timeout(self.call_timeout, call).await {
             Ok(answer) => answer.map_err(CallError::Api),
             Err(_) => Err(CallError::Deadline(self.call_timeout)),
         };
-        self.metrics.called(&member.name, verb, answer.as_ref().err(), started.elapsed());
+        self.metrics
+            .called(&member.name, verb, answer.as_ref().err(), started.elapsed());
         answer
     }
 
@@ -205,7 +220,8 @@ impl Executor {
         call: impl Future<Output = kube::Result<Value>>,
     ) -> Result<Outcome, CallError> {
         let answer = self.call(member, verb, call).await?;
-        let set = SetFact::from_value(answer).map_err(|error| CallError::Answer(error.to_string()))?;
+        let set =
+            SetFact::from_value(answer).map_err(|error| CallError::Answer(error.to_string()))?;
         member.store.observe(set.clone());
         Ok(Outcome::Written(set))
     }

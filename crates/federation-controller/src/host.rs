@@ -37,11 +37,21 @@ impl HostStore {
     /// How many there are, and how many of them are invalid.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let entries = self.entries.read();
-        (entries.len(), entries.values().filter(|entry| entry.valid.is_err()).count())
+        (
+            entries.len(),
+            entries
+                .values()
+                .filter(|entry| entry.valid.is_err())
+                .count(),
+        )
     }
 
     /// Takes in `object`; answers its key, and whether anything but the status changed.
-    pub(crate) fn apply(&self, mut object: FederatedReplicaSet, federation: &str) -> (SetKey, bool) {
+    pub(crate) fn apply(
+        &self,
+        mut object: FederatedReplicaSet,
+        federation: &str,
+    ) -> (SetKey, bool) {
         object.metadata.managed_fields = None;
         let key = key_of(&object);
         let mut entries = self.entries.write();
@@ -52,7 +62,11 @@ impl HostStore {
             Some(before) if !changed => (before.valid.clone(), before.wanted_spec_hash),
             _ => derive(&object, federation),
         };
-        let entry = Entry { object, valid, wanted_spec_hash };
+        let entry = Entry {
+            object,
+            valid,
+            wanted_spec_hash,
+        };
         entries.insert(key.clone(), Arc::new(entry));
         (key, changed)
     }
@@ -67,7 +81,9 @@ fn derive(
     federation: &str,
 ) -> (Result<ValidFrs, Vec<FieldError>>, u64) {
     let valid = ValidFrs::check(object);
-    let hash = valid.as_ref().map_or(0, |frs| manifest::spec_hash(frs, federation));
+    let hash = valid
+        .as_ref()
+        .map_or(0, |frs| manifest::spec_hash(frs, federation));
     (valid, hash)
 }
 

@@ -55,7 +55,9 @@ fn set_spec(frs: &ValidFrs, federation: &str) -> Value {
 }
 
 fn string_map(map: &std::collections::BTreeMap<String, String>) -> Map<String, Value> {
-    map.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str()))).collect()
+    map.iter()
+        .map(|(key, value)| (key.clone(), Value::from(value.as_str())))
+        .collect()
 }
 
 /// Takes fedrs's marks off a local set: it is nobody's from then on (F5).

@@ -15,8 +15,9 @@ use crate::executor::CallError;
 /// Buckets from 1 ms to 16 s, in seconds: calls to members.
 const CALL_BUCKETS: [f64; 8] = [0.001, 0.004, 0.016, 0.064, 0.25, 1.0, 4.0, 16.0];
 /// Buckets from 1 µs to 65 ms, in seconds: parts of a check.
-const PART_BUCKETS: [f64; 9] =
-    [1e-6, 4e-6, 1.6e-5, 6.4e-5, 2.56e-4, 1e-3, 4e-3, 1.6e-2, 6.4e-2];
+const PART_BUCKETS: [f64; 9] = [
+    1e-6, 4e-6, 1.6e-5, 6.4e-5, 2.56e-4, 1e-3, 4e-3, 1.6e-2, 6.4e-2,
+];
 
 /// One call to a member.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -80,16 +81,40 @@ impl Metrics {
     pub fn register(registry: &mut Registry) -> Arc<Self> {
         let metrics = Self::default();
         let it = metrics.clone();
-        registry.register("member_call_seconds", "Latency of calls to members", it.calls);
-        registry.register("check_part_seconds", "Time spent in the parts of a check", it.parts);
-        registry.register("events_dropped", "Events not written, too many waited", it.events_dropped);
+        registry.register(
+            "member_call_seconds",
+            "Latency of calls to members",
+            it.calls,
+        );
+        registry.register(
+            "check_part_seconds",
+            "Time spent in the parts of a check",
+            it.parts,
+        );
+        registry.register(
+            "events_dropped",
+            "Events not written, too many waited",
+            it.events_dropped,
+        );
         registry.register("sets", "FederatedReplicaSets known", it.sets);
-        registry.register("invalid_sets", "FederatedReplicaSets with an invalid spec", it.invalid_sets);
-        registry.register("left_behind", "Local sets left behind by deletions", it.left_behind);
-        it.checks.register(registry.sub_registry_with_prefix("check_queue"));
-        it.statuses.register(registry.sub_registry_with_prefix("status_queue"));
-        it.work.register(registry.sub_registry_with_prefix("work_queue"));
-        it.informers.register(registry.sub_registry_with_prefix("member"));
+        registry.register(
+            "invalid_sets",
+            "FederatedReplicaSets with an invalid spec",
+            it.invalid_sets,
+        );
+        registry.register(
+            "left_behind",
+            "Local sets left behind by deletions",
+            it.left_behind,
+        );
+        it.checks
+            .register(registry.sub_registry_with_prefix("check_queue"));
+        it.statuses
+            .register(registry.sub_registry_with_prefix("status_queue"));
+        it.work
+            .register(registry.sub_registry_with_prefix("work_queue"));
+        it.informers
+            .register(registry.sub_registry_with_prefix("member"));
         Arc::new(metrics)
     }
 
@@ -103,10 +128,18 @@ impl Metrics {
         let result = match error {
             None => "ok".to_owned(),
             Some(CallError::Deadline(_)) => "deadline".to_owned(),
-            Some(error) => error.code().map_or("connection".to_owned(), |code| code.to_string()),
+            Some(error) => error
+                .code()
+                .map_or("connection".to_owned(), |code| code.to_string()),
         };
-        let labels = CallLabels { member: member.to_owned(), verb, result };
-        self.calls.get_or_create(&labels).observe(took.as_secs_f64());
+        let labels = CallLabels {
+            member: member.to_owned(),
+            verb,
+            result,
+        };
+        self.calls
+            .get_or_create(&labels)
+            .observe(took.as_secs_f64());
     }
 
     /// Measures `work` as `part` of a check.

@@ -81,13 +81,18 @@ impl Reconciler {
         let uid = entry.object.metadata.uid.as_deref().unwrap_or_default();
         let marker = deletion::marker(key, uid);
         let posted = self
-            .host_call(calls::post(&self.host, &deletion::markers_path(key), &marker))
+            .host_call(calls::post(
+                &self.host,
+                &deletion::markers_path(key),
+                &marker,
+            ))
             .await;
         let patched = match posted {
             Err(error) if error.code() != Some(409) => Err(error),
             _ => {
                 let patch = deletion::finalizer_patch(&entry.object, marks::FINALIZER, true);
-                self.host_call(calls::merge_patch(&self.host, &frs_path(key), &patch)).await
+                self.host_call(calls::merge_patch(&self.host, &frs_path(key), &patch))
+                    .await
             }
         };
         match patched {
@@ -112,8 +117,13 @@ impl Reconciler {
             settings: &self.settings,
             observe_only: !check_due,
         };
-        let Check { actions, mut status, events, next_check, moving } =
-            self.metrics.time("check", || check::check(&snapshot, now));
+        let Check {
+            actions,
+            mut status,
+            events,
+            next_check,
+            moving,
+        } = self.metrics.time("check", || check::check(&snapshot, now));
         let subject = subject(entry);
         for notice in events {
             tracing::info!(frs = %key, reason = notice.reason, "{}", notice.message);
@@ -123,7 +133,13 @@ impl Reconciler {
         let outcomes = self.executor.carry_out(frs, &actions, access).await;
         self.tell_failures(key, &subject, &outcomes);
         let now = self.clock.now();
-        check::remember(&mut status, &outcomes, entry.wanted_spec_hash, now, &self.settings);
+        check::remember(
+            &mut status,
+            &outcomes,
+            entry.wanted_spec_hash,
+            now,
+            &self.settings,
+        );
         self.memories.remember(key, status.clone(), moving);
         self.publish(key, entry, &status).await;
         if check_due {
@@ -138,7 +154,10 @@ impl Reconciler {
         next_check: Option<Timestamp>,
         now: Timestamp,
     ) {
-        if outcomes.values().any(|outcome| matches!(outcome, Outcome::Undecided(_))) {
+        if outcomes
+            .values()
+            .any(|outcome| matches!(outcome, Outcome::Undecided(_)))
+        {
             self.agenda.check(key.clone(), RETRY);
         }
         if let Some(time) = next_check {
@@ -158,21 +177,37 @@ impl Reconciler {
             };
             tracing::warn!(frs = %key, cluster = %member, reason, "{message}");
             let message = format!("{member} refuses the set: {message}");
-            self.recorder.record(subject, Notice { warning: true, reason, message });
+            self.recorder.record(
+                subject,
+                Notice {
+                    warning: true,
+                    reason,
+                    message,
+                },
+            );
         }
     }
 
     /// F4: the last good layout stays, a condition and an event say what is wrong and where.
     async fn refuse(&self, key: &SetKey, entry: &Entry, errors: &[FieldError]) {
-        let message = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+        let message = errors
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("; ");
         let memory = self.memories.recall(key, &entry.object);
         let mut status = FederatedReplicaSetStatus {
             observed_generation: entry.object.metadata.generation,
+            observed_preferences_hash: fedrs_api::preferences_hash(&entry.object),
             ..memory.clone()
         };
         check::reject(&mut status, &message, self.clock.now());
         if status != memory {
-            let notice = Notice { warning: true, reason: "Invalid", message };
+            let notice = Notice {
+                warning: true,
+                reason: "Invalid",
+                message,
+            };
             self.recorder.record(&subject(entry), notice);
         }
         self.memories.remember(key, status.clone(), false);
@@ -209,7 +244,9 @@ impl ChangeSink for Reconciler {
                 let due = check::after(since, self.settings.unscheduled_timeout);
                 until(self.clock.now(), due).min(self.config.check_delay)
             }
-            Change::BecameReady | Change::SetChanged | Change::PodChanged => self.config.check_delay,
+            Change::BecameReady | Change::SetChanged | Change::PodChanged => {
+                self.config.check_delay
+            }
         };
         self.agenda.check(key.clone(), delay);
         self.agenda.publish(key.clone());

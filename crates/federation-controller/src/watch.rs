@@ -36,7 +36,10 @@ struct Progress {
 impl Progress {
     fn complete(&self) {
         self.listed.send_if_modified(|listed| {
-            let done = Listed { complete: true, trouble: None };
+            let done = Listed {
+                complete: true,
+                trouble: None,
+            };
             let changed = *listed != done;
             *listed = done;
             changed
@@ -73,8 +76,15 @@ pub(crate) struct SetSink {
 
 impl SetSink {
     pub(crate) fn new(reconciler: Arc<Reconciler>, listed: watch::Sender<Listed>) -> Self {
-        let progress = Progress { kind: "FederatedReplicaSets", listed };
-        Self { reconciler, progress, seen: HashSet::new() }
+        let progress = Progress {
+            kind: "FederatedReplicaSets",
+            listed,
+        };
+        Self {
+            reconciler,
+            progress,
+            seen: HashSet::new(),
+        }
     }
 
     fn sets(&self) -> &HostStore {
@@ -84,7 +94,9 @@ impl SetSink {
     fn count(&self, metrics: &Metrics) {
         let (all, invalid) = self.sets().counts();
         metrics.sets.set(i64::try_from(all).unwrap_or(i64::MAX));
-        metrics.invalid_sets.set(i64::try_from(invalid).unwrap_or(i64::MAX));
+        metrics
+            .invalid_sets
+            .set(i64::try_from(invalid).unwrap_or(i64::MAX));
     }
 
     fn gone(&self, key: &SetKey) {
@@ -166,7 +178,13 @@ pub(crate) struct MemberSink {
 
 impl MemberSink {
     pub(crate) fn new(objects: Arc<MemberObjects>, listed: watch::Sender<Listed>) -> Self {
-        Self { objects, progress: Progress { kind: "MemberClusters", listed } }
+        Self {
+            objects,
+            progress: Progress {
+                kind: "MemberClusters",
+                listed,
+            },
+        }
     }
 }
 

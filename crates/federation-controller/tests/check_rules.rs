@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use cluster_informer::{Health, PodCounts, ReplicaFailure, SetFact, SetView, Sync};
-use fedrs_api::{FederatedReplicaSetStatus, SetKey, ValidFrs};
 use federation_controller::check::{
-    Action, Check, CheckSettings, Member, Outcome, Outcomes, SetChange, Snapshot, TemplateRecord, check,
-    remember,
+    Action, Check, CheckSettings, Member, Outcome, Outcomes, SetChange, Snapshot, TemplateRecord,
+    check, remember,
 };
+use fedrs_api::{FederatedReplicaSetStatus, SetKey, ValidFrs};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -83,7 +83,11 @@ fn hold(member: &mut Member, replicas: u32, ready: u32) {
         deleting: false,
         controlled: false,
     });
-    member.view.pods = PodCounts { present: replicas, ready, ..PodCounts::default() };
+    member.view.pods = PodCounts {
+        present: replicas,
+        ready,
+        ..PodCounts::default()
+    };
 }
 
 /// One member after another, in a little world where every write succeeds and every replica with room runs.
@@ -128,7 +132,11 @@ impl World {
     fn step(&mut self) -> Check {
         let decided = self.check();
         let mut outcomes = Outcomes::new();
-        for Action { member: name, change } in &decided.actions {
+        for Action {
+            member: name,
+            change,
+        } in &decided.actions
+        {
             let member = self.members.iter_mut().find(|it| it.name == *name).unwrap();
             let replicas = match change {
                 SetChange::Create { replicas } | SetChange::Overwrite { replicas, .. } => *replicas,
@@ -136,16 +144,30 @@ impl World {
             };
             let room = self.room.get(name).copied().unwrap_or(u32::MAX);
             let ready = replicas.min(room);
-            let since = member.view.pods.waiting.first().map_or(at(self.now), |it| it.0);
+            let since = member
+                .view
+                .pods
+                .waiting
+                .first()
+                .map_or(at(self.now), |it| it.0);
             hold(member, replicas, ready);
             if replicas > ready {
                 member.view.pods.unscheduled = replicas - ready;
                 member.view.pods.waiting = vec![(since, replicas - ready)];
             }
-            outcomes.insert(name.clone(), Outcome::Written(member.view.set.clone().unwrap()));
+            outcomes.insert(
+                name.clone(),
+                Outcome::Written(member.view.set.clone().unwrap()),
+            );
         }
         self.memory = decided.status.clone();
-        remember(&mut self.memory, &outcomes, WANTED, at(self.now), &self.settings);
+        remember(
+            &mut self.memory,
+            &outcomes,
+            WANTED,
+            at(self.now),
+            &self.settings,
+        );
         decided
     }
 
@@ -161,18 +183,31 @@ impl World {
     }
 
     fn placed(&self) -> Vec<u32> {
-        self.members.iter().map(|it| it.view.set.as_ref().map_or(0, |set| set.replicas)).collect()
+        self.members
+            .iter()
+            .map(|it| it.view.set.as_ref().map_or(0, |set| set.replicas))
+            .collect()
     }
 
     fn ready(&self) -> u32 {
-        self.members.iter().map(|it| it.view.set.as_ref().map_or(0, |set| set.ready)).sum()
+        self.members
+            .iter()
+            .map(|it| it.view.set.as_ref().map_or(0, |set| set.ready))
+            .sum()
     }
 
     fn set_room(&mut self, name: &str, room: u32) {
         self.room.insert(name.to_owned(), room);
         let member = self.members.iter_mut().find(|it| it.name == name).unwrap();
-        let Some(replicas) = member.view.set.as_ref().map(|set| set.replicas) else { return };
-        let since = member.view.pods.waiting.first().map_or(at(self.now), |it| it.0);
+        let Some(replicas) = member.view.set.as_ref().map(|set| set.replicas) else {
+            return;
+        };
+        let since = member
+            .view
+            .pods
+            .waiting
+            .first()
+            .map_or(at(self.now), |it| it.0);
         let ready = replicas.min(room);
         hold(member, replicas, ready);
         if replicas > ready {
@@ -187,7 +222,12 @@ fn desired(check: &Check) -> Vec<i32> {
 }
 
 fn condition<'a>(check: &'a Check, type_: &str) -> &'a str {
-    check.status.conditions.iter().find(|it| it.type_ == type_).map_or("", |it| it.status.as_str())
+    check
+        .status
+        .conditions
+        .iter()
+        .find(|it| it.type_ == type_)
+        .map_or("", |it| it.status.as_str())
 }
 
 #[test]
@@ -204,7 +244,10 @@ fn f21_a_new_set_is_created_everywhere_at_once() {
         .collect();
     created.sort_unstable();
     assert_eq!(created, [16, 17, 17]);
-    assert!(decided.next_check.is_some(), "looked at again until it runs");
+    assert!(
+        decided.next_check.is_some(),
+        "looked at again until it runs"
+    );
 }
 
 #[test]
@@ -226,7 +269,11 @@ fn f34_a_full_cluster_keeps_a_couple_waiting_and_others_get_the_rest() {
     world.set_room("c", 6);
     world.step();
     assert_eq!(world.check().actions, [], "waiting is normal for X");
-    assert_eq!(world.check().next_check, Some(at(60)), "looked at when X is over");
+    assert_eq!(
+        world.check().next_check,
+        Some(at(60)),
+        "looked at when X is over"
+    );
     world.now = 60;
     world.settle(1);
     assert_eq!(world.placed(), [22, 22, 8], "6 and two that wait");
@@ -292,7 +339,11 @@ fn f34_rebalance_false_takes_nothing_back_when_room_appears() {
     world.set_room("c", 40);
     world.now += 60;
     world.settle(1);
-    assert_eq!(world.placed(), [22, 22, 6], "what runs stays, and nothing waits any more");
+    assert_eq!(
+        world.placed(),
+        [22, 22, 6],
+        "what runs stays, and nothing waits any more"
+    );
 }
 
 #[test]
@@ -305,7 +356,11 @@ fn f18_what_finds_no_room_anywhere_stays_and_is_reported() {
     let first = world.placed();
     world.now = 60;
     world.settle(1);
-    assert_eq!(world.placed(), first, "nobody can take them: they stay where they wait");
+    assert_eq!(
+        world.placed(),
+        first,
+        "nobody can take them: they stay where they wait"
+    );
     let decided = world.check();
     assert_eq!(decided.status.unplaced, 20);
     assert_eq!(condition(&decided, "Placed"), "False");
@@ -317,11 +372,23 @@ fn f32_pods_that_could_not_be_created_count_as_failed_once_the_status_is_current
     world.settle(1);
     let set = world.members[2].view.set.as_mut().unwrap();
     (set.current, set.ready, set.available) = (6, 6, 6);
-    set.replica_failure = Some(ReplicaFailure { since: at(0), message: "quota".into() });
+    set.replica_failure = Some(ReplicaFailure {
+        since: at(0),
+        message: "quota".into(),
+    });
     world.now = 61;
     set.observed_generation = 2;
-    assert_eq!(world.check().actions, [], "the status answers an older spec");
-    world.members[2].view.set.as_mut().unwrap().observed_generation = 3;
+    assert_eq!(
+        world.check().actions,
+        [],
+        "the status answers an older spec"
+    );
+    world.members[2]
+        .view
+        .set
+        .as_mut()
+        .unwrap()
+        .observed_generation = 3;
     assert_eq!(desired(&world.check()), [22, 22, 6]);
 }
 
@@ -332,8 +399,15 @@ fn f33_a_lost_cluster_is_replaced_after_its_grace_period_and_taken_back() {
         world.settle(1);
         world.now = 100;
         let message = "connection refused".to_owned();
-        world.members[1].health = Health::Unreachable { since: at(100), message };
-        assert_eq!(world.check().actions, [], "within the grace period nothing moves");
+        world.members[1].health = Health::Unreachable {
+            since: at(100),
+            message,
+        };
+        assert_eq!(
+            world.check().actions,
+            [],
+            "within the grace period nothing moves"
+        );
         assert_eq!(world.check().next_check, Some(at(160)));
         world.now = 160;
         world.settle(1);
@@ -342,7 +416,12 @@ fn f33_a_lost_cluster_is_replaced_after_its_grace_period_and_taken_back() {
 
         world.members[1].health = Health::Healthy;
         world.settle(1);
-        assert_eq!(world.ready(), 50, "the surplus is taken back: {:?}", world.placed());
+        assert_eq!(
+            world.ready(),
+            50,
+            "the surplus is taken back: {:?}",
+            world.placed()
+        );
         let mut layout = world.placed();
         layout.sort_unstable();
         assert_eq!(layout, [16, 17, 17], "rebalance {rebalance}");
@@ -354,8 +433,19 @@ fn f39_nothing_is_scaled_down_while_a_view_is_stale() {
     let stale = [
         (Health::Healthy, Sync::Stale { since: at(-100) }),
         (Health::Healthy, Sync::NotSynced),
-        (Health::Unauthorized { message: "401".into() }, Sync::Synced),
-        (Health::Failing { since: at(0), message: "timeout".into() }, Sync::Synced),
+        (
+            Health::Unauthorized {
+                message: "401".into(),
+            },
+            Sync::Synced,
+        ),
+        (
+            Health::Failing {
+                since: at(0),
+                message: "timeout".into(),
+            },
+            Sync::Synced,
+        ),
     ];
     for (health, sync) in stale {
         let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
@@ -378,9 +468,16 @@ fn f23_a_member_that_was_just_added_is_waited_for_a_little() {
     world.members[2].health = Health::Unknown;
     world.members[2].joined = at(0);
     let decided = world.check();
-    assert_eq!((decided.actions, decided.next_check), (vec![], Some(at(10))));
+    assert_eq!(
+        (decided.actions, decided.next_check),
+        (vec![], Some(at(10)))
+    );
     world.now = 10;
-    assert_eq!(world.check().actions.len(), 2, "then the others get all of it");
+    assert_eq!(
+        world.check().actions.len(),
+        2,
+        "then the others get all of it"
+    );
 }
 
 #[test]
@@ -391,7 +488,10 @@ fn f31_a_deleted_set_is_created_again() {
     world.members[1].view = SetView::default();
     let decided = world.check();
     assert_eq!(decided.actions.len(), 1);
-    assert_eq!(decided.actions[0].change, SetChange::Create { replicas: before });
+    assert_eq!(
+        decided.actions[0].change,
+        SetChange::Create { replicas: before }
+    );
 }
 
 #[test]
@@ -399,13 +499,21 @@ fn f29_drift_is_told_from_a_new_template() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     world.settle(1);
     world.members[0].view.set.as_mut().unwrap().spec_hash = 1;
-    assert!(matches!(world.check().actions[0].change, SetChange::Overwrite { drifted: true, .. }));
+    assert!(matches!(
+        world.check().actions[0].change,
+        SetChange::Overwrite { drifted: true, .. }
+    ));
     world.members[0].view.set.as_mut().unwrap().spec_hash = LIVE;
     let mut snapshot = world.snapshot();
     snapshot.wanted_spec_hash = 5;
     let decided = check(&snapshot, at(world.now));
     assert_eq!(decided.actions.len(), 3);
-    assert!(decided.actions.iter().all(|it| matches!(it.change, SetChange::Overwrite { drifted: false, .. })));
+    assert!(
+        decided
+            .actions
+            .iter()
+            .all(|it| matches!(it.change, SetChange::Overwrite { drifted: false, .. }))
+    );
 }
 
 #[test]
@@ -418,8 +526,15 @@ fn f28_a_refused_creation_backs_off_and_its_replicas_go_elsewhere_meanwhile() {
     assert_eq!(world.check().actions, [], "backs off, and X is not over");
     world.now = 60;
     let decided = world.check();
-    let create = Action { member: "c".into(), change: SetChange::Create { replicas: 2 } };
-    assert!(decided.actions.contains(&create), "tried with a couple: {:?}", decided.actions);
+    let create = Action {
+        member: "c".into(),
+        change: SetChange::Create { replicas: 2 },
+    };
+    assert!(
+        decided.actions.contains(&create),
+        "tried with a couple: {:?}",
+        decided.actions
+    );
     assert_eq!(desired(&decided)[2], 0);
     world.settle(1);
     let mut layout = world.placed();
@@ -436,12 +551,22 @@ fn f20_a_scale_down_under_way_is_not_counted_on() {
     assert_eq!(world.placed(), [25, 25]);
     // The member's controller has not caught up: its status still says 30.
     let set = world.members[0].view.set.as_mut().unwrap();
-    (set.available, set.ready, set.current, set.observed_generation, set.generation) = (30, 30, 30, 3, 4);
+    (
+        set.available,
+        set.ready,
+        set.current,
+        set.observed_generation,
+        set.generation,
+    ) = (30, 30, 30, 3, 4);
     world.members[0].view.pods.ready = 30;
     hold(&mut world.members[1], 27, 22);
     assert!(
-        !world.check().actions.iter().any(|it| it.member == "b"
-            && matches!(it.change, SetChange::Scale { to, .. } if to < 25)),
+        !world
+            .check()
+            .actions
+            .iter()
+            .any(|it| it.member == "b"
+                && matches!(it.change, SetChange::Scale { to, .. } if to < 25)),
         "only 25 of a's 30 will be left"
     );
 }
@@ -466,7 +591,10 @@ fn a_cordoned_member_keeps_what_it_has_and_gets_no_more() {
 
 #[test]
 fn the_template_record_reads_what_it_wrote() {
-    let record = TemplateRecord { wanted: 0x12, live: u64::MAX };
+    let record = TemplateRecord {
+        wanted: 0x12,
+        live: u64::MAX,
+    };
     assert_eq!(TemplateRecord::parse(&record.to_string()), Some(record));
     for nonsense in ["", "x", "12", "12-", "zz-1"] {
         assert_eq!(TemplateRecord::parse(nonsense), None, "{nonsense}");

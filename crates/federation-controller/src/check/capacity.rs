@@ -32,9 +32,15 @@ pub(crate) struct Seen {
 
 /// Reads `view` at `now`.
 pub(crate) fn see(view: &SetView, now: Timestamp, settings: &CheckSettings) -> Seen {
-    let Some(set) = &view.set else { return Seen::default() };
+    let Some(set) = &view.set else {
+        return Seen::default();
+    };
     let placed = u64::from(set.replicas);
-    let mut seen = Seen { placed, message: view.pods.waiting_message.clone(), ..Seen::default() };
+    let mut seen = Seen {
+        placed,
+        message: view.pods.waiting_message.clone(),
+        ..Seen::default()
+    };
     let mut wait = |count: u64, since: Timestamp| {
         seen.waiting += count;
         let due = after(since, settings.unscheduled_timeout);
@@ -80,7 +86,9 @@ pub(crate) struct Room {
 impl Room {
     /// As it is written in the status.
     pub(crate) fn recall(memory: &ClusterStatus) -> Self {
-        let Some(capacity) = memory.capacity else { return Self::default() };
+        let Some(capacity) = memory.capacity else {
+            return Self::default();
+        };
         Self {
             capacity: Some(u64::try_from(capacity).unwrap_or(0)),
             step: u64::try_from(memory.step).unwrap_or(1).max(1),
@@ -109,7 +117,11 @@ impl Room {
                 self.failed(shown, now, settings)
             }
             Some(capacity) if seen.scheduled > capacity => {
-                if rebalance { self.found(seen.scheduled, now) } else { Self::default() }
+                if rebalance {
+                    self.found(seen.scheduled, now)
+                } else {
+                    Self::default()
+                }
             }
             Some(capacity) if seen.waiting == 0 && fair <= capacity => Self::default(),
             Some(_) => self,
@@ -130,7 +142,10 @@ impl Room {
     /// just failed.
     fn found(self, scheduled: u64, now: Timestamp) -> Self {
         if self.next_try.is_some_and(|time| now < time) {
-            return Self { capacity: Some(scheduled), ..self };
+            return Self {
+                capacity: Some(scheduled),
+                ..self
+            };
         }
         // A step above 1 means that the try before this one was used in full.
         let failures = if self.step > 1 { 0 } else { self.failures };

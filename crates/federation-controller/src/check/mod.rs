@@ -24,13 +24,13 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 pub use self::snapshot::{CheckSettings, Member, Snapshot};
-pub(crate) use self::{report::condition, standing::after};
 use self::{
     capacity::{Room, Seen, see},
     moves::{Bounds, Holding, next_step},
     standing::{Standing, standing},
     target::{Target, Usable, fair_shares, targets},
 };
+pub(crate) use self::{report::condition, standing::after};
 
 /// What a check decided.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,7 +95,10 @@ pub struct Seat {
 
 impl From<&SetFact> for Seat {
     fn from(set: &SetFact) -> Self {
-        Self { uid: set.uid.clone(), resource_version: set.resource_version.clone() }
+        Self {
+            uid: set.uid.clone(),
+            resource_version: set.resource_version.clone(),
+        }
     }
 }
 
@@ -128,7 +131,11 @@ struct Considered<'a> {
 
 impl<'a> Considered<'a> {
     fn new(member: &'a Member, snapshot: &Snapshot<'a>, now: Timestamp) -> Self {
-        let memory = snapshot.memory.clusters.iter().find(|it| it.name == member.name);
+        let memory = snapshot
+            .memory
+            .clusters
+            .iter()
+            .find(|it| it.name == member.name);
         let standing = standing(member, now, snapshot.settings);
         let seen = see(&member.view, now, snapshot.settings);
         let room = memory.map(Room::recall).unwrap_or_default();
@@ -198,7 +205,10 @@ impl<'a> Considered<'a> {
             schedulable: self.member.schedulable,
             placed: self.placed(),
             waiting: self.seen.waiting,
-            probes: self.memory.map_or(0, |memory| count(memory.probes)).min(self.placed()),
+            probes: self
+                .memory
+                .map_or(0, |memory| count(memory.probes))
+                .min(self.placed()),
             room: self.room.clone(),
             refused,
         }
@@ -227,21 +237,38 @@ fn number(count: u64) -> i32 {
 /// Checks one FederatedReplicaSet at `now` (F20, F26 to F39).
 #[must_use]
 pub fn check(snapshot: &Snapshot<'_>, now: Timestamp) -> Check {
-    let mut members: Vec<_> =
-        snapshot.members.iter().map(|member| Considered::new(member, snapshot, now)).collect();
-    let joining = members.iter().any(|it| matches!(it.standing, Standing::Joining { .. }));
+    let mut members: Vec<_> = snapshot
+        .members
+        .iter()
+        .map(|member| Considered::new(member, snapshot, now))
+        .collect();
+    let joining = members
+        .iter()
+        .any(|it| matches!(it.standing, Standing::Joining { .. }));
     let unplaced = if joining {
         count(snapshot.memory.unplaced)
     } else {
         decide(snapshot, &mut members, now)
     };
     let hold = joining || snapshot.frs.paused || snapshot.observe_only;
-    let actions = if hold { Vec::new() } else { actions(snapshot, &members, now) };
+    let actions = if hold {
+        Vec::new()
+    } else {
+        actions(snapshot, &members, now)
+    };
     let status = report::status(snapshot, &members, unplaced, joining, now);
     let events = report::notices(snapshot, &members, &status, &actions);
     let next_check = next_check(snapshot, &members, &status, &actions, now);
-    let moving = members.iter().any(|it| it.usable() && it.placed() != it.target.total());
-    Check { actions, status, events, next_check, moving }
+    let moving = members
+        .iter()
+        .any(|it| it.usable() && it.placed() != it.target.total());
+    Check {
+        actions,
+        status,
+        events,
+        next_check,
+        moving,
+    }
 }
 
 /// Fills in room, target and next step of the usable members; answers what no cluster can run.
@@ -256,24 +283,39 @@ fn decide(snapshot: &Snapshot<'_>, members: &mut [Considered<'_>], now: Timestam
     let replicas = wanted.saturating_sub(frozen);
     let key = snapshot.frs.key.to_string();
 
-    let mut usable: Vec<&mut Considered<'_>> = members.iter_mut().filter(|it| it.usable()).collect();
-    let clusters: Vec<_> = usable.iter().map(|it| it.as_usable(now, settings)).collect();
+    let mut usable: Vec<&mut Considered<'_>> =
+        members.iter_mut().filter(|it| it.usable()).collect();
+    let clusters: Vec<_> = usable
+        .iter()
+        .map(|it| it.as_usable(now, settings))
+        .collect();
     let fair = fair_shares(snapshot.frs, &key, replicas, &clusters);
     let rebalance = snapshot.frs.placement.rebalance;
     for (it, &fair) in usable.iter_mut().zip(&fair) {
         it.room = std::mem::take(&mut it.room).learn(&it.seen, fair, rebalance, now, settings);
     }
-    let clusters: Vec<_> = usable.iter().map(|it| it.as_usable(now, settings)).collect();
+    let clusters: Vec<_> = usable
+        .iter()
+        .map(|it| it.as_usable(now, settings))
+        .collect();
     let laid_out = targets(snapshot.frs, &key, replicas, &clusters, fair, settings);
     for (i, it) in usable.iter_mut().enumerate() {
         it.target = laid_out.targets[i];
         it.fair = laid_out.fair[i];
-        it.reasons = laid_out.layout.shares[i].reasons.iter().map(ToString::to_string).collect();
+        it.reasons = laid_out.layout.shares[i]
+            .reasons
+            .iter()
+            .map(ToString::to_string)
+            .collect();
     }
 
     // F39: what a frozen member runs can't be counted on, so that nothing is given up elsewhere because of it.
     let targets = usable.iter().map(|it| it.target);
-    let floor: u64 = targets.clone().map(|target| target.layout + target.pending).sum::<u64>() + frozen;
+    let floor: u64 = targets
+        .clone()
+        .map(|target| target.layout + target.pending)
+        .sum::<u64>()
+        + frozen;
     let probes: u64 = targets.map(|target| target.probes).sum();
     let ceiling = (wanted + settings.surge(wanted) + probes).saturating_sub(frozen);
     let holdings: Vec<_> = usable.iter().map(|it| it.holding()).collect();
@@ -288,7 +330,10 @@ fn decide(snapshot: &Snapshot<'_>, members: &mut [Considered<'_>], now: Timestam
 fn actions(snapshot: &Snapshot<'_>, members: &[Considered<'_>], now: Timestamp) -> Vec<Action> {
     let changes = members.iter().filter(|it| it.usable()).filter_map(|it| {
         let change = change(snapshot, it, now)?;
-        Some(Action { member: it.member.name.clone(), change })
+        Some(Action {
+            member: it.member.name.clone(),
+            change,
+        })
     });
     changes.collect()
 }
@@ -296,8 +341,10 @@ fn actions(snapshot: &Snapshot<'_>, members: &[Considered<'_>], now: Timestamp) 
 fn change(snapshot: &Snapshot<'_>, it: &Considered<'_>, now: Timestamp) -> Option<SetChange> {
     let next = u32::try_from(it.next).unwrap_or(u32::MAX);
     let Some(set) = &it.member.view.set else {
-        let backing_off =
-            it.memory.and_then(|memory| memory.next_try.as_ref()).is_some_and(|time| now < time.0);
+        let backing_off = it
+            .memory
+            .and_then(|memory| memory.next_try.as_ref())
+            .is_some_and(|time| now < time.0);
         let wait = it.refused_since().is_some() && backing_off;
         return (next > 0 && !wait).then_some(SetChange::Create { replicas: next });
     };
@@ -305,16 +352,26 @@ fn change(snapshot: &Snapshot<'_>, it: &Considered<'_>, now: Timestamp) -> Optio
         return None;
     }
     let recorded = it.memory.and_then(|memory| memory.template.as_deref());
-    let written = TemplateRecord { wanted: snapshot.wanted_spec_hash, live: set.spec_hash };
+    let written = TemplateRecord {
+        wanted: snapshot.wanted_spec_hash,
+        live: set.spec_hash,
+    };
     if recorded != Some(written.to_string().as_str()) {
         // Without a record it isn't known who wrote it: overwritten all the same, without blaming anybody.
         let drifted = recorded
             .and_then(TemplateRecord::parse)
             .is_some_and(|recorded| recorded.wanted == written.wanted);
-        return Some(SetChange::Overwrite { seen: set.into(), replicas: next, drifted });
+        return Some(SetChange::Overwrite {
+            seen: set.into(),
+            replicas: next,
+            drifted,
+        });
     }
-    (next != set.replicas)
-        .then(|| SetChange::Scale { seen: set.into(), from: set.replicas, to: next })
+    (next != set.replicas).then(|| SetChange::Scale {
+        seen: set.into(),
+        from: set.replicas,
+        to: next,
+    })
 }
 
 /// When to look again, if nothing happens before (F27).
@@ -334,7 +391,11 @@ fn next_check(
         }
         times.extend(it.seen.next_failure);
         if it.refused_since().is_some() {
-            times.extend(it.memory.and_then(|memory| memory.next_try.as_ref()).map(|time| time.0));
+            times.extend(
+                it.memory
+                    .and_then(|memory| memory.next_try.as_ref())
+                    .map(|time| time.0),
+            );
         }
     }
     if !report::settled(members, status) || !actions.is_empty() {
@@ -359,7 +420,10 @@ impl TemplateRecord {
     pub fn parse(text: &str) -> Option<Self> {
         let (wanted, live) = text.split_once('-')?;
         let hex = |digits| u64::from_str_radix(digits, 16).ok();
-        Some(Self { wanted: hex(wanted)?, live: hex(live)? })
+        Some(Self {
+            wanted: hex(wanted)?,
+            live: hex(live)?,
+        })
     }
 }
 
@@ -385,8 +449,18 @@ pub enum Outcome {
 
 /// Says in the status that the spec can't be carried out (F4); everything else stays as it was.
 pub fn reject(status: &mut FederatedReplicaSetStatus, message: &str, now: Timestamp) {
-    let accepted = report::condition(&status.conditions, "Accepted", false, "Invalid", message, now);
-    let accepted = Condition { observed_generation: status.observed_generation, ..accepted };
+    let accepted = report::condition(
+        &status.conditions,
+        "Accepted",
+        false,
+        "Invalid",
+        message,
+        now,
+    );
+    let accepted = Condition {
+        observed_generation: status.observed_generation,
+        ..accepted
+    };
     status.conditions.retain(|it| it.type_ != "Accepted");
     status.conditions.insert(0, accepted);
 }
@@ -402,7 +476,13 @@ pub fn remember(
     for cluster in &mut status.clusters {
         match outcomes.get(&cluster.name) {
             Some(Outcome::Written(set)) => {
-                cluster.template = Some(TemplateRecord { wanted, live: set.spec_hash }.to_string());
+                cluster.template = Some(
+                    TemplateRecord {
+                        wanted,
+                        live: set.spec_hash,
+                    }
+                    .to_string(),
+                );
                 if cluster.refused_since.take().is_some() {
                     (cluster.failures, cluster.next_try) = (0, None);
                 }

@@ -57,44 +57,105 @@ mod tests {
     use super::*;
 
     fn running(placed: u64, target: u64) -> Holding {
-        Holding { placed, ready: placed, available: placed, target }
+        Holding {
+            placed,
+            ready: placed,
+            available: placed,
+            target,
+        }
     }
 
     fn bounds(replicas: u64) -> Bounds {
-        Bounds { floor: replicas, ceiling: replicas + (replicas / 4).max(1) }
+        Bounds {
+            floor: replicas,
+            ceiling: replicas + (replicas / 4).max(1),
+        }
     }
 
     #[test]
     fn f20_a_move_makes_before_it_breaks() {
         let before = [running(8, 4), running(0, 4)];
-        assert_eq!(next_step(&before, bounds(8)), [8, 2], "surge of 2, nothing removed yet");
-        let starting = [running(8, 4), Holding { placed: 2, ready: 0, available: 0, target: 4 }];
-        assert_eq!(next_step(&starting, bounds(8)), [8, 2], "waits for the replacements");
+        assert_eq!(
+            next_step(&before, bounds(8)),
+            [8, 2],
+            "surge of 2, nothing removed yet"
+        );
+        let starting = [
+            running(8, 4),
+            Holding {
+                placed: 2,
+                ready: 0,
+                available: 0,
+                target: 4,
+            },
+        ];
+        assert_eq!(
+            next_step(&starting, bounds(8)),
+            [8, 2],
+            "waits for the replacements"
+        );
         let ready = [running(8, 4), running(2, 4)];
-        assert_eq!(next_step(&ready, bounds(8)), [6, 4], "two ready ones allow two to go");
+        assert_eq!(
+            next_step(&ready, bounds(8)),
+            [6, 4],
+            "two ready ones allow two to go"
+        );
     }
 
     #[test]
     fn f20_what_does_not_run_is_given_up_at_once() {
-        let full = [running(17, 22), Holding { placed: 17, ready: 6, available: 6, target: 8 }];
-        assert_eq!(next_step(&full, Bounds { floor: 34, ceiling: 44 }), [22, 8]);
+        let full = [
+            running(17, 22),
+            Holding {
+                placed: 17,
+                ready: 6,
+                available: 6,
+                target: 8,
+            },
+        ];
+        assert_eq!(
+            next_step(
+                &full,
+                Bounds {
+                    floor: 34,
+                    ceiling: 44
+                }
+            ),
+            [22, 8]
+        );
     }
 
     #[test]
     fn f20_scaling_down_by_the_user_happens_at_once() {
-        assert_eq!(next_step(&[running(30, 10), running(30, 10)], bounds(20)), [10, 10]);
+        assert_eq!(
+            next_step(&[running(30, 10), running(30, 10)], bounds(20)),
+            [10, 10]
+        );
     }
 
     #[test]
     fn f20_ready_but_not_yet_available_counts_as_running_but_not_as_spare() {
-        let fresh = [running(8, 4), Holding { placed: 2, ready: 2, available: 0, target: 4 }];
+        let fresh = [
+            running(8, 4),
+            Holding {
+                placed: 2,
+                ready: 2,
+                available: 0,
+                target: 4,
+            },
+        ];
         assert_eq!(next_step(&fresh, bounds(8)), [8, 2]);
     }
 
     fn holding() -> impl Strategy<Value = Holding> {
         (0..40u64, 0..40u64, 0..40u64, 0..40u64).prop_map(|(placed, ready, available, target)| {
             let ready = ready.min(placed);
-            Holding { placed, ready, available: available.min(ready), target }
+            Holding {
+                placed,
+                ready,
+                available: available.min(ready),
+                target,
+            }
         })
     }
 

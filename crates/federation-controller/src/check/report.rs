@@ -26,14 +26,21 @@ pub(super) fn status(
         .collect();
     let sum = |of: fn(&ClusterStatus) -> i32| clusters.iter().map(of).sum::<i32>();
     let with_replicas = clusters.iter().filter(|it| it.desired > 0).count();
-    let complete = clusters.iter().filter(|it| it.desired > 0 && it.ready >= it.desired).count();
+    let complete = clusters
+        .iter()
+        .filter(|it| it.desired > 0 && it.ready >= it.desired)
+        .count();
     let mut status = FederatedReplicaSetStatus {
         observed_generation: Some(frs.generation),
         observed_preferences_hash: frs.preferences_hash.clone(),
         replicas: sum(|it| it.replicas),
-        ready_replicas: members.iter().filter(|it| counted(it)).map(|it| number(it.ready())).sum(),
+        ready_replicas: members
+            .iter()
+            .filter(|it| counted(it))
+            .map(|it| number(it.ready()))
+            .sum(),
         available_replicas: sum(|it| it.ready),
-        selector: frs.selector_string.clone(),
+        selector: frs.selector_text.clone(),
         placed: number(u64::from(frs.replicas).saturating_sub(unplaced)),
         unplaced: number(unplaced),
         summary: format!("{complete}/{with_replicas}"),
@@ -48,7 +55,11 @@ pub(super) fn status(
 fn concerns(snapshot: &Snapshot<'_>, it: &Considered<'_>) -> bool {
     it.placed() > 0
         || it.member.view.set.is_some()
-        || snapshot.frs.placement.for_cluster(&it.member.name).is_some()
+        || snapshot
+            .frs
+            .placement
+            .for_cluster(&it.member.name)
+            .is_some()
 }
 
 /// Whether what the member last showed is still counted.
@@ -56,13 +67,12 @@ fn counted(it: &Considered<'_>) -> bool {
     !matches!(it.standing, Standing::Lost { .. })
 }
 
-fn cluster_status(
-    snapshot: &Snapshot<'_>,
-    it: &Considered<'_>,
-    joining: bool,
-) -> ClusterStatus {
+fn cluster_status(snapshot: &Snapshot<'_>, it: &Considered<'_>, joining: bool) -> ClusterStatus {
     let memory = it.memory.cloned().unwrap_or_default();
-    let mut status = ClusterStatus { name: it.member.name.clone(), ..memory };
+    let mut status = ClusterStatus {
+        name: it.member.name.clone(),
+        ..memory
+    };
     if counted(it) {
         status.replicas = it.set().map_or(0, |set| number(u64::from(set.current)));
         status.ready = number(it.available());
@@ -75,7 +85,11 @@ fn cluster_status(
         status.desired = number(it.target.layout + it.target.pending);
         status.probes = number(it.target.probes);
         status.capacity = it.room.capacity.map(number);
-        status.step = if it.room.capacity.is_some() { number(it.room.step) } else { 0 };
+        status.step = if it.room.capacity.is_some() {
+            number(it.room.step)
+        } else {
+            0
+        };
         if it.refused_since().is_none() {
             status.refused_since = None;
             status.failures = i32::try_from(it.room.failures).unwrap_or(i32::MAX);
@@ -95,16 +109,25 @@ fn reason(snapshot: &Snapshot<'_>, it: &Considered<'_>, status: &ClusterStatus) 
     match &it.standing {
         Standing::Usable => sentences.extend(it.reasons.iter().cloned()),
         Standing::Joining { until } => {
-            sentences.push(format!("just added: its first answer is awaited until {}", clock(*until)));
+            sentences.push(format!(
+                "just added: its first answer is awaited until {}",
+                clock(*until)
+            ));
         }
         Standing::Frozen { why, until } => {
             let what = until.map_or("nothing is changed until that ends".to_owned(), |until| {
-                format!("its replicas go elsewhere at {} if that goes on", clock(until))
+                format!(
+                    "its replicas go elsewhere at {} if that goes on",
+                    clock(until)
+                )
             });
             sentences.push(format!("left as it is since {why}; {what}"));
         }
         Standing::Lost { since } => {
-            sentences.push(format!("lost since {}: its replicas are placed elsewhere", clock(*since)));
+            sentences.push(format!(
+                "lost since {}: its replicas are placed elsewhere",
+                clock(*since)
+            ));
         }
     }
     if it.usable() {
@@ -122,13 +145,22 @@ fn waiting_reasons(it: &Considered<'_>, status: &ClusterStatus) -> Vec<String> {
         sentences.push("cordoned: it gets no more than it has".to_owned());
     }
     if let Some(since) = it.refused_since() {
-        let next = status.next_try.as_ref().map_or("at the next check".to_owned(), |time| {
-            format!("at {}", clock(time.0))
-        });
-        sentences.push(format!("refuses the set since {}, tried again {next}", clock(since)));
+        let next = status
+            .next_try
+            .as_ref()
+            .map_or("at the next check".to_owned(), |time| {
+                format!("at {}", clock(time.0))
+            });
+        sentences.push(format!(
+            "refuses the set since {}, tried again {next}",
+            clock(since)
+        ));
     }
     if it.target.pending > 0 {
-        sentences.push(format!("{} of them wait for room, which no cluster has", it.target.pending));
+        sentences.push(format!(
+            "{} of them wait for room, which no cluster has",
+            it.target.pending
+        ));
     }
     if it.target.probes > 0 {
         sentences.push(format!(
@@ -141,11 +173,16 @@ fn waiting_reasons(it: &Considered<'_>, status: &ClusterStatus) -> Vec<String> {
         sentences.push(format!("{} wait for a node ({message})", it.seen.waiting));
     }
     if let Some(due) = it.seen.next_failure {
-        sentences.push(format!("if they still wait at {} others get them", clock(due)));
+        sentences.push(format!(
+            "if they still wait at {} others get them",
+            clock(due)
+        ));
     }
     let surplus = it.next.saturating_sub(it.target.total());
     if surplus > 0 {
-        sentences.push(format!("{surplus} more stay until their replacements are ready"));
+        sentences.push(format!(
+            "{surplus} more stay until their replacements are ready"
+        ));
     }
     sentences
 }
@@ -178,26 +215,54 @@ fn conditions(
 ) -> Vec<Condition> {
     let wanted = u64::from(snapshot.frs.replicas);
     let mut set = Conditions::after(snapshot, now);
-    set.put("Accepted", true, "Valid", "the spec and its preferences are valid");
+    set.put(
+        "Accepted",
+        true,
+        "Valid",
+        "the spec and its preferences are valid",
+    );
     placed_condition(&mut set, members, status, joining);
     let ready = count(status.available_replicas);
     set.put(
         "Ready",
         ready >= wanted,
-        if ready >= wanted { "AllReady" } else { "NotAllReady" },
+        if ready >= wanted {
+            "AllReady"
+        } else {
+            "NotAllReady"
+        },
         &format!("{ready} of {wanted} replicas are available"),
     );
     if settled(members, status) {
-        set.put("Progressing", false, "Settled", "every cluster holds what it should");
+        set.put(
+            "Progressing",
+            false,
+            "Settled",
+            "every cluster holds what it should",
+        );
     } else {
-        let reason = if snapshot.frs.paused { "Paused" } else { "Moving" };
-        set.put("Progressing", !snapshot.frs.paused, reason, &awaited(members, status));
+        let reason = if snapshot.frs.paused {
+            "Paused"
+        } else {
+            "Moving"
+        };
+        set.put(
+            "Progressing",
+            !snapshot.frs.paused,
+            reason,
+            &awaited(members, status),
+        );
     }
     if let Some(message) = blocked(members, status) {
         set.put("MoveBlocked", true, "NoReadyReplacement", &message);
     }
     if snapshot.frs.paused {
-        set.put("Paused", true, "Paused", "spec.paused is set: nothing is changed in the members");
+        set.put(
+            "Paused",
+            true,
+            "Paused",
+            "spec.paused is set: nothing is changed in the members",
+        );
     }
     set.conditions
 }
@@ -208,9 +273,17 @@ fn placed_condition(
     status: &FederatedReplicaSetStatus,
     joining: bool,
 ) {
-    let asked = members.iter().filter(|it| it.usable()).all(|it| it.placed() == it.target.total());
+    let asked = members
+        .iter()
+        .filter(|it| it.usable())
+        .all(|it| it.placed() == it.target.total());
     if joining {
-        set.put("Placed", false, "WaitingForMembers", "members that were just added have not answered yet");
+        set.put(
+            "Placed",
+            false,
+            "WaitingForMembers",
+            "members that were just added have not answered yet",
+        );
     } else if status.unplaced > 0 {
         let message = format!(
             "no cluster can run {} of the replicas: preferences and capacities leave no room",
@@ -220,7 +293,12 @@ fn placed_condition(
     } else if asked {
         set.put("Placed", true, "AllPlaced", "every replica has a cluster");
     } else {
-        set.put("Placed", false, "Moving", "replicas are on their way to their clusters");
+        set.put(
+            "Placed",
+            false,
+            "Moving",
+            "replicas are on their way to their clusters",
+        );
     }
 }
 
@@ -230,9 +308,12 @@ fn awaited(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> St
     for it in members {
         let name = &it.member.name;
         match &it.standing {
-            Standing::Joining { until } => parts.push(format!("{name} to answer, until {}", clock(*until))),
+            Standing::Joining { until } => {
+                parts.push(format!("{name} to answer, until {}", clock(*until)))
+            }
             Standing::Frozen { why, until } => {
-                let until = until.map_or(String::new(), |until| format!(", until {}", clock(until)));
+                let until =
+                    until.map_or(String::new(), |until| format!(", until {}", clock(until)));
                 parts.push(format!("{name} to come back ({why}){until}"));
             }
             Standing::Lost { .. } => {}
@@ -243,13 +324,19 @@ fn awaited(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> St
                     parts.push(format!("{missing} replicas to get ready in {name}"));
                 }
                 if it.placed() > target {
-                    parts.push(format!("{} replicas to be replaced in {name}", it.placed() - target));
+                    parts.push(format!(
+                        "{} replicas to be replaced in {name}",
+                        it.placed() - target
+                    ));
                 }
             }
         }
     }
     if parts.is_empty() && status.unplaced > 0 {
-        parts.push(format!("room for {} replicas in any cluster", status.unplaced));
+        parts.push(format!(
+            "room for {} replicas in any cluster",
+            status.unplaced
+        ));
     }
     format!("waiting for {}", parts.join(", "))
 }
@@ -261,9 +348,14 @@ fn blocked(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> Op
         .filter(|it| it.usable() && it.next > it.target.total())
         .map(|it| format!("{} in {}", it.next - it.target.total(), it.member.name))
         .collect();
-    let failing = members.iter().any(|it| it.usable() && it.seen.failed > it.target.probes);
+    let failing = members
+        .iter()
+        .any(|it| it.usable() && it.seen.failed > it.target.probes);
     (!kept.is_empty() && (failing || status.unplaced > 0)).then(|| {
-        format!("{} stay although placed elsewhere: no replacement can run", kept.join(", "))
+        format!(
+            "{} stay although placed elsewhere: no replacement can run",
+            kept.join(", ")
+        )
     })
 }
 
@@ -287,7 +379,10 @@ impl<'a> Conditions<'a> {
 
     fn put(&mut self, type_: &str, holds: bool, reason: &str, message: &str) {
         let condition = condition(self.before, type_, holds, reason, message, self.now);
-        self.conditions.push(Condition { observed_generation: Some(self.generation), ..condition });
+        self.conditions.push(Condition {
+            observed_generation: Some(self.generation),
+            ..condition
+        });
     }
 }
 
@@ -301,7 +396,9 @@ pub(crate) fn condition(
     now: Timestamp,
 ) -> Condition {
     let status = if holds { "True" } else { "False" };
-    let same = before.iter().find(|it| it.type_ == type_ && it.status == status);
+    let same = before
+        .iter()
+        .find(|it| it.type_ == type_ && it.status == status);
     Condition {
         type_: type_.to_owned(),
         status: status.to_owned(),
@@ -324,7 +421,11 @@ pub(super) fn notices(
         notices.extend(member_notice(it));
     }
     let why = |member: &str| {
-        status.clusters.iter().find(|it| it.name == member).map_or("", |it| it.reason.as_str())
+        status
+            .clusters
+            .iter()
+            .find(|it| it.name == member)
+            .map_or("", |it| it.reason.as_str())
     };
     for action in actions {
         notices.push(action_notice(action, why(&action.member)));
@@ -357,33 +458,59 @@ fn member_notice(it: &Considered<'_>) -> Option<Notice> {
                 it.seen.message.as_deref().unwrap_or("no reason given")
             ),
         ),
-        (Some(before), Some(capacity)) if capacity > before => {
-            (false, "ClusterHasRoom", format!("{name} has room again: {before} to {capacity} are tried"))
-        }
-        (Some(_), None) => (false, "ClusterHasRoom", format!("{name} has no known limit any more")),
+        (Some(before), Some(capacity)) if capacity > before => (
+            false,
+            "ClusterHasRoom",
+            format!("{name} has room again: {before} to {capacity} are tried"),
+        ),
+        (Some(_), None) => (
+            false,
+            "ClusterHasRoom",
+            format!("{name} has no known limit any more"),
+        ),
         _ => return None,
     };
-    Some(Notice { warning, reason, message })
+    Some(Notice {
+        warning,
+        reason,
+        message,
+    })
 }
 
 fn action_notice(action: &Action, why: &str) -> Notice {
     let member = &action.member;
     let (warning, reason, message) = match &action.change {
-        SetChange::Create { replicas } => {
-            (false, "Created", format!("created in {member} with {replicas} replicas: {why}"))
-        }
-        SetChange::Scale { from, to, .. } if to > from => {
-            (false, "ScaledUp", format!("{member} from {from} to {to}: {why}"))
-        }
-        SetChange::Scale { from, to, .. } => {
-            (false, "ScaledDown", format!("{member} from {from} to {to}: {why}"))
-        }
-        SetChange::Overwrite { drifted: true, .. } => {
-            (true, "DriftRepaired", format!("{member}: the set was changed there and is written anew"))
-        }
-        SetChange::Overwrite { .. } => (false, "Updated", format!("{member}: the template was written")),
+        SetChange::Create { replicas } => (
+            false,
+            "Created",
+            format!("created in {member} with {replicas} replicas: {why}"),
+        ),
+        SetChange::Scale { from, to, .. } if to > from => (
+            false,
+            "ScaledUp",
+            format!("{member} from {from} to {to}: {why}"),
+        ),
+        SetChange::Scale { from, to, .. } => (
+            false,
+            "ScaledDown",
+            format!("{member} from {from} to {to}: {why}"),
+        ),
+        SetChange::Overwrite { drifted: true, .. } => (
+            true,
+            "DriftRepaired",
+            format!("{member}: the set was changed there and is written anew"),
+        ),
+        SetChange::Overwrite { .. } => (
+            false,
+            "Updated",
+            format!("{member}: the template was written"),
+        ),
     };
-    Notice { warning, reason, message }
+    Notice {
+        warning,
+        reason,
+        message,
+    }
 }
 
 /// A refused creation in the memory (F28): since when, and when to try again.

@@ -82,7 +82,9 @@ impl CheckSettings {
     /// a new leader comes to the same time.
     pub(crate) fn backoff(&self, failures: u32) -> Duration {
         let doublings = failures.saturating_sub(1).min(16);
-        self.backoff_initial.saturating_mul(1 << doublings).min(self.backoff_max)
+        self.backoff_initial
+            .saturating_mul(1 << doublings)
+            .min(self.backoff_max)
     }
 
     /// Replicas above N that a move may use at once (F20).

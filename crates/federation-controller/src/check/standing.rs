@@ -35,9 +35,12 @@ pub(crate) fn standing(member: &Member, now: Timestamp, settings: &CheckSettings
         return lost_after_grace(member, since, now, "its kubeconfig was removed");
     }
     match &member.health {
-        Health::Unreachable { since, message } => {
-            lost_after_grace(member, *since, now, &format!("it can't be reached ({message})"))
-        }
+        Health::Unreachable { since, message } => lost_after_grace(
+            member,
+            *since,
+            now,
+            &format!("it can't be reached ({message})"),
+        ),
         Health::Unauthorized { message } => Standing::Frozen {
             why: format!("it refuses our credentials ({message})"),
             until: None,
@@ -63,7 +66,10 @@ fn lost_after_grace(member: &Member, since: Timestamp, now: Timestamp, why: &str
     if now >= until {
         Standing::Lost { since }
     } else {
-        Standing::Frozen { why: why.to_owned(), until: Some(until) }
+        Standing::Frozen {
+            why: why.to_owned(),
+            until: Some(until),
+        }
     }
 }
 
@@ -72,7 +78,10 @@ fn joining(member: &Member, now: Timestamp, settings: &CheckSettings, why: &str)
     if now < until {
         Standing::Joining { until }
     } else {
-        Standing::Frozen { why: why.to_owned(), until: None }
+        Standing::Frozen {
+            why: why.to_owned(),
+            until: None,
+        }
     }
 }
 

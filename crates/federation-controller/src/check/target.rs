@@ -6,8 +6,8 @@
 //!   + probes: a couple that wait in a full cluster, on top (F34)
 //! ```
 
-use fedrs_api::ValidFrs;
 use federated_scheduler::{Cluster, Layout, Preference, Request, plan};
+use fedrs_api::ValidFrs;
 
 use super::{capacity::Room, snapshot::CheckSettings};
 
@@ -31,7 +31,11 @@ pub(crate) struct Usable<'a> {
 impl Usable<'_> {
     /// The most the layout may give it.
     fn limit(&self) -> Option<u64> {
-        let room = if self.refused { Some(0) } else { self.room.capacity };
+        let room = if self.refused {
+            Some(0)
+        } else {
+            self.room.capacity
+        };
         min_limit(room, self.open_limit())
     }
 
@@ -43,7 +47,9 @@ impl Usable<'_> {
     /// Replicas that count as present (F13): probes never do, nor what has been found not to fit.
     fn present(&self) -> u64 {
         let placed = self.placed.saturating_sub(self.probes);
-        self.room.capacity.map_or(placed, |capacity| placed.min(capacity))
+        self.room
+            .capacity
+            .map_or(placed, |capacity| placed.min(capacity))
     }
 }
 
@@ -75,12 +81,22 @@ pub(crate) struct Targets {
 }
 
 /// What each cluster would get if no cluster had a limit to its room and moves were free.
-pub(crate) fn fair_shares(frs: &ValidFrs, key: &str, replicas: u64, clusters: &[Usable<'_>]) -> Vec<u64> {
+pub(crate) fn fair_shares(
+    frs: &ValidFrs,
+    key: &str,
+    replicas: u64,
+    clusters: &[Usable<'_>],
+) -> Vec<u64> {
     let open: Vec<_> = clusters
         .iter()
         .map(|cluster| to_scheduler(frs, cluster, cluster.present(), cluster.open_limit()))
         .collect();
-    let layout = plan(&Request { key, replicas, rebalance: true, clusters: &open });
+    let layout = plan(&Request {
+        key,
+        replicas,
+        rebalance: true,
+        clusters: &open,
+    });
     layout.shares.iter().map(|share| share.replicas).collect()
 }
 
@@ -97,12 +113,19 @@ pub(crate) fn targets(
         .iter()
         .map(|cluster| to_scheduler(frs, cluster, cluster.present(), cluster.limit()))
         .collect();
-    let layout =
-        plan(&Request { key, replicas, rebalance: frs.placement.rebalance, clusters: &within });
+    let layout = plan(&Request {
+        key,
+        replicas,
+        rebalance: frs.placement.rebalance,
+        clusters: &within,
+    });
     let mut targets: Vec<Target> = layout
         .shares
         .iter()
-        .map(|share| Target { layout: share.replicas, ..Target::default() })
+        .map(|share| Target {
+            layout: share.replicas,
+            ..Target::default()
+        })
         .collect();
     if layout.unplaced > 0 {
         place_pending(frs, key, replicas, layout.unplaced, clusters, &mut targets);
@@ -115,7 +138,11 @@ pub(crate) fn targets(
             target.probes = probes.saturating_sub(target.pending);
         }
     }
-    Targets { layout, targets, fair }
+    Targets {
+        layout,
+        targets,
+        fair,
+    }
 }
 
 /// Replicas that no cluster can run stay where they wait; those that wait nowhere yet wait where they would
@@ -148,7 +175,12 @@ fn place_pending(
             to_scheduler(frs, cluster, present, closed.then_some(present))
         })
         .collect();
-    let layout = plan(&Request { key, replicas, rebalance: false, clusters: &waiting });
+    let layout = plan(&Request {
+        key,
+        replicas,
+        rebalance: false,
+        clusters: &waiting,
+    });
     for (target, share) in targets.iter_mut().zip(&layout.shares) {
         target.pending = share.replicas.saturating_sub(target.layout);
     }
@@ -160,16 +192,26 @@ fn to_scheduler<'a>(
     current: u64,
     capacity: Option<u64>,
 ) -> Cluster<'a> {
-    let preference = frs.placement.for_cluster(cluster.name).map(|preference| Preference {
-        min: unsigned(preference.min_replicas),
-        max: preference.max_replicas.map(unsigned),
-        weight: unsigned(preference.weight),
-    });
-    Cluster { name: cluster.name, preference, current, capacity }
+    let preference = frs
+        .placement
+        .for_cluster(cluster.name)
+        .map(|preference| Preference {
+            min: unsigned(preference.min_replicas),
+            max: preference.max_replicas.map(unsigned),
+            weight: unsigned(preference.weight),
+        });
+    Cluster {
+        name: cluster.name,
+        preference,
+        current,
+        capacity,
+    }
 }
 
 fn max_replicas(frs: &ValidFrs, cluster: &str) -> Option<u64> {
-    frs.placement.for_cluster(cluster).map_or(Some(0), |it| it.max_replicas.map(unsigned))
+    frs.placement
+        .for_cluster(cluster)
+        .map_or(Some(0), |it| it.max_replicas.map(unsigned))
 }
 
 /// A valid FRS has no negative number.

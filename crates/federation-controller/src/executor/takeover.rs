@@ -28,7 +28,9 @@ fn claim(live: &Value, frs: &ValidFrs, federation: &str) -> Claim {
     }
     let owner = metadata["labels"][marks::FEDERATION].as_str();
     if let Some(other) = owner.filter(|owner| *owner != federation) {
-        return Claim::Refused(format!("NameConflict: the set belongs to federation {other}"));
+        return Claim::Refused(format!(
+            "NameConflict: the set belongs to federation {other}"
+        ));
     }
     let owners = metadata["ownerReferences"].as_array();
     let controller = owners.and_then(|it| it.iter().find(|owner| owner["controller"] == true));
@@ -39,7 +41,11 @@ fn claim(live: &Value, frs: &ValidFrs, federation: &str) -> Claim {
             controller["name"].as_str().unwrap_or("without a name")
         ));
     }
-    if live["spec"]["selector"] == json!(frs.selector) { Claim::Overwrite } else { Claim::Replace }
+    if live["spec"]["selector"] == json!(frs.selector) {
+        Claim::Overwrite
+    } else {
+        Claim::Replace
+    }
 }
 
 impl Executor {
@@ -51,7 +57,10 @@ impl Executor {
         replicas: u32,
     ) -> Outcome {
         let path = set_path(&frs.key);
-        let live = match self.call(member, "get", calls::get(&member.client, &path)).await {
+        let live = match self
+            .call(member, "get", calls::get(&member.client, &path))
+            .await
+        {
             Ok(live) => live,
             // Gone since the POST: the next check creates it.
             Err(error) => return undecided(&error),
@@ -59,12 +68,16 @@ impl Executor {
         let answer = match claim(&live, frs, &self.federation) {
             Claim::Overwrite => {
                 // What runs there goes on: surplus is taken away by later checks, without a dip.
-                let running = live["spec"]["replicas"].as_u64().and_then(|it| u32::try_from(it).ok());
+                let running = live["spec"]["replicas"]
+                    .as_u64()
+                    .and_then(|it| u32::try_from(it).ok());
                 let replicas = replicas.max(running.unwrap_or(0));
                 self.write_over(frs, member, live, replicas).await
             }
             Claim::Replace => self.replace(frs, member, &live).await,
-            Claim::Wait => Ok(Outcome::Undecided("the set there is being deleted".to_owned())),
+            Claim::Wait => Ok(Outcome::Undecided(
+                "the set there is being deleted".to_owned(),
+            )),
             Claim::Refused(why) => Ok(Outcome::Refused(why)),
         };
         answer.unwrap_or_else(|error| undecided(&error))
@@ -104,7 +117,9 @@ impl Executor {
     ) -> Result<Outcome, CallError> {
         let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
         self.delete_set(&frs.key, member, uid, "Orphan").await?;
-        Ok(Outcome::Undecided("a set with another selector is being replaced".to_owned()))
+        Ok(Outcome::Undecided(
+            "a set with another selector is being replaced".to_owned(),
+        ))
     }
 
     /// Deletes the local set with this uid; `propagation` says what becomes of its pods.
@@ -139,13 +154,17 @@ impl Executor {
         set: &SetFact,
     ) -> Result<(), CallError> {
         let path = set_path(key);
-        let mut live = match self.call(member, "get", calls::get(&member.client, &path)).await {
+        let mut live = match self
+            .call(member, "get", calls::get(&member.client, &path))
+            .await
+        {
             Err(error) if error.code() == Some(404) => return Ok(()),
             answer => answer?,
         };
         if live["metadata"]["uid"] == set.uid.as_str() {
             manifest::release(&mut live);
-            self.call(member, "release", calls::put(&member.client, &path, &live)).await?;
+            self.call(member, "release", calls::put(&member.client, &path, &live))
+                .await?;
         }
         member.store.observe_deleted(key, &set.uid);
         Ok(())

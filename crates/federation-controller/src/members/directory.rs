@@ -38,7 +38,11 @@ pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: C
     while cancel.run_until_cancelled(ticks.tick()).await.is_some() {
         let found = match read(&folder).await {
             Ok(found) if found.is_empty() && !known.is_empty() => {
-                trouble(&mut told_trouble, &folder, "it is empty now: its members are kept");
+                trouble(
+                    &mut told_trouble,
+                    &folder,
+                    "it is empty now: its members are kept",
+                );
                 continue;
             }
             Ok(found) => found,
@@ -73,10 +77,15 @@ async fn read(folder: &Path) -> io::Result<Found> {
     let mut entries = tokio::fs::read_dir(folder).await?;
     while let Some(entry) = entries.next_entry().await? {
         let path = entry.path();
-        let Some(name) = member_name(&path) else { continue };
+        let Some(name) = member_name(&path) else {
+            continue;
+        };
         let content = read_file(&path).await.map_err(|error| error.to_string());
         if found.insert(name.clone(), content).is_some() {
-            found.insert(name, Err("two files of the folder have this name".to_owned()));
+            found.insert(
+                name,
+                Err("two files of the folder have this name".to_owned()),
+            );
         }
     }
     Ok(found)
@@ -118,7 +127,7 @@ async fn changes(known: &Found, found: &Found) -> Vec<MemberEvent> {
 async fn present(name: &str, content: &Result<String, String>) -> MemberEvent {
     let name = name.to_owned();
     let client = match content {
-        _ if !fedrs_api::valid::is_dns_label(&name) => {
+        _ if !fedrs_api::is_dns_label(&name) => {
             Err("the file's name is not a DNS label of at most 63 characters".to_owned())
         }
         Ok(content) => client(content).await,

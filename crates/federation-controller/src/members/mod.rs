@@ -20,7 +20,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use self::objects::ObjectKeeper;
 pub(crate) use self::registry::Registry;
 use crate::{
-    clock::Clock, config::Config, executor::MemberAccess, reconcile::Reconciler,
+    clock::Clock,
+    config::Config,
+    executor::MemberAccess,
+    reconcile::Reconciler,
     watch::{MemberObject, MemberObjects},
 };
 
@@ -131,9 +134,15 @@ impl Members {
         self.informers.insert(name.to_owned(), cancel);
         let store: Arc<dyn MemberView> = informer.store;
         let task = informer.task;
-        self.tasks.spawn(async move { task.await.expect("an informer does not panic") });
+        self.tasks
+            .spawn(async move { task.await.expect("an informer does not panic") });
         let permits = Arc::new(Semaphore::new(self.config.calls_per_member as usize));
-        let access = MemberAccess { name: name.into(), client, store, permits };
+        let access = MemberAccess {
+            name: name.into(),
+            client,
+            store,
+            permits,
+        };
         self.registry.put(access, self.clock.now());
         self.keep_object(name, is_new);
         tracing::info!(cluster = %name, "member added");

@@ -89,7 +89,10 @@ impl ObjectKeeper {
         if access.store.health() != Health::Healthy {
             return None;
         }
-        let answer = self.call(calls::get(&access.client, "/version")).await.ok()?;
+        let answer = self
+            .call(calls::get(&access.client, "/version"))
+            .await
+            .ok()?;
         answer["gitVersion"].as_str().map(str::to_owned)
     }
 
@@ -102,7 +105,10 @@ impl ObjectKeeper {
             }
         }
         let patch = json!({ "status": fields });
-        match self.call(calls::merge_patch(&self.host, &path, &patch)).await {
+        match self
+            .call(calls::merge_patch(&self.host, &path, &patch))
+            .await
+        {
             Ok(_) => true,
             Err(error) => {
                 tracing::debug!(cluster = %self.name, %error, "MemberCluster status not written");
@@ -127,7 +133,10 @@ impl ObjectKeeper {
             check::condition(&before.conditions, type_, holds, reason, &message, now)
         };
         MemberClusterStatus {
-            conditions: vec![condition("Ready", known.ready), condition("Synced", known.synced)],
+            conditions: vec![
+                condition("Ready", known.ready),
+                condition("Synced", known.synced),
+            ],
             version: version.or_else(|| before.version.clone()),
             unreachable_since: known.since.map(Time),
             replica_sets: i32::try_from(known.sets.len()).unwrap_or(i32::MAX),
@@ -144,7 +153,11 @@ struct Known {
 }
 
 impl Known {
-    fn of(access: Option<&MemberAccess>, broken: Option<String>, removed: Option<Timestamp>) -> Self {
+    fn of(
+        access: Option<&MemberAccess>,
+        broken: Option<String>,
+        removed: Option<Timestamp>,
+    ) -> Self {
         let health = access.map_or(Health::Unknown, |it| it.store.health());
         let mut since = removed;
         let mut ready = match health {
@@ -152,7 +165,10 @@ impl Known {
             Health::Unknown => (false, "Unknown", "not probed yet".to_owned()),
             Health::Failing { message, .. } => (false, "ProbeFailing", message),
             Health::Unauthorized { message } => (false, "Unauthorized", message),
-            Health::Unreachable { since: first, message } => {
+            Health::Unreachable {
+                since: first,
+                message,
+            } => {
                 since = Some(first);
                 (false, "Unreachable", message)
             }
@@ -161,15 +177,30 @@ impl Known {
             ready = (false, "InvalidKubeconfig", message);
         }
         if removed.is_some() {
-            ready = (false, "Removed", "its kubeconfig is gone from the members' folder".to_owned());
+            ready = (
+                false,
+                "Removed",
+                "its kubeconfig is gone from the members' folder".to_owned(),
+            );
         }
         let synced = match access.map_or(Sync::NotSynced, |it| it.store.sync()) {
             Sync::Synced => (true, "Synced", "its sets and pods are watched".to_owned()),
-            Sync::NotSynced => (false, "NotSynced", "its sets and pods are not listed yet".to_owned()),
-            Sync::Stale { since } => {
-                (false, "Stale", format!("what is known of it is from {since:.0}"))
-            }
+            Sync::NotSynced => (
+                false,
+                "NotSynced",
+                "its sets and pods are not listed yet".to_owned(),
+            ),
+            Sync::Stale { since } => (
+                false,
+                "Stale",
+                format!("what is known of it is from {since:.0}"),
+            ),
         };
-        Self { ready, synced, since, sets: access.map_or(Vec::new(), |it| it.store.keys()) }
+        Self {
+            ready,
+            synced,
+            since,
+            sets: access.map_or(Vec::new(), |it| it.store.keys()),
+        }
     }
 }

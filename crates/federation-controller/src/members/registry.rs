@@ -29,13 +29,19 @@ pub(crate) struct Registry {
 
 impl Registry {
     pub(crate) fn new(grace_period: Duration) -> Self {
-        Self { entries: RwLock::default(), grace_period }
+        Self {
+            entries: RwLock::default(),
+            grace_period,
+        }
     }
 
     /// The members as a check of `key` sees them, in order.
     pub(crate) fn snapshot(&self, key: &SetKey) -> Vec<check::Member> {
         let entries = self.entries.read();
-        entries.iter().map(|(name, entry)| entry.member(name, key, self.grace_period)).collect()
+        entries
+            .iter()
+            .map(|(name, entry)| entry.member(name, key, self.grace_period))
+            .collect()
     }
 
     /// How to reach `name`.
@@ -51,7 +57,9 @@ impl Registry {
     /// What is wrong with the kubeconfig of `name`, and since when it is gone.
     pub(crate) fn trouble(&self, name: &str) -> (Option<String>, Option<Timestamp>) {
         let entries = self.entries.read();
-        entries.get(name).map_or((None, None), |it| (it.broken.clone(), it.removed))
+        entries
+            .get(name)
+            .map_or((None, None), |it| (it.broken.clone(), it.removed))
     }
 
     /// Whether `name` is a member, be it lost.
@@ -62,17 +70,27 @@ impl Registry {
     /// `access` reaches the member from now on.
     pub(crate) fn put(&self, access: MemberAccess, now: Timestamp) {
         let mut entries = self.entries.write();
-        let spec = entries.get(&*access.name).map(|entry| entry.spec.clone()).unwrap_or_default();
+        let spec = entries
+            .get(&*access.name)
+            .map(|entry| entry.spec.clone())
+            .unwrap_or_default();
         let name = access.name.to_string();
-        let entry =
-            Entry { access: Some(access), joined: now, removed: None, broken: None, spec };
+        let entry = Entry {
+            access: Some(access),
+            joined: now,
+            removed: None,
+            broken: None,
+            spec,
+        };
         entries.insert(name, entry);
     }
 
     /// The kubeconfig of `name` can't be used; a client made from an earlier one goes on.
     pub(crate) fn put_broken(&self, name: &str, message: String, now: Timestamp) {
         let mut entries = self.entries.write();
-        let entry = entries.entry(name.to_owned()).or_insert_with(|| Entry::unknown(now));
+        let entry = entries
+            .entry(name.to_owned())
+            .or_insert_with(|| Entry::unknown(now));
         entry.removed = None;
         entry.broken = Some(message);
     }
@@ -80,7 +98,9 @@ impl Registry {
     /// The kubeconfig of `name` is gone since `now`, if it isn't already.
     pub(crate) fn put_removed(&self, name: &str, now: Timestamp) {
         let mut entries = self.entries.write();
-        let entry = entries.entry(name.to_owned()).or_insert_with(|| Entry::unknown(now));
+        let entry = entries
+            .entry(name.to_owned())
+            .or_insert_with(|| Entry::unknown(now));
         entry.removed.get_or_insert(now);
         entry.broken = None;
     }
@@ -88,7 +108,9 @@ impl Registry {
     /// What the MemberCluster of `name` asks for. Answers whether that changes decisions.
     pub(crate) fn put_spec(&self, name: &str, spec: &MemberClusterSpec) -> bool {
         let mut entries = self.entries.write();
-        let Some(entry) = entries.get_mut(name) else { return false };
+        let Some(entry) = entries.get_mut(name) else {
+            return false;
+        };
         let changed = entry.spec != *spec;
         entry.spec = spec.clone();
         changed
@@ -97,7 +119,9 @@ impl Registry {
     /// Forgets a member that is gone and that nobody lists any more.
     pub(crate) fn forget(&self, name: &str) -> bool {
         let mut entries = self.entries.write();
-        let gone = entries.get(name).is_some_and(|entry| entry.removed.is_some());
+        let gone = entries
+            .get(name)
+            .is_some_and(|entry| entry.removed.is_some());
         gone && entries.remove(name).is_some()
     }
 }
@@ -115,17 +139,26 @@ impl Entry {
 
     fn member(&self, name: &str, key: &SetKey, grace_period: Duration) -> check::Member {
         let (health, sync, view) = match (&self.access, &self.broken) {
-            (Some(access), _) => {
-                (access.store.health(), access.store.sync(), access.store.set_view(key))
-            }
+            (Some(access), _) => (
+                access.store.health(),
+                access.store.sync(),
+                access.store.set_view(key),
+            ),
             (None, Some(message)) => {
                 // It can't be asked, and that won't pass by itself: left as it is, without a grace period.
                 let message = format!("its kubeconfig: {message}");
-                (Health::Unauthorized { message }, Sync::NotSynced, SetView::default())
+                (
+                    Health::Unauthorized { message },
+                    Sync::NotSynced,
+                    SetView::default(),
+                )
             }
             (None, None) => (Health::Unknown, Sync::NotSynced, SetView::default()),
         };
-        let own = self.spec.lost_grace_period_seconds.and_then(|it| u64::try_from(it).ok());
+        let own = self
+            .spec
+            .lost_grace_period_seconds
+            .and_then(|it| u64::try_from(it).ok());
         check::Member {
             name: name.to_owned(),
             schedulable: !self.spec.unschedulable,

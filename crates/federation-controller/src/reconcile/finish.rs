@@ -20,17 +20,22 @@ impl Reconciler {
             return;
         }
         let members = self.members.snapshot(key);
-        let open: Vec<String> = join_all(members.iter().map(|it| self.finish_member(key, entry, it)))
-            .await
-            .into_iter()
-            .flatten()
-            .collect();
+        let open: Vec<String> =
+            join_all(members.iter().map(|it| self.finish_member(key, entry, it)))
+                .await
+                .into_iter()
+                .flatten()
+                .collect();
         if !open.is_empty() {
-            let overdue =
-                deletion::overdue(&entry.object, self.config.deletion_deadline, self.clock.now());
+            let overdue = deletion::overdue(
+                &entry.object,
+                self.config.deletion_deadline,
+                self.clock.now(),
+            );
             if !overdue {
                 tracing::info!(frs = %key, members = ?open, "deletion waits for members");
-                self.agenda.check(key.clone(), self.config.recheck_interval.min(RETRY * 5));
+                self.agenda
+                    .check(key.clone(), self.config.recheck_interval.min(RETRY * 5));
                 return;
             }
             self.leave_behind(key, entry, &open);
@@ -42,13 +47,25 @@ impl Reconciler {
     }
 
     /// Finishes one member; answers its name while something may be left there.
-    async fn finish_member(&self, key: &SetKey, entry: &Entry, member: &check::Member) -> Option<String> {
+    async fn finish_member(
+        &self,
+        key: &SetKey,
+        entry: &Entry,
+        member: &check::Member,
+    ) -> Option<String> {
         let open = Some(member.name.clone());
         let known = entry.object.status.as_ref().is_some_and(|status| {
-            status.clusters.iter().any(|it| it.name == member.name && it.template.is_some())
+            status
+                .clusters
+                .iter()
+                .any(|it| it.name == member.name && it.template.is_some())
         });
         let Some(set) = &member.view.set else {
-            return if is_current(member) || !known { None } else { open };
+            return if is_current(member) || !known {
+                None
+            } else {
+                open
+            };
         };
         let access = self.members.access(&member.name)?;
         if !is_current(member) {
@@ -56,7 +73,11 @@ impl Reconciler {
         }
         let done = match deletion::fate(&entry.object) {
             // Its pods go with it; the member's garbage collector sees to that.
-            Fate::Delete => self.executor.delete_set(key, &access, &set.uid, "Background").await,
+            Fate::Delete => {
+                self.executor
+                    .delete_set(key, &access, &set.uid, "Background")
+                    .await
+            }
             Fate::Release => self.executor.release_set(key, &access, set).await,
         };
         match done {
@@ -76,21 +97,34 @@ impl Reconciler {
         );
         tracing::warn!(frs = %key, "{message}");
         self.metrics.left_behind.inc_by(members.len() as u64);
-        self.recorder.record(&subject(entry), Notice { warning: true, reason: "LeftBehind", message });
+        self.recorder.record(
+            &subject(entry),
+            Notice {
+                warning: true,
+                reason: "LeftBehind",
+                message,
+            },
+        );
     }
 
     /// Takes away the marker and our finalizer.
     async fn let_go(&self, key: &SetKey, entry: &Entry) -> Result<(), CallError> {
         let path = deletion::marker_path(key);
         let bare = json!({ "metadata": { "finalizers": null } });
-        let removed = self.host_call(calls::merge_patch(&self.host, &path, &bare)).await;
+        let removed = self
+            .host_call(calls::merge_patch(&self.host, &path, &bare))
+            .await;
         if ignoring_absence(removed)? {
             let options = json!({ "apiVersion": "v1", "kind": "DeleteOptions" });
-            ignoring_absence(self.host_call(calls::delete(&self.host, &path, &options)).await)?;
+            ignoring_absence(
+                self.host_call(calls::delete(&self.host, &path, &options))
+                    .await,
+            )?;
         }
         let patch = deletion::finalizer_patch(&entry.object, marks::FINALIZER, false);
         ignoring_absence(
-            self.host_call(calls::merge_patch(&self.host, &frs_path(key), &patch)).await,
+            self.host_call(calls::merge_patch(&self.host, &frs_path(key), &patch))
+                .await,
         )?;
         self.memories.forget(key);
         self.agenda.forget(key);

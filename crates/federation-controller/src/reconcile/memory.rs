@@ -6,7 +6,7 @@ use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, SetKey};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{Reconciler, RETRY, frs_path};
+use super::{RETRY, Reconciler, frs_path};
 use crate::{calls, host::Entry};
 
 /// One set's memory.
@@ -28,7 +28,11 @@ pub(crate) struct Memories(Mutex<BTreeMap<SetKey, Memory>>);
 
 impl Memories {
     /// What is remembered of `object`: from this process, else from its status.
-    pub(super) fn recall(&self, key: &SetKey, object: &FederatedReplicaSet) -> FederatedReplicaSetStatus {
+    pub(super) fn recall(
+        &self,
+        key: &SetKey,
+        object: &FederatedReplicaSet,
+    ) -> FederatedReplicaSetStatus {
         let mut memories = self.0.lock();
         let memory = memories.entry(key.clone()).or_default();
         if memory.uid != object.metadata.uid {
@@ -65,7 +69,12 @@ impl Memories {
             .unwrap_or_default()
     }
 
-    fn put_published(&self, key: &SetKey, status: FederatedReplicaSetStatus, version: Option<String>) {
+    fn put_published(
+        &self,
+        key: &SetKey,
+        status: FederatedReplicaSetStatus,
+        version: Option<String>,
+    ) {
         if let Some(memory) = self.0.lock().get_mut(key) {
             memory.published = Some(status);
             memory.resource_version = version;
@@ -75,7 +84,12 @@ impl Memories {
 
 impl Reconciler {
     /// Writes the status to the host if it differs from what is there (F22, F38).
-    pub(super) async fn publish(&self, key: &SetKey, entry: &Entry, status: &FederatedReplicaSetStatus) {
+    pub(super) async fn publish(
+        &self,
+        key: &SetKey,
+        entry: &Entry,
+        status: &FederatedReplicaSetStatus,
+    ) {
         let (published, version) = self.memories.published(key);
         if published.as_ref() == Some(status) {
             return;
@@ -84,9 +98,14 @@ impl Reconciler {
         let version = later(version, metadata.resource_version.clone());
         let patch = status_patch(metadata.uid.as_deref(), version.as_deref(), status);
         let path = format!("{}/status", frs_path(key));
-        match self.host_call(calls::merge_patch(&self.host, &path, &patch)).await {
+        match self
+            .host_call(calls::merge_patch(&self.host, &path, &patch))
+            .await
+        {
             Ok(answer) => {
-                let version = answer["metadata"]["resourceVersion"].as_str().map(str::to_owned);
+                let version = answer["metadata"]["resourceVersion"]
+                    .as_str()
+                    .map(str::to_owned);
                 self.memories.put_published(key, status.clone(), version);
             }
             // Gone, or changed meanwhile: the watch tells, and its version is used next time.
@@ -106,10 +125,16 @@ fn later(a: Option<String>, b: Option<String>) -> Option<String> {
 }
 
 /// A merge patch that replaces the status: fields that are absent now are taken out.
-fn status_patch(uid: Option<&str>, version: Option<&str>, status: &FederatedReplicaSetStatus) -> Value {
+fn status_patch(
+    uid: Option<&str>,
+    version: Option<&str>,
+    status: &FederatedReplicaSetStatus,
+) -> Value {
     let mut status = serde_json::to_value(status).expect("a status is plain data");
     if let Some(fields) = status.as_object_mut() {
-        fields.entry("observedPreferencesHash").or_insert(Value::Null);
+        fields
+            .entry("observedPreferencesHash")
+            .or_insert(Value::Null);
     }
     json!({ "metadata": { "uid": uid, "resourceVersion": version }, "status": status })
 }
