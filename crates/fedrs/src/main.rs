@@ -1,2 +1,68 @@
-//! fedrs
-fn main() {}
+//! `fedrs`: ReplicaSets over many Kubernetes clusters. Parses and runs; one file per subcommand.
+
+mod controller;
+mod explain;
+mod host;
+mod logging;
+mod server;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+/// ReplicaSets over many Kubernetes clusters
+#[derive(Parser, Debug)]
+#[command(name = "fedrs", version, about, propagate_version = true)]
+struct Cli {
+    #[command(flatten)]
+    log: logging::LogArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Controller(controller::ControllerArgs),
+    Explain(explain::ExplainArgs),
+    /// Print the completions of a shell
+    ///
+    /// For bash: source <(fedrs completions bash)
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    rustls::crypto::aws_lc_rs::default_provider()
+        .install_default()
+        .expect("no other TLS provider is installed before this one");
+    match run(cli) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("fedrs: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    match cli.command {
+        Command::Controller(args) => {
+            cli.log.start()?;
+            runtime()?.block_on(controller::run(args))?;
+        }
+        Command::Explain(args) => runtime()?.block_on(explain::run(args))?,
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "fedrs", &mut std::io::stdout());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+}
