@@ -27,31 +27,38 @@ use clap::ValueEnum;
 /// Exit status of invalid input, the same as of invalid arguments.
 const INVALID_INPUT: u8 = 2;
 
+/// What `fedrs plan --help` teaches.
+const HELP: &str = r#"Show how replicas would be laid out, and why, without any cluster
+
+Give it cases from a file (JSON or YAML; - reads standard input):
+
+    fedrs plan - <<EOF
+    name: web
+    replicas: 50
+    preferences:
+      rebalance: true
+      clusters: {"*": {weight: 1}, C: {weight: 1, maxReplicas: 20}}
+    clusters: [A, B, C]
+    current: {A: 20}     # replicas that are present; none by default
+    capacity: {B: 6}     # the most a cluster can run; no limit by default
+    EOF
+
+or a FederatedReplicaSet and the clusters it would meet:
+
+    fedrs plan -f web.yaml --clusters eu,us,asia --current eu=20 --capacity asia=6
+
+A file holds one case, a list of cases, or an object with a list under "cases".
+Without preferences replicas spread evenly. "key" decides ties between clusters,
+as namespace and name of a FederatedReplicaSet do: default/NAME if it isn't given.
+What is given for clusters that are not listed is ignored, with a note. "layout",
+"unplaced" and "ties" may be there, as in a file of expected layouts, and are not read.
+
+Invalid input ends with status 2, with a message for each wrong field and nothing
+on standard output."#;
+
 /// Show how replicas would be laid out, and why, without any cluster
-///
-/// Give it cases from a file (JSON or YAML; - reads standard input):
-///
-///     fedrs plan - <<EOF
-///     name: web
-///     replicas: 50
-///     preferences: {rebalance: true, clusters: {"*": {weight: 1}, C: {weight: 1, maxReplicas: 20}}}
-///     clusters: [A, B, C]
-///     current: {A: 20}     # replicas that are present; none by default
-///     capacity: {B: 6}     # the most a cluster can run; no limit by default
-///     EOF
-///
-/// or a `FederatedReplicaSet` and the clusters it would meet:
-///
-///     fedrs plan -f web.yaml --clusters eu,us,asia --current eu=20 --capacity asia=6
-///
-/// The file holds one case, a list of cases, or an object with a list under `cases`. Without preferences replicas
-/// spread evenly. `key` (default/NAME if it isn't given) decides ties between clusters, as namespace and name of a
-/// `FederatedReplicaSet` do. What is given for clusters that are not listed is ignored, with a note. `layout`,
-/// `unplaced` and `ties` may be there, as in a file of expected layouts, and are not read.
-///
-/// Invalid input ends with status 2, with a message for each wrong field and nothing on standard output.
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(long_about = HELP)]
 pub(crate) struct Arguments {
     /// File with cases, JSON or YAML; - for standard input
     #[arg(
@@ -60,7 +67,7 @@ pub(crate) struct Arguments {
         conflicts_with = "file"
     )]
     cases: Option<PathBuf>,
-    /// File with a `FederatedReplicaSet`, JSON or YAML; - for standard input
+    /// File with a FederatedReplicaSet, JSON or YAML; - for standard input
     #[arg(short, long, value_name = "FRS", requires = "clusters")]
     file: Option<PathBuf>,
     /// The clusters that can be used, with --file
@@ -174,6 +181,6 @@ fn print(answers: &[Answer<'_>], is_list: bool, output: Output) -> String {
         (Output::Yaml, [answer]) if !is_list => {
             serde_saphyr::to_string(answer).expect(SERIALIZABLE)
         }
-        (Output::Yaml, _) => serde_saphyr::to_string(&answers).expect(SERIALIZABLE),
+        (Output::Yaml, _) => serde_saphyr::to_string(&answers).expect(SERIALIZABLE) + "\n",
     }
 }
