@@ -1,9 +1,11 @@
 //! `fedrs`: ReplicaSets over many Kubernetes clusters. Parses and runs; one file per subcommand.
 
 mod controller;
+mod crds;
 mod explain;
 mod host;
 mod logging;
+mod plan;
 mod server;
 
 use std::process::ExitCode;
@@ -11,7 +13,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 /// ReplicaSets over many Kubernetes clusters
-#[derive(Parser, Debug)]
+#[derive(Parser)]
 #[command(name = "fedrs", version, about, propagate_version = true)]
 struct Cli {
     #[command(flatten)]
@@ -20,10 +22,12 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Subcommand, Debug)]
+#[derive(Subcommand)]
 enum Command {
     Controller(controller::ControllerArgs),
+    Plan(plan::Arguments),
     Explain(explain::ExplainArgs),
+    Crds(crds::Arguments),
     /// Print the completions of a shell
     ///
     /// For bash: source <(fedrs completions bash)
@@ -53,6 +57,8 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             cli.log.start()?;
             runtime()?.block_on(controller::run(args))?;
         }
+        Command::Plan(args) => return Ok(plan::run(&args)),
+        Command::Crds(args) => return Ok(crds::run(&args)),
         Command::Explain(args) => runtime()?.block_on(explain::run(args))?,
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "fedrs", &mut std::io::stdout());
