@@ -94,8 +94,7 @@ impl<'de> Deserialize<'de> for PodConditions {
                 ("PodScheduled", "True") => conditions.scheduled = true,
                 ("PodScheduled", _) => {
                     conditions.unscheduled_since = condition.last_transition_time;
-                    conditions.unscheduled_message =
-                        condition.message.map(Into::into);
+                    conditions.unscheduled_message = condition.message.map(Into::into);
                 }
                 _ => {}
             }

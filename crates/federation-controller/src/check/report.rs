@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::{
-    Action, Considered, Notice, SetChange, after, count, number,
+    Action, Considered, NAME_CONFLICT, Notice, SetChange, after, count, number,
     snapshot::{CheckSettings, Snapshot},
     standing::Standing,
 };
@@ -81,6 +81,12 @@ fn cluster_status(snapshot: &Snapshot<'_>, it: &Considered<'_>, joining: bool) -
         (status.replicas, status.ready, status.unscheduled) = (0, 0, 0);
         (status.desired, status.probes) = (0, 0);
     }
+    status.lost_since = match it.standing {
+        Standing::Lost { since } => Some(Time(since)),
+        // Nothing has been heard yet that says it is back.
+        Standing::Joining { .. } | Standing::Frozen { .. } => status.lost_since,
+        Standing::Usable => None,
+    };
     if it.usable() && !joining {
         status.desired = number(it.target.layout + it.target.pending);
         status.probes = number(it.target.probes);
@@ -91,7 +97,7 @@ fn cluster_status(snapshot: &Snapshot<'_>, it: &Considered<'_>, joining: bool) -
             0
         };
         if it.refused_since().is_none() {
-            status.refused_since = None;
+            (status.refused_since, status.refusal) = (None, None);
             status.failures = i32::try_from(it.room.failures).unwrap_or(i32::MAX);
             status.next_try = it.room.next_try.map(Time);
         }
@@ -152,8 +158,9 @@ fn waiting_reasons(it: &Considered<'_>, status: &ClusterStatus) -> Vec<String> {
                 format!("at {}", clock(time.0))
             });
         sentences.push(format!(
-            "refuses the set since {}, tried again {next}",
-            clock(since)
+            "refuses the set since {} ({}), tried again {next}",
+            clock(since),
+            status.refusal.as_deref().unwrap_or("without a word")
         ));
     }
     if it.target.pending > 0 {
@@ -253,6 +260,9 @@ fn conditions(
             &awaited(members, status),
         );
     }
+    if let Some(message) = conflicts(status) {
+        set.put("NameConflict", true, "SetOfAnother", &message);
+    }
     if let Some(message) = blocked(members, status) {
         set.put("MoveBlocked", true, "NoReadyReplacement", &message);
     }
@@ -341,6 +351,22 @@ fn awaited(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> St
     format!("waiting for {}", parts.join(", "))
 }
 
+/// Members in which the set's name is taken by somebody else's set (F29, F40).
+fn conflicts(status: &FederatedReplicaSetStatus) -> Option<String> {
+    let words: Vec<_> = status
+        .clusters
+        .iter()
+        .filter_map(|it| {
+            Some((
+                &it.name,
+                it.refusal.as_deref()?.strip_prefix(NAME_CONFLICT)?,
+            ))
+        })
+        .map(|(name, words)| format!("{name}:{words}"))
+        .collect();
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
 /// A move that can't go on: replicas stay that should go, and their replacements find no room (F20).
 fn blocked(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> Option<String> {
     let kept: Vec<_> = members
@@ -418,7 +444,8 @@ pub(super) fn notices(
 ) -> Vec<Notice> {
     let mut notices = Vec::new();
     for it in members {
-        notices.extend(member_notice(it));
+        notices.extend(room_notice(it));
+        notices.extend(loss_notice(it));
     }
     let why = |member: &str| {
         status
@@ -442,7 +469,7 @@ pub(super) fn notices(
 }
 
 /// A cluster that turned out to be full, or to have room again (F34).
-fn member_notice(it: &Considered<'_>) -> Option<Notice> {
+fn room_notice(it: &Considered<'_>) -> Option<Notice> {
     if !it.usable() {
         return None;
     }
@@ -475,6 +502,29 @@ fn member_notice(it: &Considered<'_>) -> Option<Notice> {
         reason,
         message,
     })
+}
+
+/// A cluster that is lost, or back (F33).
+fn loss_notice(it: &Considered<'_>) -> Option<Notice> {
+    let name = &it.member.name;
+    let was_lost = it.memory.is_some_and(|memory| memory.lost_since.is_some());
+    match it.standing {
+        Standing::Lost { since } if !was_lost && it.placed() > 0 => Some(Notice {
+            warning: true,
+            reason: "ClusterLost",
+            message: format!(
+                "{name} is lost since {}: its {} replicas are placed elsewhere",
+                clock(since),
+                it.placed()
+            ),
+        }),
+        Standing::Usable if was_lost => Some(Notice {
+            warning: false,
+            reason: "ClusterBack",
+            message: format!("{name} is back, with {} replicas", it.placed()),
+        }),
+        _ => None,
+    }
 }
 
 fn action_notice(action: &Action, why: &str) -> Notice {
@@ -514,7 +564,13 @@ fn action_notice(action: &Action, why: &str) -> Notice {
 }
 
 /// A refused creation in the memory (F28): since when, and when to try again.
-pub(super) fn refused(cluster: &mut ClusterStatus, now: Timestamp, settings: &CheckSettings) {
+pub(super) fn refused(
+    cluster: &mut ClusterStatus,
+    message: &str,
+    now: Timestamp,
+    settings: &CheckSettings,
+) {
+    cluster.refusal = Some(message.to_owned());
     cluster.refused_since.get_or_insert(Time(now));
     cluster.failures = cluster.failures.saturating_add(1);
     let failures = u32::try_from(cluster.failures).unwrap_or(1);
