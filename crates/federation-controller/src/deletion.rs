@@ -94,6 +94,7 @@ pub(crate) fn marker(key: &SetKey, uid: &str) -> Value {
             }],
         },
         "revision": 1,
+        "data": { "purpose": "keeps a foreground deletion waiting for the members" },
     })
 }
 
