@@ -94,7 +94,7 @@ fn f22_each_change_has_its_notice() {
 fn our_own_writes_are_no_drift() {
     let mut table = table([fact("a", 10)]);
     let written = with(12, |set| {
-        (set.replicas, set.spec_hash, set.floor) = (20, 7, 20)
+        (set.replicas, set.spec_hash, set.floor) = (20, 7, 20);
     });
     table.observe(written.clone());
     assert_eq!(table.get(&key()), Some(&written));
@@ -245,7 +245,7 @@ fn a_set_that_cannot_be_read_survives_the_sweep() {
 fn f20_the_floor_is_the_lowest_until_the_member_caught_up() {
     let write = |version, generation, replicas| {
         with(version, |set| {
-            (set.generation, set.replicas, set.floor) = (generation, replicas, replicas)
+            (set.generation, set.replicas, set.floor) = (generation, replicas, replicas);
         })
     };
     let floor = |table: &SetTable| table.get(&key()).unwrap().floor;
@@ -261,11 +261,11 @@ fn f20_the_floor_is_the_lowest_until_the_member_caught_up() {
         "somebody's write in between comes to light late"
     );
     table.applied(with(15, |set| {
-        (set.generation, set.observed_generation, set.replicas) = (4, 3, 8)
+        (set.generation, set.observed_generation, set.replicas) = (4, 3, 8);
     }));
     assert_eq!(floor(&table), 2);
     table.applied(with(16, |set| {
-        (set.generation, set.observed_generation, set.replicas) = (4, 4, 8)
+        (set.generation, set.observed_generation, set.replicas) = (4, 4, 8);
     }));
     assert_eq!(floor(&table), 8);
     table.observe(SetFact {
