@@ -458,3 +458,10 @@ async fn one_seed_makes_one_log() {
     }
     assert_eq!(logs[0], logs[1]);
 }
+
+#[test]
+fn objects_of_kube_can_be_reflected() {
+    fn reflected<T: DeserializeOwned + Versioned + Send>() {}
+    reflected::<fedrs_api::FederatedReplicaSet>();
+    reflected::<fedrs_api::MemberCluster>();
+}
