@@ -8,9 +8,14 @@
 
 pub mod api;
 pub mod clock;
+pub mod faults;
+pub mod http;
 pub mod resources;
+pub mod selectors;
+pub mod service;
 pub mod status;
 pub mod store;
+pub mod tables;
 
 pub use api::Api;
 pub use clock::Clock;
