@@ -224,6 +224,18 @@ pub(crate) fn join(prefix: &str, path: &str) -> String {
     }
 }
 
+/// The JSON type of a value, in the words of Go's decoder.
+pub(crate) fn go_json_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
 /// `text` in double quotes with Go's escapes, as `%q` prints it.
 pub(crate) fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);

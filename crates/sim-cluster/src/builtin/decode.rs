@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::field::quote;
+use crate::field::{go_json_kind, quote};
 use crate::quantity::{NotAQuantity, Quantity};
 use crate::schema::{Node, TypeInfo};
 
@@ -198,13 +198,8 @@ fn expect(value: &Value, place: &Place, node: Node<'_>, fits: bool) -> Result<()
         return Ok(());
     }
     let found = match value {
-        Value::Null => "null".to_owned(),
-        Value::Bool(_) => "bool".to_owned(),
         Value::Number(number) if number.is_f64() => format!("number {number}"),
-        Value::Number(_) => "number".to_owned(),
-        Value::String(_) => "string".to_owned(),
-        Value::Array(_) => "array".to_owned(),
-        Value::Object(_) => "object".to_owned(),
+        other => go_json_kind(other).to_owned(),
     };
     Err(DecodeError::WrongType {
         found,
