@@ -7,10 +7,15 @@
 //! ```
 
 pub mod api;
+pub mod builtin;
 pub mod clock;
 pub mod faults;
+pub mod field;
 pub mod http;
+pub mod patch;
+pub mod quantity;
 pub mod resources;
+pub mod schema;
 pub mod selectors;
 pub mod service;
 pub mod status;

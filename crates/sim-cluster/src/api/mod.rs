@@ -26,7 +26,7 @@ use serde_json::Value;
 
 pub use delete::Deleted;
 pub use patch::Patch;
-pub(crate) use subresources::ScaleWrite;
+pub(crate) use subresources::{ScaleWrite, selector_text};
 pub(crate) use update::Target;
 pub use options::{DeleteOptions, FieldValidation, Preconditions, Propagation, WriteOptions};
 

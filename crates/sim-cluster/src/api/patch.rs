@@ -92,7 +92,7 @@ impl State {
             return Err(Status::modified(target.kind, target.name));
         }
         let (object, warnings) = admission::apply(clock, target, Some(old), applied, options)?;
-        let mut written = self.replace_applied(clock, target, old, object, options)?;
+        let mut written = self.replace(clock, target, old, object, options)?;
         written.warnings.splice(0..0, warnings);
         Ok(written)
     }
@@ -111,7 +111,7 @@ impl State {
             return Err(Status::conflict(target.kind, target.name, why));
         }
         let (object, warnings) = admission::apply(clock, target, None, applied, options)?;
-        let mut written = self.create_applied(clock, target.kind, target.namespace, object, options)?;
+        let mut written = self.create(clock, target.kind, target.namespace, object, options)?;
         written.warnings.splice(0..0, warnings);
         Ok(written)
     }
