@@ -1,1 +1,19 @@
-//! (filled in below)
+//! A Kubernetes cluster in this process: API server, nodes, scheduler, kubelet, and faults.
+//!
+//! ```text
+//! tower service / HTTPS -> http (paths, verbs, negotiation) -> api (semantics) -> store -> log
+//!                                                                 ^                        |
+//!                                     controllers, kubelet -------'<--- changes, watches --'
+//! ```
+
+pub mod api;
+pub mod clock;
+pub mod resources;
+pub mod status;
+pub mod store;
+
+pub use api::Api;
+pub use clock::Clock;
+pub use resources::{Kind, kinds};
+pub use status::Status;
+pub use store::{ChangeEvent, Changes, Object};
