@@ -7,8 +7,13 @@
 //! ```
 
 pub mod api;
+pub mod builtin;
 pub mod clock;
+pub mod field;
+pub mod patch;
+pub mod quantity;
 pub mod resources;
+pub mod schema;
 pub mod status;
 pub mod store;
 
