@@ -9,6 +9,7 @@
 pub mod api;
 pub mod builtin;
 pub mod clock;
+pub mod controllers;
 pub mod field;
 pub mod patch;
 pub mod quantity;
@@ -19,6 +20,7 @@ pub mod store;
 
 pub use api::Api;
 pub use clock::Clock;
+pub use controllers::{Controllers, NodeSpec, Settings};
 pub use resources::{Kind, kinds};
 pub use status::Status;
 pub use store::{ChangeEvent, Changes, Object};
