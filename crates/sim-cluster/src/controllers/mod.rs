@@ -11,6 +11,7 @@
 //! the same seed and a paused clock the same things happen at the same simulated times. Controllers write through the same
 //! API as everyone else and know nothing of HTTP.
 
+mod disruption;
 mod events;
 mod garbage_collector;
 mod index;
@@ -20,6 +21,7 @@ mod node;
 mod object;
 mod pod;
 mod queue;
+mod quota;
 mod replicaset;
 mod scheduler;
 mod selector;
@@ -249,5 +251,7 @@ fn controllers(world: &World) -> Vec<Box<dyn Controller>> {
         Box::new(replicaset::ReplicaSets::new(world)),
         Box::new(scheduler::Scheduler::new(world)),
         Box::new(node::PodCollector::new(world)),
+        Box::new(quota::Quotas::new(world)),
+        Box::new(disruption::DisruptionBudgets::new(world)),
     ]
 }

@@ -58,3 +58,28 @@ async fn a_namespace_says_what_holds_it() {
     cluster.api.modify(&kinds::CONFIG_MAPS, None, "team", "held", free).unwrap();
     cluster.until("it is gone", |c| namespace(c).is_none()).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_quota_counts_what_is_used() {
+    let cluster = Cluster::new(1, 110).await;
+    let hard = json!({"pods": "10", "requests.cpu": "2", "count/configmaps": "5"});
+    cluster.create(&kinds::RESOURCE_QUOTAS, json!({"metadata": {"name": "q"}, "spec": {"hard": hard}}));
+    let used = |c: &Cluster| c.api.get(&kinds::RESOURCE_QUOTAS, "default", "q").unwrap()["status"]["used"].clone();
+    cluster.create(&kinds::REPLICA_SETS, set("web", 3));
+    let three = json!({"pods": "3", "requests.cpu": "300m", "count/configmaps": "1"});
+    cluster.until("three are counted", |c| used(c) == three).await;
+    cluster.scale("web", 1);
+    cluster.until("one is counted", |c| used(c)["pods"] == "1").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disruption_budget_says_how_many_may_go() {
+    let cluster = Cluster::new(1, 110).await;
+    cluster.create(&kinds::REPLICA_SETS, set("web", 3));
+    let budget = json!({"metadata": {"name": "b"}, "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "web"}}}});
+    cluster.create(&kinds::POD_DISRUPTION_BUDGETS, budget);
+    let allowed = |c: &Cluster| c.api.get(&kinds::POD_DISRUPTION_BUDGETS, "default", "b").unwrap()["status"]["disruptionsAllowed"].clone();
+    cluster.until("one may go", |c| allowed(c) == 1).await;
+    cluster.scale("web", 2);
+    cluster.until("none may go", |c| allowed(c) == 0).await;
+}
