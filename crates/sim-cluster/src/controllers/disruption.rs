@@ -40,7 +40,10 @@ struct Room {
 
 impl DisruptionBudgets {
     pub(crate) fn new(world: &World) -> Self {
-        Self { queue: Queue::new(world.settings.sync_latency), budgets: BTreeMap::new() }
+        Self {
+            queue: Queue::new(world.settings.sync_latency),
+            budgets: BTreeMap::new(),
+        }
     }
 }
 
@@ -48,52 +51,100 @@ impl DisruptionBudgets {
 fn room(budget: &Value, pods: &[Pod<'_>]) -> Room {
     let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     let expected = number(pods.len());
-    let healthy = number(pods.iter().filter(|pod| pod.is_ready() && !pod.is_terminating()).count());
+    let healthy = number(
+        pods.iter()
+            .filter(|pod| pod.is_ready() && !pod.is_terminating())
+            .count(),
+    );
     let desired = if let Some(most) = at(budget, &["spec", "maxUnavailable"]) {
         (expected - share(most, expected)).max(0)
     } else {
         at(budget, &["spec", "minAvailable"]).map_or(0, |least| share(least, expected))
     };
-    let allowed = if expected == 0 { 0 } else { (healthy - desired).max(0) };
-    Room { expected, healthy, desired, allowed }
+    let allowed = if expected == 0 {
+        0
+    } else {
+        (healthy - desired).max(0)
+    };
+    Room {
+        expected,
+        healthy,
+        desired,
+        allowed,
+    }
 }
 
 /// A number, or a percentage of `total`, rounded up.
 fn share(amount: &Value, total: i64) -> i64 {
-    let percent = amount.as_str().and_then(|text| text.strip_suffix('%')).and_then(|text| text.parse::<i64>().ok());
-    percent.map_or_else(|| amount.as_i64().unwrap_or_default(), |percent| (total.saturating_mul(percent) + 99) / 100)
+    let percent = amount
+        .as_str()
+        .and_then(|text| text.strip_suffix('%'))
+        .and_then(|text| text.parse::<i64>().ok());
+    percent.map_or_else(
+        || amount.as_i64().unwrap_or_default(),
+        |percent| (total.saturating_mul(percent) + 99) / 100,
+    )
 }
 
 fn sync(world: &World, (within, name): &(String, String)) -> Result<(), Status> {
-    let Ok(budget) = world.api.get(&kinds::POD_DISRUPTION_BUDGETS, within, name) else { return Ok(()) };
+    let Ok(budget) = world.api.get(&kinds::POD_DISRUPTION_BUDGETS, within, name) else {
+        return Ok(());
+    };
     let all = world.api.list(&kinds::PODS, Some(within));
     let matching = all.iter().map(|pod| Pod(pod));
-    let pods: Vec<Pod<'_>> =
-        matching.filter(|pod| !pod.is_terminal() && selector::matches(&budget["spec"]["selector"], pod.labels())).collect();
+    let pods: Vec<Pod<'_>> = matching
+        .filter(|pod| {
+            !pod.is_terminal() && selector::matches(&budget["spec"]["selector"], pod.labels())
+        })
+        .collect();
     let room = room(&budget, &pods);
     let now = world.now();
-    unless_gone(world.edit(MANAGER, (&kinds::POD_DISRUPTION_BUDGETS, Some("status")), &budget, |budget| {
-        let generation = integer(budget, &["metadata", "generation"]).unwrap_or_default();
-        let status = &mut budget["status"];
-        for (field, number) in [
-            ("expectedPods", room.expected),
-            ("currentHealthy", room.healthy),
-            ("desiredHealthy", room.desired),
-            ("disruptionsAllowed", room.allowed),
-            ("observedGeneration", generation),
-        ] {
-            status[field] = json!(number);
-        }
-        let (status, reason) = if room.allowed > 0 { ("True", "SufficientPods") } else { ("False", "InsufficientPods") };
-        set_condition(budget, Condition { kind: "DisruptionAllowed", status, reason, message: "" }, now);
-        forget_disrupted(budget, &pods);
-    }))
+    unless_gone(world.edit(
+        MANAGER,
+        (&kinds::POD_DISRUPTION_BUDGETS, Some("status")),
+        &budget,
+        |budget| {
+            let generation = integer(budget, &["metadata", "generation"]).unwrap_or_default();
+            let status = &mut budget["status"];
+            for (field, number) in [
+                ("expectedPods", room.expected),
+                ("currentHealthy", room.healthy),
+                ("desiredHealthy", room.desired),
+                ("disruptionsAllowed", room.allowed),
+                ("observedGeneration", generation),
+            ] {
+                status[field] = json!(number);
+            }
+            let (status, reason) = if room.allowed > 0 {
+                ("True", "SufficientPods")
+            } else {
+                ("False", "InsufficientPods")
+            };
+            set_condition(
+                budget,
+                Condition {
+                    kind: "DisruptionAllowed",
+                    status,
+                    reason,
+                    message: "",
+                },
+                now,
+            );
+            forget_disrupted(budget, &pods);
+        },
+    ))
 }
 
 /// Evicted pods are listed until they are seen going.
 fn forget_disrupted(budget: &mut Value, pods: &[Pod<'_>]) {
-    if let Some(disrupted) = budget.pointer_mut("/status/disruptedPods").and_then(Value::as_object_mut) {
-        disrupted.retain(|name, _| pods.iter().any(|pod| pod.name() == name && !pod.is_terminating()));
+    if let Some(disrupted) = budget
+        .pointer_mut("/status/disruptedPods")
+        .and_then(Value::as_object_mut)
+    {
+        disrupted.retain(|name, _| {
+            pods.iter()
+                .any(|pod| pod.name() == name && !pod.is_terminating())
+        });
     }
 }
 
@@ -102,10 +153,16 @@ impl Controller for DisruptionBudgets {
         if change.kind == *kinds::POD_DISRUPTION_BUDGETS {
             let key = (change.namespace.clone(), change.name.clone());
             if change.new.is_some() {
-                self.budgets.entry(key.0.clone()).or_default().insert(key.1.clone());
+                self.budgets
+                    .entry(key.0.clone())
+                    .or_default()
+                    .insert(key.1.clone());
                 self.queue.add(key);
             } else {
-                self.budgets.entry(key.0.clone()).or_default().remove(&key.1);
+                self.budgets
+                    .entry(key.0.clone())
+                    .or_default()
+                    .remove(&key.1);
                 self.queue.remove(&key);
             }
         } else if change.kind == *kinds::PODS
@@ -113,7 +170,12 @@ impl Controller for DisruptionBudgets {
         {
             let facts = |pod: &Object| {
                 let pod = Pod(pod);
-                (pod.labels().cloned(), pod.is_ready(), pod.is_terminating(), pod.is_terminal())
+                (
+                    pod.labels().cloned(),
+                    pod.is_ready(),
+                    pod.is_terminating(),
+                    pod.is_terminal(),
+                )
             };
             if change.old.as_ref().map(facts) != change.new.as_ref().map(facts) {
                 for budget in budgets {
@@ -151,7 +213,12 @@ mod tests {
     #[case::max_percent_rounds_up(json!({"maxUnavailable": "5%"}), 39, 39, [39, 39, 37, 2])]
     #[case::used_up(json!({"maxUnavailable": 1}), 3, 2, [3, 2, 2, 0])]
     #[case::no_pods(json!({"minAvailable": 0}), 0, 0, [0, 0, 0, 0])]
-    fn rooms(#[case] spec: Value, #[case] expected: usize, #[case] ready: usize, #[case] numbers: [i64; 4]) {
+    fn rooms(
+        #[case] spec: Value,
+        #[case] expected: usize,
+        #[case] ready: usize,
+        #[case] numbers: [i64; 4],
+    ) {
         let pod = |ready: bool| {
             let status = if ready { "True" } else { "False" };
             json!({"status": {"conditions": [{"type": "Ready", "status": status}]}})
@@ -159,6 +226,9 @@ mod tests {
         let pods: Vec<Value> = (0..expected).map(|i| pod(i < ready)).collect();
         let pods: Vec<Pod<'_>> = pods.iter().map(Pod).collect();
         let room = room(&json!({"spec": spec}), &pods);
-        assert_eq!([room.expected, room.healthy, room.desired, room.allowed], numbers);
+        assert_eq!(
+            [room.expected, room.healthy, room.desired, room.allowed],
+            numbers
+        );
     }
 }

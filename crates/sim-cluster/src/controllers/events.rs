@@ -15,7 +15,7 @@ use super::object::{micro_stamp, name, namespace, stamp, uid};
 use super::world::World;
 
 /// Like events within this time are counted as one.
-const WINDOW: Duration = Duration::from_secs(600);
+const WINDOW: Duration = Duration::from_mins(10);
 /// At most so many are remembered for counting; then all are forgotten. A few per replica set and node of a large cluster.
 const REMEMBERED: usize = 8_192;
 
@@ -50,9 +50,21 @@ impl World {
     /// Writes an event about `of`. What the API refuses (a namespace that is going) is lost, as events may be.
     pub(crate) fn note(&mut self, about: &Kind, of: &Value, note: Note<'_>) {
         let now = self.now();
-        let key = format!("{} {} {} {} {}", uid(of), note.source, note.kind, note.reason, note.message);
+        let key = format!(
+            "{} {} {} {} {}",
+            uid(of),
+            note.source,
+            note.kind,
+            note.reason,
+            note.message
+        );
         let window = jiff::SignedDuration::try_from(WINDOW).expect("ten minutes fit");
-        if let Some(recent) = self.events.recent.get_mut(&key).filter(|recent| now.duration_since(recent.last) < window) {
+        if let Some(recent) = self
+            .events
+            .recent
+            .get_mut(&key)
+            .filter(|recent| now.duration_since(recent.last) < window)
+        {
             recent.count += 1;
             recent.last = now;
             let (count, event) = (recent.count, recent.name.clone());
@@ -62,22 +74,33 @@ impl World {
         }
         self.events.written += 1;
         // Real names end in the nanosecond of the first event; unique here without being random.
-        let moment = u64::try_from(now.as_nanosecond()).unwrap_or_default().wrapping_add(self.events.written);
+        let moment = u64::try_from(now.as_nanosecond())
+            .unwrap_or_default()
+            .wrapping_add(self.events.written);
         let event_name = format!("{}.{moment:x}", name(of));
         let event = describe(about, of, note, &event_name, now);
         if self.create(note.source, &kinds::EVENTS, event).is_ok() {
             if self.events.recent.len() >= REMEMBERED {
                 self.events.recent.clear();
             }
-            self.events.recent.insert(key, Recent { name: event_name, count: 1, last: now });
+            self.events.recent.insert(
+                key,
+                Recent {
+                    name: event_name,
+                    count: 1,
+                    last: now,
+                },
+            );
         }
     }
 
     fn count_up(&self, of: &Value, event: &str, count: u64, now: Timestamp) -> Result<(), Status> {
-        let written = self.api.modify(&kinds::EVENTS, None, event_namespace(of), event, |event| {
-            event["count"] = json!(count);
-            event["lastTimestamp"] = json!(stamp(now));
-        });
+        let written = self
+            .api
+            .modify(&kinds::EVENTS, None, event_namespace(of), event, |event| {
+                event["count"] = json!(count);
+                event["lastTimestamp"] = json!(stamp(now));
+            });
         written.map(|_| ())
     }
 }
@@ -107,7 +130,11 @@ fn describe(about: &Kind, of: &Value, note: Note<'_>, event_name: &str, now: Tim
     // The scheduler alone writes the newer form, which has a precise time and an action.
     if note.source == "default-scheduler" {
         event["eventTime"] = json!(micro_stamp(now));
-        event["action"] = json!(if note.kind == "Normal" { "Binding" } else { "Scheduling" });
+        event["action"] = json!(if note.kind == "Normal" {
+            "Binding"
+        } else {
+            "Scheduling"
+        });
         event["reportingInstance"] = json!("default-scheduler-sim");
         event["source"] = json!({});
         for field in ["firstTimestamp", "lastTimestamp"] {

@@ -62,7 +62,13 @@ impl Index {
         if is_set {
             add(&mut self.sets, namespace(object), uid);
         }
-        self.entries.insert(uid.to_owned(), Entry { kind: kind.clone(), object: Object::clone(object) });
+        self.entries.insert(
+            uid.to_owned(),
+            Entry {
+                kind: kind.clone(),
+                object: Object::clone(object),
+            },
+        );
     }
 
     fn remove(&mut self, uid: &str) {
@@ -89,43 +95,53 @@ impl Index {
 
     /// The pods whose controller has this uid.
     pub(crate) fn pods_of(&self, controller: &str) -> impl Iterator<Item = &Object> {
-        let pods = self.dependents(controller).filter(|entry| entry.kind == *kinds::PODS).map(|entry| &entry.object);
+        let pods = self
+            .dependents(controller)
+            .filter(|entry| entry.kind == *kinds::PODS)
+            .map(|entry| &entry.object);
         pods.filter(move |pod| Pod(pod).controller_uid() == controller)
     }
 
     /// The replica sets whose controller has this uid.
     pub(crate) fn sets_of(&self, controller: &str) -> impl Iterator<Item = &Object> {
-        let sets = self.dependents(controller).filter(|entry| entry.kind == *kinds::REPLICA_SETS).map(|entry| &entry.object);
-        sets.filter(move |set| controller_of(set).is_some_and(|owner| text(owner, &["uid"]) == controller))
+        let sets = self
+            .dependents(controller)
+            .filter(|entry| entry.kind == *kinds::REPLICA_SETS)
+            .map(|entry| &entry.object);
+        sets.filter(move |set| {
+            controller_of(set).is_some_and(|owner| text(owner, &["uid"]) == controller)
+        })
     }
 
     /// The pods of a namespace without a controller.
     pub(crate) fn orphans(&self, namespace: &str) -> impl Iterator<Item = &Object> {
-        self.among(self.orphans.get(namespace)).map(|entry| &entry.object)
+        self.among(self.orphans.get(namespace))
+            .map(|entry| &entry.object)
     }
 
     /// The replica sets of a namespace.
     pub(crate) fn sets(&self, namespace: &str) -> impl Iterator<Item = &Object> {
-        self.among(self.sets.get(namespace)).map(|entry| &entry.object)
+        self.among(self.sets.get(namespace))
+            .map(|entry| &entry.object)
     }
 
     /// The pods bound to a node; those without one under the empty name.
     pub(crate) fn pods_on(&self, node: &str) -> impl Iterator<Item = &Object> {
-        self.among(self.pods_by_node.get(node)).map(|entry| &entry.object)
-    }
-
-    /// All objects held, by uid.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.values()
+        self.among(self.pods_by_node.get(node))
+            .map(|entry| &entry.object)
     }
 
     fn among<'a>(&'a self, uids: Option<&'a Uids>) -> impl Iterator<Item = &'a Entry> {
-        uids.into_iter().flatten().filter_map(|uid| self.entries.get(uid))
+        uids.into_iter()
+            .flatten()
+            .filter_map(|uid| self.entries.get(uid))
     }
 }
 
 fn add(map: &mut BTreeMap<String, Uids>, key: &str, uid: &str) {
-    map.entry(key.to_owned()).or_default().insert(uid.to_owned());
+    map.entry(key.to_owned())
+        .or_default()
+        .insert(uid.to_owned());
 }
 
 fn drop_from(map: &mut BTreeMap<String, Uids>, key: &str, uid: &str) {

@@ -83,10 +83,19 @@ struct Power {
 /// # Panics
 /// Outside of a tokio runtime.
 pub fn spawn(api: &Api, settings: Settings) -> Controllers {
-    let (dead, power, stop) = (DeadNodes::default(), Arc::new(Power::default()), CancellationToken::new());
+    let (dead, power, stop) = (
+        DeadNodes::default(),
+        Arc::new(Power::default()),
+        CancellationToken::new(),
+    );
     let driver = Driver::new(api, settings, dead.clone(), Arc::clone(&power));
     let task = tokio::spawn(driver.run(stop.clone()));
-    Controllers { dead, power, stop, task }
+    Controllers {
+        dead,
+        power,
+        stop,
+        task,
+    }
 }
 
 impl Controllers {
@@ -137,7 +146,12 @@ impl Driver {
     fn new(api: &Api, settings: Settings, dead: DeadNodes, power: Arc<Power>) -> Self {
         let changes = api.changes();
         let world = World::new(api, settings, dead);
-        let mut driver = Self { controllers: controllers(&world), world, changes, power };
+        let mut driver = Self {
+            controllers: controllers(&world),
+            world,
+            changes,
+            power,
+        };
         driver.load();
         driver
     }
@@ -153,7 +167,9 @@ impl Driver {
             .filter(|kind| seen.insert(kind.storage.clone()))
             .flat_map(|kind| {
                 let objects = self.world.api.list(kind, None);
-                objects.into_iter().map(|object| Change::found(kind, object))
+                objects
+                    .into_iter()
+                    .map(|object| Change::found(kind, object))
             })
             .collect();
         // All are known before the first is looked at: nobody takes an owner for gone that is only listed later.
@@ -196,8 +212,10 @@ impl Driver {
 
     /// Lets the controller that is due first do one step; of two, the one listed first. Else says when the next is due.
     fn step(&mut self) -> Result<(), Option<Instant>> {
-        let due = |(place, controller): (usize, &Box<dyn Controller>)| controller.due().map(|due| (due, place));
-        let first = self.controllers.iter().enumerate().filter_map(due).min();
+        let due = self.controllers.iter().map(|controller| controller.due());
+        let first = (due.enumerate())
+            .filter_map(|(place, due)| Some((due?, place)))
+            .min();
         match first {
             Some((due, place)) if due <= Instant::now() => {
                 self.controllers[place].work(&mut self.world);
@@ -213,8 +231,8 @@ impl Driver {
             self.catch_up();
             match self.step() {
                 Ok(()) => {
-                    steps += 1;
-                    if steps % STEPS_IN_A_ROW == 0 {
+                    steps = (steps + 1) % STEPS_IN_A_ROW;
+                    if steps == 0 {
                         tokio::task::yield_now().await;
                     }
                 }

@@ -34,12 +34,21 @@ pub(crate) struct Namespaces {
 
 impl Namespaces {
     pub(crate) fn new(world: &World) -> Self {
-        Self { queue: Queue::new(world.settings.sync_latency), going: std::collections::BTreeSet::new() }
+        Self {
+            queue: Queue::new(world.settings.sync_latency),
+            going: std::collections::BTreeSet::new(),
+        }
     }
 
-    fn sync(&self, world: &World, namespace: &str) -> Result<(), Status> {
-        let Ok(object) = world.api.get(&kinds::NAMESPACES, "", namespace) else { return Ok(()) };
-        if is_terminating(&object) { empty(world, &object) } else { furnish(world, namespace) }
+    fn sync(world: &World, namespace: &str) -> Result<(), Status> {
+        let Ok(object) = world.api.get(&kinds::NAMESPACES, "", namespace) else {
+            return Ok(());
+        };
+        if is_terminating(&object) {
+            empty(world, &object)
+        } else {
+            furnish(world, namespace)
+        }
     }
 }
 
@@ -54,7 +63,10 @@ fn furnish(world: &World, namespace: &str) -> Result<(), Status> {
         }},
         "data": {"ca.crt": ca},
     });
-    for (kind, object) in [(&*kinds::SERVICE_ACCOUNTS, account), (&*kinds::CONFIG_MAPS, config)] {
+    for (kind, object) in [
+        (&*kinds::SERVICE_ACCOUNTS, account),
+        (&*kinds::CONFIG_MAPS, config),
+    ] {
         if world.api.get(kind, namespace, name(&object)).is_err() {
             world.create(MANAGER, kind, object)?;
         }
@@ -73,7 +85,8 @@ struct Remaining {
 
 fn empty(world: &World, namespace: &Object) -> Result<(), Status> {
     let kinds = contained_kinds(world);
-    let (pods, others): (Vec<&Kind>, Vec<&Kind>) = kinds.iter().partition(|kind| **kind == *kinds::PODS);
+    let (pods, others): (Vec<&Kind>, Vec<&Kind>) =
+        kinds.iter().partition(|kind| **kind == *kinds::PODS);
     let mut remaining = Remaining::default();
     for stage in [pods, others] {
         for kind in stage {
@@ -86,17 +99,43 @@ fn empty(world: &World, namespace: &Object) -> Result<(), Status> {
     }
     let now = world.now();
     let done = remaining.resources.is_empty();
-    unless_gone(world.edit(MANAGER, (&kinds::NAMESPACES, Some("status")), namespace, |namespace| {
-        for (kind, status, reason, message) in remaining.conditions() {
-            set_condition(namespace, Condition { kind, status, reason, message: &message }, now);
-        }
-    }))?;
-    if done && list(namespace, &["spec", "finalizers"]).iter().any(|finalizer| finalizer == FINALIZER) {
-        unless_gone(world.edit(MANAGER, (&kinds::NAMESPACES, Some("finalize")), namespace, |namespace| {
-            if let Some(finalizers) = namespace.pointer_mut("/spec/finalizers").and_then(Value::as_array_mut) {
-                finalizers.retain(|finalizer| finalizer != FINALIZER);
+    unless_gone(world.edit(
+        MANAGER,
+        (&kinds::NAMESPACES, Some("status")),
+        namespace,
+        |namespace| {
+            for (kind, status, reason, message) in remaining.conditions() {
+                set_condition(
+                    namespace,
+                    Condition {
+                        kind,
+                        status,
+                        reason,
+                        message: &message,
+                    },
+                    now,
+                );
             }
-        }))?;
+        },
+    ))?;
+    if done
+        && list(namespace, &["spec", "finalizers"])
+            .iter()
+            .any(|finalizer| finalizer == FINALIZER)
+    {
+        unless_gone(world.edit(
+            MANAGER,
+            (&kinds::NAMESPACES, Some("finalize")),
+            namespace,
+            |namespace| {
+                if let Some(finalizers) = namespace
+                    .pointer_mut("/spec/finalizers")
+                    .and_then(Value::as_array_mut)
+                {
+                    finalizers.retain(|finalizer| finalizer != FINALIZER);
+                }
+            },
+        ))?;
     }
     Ok(())
 }
@@ -105,20 +144,38 @@ fn empty(world: &World, namespace: &Object) -> Result<(), Status> {
 fn contained_kinds(world: &World) -> Vec<Kind> {
     let mut seen = std::collections::BTreeSet::new();
     let all = world.api.kinds().into_iter();
-    all.filter(|kind| kind.namespaced && seen.insert(kind.storage.clone())).collect()
+    all.filter(|kind| kind.namespaced && seen.insert(kind.storage.clone()))
+        .collect()
 }
 
-fn delete_all(world: &World, kind: &Kind, namespace: &str, remaining: &mut Remaining) -> Result<(), Status> {
-    let background = Deletion { propagation: Some(Propagation::Background), ..Deletion::default() };
+fn delete_all(
+    world: &World,
+    kind: &Kind,
+    namespace: &str,
+    remaining: &mut Remaining,
+) -> Result<(), Status> {
+    let background = Deletion {
+        propagation: Some(Propagation::Background),
+        ..Deletion::default()
+    };
     for object in world.api.list(kind, Some(namespace)) {
         if !is_terminating(&object) {
             unless_gone(world.delete(kind, &object, background))?;
         }
     }
     for object in world.api.list(kind, Some(namespace)) {
-        *remaining.resources.entry(kind.group_resource()).or_default() += 1;
-        for finalizer in list(&object, &["metadata", "finalizers"]).iter().filter_map(Value::as_str) {
-            *remaining.finalizers.entry(finalizer.to_owned()).or_default() += 1;
+        *remaining
+            .resources
+            .entry(kind.group_resource())
+            .or_default() += 1;
+        for finalizer in list(&object, &["metadata", "finalizers"])
+            .iter()
+            .filter_map(Value::as_str)
+        {
+            *remaining
+                .finalizers
+                .entry(finalizer.to_owned())
+                .or_default() += 1;
         }
     }
     Ok(())
@@ -128,28 +185,67 @@ impl Remaining {
     /// Type, status, reason and message of each condition, as the real controller words them.
     fn conditions(&self) -> [(&'static str, &'static str, &'static str, String); 5] {
         let instances = |counts: &BTreeMap<String, usize>, has: &str| {
-            counts.iter().map(|(what, count)| format!("{what} {has} {count} resource instances")).collect::<Vec<_>>().join(", ")
+            counts
+                .iter()
+                .map(|(what, count)| format!("{what} {has} {count} resource instances"))
+                .collect::<Vec<_>>()
+                .join(", ")
         };
         let content = if self.resources.is_empty() {
-            ("NamespaceContentRemaining", "False", "ContentRemoved", "All content successfully removed".to_owned())
+            (
+                "NamespaceContentRemaining",
+                "False",
+                "ContentRemoved",
+                "All content successfully removed".to_owned(),
+            )
         } else {
-            let message = format!("Some resources are remaining: {}", instances(&self.resources, "has"));
-            ("NamespaceContentRemaining", "True", "SomeResourcesRemain", message)
+            let message = format!(
+                "Some resources are remaining: {}",
+                instances(&self.resources, "has")
+            );
+            (
+                "NamespaceContentRemaining",
+                "True",
+                "SomeResourcesRemain",
+                message,
+            )
         };
         let finalizers = if self.finalizers.is_empty() {
             let message = "All content-preserving finalizers finished".to_owned();
-            ("NamespaceFinalizersRemaining", "False", "ContentHasNoFinalizers", message)
+            (
+                "NamespaceFinalizersRemaining",
+                "False",
+                "ContentHasNoFinalizers",
+                message,
+            )
         } else {
             let counts = instances(&self.finalizers, "in");
-            let message = format!("Some content in the namespace has finalizers remaining: {counts}");
-            ("NamespaceFinalizersRemaining", "True", "SomeFinalizersRemain", message)
+            let message =
+                format!("Some content in the namespace has finalizers remaining: {counts}");
+            (
+                "NamespaceFinalizersRemaining",
+                "True",
+                "SomeFinalizersRemain",
+                message,
+            )
         };
         let well = |kind, reason, message: &str| (kind, "False", reason, message.to_owned());
         [
-            well("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
-            well("NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
-            well("NamespaceDeletionContentFailure", "ContentDeleted",
-                "All content successfully deleted, may be waiting on finalization"),
+            well(
+                "NamespaceDeletionDiscoveryFailure",
+                "ResourcesDiscovered",
+                "All resources successfully discovered",
+            ),
+            well(
+                "NamespaceDeletionGroupVersionParsingFailure",
+                "ParsedGroupVersions",
+                "All legacy kube types successfully parsed",
+            ),
+            well(
+                "NamespaceDeletionContentFailure",
+                "ContentDeleted",
+                "All content successfully deleted, may be waiting on finalization",
+            ),
             content,
             finalizers,
         ]
@@ -173,7 +269,9 @@ impl Controller for Namespaces {
             }
         } else if self.going.contains(&change.namespace) {
             self.queue.add(change.namespace.clone());
-        } else if change.new.is_none() && matches!(change.name.as_str(), "default" | "kube-root-ca.crt") {
+        } else if change.new.is_none()
+            && matches!(change.name.as_str(), "default" | "kube-root-ca.crt")
+        {
             // Furniture that someone took out is put back.
             self.queue.add(change.namespace.clone());
         }
@@ -185,7 +283,7 @@ impl Controller for Namespaces {
 
     fn work(&mut self, world: &mut World) {
         let Some(key) = self.queue.pop() else { return };
-        match self.sync(world, &key) {
+        match Self::sync(world, &key) {
             Ok(()) => self.queue.forget(&key),
             Err(status) => {
                 tracing::debug!(namespace = key, error = %status, "namespace failed, trying again");

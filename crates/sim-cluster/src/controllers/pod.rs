@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::object::{self, annotation, at, condition, integer, list, map, text, time};
+use super::object::{self, annotation, condition, integer, list, map, text, time};
 
 /// Lower costs are deleted first; what is not a number counts as 0.
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
@@ -130,12 +130,5 @@ impl<'a> Pod<'a> {
     /// The pod's tolerations.
     pub(crate) fn tolerations(self) -> &'a [Value] {
         list(self.0, &["spec", "tolerations"])
-    }
-
-    /// Since when it's been told to go.
-    pub(crate) fn deletion_time(self) -> Option<Timestamp> {
-        at(self.0, &["metadata", "deletionTimestamp"])
-            .and_then(Value::as_str)
-            .and_then(|t| t.parse().ok())
     }
 }

@@ -59,7 +59,9 @@ impl<K: Ord + Clone> Queue<K> {
     /// To be looked at again after a failure.
     pub(crate) fn retry(&mut self, key: K) {
         let failures = self.failures.entry(key.clone()).or_default();
-        let delay = FIRST_RETRY.saturating_mul(1 << (*failures).min(20)).min(LAST_RETRY);
+        let delay = FIRST_RETRY
+            .saturating_mul(1 << (*failures).min(20))
+            .min(LAST_RETRY);
         *failures += 1;
         self.add_at(key, Instant::now() + delay);
     }
@@ -79,7 +81,9 @@ impl<K: Ord + Clone> Queue<K> {
 
     /// When [`Queue::pop`] gives the next key.
     pub(crate) fn due(&self) -> Option<Instant> {
-        self.order.first().map(|(due, _, _)| (*due).max(self.free_at))
+        self.order
+            .first()
+            .map(|(due, _, _)| (*due).max(self.free_at))
     }
 
     /// The key that's due the longest, if it's its turn.
@@ -106,7 +110,10 @@ mod tests {
         queue.add("b");
         queue.add("a");
         queue.add("b");
-        assert_eq!([queue.pop(), queue.pop(), queue.pop()], [Some("b"), Some("a"), None]);
+        assert_eq!(
+            [queue.pop(), queue.pop(), queue.pop()],
+            [Some("b"), Some("a"), None]
+        );
         queue.add_at("late", Instant::now() + 2 * MS);
         tokio::time::advance(2 * MS).await;
         assert_eq!([queue.pop(), queue.pop()], [Some("late"), None]);
@@ -120,7 +127,10 @@ mod tests {
         }
         assert_eq!([queue.pop(), queue.pop()], [Some(0), None]);
         tokio::time::advance(4 * MS).await;
-        assert_eq!([queue.pop(), queue.pop(), queue.pop()], [Some(1), Some(2), None]);
+        assert_eq!(
+            [queue.pop(), queue.pop(), queue.pop()],
+            [Some(1), Some(2), None]
+        );
         assert_eq!(queue.due(), Some(Instant::now() + 2 * MS));
     }
 

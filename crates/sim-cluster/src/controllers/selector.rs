@@ -10,10 +10,8 @@ pub(crate) fn matches(selector: &Value, labels: Option<&Map<String, Value>>) -> 
     if selector.is_null() {
         return false;
     }
-    let by_label = map(selector, &["matchLabels"]).into_iter().flatten();
-    by_label
-        .map(|(key, value)| label(labels, key) == value.as_str())
-        .all(|holds| holds)
+    let mut by_label = map(selector, &["matchLabels"]).into_iter().flatten();
+    by_label.all(|(key, value)| label(labels, key) == value.as_str())
         && list(selector, &["matchExpressions"])
             .iter()
             .all(|rule| requirement_holds(rule, labels))

@@ -38,7 +38,7 @@ impl Default for Settings {
             crash_after: Duration::from_secs(1),
             schedule_latency: Duration::from_millis(1),
             sync_latency: Duration::from_millis(1),
-            unschedulable_retry: Duration::from_secs(60),
+            unschedulable_retry: Duration::from_mins(1),
             heartbeat: Duration::from_secs(10),
             node_grace: Duration::from_secs(50),
             pod_collection_delay: Duration::from_secs(40),

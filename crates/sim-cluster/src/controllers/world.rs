@@ -38,7 +38,11 @@ impl DeadNodes {
     /// Kills or revives it; false if it was so already.
     pub(crate) fn set(&self, node: &str, dead: bool) -> bool {
         let mut nodes = self.0.lock();
-        if dead { nodes.insert(node.to_owned()) } else { nodes.remove(node) }
+        if dead {
+            nodes.insert(node.to_owned())
+        } else {
+            nodes.remove(node)
+        }
     }
 }
 
@@ -63,7 +67,13 @@ pub(crate) struct Deletion {
 
 impl World {
     pub(crate) fn new(api: &Api, settings: Settings, dead: DeadNodes) -> Self {
-        Self { api: api.clone(), index: Index::default(), settings, dead, events: Events::default() }
+        Self {
+            api: api.clone(),
+            index: Index::default(),
+            settings,
+            dead,
+            events: Events::default(),
+        }
     }
 
     /// The cluster's time.
@@ -78,9 +88,16 @@ impl World {
     }
 
     /// Creates an object in the namespace it names.
-    pub(crate) fn create(&self, manager: &str, kind: &Kind, object: Value) -> Result<Object, Status> {
+    pub(crate) fn create(
+        &self,
+        manager: &str,
+        kind: &Kind,
+        object: Value,
+    ) -> Result<Object, Status> {
         let namespace = namespace(&object).to_owned();
-        self.api.as_manager(manager).create(kind, &namespace, object, &WriteOptions::default())
+        self.api
+            .as_manager(manager)
+            .create(kind, &namespace, object, &WriteOptions::default())
     }
 
     /// Edits `of`, or one of its subresources, as it is now; 409 if another object has its name since.
@@ -91,22 +108,31 @@ impl World {
         of: &Value,
         change: impl FnOnce(&mut Value),
     ) -> Result<Object, Status> {
-        self.api.as_manager(manager).modify(kind, subresource, namespace(of), name(of), |object| {
-            change(object);
-            object["metadata"]["uid"] = json!(uid(of));
-        })
+        self.api
+            .as_manager(manager)
+            .modify(kind, subresource, namespace(of), name(of), |object| {
+                change(object);
+                object["metadata"]["uid"] = json!(uid(of));
+            })
     }
 
     /// Deletes `of`; 409 if another object has its name since.
     pub(crate) fn delete(&self, kind: &Kind, of: &Value, how: Deletion) -> Result<(), Status> {
-        let version = of["metadata"]["resourceVersion"].as_str().filter(|_| how.unchanged);
+        let version = of["metadata"]["resourceVersion"]
+            .as_str()
+            .filter(|_| how.unchanged);
         let options = DeleteOptions {
             grace_period: how.grace_seconds,
             propagation: how.propagation,
-            preconditions: Preconditions { uid: Some(uid(of).to_owned()), resource_version: version.map(str::to_owned) },
+            preconditions: Preconditions {
+                uid: Some(uid(of).to_owned()),
+                resource_version: version.map(str::to_owned),
+            },
             dry_run: false,
         };
-        self.api.delete(kind, namespace(of), name(of), &options).map(|_| ())
+        self.api
+            .delete(kind, namespace(of), name(of), &options)
+            .map(|_| ())
     }
 }
 

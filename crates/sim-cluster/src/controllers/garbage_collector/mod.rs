@@ -58,7 +58,9 @@ enum Undecided {
 
 impl GarbageCollector {
     pub(crate) fn new(world: &World) -> Self {
-        Self { queue: Queue::new(world.settings.sync_latency) }
+        Self {
+            queue: Queue::new(world.settings.sync_latency),
+        }
     }
 
     fn add(&mut self, kind: &Kind, object: &Value) {
@@ -94,7 +96,12 @@ impl GarbageCollector {
 impl Target {
     fn of(kind: &Kind, object: &Value) -> Self {
         let (namespace, name) = (namespace(object).to_owned(), name(object).to_owned());
-        Self { uid: uid(object).to_owned(), kind: kind.clone(), namespace, name }
+        Self {
+            uid: uid(object).to_owned(),
+            kind: kind.clone(),
+            namespace,
+            name,
+        }
     }
 }
 
@@ -123,7 +130,9 @@ fn owners(object: &Value) -> &[Value] {
 }
 
 fn blocking_owners(object: &Value) -> impl Iterator<Item = &Value> {
-    owners(object).iter().filter(|owner| flag(owner, &["blockOwnerDeletion"]))
+    owners(object)
+        .iter()
+        .filter(|owner| flag(owner, &["blockOwnerDeletion"]))
 }
 
 /// Being deleted, and waiting until its dependents are gone.
@@ -136,7 +145,11 @@ fn is_orphaning(object: &Value) -> bool {
 }
 
 /// The object that a reference names, seen from a dependent in `namespace`.
-fn find_owner(world: &World, namespace: &str, reference: &Value) -> Result<(Kind, Option<Object>), Undecided> {
+fn find_owner(
+    world: &World,
+    namespace: &str,
+    reference: &Value,
+) -> Result<(Kind, Option<Object>), Undecided> {
     let (version, kind) = (text(reference, &["apiVersion"]), text(reference, &["kind"]));
     let unknown = || Undecided::Later(format!("no kind {kind} in {version}"));
     let kind = world.api.kind_of(version, kind).ok_or_else(unknown)?;
@@ -144,18 +157,23 @@ fn find_owner(world: &World, namespace: &str, reference: &Value) -> Result<(Kind
         return Err(Undecided::Never);
     }
     let within = if kind.namespaced { namespace } else { "" };
-    let found = world.api.get(&kind, within, text(reference, &["name"])).ok();
+    let found = world
+        .api
+        .get(&kind, within, text(reference, &["name"]))
+        .ok();
     Ok((kind, found))
 }
 
 fn classify(world: &World, object: &Value) -> Result<Vec<Owner>, Undecided> {
     let state = |reference: &Value| {
         let (_, found) = find_owner(world, namespace(object), reference)?;
-        Ok(match found.filter(|owner| uid(owner) == text(reference, &["uid"])) {
-            None => Owner::Absent,
-            Some(owner) if is_waiting(&owner) => Owner::Waiting,
-            Some(_) => Owner::Solid,
-        })
+        Ok(
+            match found.filter(|owner| uid(owner) == text(reference, &["uid"])) {
+                None => Owner::Absent,
+                Some(owner) if is_waiting(&owner) => Owner::Waiting,
+                Some(_) => Owner::Solid,
+            },
+        )
     };
     owners(object).iter().map(state).collect()
 }
@@ -164,15 +182,29 @@ fn judge(world: &World, kind: &Kind, object: &Value) -> Result<(), Undecided> {
     let owner_states = classify(world, object)?;
     let mut dependents = world.index.dependents(uid(object)).peekable();
     let any = dependents.peek().is_some();
-    let dependents = Dependents { any, waiting: dependents.any(|entry| is_waiting(&entry.object)) };
-    let finalizers: Vec<&str> = list(object, &["metadata", "finalizers"]).iter().filter_map(Value::as_str).collect();
+    let dependents = Dependents {
+        any,
+        waiting: dependents.any(|entry| is_waiting(&entry.object)),
+    };
+    let finalizers: Vec<&str> = list(object, &["metadata", "finalizers"])
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
     match verdict(&owner_states, dependents, &finalizers) {
         Verdict::Keep => Ok(()),
         Verdict::DropOwners(places) => {
-            let lost: Vec<String> = places.into_iter().map(|place| text(&owners(object)[place], &["uid"]).to_owned()).collect();
-            later(world.edit(MANAGER, (kind, None), object, |object| drop_owners(object, &lost)))
+            let lost: Vec<String> = places
+                .into_iter()
+                .map(|place| text(&owners(object)[place], &["uid"]).to_owned())
+                .collect();
+            later(world.edit(MANAGER, (kind, None), object, |object| {
+                drop_owners(object, &lost);
+            }))
         }
-        Verdict::Delete { propagation, unblock } => {
+        Verdict::Delete {
+            propagation,
+            unblock,
+        } => {
             if unblock {
                 later(world.edit(MANAGER, (kind, None), object, unblock_owners))?;
             }
@@ -181,8 +213,22 @@ fn judge(world: &World, kind: &Kind, object: &Value) -> Result<(), Undecided> {
     }
 }
 
-fn delete(world: &World, kind: &Kind, object: &Value, propagation: Propagation, unchanged: bool) -> Result<(), Undecided> {
-    later(world.delete(kind, object, Deletion { propagation: Some(propagation), unchanged, grace_seconds: None }))
+fn delete(
+    world: &World,
+    kind: &Kind,
+    object: &Value,
+    propagation: Propagation,
+    unchanged: bool,
+) -> Result<(), Undecided> {
+    later(world.delete(
+        kind,
+        object,
+        Deletion {
+            propagation: Some(propagation),
+            unchanged,
+            grace_seconds: None,
+        },
+    ))
 }
 
 fn later<T>(result: Result<T, Status>) -> Result<(), Undecided> {
@@ -190,8 +236,15 @@ fn later<T>(result: Result<T, Status>) -> Result<(), Undecided> {
 }
 
 fn drop_owners(object: &mut Value, lost: &[String]) {
-    let Some(metadata) = object["metadata"].as_object_mut() else { return };
-    let Some(owners) = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut) else { return };
+    let Some(metadata) = object["metadata"].as_object_mut() else {
+        return;
+    };
+    let Some(owners) = metadata
+        .get_mut("ownerReferences")
+        .and_then(Value::as_array_mut)
+    else {
+        return;
+    };
     owners.retain(|owner| !lost.iter().any(|uid| owner["uid"] == uid.as_str()));
     if owners.is_empty() {
         metadata.remove("ownerReferences");
@@ -199,16 +252,31 @@ fn drop_owners(object: &mut Value, lost: &[String]) {
 }
 
 fn unblock_owners(object: &mut Value) {
-    let owners = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
-    for owner in owners.into_iter().flatten().filter(|owner| owner["blockOwnerDeletion"] == json!(true)) {
+    let owners = object
+        .pointer_mut("/metadata/ownerReferences")
+        .and_then(Value::as_array_mut);
+    for owner in owners
+        .into_iter()
+        .flatten()
+        .filter(|owner| owner["blockOwnerDeletion"] == json!(true))
+    {
         owner["blockOwnerDeletion"] = json!(false);
     }
 }
 
-fn remove_finalizer(world: &World, kind: &Kind, object: &Value, finalizer: &str) -> Result<(), Undecided> {
+fn remove_finalizer(
+    world: &World,
+    kind: &Kind,
+    object: &Value,
+    finalizer: &str,
+) -> Result<(), Undecided> {
     later(world.edit(MANAGER, (kind, None), object, |object| {
-        let Some(metadata) = object["metadata"].as_object_mut() else { return };
-        let Some(finalizers) = metadata.get_mut("finalizers").and_then(Value::as_array_mut) else { return };
+        let Some(metadata) = object["metadata"].as_object_mut() else {
+            return;
+        };
+        let Some(finalizers) = metadata.get_mut("finalizers").and_then(Value::as_array_mut) else {
+            return;
+        };
         finalizers.retain(|each| each != finalizer);
         if finalizers.is_empty() {
             metadata.remove("finalizers");
@@ -220,16 +288,30 @@ fn remove_finalizer(world: &World, kind: &Kind, object: &Value, finalizer: &str)
 fn orphan_dependents(world: &World, kind: &Kind, owner: &Value) -> Result<(), Undecided> {
     let dependents: Vec<Entry> = world.index.dependents(uid(owner)).cloned().collect();
     for Entry { kind, object } in dependents {
-        later(world.edit(MANAGER, (&kind, None), &object, |object| drop_owners(object, &[uid(owner).to_owned()])))?;
+        later(world.edit(MANAGER, (&kind, None), &object, |object| {
+            drop_owners(object, &[uid(owner).to_owned()]);
+        }))?;
     }
     remove_finalizer(world, kind, owner, ORPHAN)
 }
 
 impl GarbageCollector {
     /// An owner that waits: once nothing blocks it, it loses the finalizer.
-    fn wait_for_dependents(&mut self, world: &World, kind: &Kind, owner: &Value) -> Result<(), Undecided> {
-        let blocks = |entry: &&Entry| blocking_owners(&entry.object).any(|reference| reference["uid"] == uid(owner));
-        let blocking: Vec<Entry> = world.index.dependents(uid(owner)).filter(blocks).cloned().collect();
+    fn wait_for_dependents(
+        &mut self,
+        world: &World,
+        kind: &Kind,
+        owner: &Value,
+    ) -> Result<(), Undecided> {
+        let blocks = |entry: &&Entry| {
+            blocking_owners(&entry.object).any(|reference| reference["uid"] == uid(owner))
+        };
+        let blocking: Vec<Entry> = world
+            .index
+            .dependents(uid(owner))
+            .filter(blocks)
+            .cloned()
+            .collect();
         if blocking.is_empty() {
             return remove_finalizer(world, kind, owner, FOREGROUND);
         }
@@ -240,7 +322,10 @@ impl GarbageCollector {
     }
 
     fn process(&mut self, world: &World, target: &Target) -> Result<(), Undecided> {
-        let found = world.api.get(&target.kind, &target.namespace, &target.name).ok();
+        let found = world
+            .api
+            .get(&target.kind, &target.namespace, &target.name)
+            .ok();
         let Some(object) = found.filter(|object| uid(object) == target.uid) else {
             return Ok(());
         };
@@ -285,11 +370,18 @@ impl Controller for GarbageCollector {
     }
 
     fn work(&mut self, world: &mut World) {
-        let Some(target) = self.queue.pop() else { return };
+        let Some(target) = self.queue.pop() else {
+            return;
+        };
         match self.process(world, &target) {
             Ok(()) | Err(Undecided::Never) => self.queue.forget(&target),
             Err(Undecided::Later(why)) => {
-                tracing::debug!(kind = target.kind.kind, name = target.name, why, "not collected, trying again");
+                tracing::debug!(
+                    kind = target.kind.kind,
+                    name = target.name,
+                    why,
+                    "not collected, trying again"
+                );
                 self.queue.retry(target);
             }
         }

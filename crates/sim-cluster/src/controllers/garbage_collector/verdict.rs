@@ -40,11 +40,20 @@ pub(crate) fn verdict(owners: &[Owner], dependents: Dependents, finalizers: &[&s
         return Verdict::Keep;
     }
     if owners.contains(&Owner::Solid) {
-        let lost: Vec<usize> = (0..owners.len()).filter(|&place| owners[place] != Owner::Solid).collect();
-        return if lost.is_empty() { Verdict::Keep } else { Verdict::DropOwners(lost) };
+        let lost: Vec<usize> = (0..owners.len())
+            .filter(|&place| owners[place] != Owner::Solid)
+            .collect();
+        return if lost.is_empty() {
+            Verdict::Keep
+        } else {
+            Verdict::DropOwners(lost)
+        };
     }
     if owners.contains(&Owner::Waiting) && dependents.any {
-        return Verdict::Delete { propagation: Propagation::Foreground, unblock: dependents.waiting };
+        return Verdict::Delete {
+            propagation: Propagation::Foreground,
+            unblock: dependents.waiting,
+        };
     }
     let propagation = if finalizers.contains(&super::ORPHAN) {
         Propagation::Orphan
@@ -53,7 +62,10 @@ pub(crate) fn verdict(owners: &[Owner], dependents: Dependents, finalizers: &[&s
     } else {
         Propagation::Background
     };
-    Verdict::Delete { propagation, unblock: false }
+    Verdict::Delete {
+        propagation,
+        unblock: false,
+    }
 }
 
 #[cfg(test)]
@@ -62,12 +74,24 @@ mod tests {
     use Owner::{Absent, Solid, Waiting};
     use rstest::rstest;
 
-    const NONE: Dependents = Dependents { any: false, waiting: false };
-    const SOME: Dependents = Dependents { any: true, waiting: false };
-    const CIRCLE: Dependents = Dependents { any: true, waiting: true };
+    const NONE: Dependents = Dependents {
+        any: false,
+        waiting: false,
+    };
+    const SOME: Dependents = Dependents {
+        any: true,
+        waiting: false,
+    };
+    const CIRCLE: Dependents = Dependents {
+        any: true,
+        waiting: true,
+    };
 
     fn delete(propagation: Propagation, unblock: bool) -> Verdict {
-        Verdict::Delete { propagation, unblock }
+        Verdict::Delete {
+            propagation,
+            unblock,
+        }
     }
 
     #[rstest]

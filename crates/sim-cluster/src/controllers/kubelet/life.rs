@@ -84,12 +84,20 @@ pub(crate) fn stage(pod: Pod<'_>) -> Stage {
         return Stage::Over;
     }
     let containers = list(pod.0, &["status", "containerStatuses"]);
-    let waits = |reason: &str| containers.iter().any(|status| text(status, &["state", "waiting", "reason"]) == reason);
+    let waits = |reason: &str| {
+        containers
+            .iter()
+            .any(|status| text(status, &["state", "waiting", "reason"]) == reason)
+    };
     if waits("CrashLoopBackOff") {
         Stage::BackingOff
     } else if waits("ImagePullBackOff") {
         Stage::NoImage
-    } else if containers.is_empty() || containers.iter().any(|status| at(status, &["state", "running"]).is_none()) {
+    } else if containers.is_empty()
+        || containers
+            .iter()
+            .any(|status| at(status, &["state", "running"]).is_none())
+    {
         Stage::Starting
     } else if pod.is_ready() {
         Stage::Ready
@@ -102,31 +110,38 @@ pub(crate) fn stage(pod: Pod<'_>) -> Stage {
 pub(crate) fn next(pod: Pod<'_>, since: Timestamp, settings: &Settings, now: Timestamp) -> Step {
     let fault = annotation(pod.0, FAIL).unwrap_or_default();
     let after = |delay: Duration, step: Step| {
-        let due = since.saturating_add(SignedDuration::try_from(delay).unwrap_or(SignedDuration::MAX)).unwrap_or(Timestamp::MAX);
+        let due = since
+            .saturating_add(SignedDuration::try_from(delay).unwrap_or(SignedDuration::MAX))
+            .unwrap_or(Timestamp::MAX);
         if due <= now { step } else { Step::Wait(due) }
     };
     let start = override_of(pod, START_SECONDS, settings.start_time);
     let ready_delay = override_of(pod, READY_SECONDS, settings.ready_delay);
     let ready = ready_delay.is_zero() && fault.is_empty();
     let gated = !closed_gates(pod.0).is_empty();
-    let crash = if text(pod.0, &["spec", "restartPolicy"]) == "Never" { Step::Fail } else { Step::Crash };
+    let crash = if text(pod.0, &["spec", "restartPolicy"]) == "Never" {
+        Step::Fail
+    } else {
+        Step::Crash
+    };
     match stage(pod) {
         Stage::Starting if fault == "image-pull" => after(start, Step::MissImage),
-        Stage::Starting => after(start, Step::Start { ready }),
         Stage::NoImage if fault == "image-pull" => Step::Rest,
-        Stage::NoImage => after(start, Step::Start { ready }),
+        Stage::Starting | Stage::NoImage => after(start, Step::Start { ready }),
         Stage::Running | Stage::Ready if fault == "crash" => after(settings.crash_after, crash),
         Stage::Running | Stage::Ready if image_changed(pod) => Step::StopForImage,
         Stage::Running if fault == "never-ready" || gated && containers_ready(pod) => Step::Rest,
         Stage::Running => after(ready_delay, Step::JudgeReadiness),
         Stage::Ready if gated => Step::JudgeReadiness,
-        Stage::Ready => Step::Rest,
+        Stage::Ready | Stage::Over => Step::Rest,
         Stage::BackingOff => after(crash_backoff(pod), Step::Start { ready }),
         Stage::Stopping => {
             let grace = Duration::from_secs(u64::try_from(pod.grace_seconds()).unwrap_or_default());
-            after(override_of(pod, STOP_SECONDS, settings.stop_time).min(grace), Step::Remove)
+            after(
+                override_of(pod, STOP_SECONDS, settings.stop_time).min(grace),
+                Step::Remove,
+            )
         }
-        Stage::Over => Step::Rest,
     }
 }
 
@@ -136,7 +151,9 @@ fn containers_ready(pod: Pod<'_>) -> bool {
 
 fn override_of(pod: Pod<'_>, key: &str, usual: Duration) -> Duration {
     let seconds = annotation(pod.0, key).and_then(|seconds| seconds.parse::<f64>().ok());
-    seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(usual)
+    seconds
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .unwrap_or(usual)
 }
 
 /// 10 s after the first crash, 20 s after the second, up to 5 min.
@@ -148,7 +165,11 @@ fn crash_backoff(pod: Pod<'_>) -> Duration {
 
 /// Does a container run another image than its spec names?
 pub(crate) fn image_changed(pod: Pod<'_>) -> bool {
-    let runs = |name: &str| list(pod.0, &["status", "containerStatuses"]).iter().find(|status| text(status, &["name"]) == name);
+    let runs = |name: &str| {
+        list(pod.0, &["status", "containerStatuses"])
+            .iter()
+            .find(|status| text(status, &["name"]) == name)
+    };
     pod.containers().iter().any(|container| {
         runs(text(container, &["name"])).is_some_and(|status| !same_image(container, status))
     })
@@ -160,6 +181,7 @@ pub(crate) fn same_image(container: &Value, status: &Value) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::needless_pass_by_value, reason = "cases are written as values")]
 mod tests {
     use super::*;
     use rstest::rstest;
@@ -192,14 +214,23 @@ mod tests {
     }
 
     fn waiting(reason: &str, restarts: i64) -> Value {
-        container(json!({"waiting": {"reason": reason}}), "v1", restarts, "False")
+        container(
+            json!({"waiting": {"reason": reason}}),
+            "v1",
+            restarts,
+            "False",
+        )
     }
 
     /// Each pod has been in its stage since second 0; the first step is at 0, the second at 1,000.
     #[rstest]
     #[case::starts(pod("", json!({})), Step::Wait(second(1)), Step::Start { ready: false })]
     #[case::image_pull(pod("image-pull", json!({})), Step::Wait(second(1)), Step::MissImage)]
-    #[case::no_image_stays(pod("image-pull", waiting("ImagePullBackOff", 0)), Step::Rest, Step::Rest)]
+    #[case::no_image_stays(
+        pod("image-pull", waiting("ImagePullBackOff", 0)),
+        Step::Rest,
+        Step::Rest
+    )]
     #[case::image_is_back(pod("", waiting("ImagePullBackOff", 0)), Step::Wait(second(1)), Step::Start { ready: false })]
     #[case::becomes_ready(pod("", running("False")), Step::Wait(second(2)), Step::JudgeReadiness)]
     #[case::never_ready(pod("never-ready", running("False")), Step::Rest, Step::Rest)]
@@ -228,8 +259,18 @@ mod tests {
         let pod = json!({"metadata": {
             "annotations": annotations, "deletionTimestamp": "1970-01-01T00:00:30Z", "deletionGracePeriodSeconds": grace,
         }});
-        let expected = if due == second(0) { Step::Remove } else { Step::Wait(due) };
-        assert_eq!(next(Pod(&pod), second(0), &Settings::default(), second(0)), expected);
-        assert_eq!(next(Pod(&pod), second(0), &Settings::default(), due), Step::Remove);
+        let expected = if due == second(0) {
+            Step::Remove
+        } else {
+            Step::Wait(due)
+        };
+        assert_eq!(
+            next(Pod(&pod), second(0), &Settings::default(), second(0)),
+            expected
+        );
+        assert_eq!(
+            next(Pod(&pod), second(0), &Settings::default(), due),
+            Step::Remove
+        );
     }
 }

@@ -54,7 +54,11 @@ pub(crate) struct Kubelets {
 impl Kubelets {
     pub(crate) fn new() -> Self {
         // Kubelets work side by side: no latency between one pod and the next.
-        Self { queue: Queue::new(Duration::ZERO), stages: BTreeMap::new(), addresses_given: 0 }
+        Self {
+            queue: Queue::new(Duration::ZERO),
+            stages: BTreeMap::new(),
+            addresses_given: 0,
+        }
     }
 
     fn observe_pod(&mut self, old: Option<&Object>, new: Option<&Object>, now: Timestamp) {
@@ -66,20 +70,32 @@ impl Kubelets {
             return;
         };
         let stage = life::stage(Pod(new));
-        if self.stages.get(uid(new)).is_none_or(|(before, _)| *before != stage) {
+        if self
+            .stages
+            .get(uid(new))
+            .is_none_or(|(before, _)| *before != stage)
+        {
             self.stages.insert(uid(new).to_owned(), (stage, now));
         }
         self.queue.add(Key::Pod(uid(new).to_owned()));
     }
 
     fn step(&mut self, world: &World, uid: &str) -> Result<(), Status> {
-        let Some(pod) = world.index.get(uid).map(|entry| Object::clone(&entry.object)) else {
+        let Some(pod) = world
+            .index
+            .get(uid)
+            .map(|entry| Object::clone(&entry.object))
+        else {
             return Ok(());
         };
-        let Some((_, since)) = self.stages.get(uid) else { return Ok(()) };
+        let Some((_, since)) = self.stages.get(uid) else {
+            return Ok(());
+        };
         let view = Pod(&pod);
         // No node, no kubelet: what becomes of its pods is the pod collector's business.
-        let Ok(node) = world.api.get(&kinds::NODES, "", view.node()) else { return Ok(()) };
+        let Ok(node) = world.api.get(&kinds::NODES, "", view.node()) else {
+            return Ok(());
+        };
         if world.dead.contains(view.node()) {
             return Ok(());
         }
@@ -87,16 +103,24 @@ impl Kubelets {
         match life::next(view, *since, &world.settings, now) {
             Step::Rest => Ok(()),
             Step::Wait(until) => {
-                self.queue.add_at(Key::Pod(uid.to_owned()), world.instant(until));
+                self.queue
+                    .add_at(Key::Pod(uid.to_owned()), world.instant(until));
                 Ok(())
             }
             Step::Remove => {
-                let at_once = Deletion { grace_seconds: Some(0), ..Deletion::default() };
+                let at_once = Deletion {
+                    grace_seconds: Some(0),
+                    ..Deletion::default()
+                };
                 unless_gone(world.delete(&kinds::PODS, &pod, at_once))
             }
             step => {
                 let place = self.place(&pod, &node);
-                unless_gone(world.edit(MANAGER, (&kinds::PODS, Some("status")), &pod, |pod| report(pod, step, &place, now)))
+                unless_gone(
+                    world.edit(MANAGER, (&kinds::PODS, Some("status")), &pod, |pod| {
+                        report(pod, step, &place, now);
+                    }),
+                )
             }
         }
     }
@@ -104,8 +128,13 @@ impl Kubelets {
     /// The pod keeps the address it has.
     fn place(&mut self, pod: &Value, node: &Value) -> Place {
         let addresses = object::list(node, &["status", "addresses"]);
-        let internal = addresses.iter().find(|address| text(address, &["type"]) == "InternalIP");
-        let host_ip = internal.map(|address| text(address, &["address"])).unwrap_or_default().to_owned();
+        let internal = addresses
+            .iter()
+            .find(|address| text(address, &["type"]) == "InternalIP");
+        let host_ip = internal
+            .map(|address| text(address, &["address"]))
+            .unwrap_or_default()
+            .to_owned();
         let pod_ip = match text(pod, &["status", "podIP"]) {
             "" if object::flag(pod, &["spec", "hostNetwork"]) => host_ip.clone(),
             "" => {
@@ -119,23 +148,38 @@ impl Kubelets {
     }
 
     fn heartbeat(&mut self, world: &World, node: &str) -> Result<(), Status> {
-        let Ok(object) = world.api.get(&kinds::NODES, "", node) else { return Ok(()) };
+        let Ok(object) = world.api.get(&kinds::NODES, "", node) else {
+            return Ok(());
+        };
         if world.dead.contains(node) {
             return Ok(());
         }
-        self.queue.add_at(Key::Heartbeat(node.to_owned()), Instant::now() + world.settings.heartbeat);
+        self.queue.add_at(
+            Key::Heartbeat(node.to_owned()),
+            Instant::now() + world.settings.heartbeat,
+        );
         renew_lease(world, &object)?;
         let now = world.now();
-        unless_gone(world.edit(MANAGER, (&kinds::NODES, Some("status")), &object, |node| first_report(node, now)))
+        unless_gone(
+            world.edit(MANAGER, (&kinds::NODES, Some("status")), &object, |node| {
+                first_report(node, now);
+            }),
+        )
     }
 }
 
 fn renew_lease(world: &World, node: &Value) -> Result<(), Status> {
     let now = micro_stamp(world.now());
     let name = object::name(node);
-    let renewed = world.api.as_manager(MANAGER).modify(&kinds::LEASES, None, LEASE_NAMESPACE, name, |lease| {
-        lease["spec"]["renewTime"] = json!(now);
-    });
+    let renewed = world.api.as_manager(MANAGER).modify(
+        &kinds::LEASES,
+        None,
+        LEASE_NAMESPACE,
+        name,
+        |lease| {
+            lease["spec"]["renewTime"] = json!(now);
+        },
+    );
     if renewed.as_ref().is_err_and(|status| status.code == 404) {
         let owner = json!({"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid(node)});
         let lease = json!({
@@ -154,7 +198,9 @@ impl Controller for Kubelets {
         } else if change.kind == *kinds::NODES {
             match (&change.old, &change.new) {
                 (None, Some(node)) => self.power_changed(object::name(node), world),
-                (Some(node), None) => self.queue.remove(&Key::Heartbeat(object::name(node).to_owned())),
+                (Some(node), None) => self
+                    .queue
+                    .remove(&Key::Heartbeat(object::name(node).to_owned())),
                 _ => {}
             }
         }

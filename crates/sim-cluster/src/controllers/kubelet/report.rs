@@ -31,11 +31,16 @@ pub(crate) fn report(pod: &mut Value, step: Step, place: &Place, now: Timestamp)
 fn run(pod: &mut Value, ready: bool, place: &Place, now: Timestamp) {
     let old = list(pod, &["status", "containerStatuses"]).to_vec();
     let started = |container: &Value| {
-        let before = old.iter().find(|status| status["name"] == container["name"]);
+        let before = old
+            .iter()
+            .find(|status| status["name"] == container["name"]);
         start_container(container, before, ready, now)
     };
     let statuses: Vec<Value> = Pod(pod).containers().iter().map(started).collect();
-    let init: Vec<Value> = list(pod, &["spec", "initContainers"]).iter().map(|container| done(container, now)).collect();
+    let init: Vec<Value> = list(pod, &["spec", "initContainers"])
+        .iter()
+        .map(|container| done(container, now))
+        .collect();
     begin(pod, place, now);
     let status = &mut pod["status"];
     status["phase"] = json!("Running");
@@ -51,7 +56,12 @@ fn run(pod: &mut Value, ready: bool, place: &Place, now: Timestamp) {
 }
 
 /// A container that runs stays as it is, one that ran before counts one restart more.
-fn start_container(container: &Value, before: Option<&Value>, ready: bool, now: Timestamp) -> Value {
+fn start_container(
+    container: &Value,
+    before: Option<&Value>,
+    ready: bool,
+    now: Timestamp,
+) -> Value {
     match before {
         Some(before) if before["state"].get("running").is_some() => {
             let mut status = before.clone();
@@ -102,18 +112,27 @@ fn done(container: &Value, now: Timestamp) -> Value {
 /// The same for the same image everywhere, another for another, as registries' digests are.
 fn image_id(image: &str) -> String {
     let words = [1, 2, 3, 4].map(|round| fnv(image.as_bytes(), round));
-    format!("sim://{image}@sha256:{:016x}{:016x}{:016x}{:016x}", words[0], words[1], words[2], words[3])
+    format!(
+        "sim://{image}@sha256:{:016x}{:016x}{:016x}{:016x}",
+        words[0], words[1], words[2], words[3]
+    )
 }
 
 fn container_id(name: &str, now: Timestamp) -> String {
     let started = now.as_nanosecond().to_le_bytes();
-    format!("sim://{:016x}{:016x}", fnv(&started, 1), fnv(name.as_bytes(), 2))
+    format!(
+        "sim://{:016x}{:016x}",
+        fnv(&started, 1),
+        fnv(name.as_bytes(), 2)
+    )
 }
 
 /// FNV-1a, seeded by the round: ids need to differ, not to be secret.
 fn fnv(bytes: &[u8], round: u64) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325 ^ round.rotate_left(32), step)
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325 ^ round.rotate_left(32), step)
 }
 
 fn judge_readiness(pod: &mut Value, now: Timestamp) {
@@ -126,7 +145,10 @@ fn judge_readiness(pod: &mut Value, now: Timestamp) {
 fn crash(pod: &mut Value, now: Timestamp) {
     for status in container_statuses(pod) {
         status["lastState"] = terminated(status, now);
-        let message = format!("back-off restarting failed container={}", text(status, &["name"]));
+        let message = format!(
+            "back-off restarting failed container={}",
+            text(status, &["name"])
+        );
         status["state"] = json!({"waiting": {"reason": "CrashLoopBackOff", "message": message}});
         status["ready"] = json!(false);
         status["started"] = json!(false);
@@ -142,7 +164,16 @@ fn fail(pod: &mut Value, now: Timestamp) {
     }
     pod["status"]["phase"] = json!("Failed");
     for kind in ["Ready", "ContainersReady"] {
-        set_condition(pod, Condition { kind, status: "False", reason: "PodFailed", message: "" }, now);
+        set_condition(
+            pod,
+            Condition {
+                kind,
+                status: "False",
+                reason: "PodFailed",
+                message: "",
+            },
+            now,
+        );
     }
 }
 
@@ -174,7 +205,10 @@ fn miss_image(pod: &mut Value, place: &Place, now: Timestamp) {
 fn stop_for_image(pod: &mut Value, now: Timestamp) {
     let containers = Pod(pod).containers().to_vec();
     for status in container_statuses(pod) {
-        let Some(container) = containers.iter().find(|container| container["name"] == status["name"]) else {
+        let Some(container) = containers
+            .iter()
+            .find(|container| container["name"] == status["name"])
+        else {
             continue;
         };
         if same_image(container, status) {
@@ -189,26 +223,57 @@ fn stop_for_image(pod: &mut Value, now: Timestamp) {
 }
 
 fn container_statuses(pod: &mut Value) -> impl Iterator<Item = &mut Value> {
-    pod.pointer_mut("/status/containerStatuses").and_then(Value::as_array_mut).into_iter().flatten()
+    pod.pointer_mut("/status/containerStatuses")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
 }
 
 fn set(pod: &mut Value, kind: &str, holds: bool, now: Timestamp) {
     let status = if holds { "True" } else { "False" };
-    set_condition(pod, Condition { kind, status, reason: "", message: "" }, now);
+    set_condition(
+        pod,
+        Condition {
+            kind,
+            status,
+            reason: "",
+            message: "",
+        },
+        now,
+    );
 }
 
 /// `ContainersReady`, and `Ready` if the readiness gates agree.
 fn set_ready(pod: &mut Value, ready: bool, now: Timestamp) {
-    let names: Vec<&str> = Pod(pod).containers().iter().map(|container| text(container, &["name"])).collect();
+    let names: Vec<&str> = Pod(pod)
+        .containers()
+        .iter()
+        .map(|container| text(container, &["name"]))
+        .collect();
     let unready = format!("containers with unready status: [{}]", names.join(" "));
     let closed = closed_gates(pod);
     for kind in ["Ready", "ContainersReady"] {
         let state = if !ready {
-            Condition { kind, status: "False", reason: "ContainersNotReady", message: &unready }
+            Condition {
+                kind,
+                status: "False",
+                reason: "ContainersNotReady",
+                message: &unready,
+            }
         } else if kind == "Ready" && !closed.is_empty() {
-            Condition { kind, status: "False", reason: "ReadinessGatesNotReady", message: &closed }
+            Condition {
+                kind,
+                status: "False",
+                reason: "ReadinessGatesNotReady",
+                message: &closed,
+            }
         } else {
-            Condition { kind, status: "True", reason: "", message: "" }
+            Condition {
+                kind,
+                status: "True",
+                reason: "",
+                message: "",
+            }
         };
         set_condition(pod, state, now);
     }
@@ -216,12 +281,17 @@ fn set_ready(pod: &mut Value, ready: bool, now: Timestamp) {
 
 /// The readiness gates that aren't open, as the kubelet words them; empty if all are.
 pub(crate) fn closed_gates(pod: &Value) -> String {
-    let gates = list(pod, &["spec", "readinessGates"]).iter().map(|gate| text(gate, &["conditionType"]));
+    let gates = list(pod, &["spec", "readinessGates"])
+        .iter()
+        .map(|gate| text(gate, &["conditionType"]));
     let closed = gates.filter_map(|gate| match condition(pod, gate) {
-        None => Some(format!("corresponding condition of pod readiness gate \"{gate}\" does not exist.")),
-        Some(c) if text(c, &["status"]) != "True" => {
-            Some(format!("the status of pod readiness gate \"{gate}\" is not \"True\", but {}", text(c, &["status"])))
-        }
+        None => Some(format!(
+            "corresponding condition of pod readiness gate \"{gate}\" does not exist."
+        )),
+        Some(c) if text(c, &["status"]) != "True" => Some(format!(
+            "the status of pod readiness gate \"{gate}\" is not \"True\", but {}",
+            text(c, &["status"])
+        )),
         Some(_) => None,
     });
     closed.collect::<Vec<_>>().join(", ")
@@ -237,7 +307,10 @@ mod tests {
     }
 
     fn after(pod: &mut Value, step: Step) -> Stage {
-        let place = Place { host_ip: "10.0.0.1".into(), pod_ip: "10.244.0.2".into() };
+        let place = Place {
+            host_ip: "10.0.0.1".into(),
+            pod_ip: "10.244.0.2".into(),
+        };
         report(pod, step, &place, Timestamp::from_second(7).unwrap());
         stage(Pod(pod))
     }
@@ -249,11 +322,26 @@ mod tests {
     #[test]
     fn a_life_from_start_to_crash_and_back() {
         let mut pod = pod();
-        assert_eq!(after(&mut pod, Step::Start { ready: false }), Stage::Running);
-        assert_eq!((status_of(&pod, "Initialized"), status_of(&pod, "Ready")), ("True", "False"));
+        assert_eq!(
+            after(&mut pod, Step::Start { ready: false }),
+            Stage::Running
+        );
+        assert_eq!(
+            (status_of(&pod, "Initialized"), status_of(&pod, "Ready")),
+            ("True", "False")
+        );
         assert_eq!(after(&mut pod, Step::JudgeReadiness), Stage::Ready);
-        assert_eq!((Pod(&pod).phase(), status_of(&pod, "ContainersReady")), ("Running", "True"));
-        assert_eq!((text(&pod, &["status", "podIP"]), text(&pod, &["status", "hostIP"])), ("10.244.0.2", "10.0.0.1"));
+        assert_eq!(
+            (Pod(&pod).phase(), status_of(&pod, "ContainersReady")),
+            ("Running", "True")
+        );
+        assert_eq!(
+            (
+                text(&pod, &["status", "podIP"]),
+                text(&pod, &["status", "hostIP"])
+            ),
+            ("10.244.0.2", "10.0.0.1")
+        );
         assert_eq!(after(&mut pod, Step::Crash), Stage::BackingOff);
         assert_eq!(after(&mut pod, Step::Start { ready: true }), Stage::Ready);
         assert_eq!(Pod(&pod).restarts(), 1);
@@ -269,7 +357,10 @@ mod tests {
         assert_eq!(status_of(&pod, "Ready"), "False");
         assert_eq!(after(&mut pod, Step::Start { ready: true }), Stage::Ready);
         let status = &pod["status"]["containerStatuses"][0];
-        assert_eq!((&status["image"], &status["restartCount"]), (&json!("v2"), &json!(1)));
+        assert_eq!(
+            (&status["image"], &status["restartCount"]),
+            (&json!("v2"), &json!(1))
+        );
         assert_ne!(status["imageID"], before);
     }
 
@@ -277,7 +368,10 @@ mod tests {
     fn a_missing_image_leaves_the_pod_pending() {
         let mut pod = pod();
         assert_eq!(after(&mut pod, Step::MissImage), Stage::NoImage);
-        assert_eq!((Pod(&pod).phase(), status_of(&pod, "Ready")), ("Pending", "False"));
+        assert_eq!(
+            (Pod(&pod).phase(), status_of(&pod, "Ready")),
+            ("Pending", "False")
+        );
         assert_eq!(after(&mut pod, Step::Start { ready: true }), Stage::Ready);
     }
 
@@ -287,7 +381,12 @@ mod tests {
         pod["spec"]["readinessGates"] = json!([{"conditionType": "example.com/open"}]);
         assert_eq!(after(&mut pod, Step::Start { ready: true }), Stage::Running);
         assert_eq!(status_of(&pod, "ContainersReady"), "True");
-        let open = Condition { kind: "example.com/open", status: "True", reason: "", message: "" };
+        let open = Condition {
+            kind: "example.com/open",
+            status: "True",
+            reason: "",
+            message: "",
+        };
         set_condition(&mut pod, open, Timestamp::UNIX_EPOCH);
         assert_eq!(after(&mut pod, Step::JudgeReadiness), Stage::Ready);
     }

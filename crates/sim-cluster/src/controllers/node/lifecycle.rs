@@ -22,7 +22,9 @@ use crate::store::{Change, Object};
 use crate::controllers::Controller;
 use crate::controllers::events::Note;
 use crate::controllers::kubelet::LEASE_NAMESPACE;
-use crate::controllers::object::{self, Condition, condition, flag, list, set_condition, stamp, text, uid};
+use crate::controllers::object::{
+    self, Condition, condition, flag, list, set_condition, stamp, text, uid,
+};
 use crate::controllers::pod::Pod;
 use crate::controllers::queue::Queue;
 use crate::controllers::taints::{Leave, NOT_READY, UNREACHABLE, UNSCHEDULABLE, leaves};
@@ -49,7 +51,11 @@ pub(crate) struct NodeLifecycle {
 
 impl NodeLifecycle {
     pub(crate) fn new(world: &World) -> Self {
-        Self { queue: Queue::new(world.settings.sync_latency), heard: BTreeMap::new(), readiness: BTreeMap::new() }
+        Self {
+            queue: Queue::new(world.settings.sync_latency),
+            heard: BTreeMap::new(),
+            readiness: BTreeMap::new(),
+        }
     }
 
     fn observe_node(&mut self, old: Option<&Object>, new: Option<&Object>, world: &World) {
@@ -62,7 +68,9 @@ impl NodeLifecycle {
             return;
         };
         let node = object::name(new).to_owned();
-        self.heard.entry(node.clone()).or_insert_with(|| world.now());
+        self.heard
+            .entry(node.clone())
+            .or_insert_with(|| world.now());
         let ready = readiness(new).to_owned();
         if self.readiness.get(&node) != Some(&ready) {
             let all_down = self.none_is_ready();
@@ -91,36 +99,58 @@ impl NodeLifecycle {
     }
 
     fn check(&mut self, world: &mut World, name: &str) -> Result<(), Status> {
-        let (Ok(node), Some(heard)) = (world.api.get(&kinds::NODES, "", name), self.heard.get(name)) else {
+        let (Ok(node), Some(heard)) =
+            (world.api.get(&kinds::NODES, "", name), self.heard.get(name))
+        else {
             return Ok(());
         };
         let now = world.now();
-        let grace = SignedDuration::try_from(world.settings.node_grace).unwrap_or(SignedDuration::MAX);
+        let grace =
+            SignedDuration::try_from(world.settings.node_grace).unwrap_or(SignedDuration::MAX);
         let lost_at = heard.saturating_add(grace).unwrap_or(Timestamp::MAX);
         if now < lost_at {
-            self.queue.add_at(Key::Node(name.to_owned()), world.instant(lost_at));
+            self.queue
+                .add_at(Key::Node(name.to_owned()), world.instant(lost_at));
         } else if readiness(&node) != "Unknown" {
-            world.note(&kinds::NODES, &node, Note {
-                source: SOURCE, kind: "Normal", reason: "NodeNotReady",
-                message: &format!("Node {name} status is now: NodeNotReady"),
-            });
-            unless_gone(world.edit(MANAGER, (&kinds::NODES, Some("status")), &node, |node| lose(node, now)))?;
+            world.note(
+                &kinds::NODES,
+                &node,
+                Note {
+                    source: SOURCE,
+                    kind: "Normal",
+                    reason: "NodeNotReady",
+                    message: &format!("Node {name} status is now: NodeNotReady"),
+                },
+            );
+            unless_gone(
+                world.edit(MANAGER, (&kinds::NODES, Some("status")), &node, |node| {
+                    lose(node, now);
+                }),
+            )?;
             // The change comes back to us and brings the taints.
             return mark_pods_not_ready(world, name);
         }
         let taints = wanted_taints(&node, !self.none_is_ready(), now);
         if list(&node, &["spec", "taints"]) != taints {
-            unless_gone(world.edit(MANAGER, (&kinds::NODES, None), &node, |node| set_taints(node, taints)))?;
+            unless_gone(world.edit(MANAGER, (&kinds::NODES, None), &node, |node| {
+                set_taints(node, &taints);
+            }))?;
         }
         Ok(())
     }
 
     fn check_pod(&mut self, world: &mut World, pod_uid: &str) -> Result<(), Status> {
-        let Some(pod) = world.index.get(pod_uid).map(|entry| Object::clone(&entry.object)) else {
+        let Some(pod) = world
+            .index
+            .get(pod_uid)
+            .map(|entry| Object::clone(&entry.object))
+        else {
             return Ok(());
         };
         let view = Pod(&pod);
-        let Ok(node) = world.api.get(&kinds::NODES, "", view.node()) else { return Ok(()) };
+        let Ok(node) = world.api.get(&kinds::NODES, "", view.node()) else {
+            return Ok(());
+        };
         if !view.is_active() {
             return Ok(());
         }
@@ -128,7 +158,8 @@ impl NodeLifecycle {
         match leaves(&node, view.tolerations(), now) {
             Leave::Never => Ok(()),
             Leave::At(time) if time > now => {
-                self.queue.add_at(Key::Pod(pod_uid.to_owned()), world.instant(time));
+                self.queue
+                    .add_at(Key::Pod(pod_uid.to_owned()), world.instant(time));
                 Ok(())
             }
             Leave::At(_) => evict(world, &pod, now),
@@ -145,22 +176,57 @@ fn lose(node: &mut Value, now: Timestamp) {
     for kind in ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"] {
         let (reason, message) = match condition(node, kind) {
             Some(_) => ("NodeStatusUnknown", "Kubelet stopped posting node status."),
-            None => ("NodeStatusNeverUpdated", "Kubelet never posted node status."),
+            None => (
+                "NodeStatusNeverUpdated",
+                "Kubelet never posted node status.",
+            ),
         };
-        set_condition(node, Condition { kind, status: "Unknown", reason, message }, now);
+        set_condition(
+            node,
+            Condition {
+                kind,
+                status: "Unknown",
+                reason,
+                message,
+            },
+            now,
+        );
     }
 }
 
 fn mark_pods_not_ready(world: &mut World, node: &str) -> Result<(), Status> {
-    let ready: Vec<Object> = world.index.pods_on(node).filter(|pod| Pod(pod).is_ready()).cloned().collect();
+    let ready: Vec<Object> = world
+        .index
+        .pods_on(node)
+        .filter(|pod| Pod(pod).is_ready())
+        .cloned()
+        .collect();
     for pod in ready {
         let now = world.now();
-        unless_gone(world.edit(MANAGER, (&kinds::PODS, Some("status")), &pod, |pod| {
-            set_condition(pod, Condition { kind: "Ready", status: "False", reason: "", message: "" }, now);
-        }))?;
-        world.note(&kinds::PODS, &pod, Note {
-            source: SOURCE, kind: "Warning", reason: "NodeNotReady", message: "Node is not ready",
-        });
+        unless_gone(
+            world.edit(MANAGER, (&kinds::PODS, Some("status")), &pod, |pod| {
+                set_condition(
+                    pod,
+                    Condition {
+                        kind: "Ready",
+                        status: "False",
+                        reason: "",
+                        message: "",
+                    },
+                    now,
+                );
+            }),
+        )?;
+        world.note(
+            &kinds::PODS,
+            &pod,
+            Note {
+                source: SOURCE,
+                kind: "Warning",
+                reason: "NodeNotReady",
+                message: "Node is not ready",
+            },
+        );
     }
     Ok(())
 }
@@ -168,7 +234,12 @@ fn mark_pods_not_ready(world: &mut World, node: &str) -> Result<(), Status> {
 /// The node's taints as they should be: those of others, and ours by its state. A taint that stays keeps its time.
 fn wanted_taints(node: &Value, evict: bool, now: Timestamp) -> Vec<Value> {
     let present = list(node, &["spec", "taints"]);
-    let ours = |taint: &Value| matches!(text(taint, &["key"]), NOT_READY | UNREACHABLE | UNSCHEDULABLE);
+    let ours = |taint: &Value| {
+        matches!(
+            text(taint, &["key"]),
+            NOT_READY | UNREACHABLE | UNSCHEDULABLE
+        )
+    };
     let mut wanted = Vec::new();
     if flag(node, &["spec", "unschedulable"]) {
         wanted.push((UNSCHEDULABLE, "NoSchedule"));
@@ -185,16 +256,22 @@ fn wanted_taints(node: &Value, evict: bool, now: Timestamp) -> Vec<Value> {
             wanted.push((key, "NoExecute"));
         }
     }
-    let mut taints: Vec<Value> = present.iter().filter(|taint| !ours(taint)).cloned().collect();
+    let mut taints: Vec<Value> = present
+        .iter()
+        .filter(|taint| !ours(taint))
+        .cloned()
+        .collect();
     for (key, effect) in wanted {
-        let there = present.iter().find(|taint| taint["key"] == key && taint["effect"] == effect);
+        let there = present
+            .iter()
+            .find(|taint| taint["key"] == key && taint["effect"] == effect);
         let made = || json!({"key": key, "effect": effect, "timeAdded": stamp(now)});
         taints.push(there.cloned().unwrap_or_else(made));
     }
     taints
 }
 
-fn set_taints(node: &mut Value, taints: Vec<Value>) {
+fn set_taints(node: &mut Value, taints: &[Value]) {
     if let (true, Some(spec)) = (taints.is_empty(), node["spec"].as_object_mut()) {
         spec.remove("taints");
     } else {
@@ -203,16 +280,29 @@ fn set_taints(node: &mut Value, taints: Vec<Value>) {
 }
 
 fn evict(world: &mut World, pod: &Object, now: Timestamp) -> Result<(), Status> {
-    let message = format!("Marking for deletion Pod {}/{}", Pod(pod).namespace(), Pod(pod).name());
-    let note = Note { source: "taint-eviction-controller", kind: "Normal", reason: "TaintManagerEviction", message: &message };
+    let message = format!(
+        "Marking for deletion Pod {}/{}",
+        Pod(pod).namespace(),
+        Pod(pod).name()
+    );
+    let note = Note {
+        source: "taint-eviction-controller",
+        kind: "Normal",
+        reason: "TaintManagerEviction",
+        message: &message,
+    };
     world.note(&kinds::PODS, pod, note);
     let target = Condition {
-        kind: "DisruptionTarget", status: "True", reason: "DeletionByTaintManager",
+        kind: "DisruptionTarget",
+        status: "True",
+        reason: "DeletionByTaintManager",
         message: "Taint manager: deleting due to NoExecute taint",
     };
-    unless_gone(world.edit(MANAGER, (&kinds::PODS, Some("status")), pod, |pod| {
-        set_condition(pod, target, now);
-    }))?;
+    unless_gone(
+        world.edit(MANAGER, (&kinds::PODS, Some("status")), pod, |pod| {
+            set_condition(pod, target, now);
+        }),
+    )?;
     unless_gone(world.delete(&kinds::PODS, pod, Deletion::default()))
 }
 
@@ -221,13 +311,18 @@ impl Controller for NodeLifecycle {
         let (old, new) = (change.old.as_ref(), change.new.as_ref());
         if change.kind == *kinds::NODES {
             self.observe_node(old, new, world);
-        } else if change.kind == *kinds::LEASES && change.namespace == LEASE_NAMESPACE && new.is_some() {
+        } else if change.kind == *kinds::LEASES
+            && change.namespace == LEASE_NAMESPACE
+            && new.is_some()
+        {
             // Our own clock counts, not the one in the lease, so that a wrong clock on a node loses nobody.
             if let Some(heard) = self.heard.get_mut(&change.name) {
                 *heard = world.now();
             }
         } else if change.kind == *kinds::PODS {
-            let bound = new.filter(|new| !Pod(new).node().is_empty() && old.is_none_or(|old| Pod(old).node().is_empty()));
+            let bound = new.filter(|new| {
+                !Pod(new).node().is_empty() && old.is_none_or(|old| Pod(old).node().is_empty())
+            });
             if let Some(pod) = bound {
                 self.queue.add(Key::Pod(uid(pod).to_owned()));
             }
@@ -264,7 +359,11 @@ mod tests {
     #[case::not_ready("False", true, vec![(NOT_READY, "NoSchedule"), (NOT_READY, "NoExecute")])]
     #[case::unreachable("Unknown", true, vec![(UNREACHABLE, "NoSchedule"), (UNREACHABLE, "NoExecute")])]
     #[case::all_are_unreachable("Unknown", false, vec![(UNREACHABLE, "NoSchedule")])]
-    fn taints_follow_readiness(#[case] ready: &str, #[case] evict: bool, #[case] expected: Vec<(&str, &str)>) {
+    fn taints_follow_readiness(
+        #[case] ready: &str,
+        #[case] evict: bool,
+        #[case] expected: Vec<(&str, &str)>,
+    ) {
         let foreign = json!({"key": "dedicated", "effect": "NoSchedule"});
         let node = json!({
             "spec": {"taints": [foreign, {"key": NOT_READY, "effect": "NoExecute", "timeAdded": "then"}]},
@@ -272,9 +371,15 @@ mod tests {
         });
         let taints = wanted_taints(&node, evict, Timestamp::UNIX_EPOCH);
         assert_eq!(taints[0], foreign);
-        let ours: Vec<_> = taints[1..].iter().map(|taint| (text(taint, &["key"]), text(taint, &["effect"]))).collect();
+        let ours: Vec<_> = taints[1..]
+            .iter()
+            .map(|taint| (text(taint, &["key"]), text(taint, &["effect"])))
+            .collect();
         assert_eq!(ours, expected);
-        let kept = taints.iter().filter(|taint| taint["timeAdded"] == "then").count();
+        let kept = taints
+            .iter()
+            .filter(|taint| taint["timeAdded"] == "then")
+            .count();
         assert_eq!(kept, usize::from(ready == "False"));
     }
 }

@@ -23,16 +23,25 @@ pub(crate) struct PodCollector {
 
 impl PodCollector {
     pub(crate) fn new(world: &World) -> Self {
-        Self { queue: Queue::new(world.settings.sync_latency) }
+        Self {
+            queue: Queue::new(world.settings.sync_latency),
+        }
     }
 
     fn suspect(&mut self, pod: &Object, world: &World) {
-        self.queue.add_at(uid(pod).to_owned(), Instant::now() + world.settings.pod_collection_delay);
+        self.queue.add_at(
+            uid(pod).to_owned(),
+            Instant::now() + world.settings.pod_collection_delay,
+        );
     }
 }
 
 fn collect(world: &World, pod_uid: &str) -> Result<(), Status> {
-    let Some(pod) = world.index.get(pod_uid).map(|entry| Object::clone(&entry.object)) else {
+    let Some(pod) = world
+        .index
+        .get(pod_uid)
+        .map(|entry| Object::clone(&entry.object))
+    else {
         return Ok(());
     };
     let node = Pod(&pod).node();
@@ -42,14 +51,22 @@ fn collect(world: &World, pod_uid: &str) -> Result<(), Status> {
     let time = world.now();
     if !Pod(&pod).is_terminal() {
         let target = Condition {
-            kind: "DisruptionTarget", status: "True", reason: "DeletionByPodGC", message: "PodGC: node no longer exists",
+            kind: "DisruptionTarget",
+            status: "True",
+            reason: "DeletionByPodGC",
+            message: "PodGC: node no longer exists",
         };
-        unless_gone(world.edit(MANAGER, (&kinds::PODS, Some("status")), &pod, |pod| {
-            pod["status"]["phase"] = json!("Failed");
-            set_condition(pod, target, time);
-        }))?;
+        unless_gone(
+            world.edit(MANAGER, (&kinds::PODS, Some("status")), &pod, |pod| {
+                pod["status"]["phase"] = json!("Failed");
+                set_condition(pod, target, time);
+            }),
+        )?;
     }
-    let at_once = Deletion { grace_seconds: Some(0), ..Deletion::default() };
+    let at_once = Deletion {
+        grace_seconds: Some(0),
+        ..Deletion::default()
+    };
     unless_gone(world.delete(&kinds::PODS, &pod, at_once))
 }
 

@@ -3,7 +3,9 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::controllers::object::{Condition, condition, list, map, name, set_condition, stamp, text};
+use crate::controllers::object::{
+    Condition, condition, list, map, name, set_condition, stamp, text,
+};
 
 /// The version that nodes report.
 const VERSION: &str = "v1.36.4";
@@ -20,7 +22,12 @@ pub struct NodeSpec {
 impl NodeSpec {
     /// A node of this name.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), capacity: usual_capacity(), labels: Map::new(), taints: Vec::new() }
+        Self {
+            name: name.into(),
+            capacity: usual_capacity(),
+            labels: Map::new(),
+            taints: Vec::new(),
+        }
     }
 
     /// How much of a resource it has: `.capacity("cpu", "4")`, `.capacity("example.com/gpu", "1")`.
@@ -119,16 +126,49 @@ pub(crate) fn first_report(node: &mut Value, now: Timestamp) {
 
 fn report_conditions(node: &mut Value, now: Timestamp) {
     let well = [
-        ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-        ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-        ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-        ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+        (
+            "MemoryPressure",
+            "False",
+            "KubeletHasSufficientMemory",
+            "kubelet has sufficient memory available",
+        ),
+        (
+            "DiskPressure",
+            "False",
+            "KubeletHasNoDiskPressure",
+            "kubelet has no disk pressure",
+        ),
+        (
+            "PIDPressure",
+            "False",
+            "KubeletHasSufficientPID",
+            "kubelet has sufficient PID available",
+        ),
+        (
+            "Ready",
+            "True",
+            "KubeletReady",
+            "kubelet is posting ready status",
+        ),
     ];
     for (kind, status, reason, message) in well {
         // Someone may have set another state by hand (kubectl, a test): only what a lost node was given is taken back.
         let lost = condition(node, kind).is_none_or(|c| text(c, &["status"]) == "Unknown");
-        if lost && set_condition(node, Condition { kind, status, reason, message }, now) {
-            let conditions = node.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+        if lost
+            && set_condition(
+                node,
+                Condition {
+                    kind,
+                    status,
+                    reason,
+                    message,
+                },
+                now,
+            )
+        {
+            let conditions = node
+                .pointer_mut("/status/conditions")
+                .and_then(Value::as_array_mut);
             if let Some(ours) = conditions.into_iter().flatten().find(|c| c["type"] == kind) {
                 ours["lastHeartbeatTime"] = json!(stamp(now));
             }
@@ -138,9 +178,17 @@ fn report_conditions(node: &mut Value, now: Timestamp) {
 
 /// An address that depends on the node's name alone. Nodes with numbers get them: `node-7` is 10.0.0.7.
 fn address(node: &str) -> String {
-    let digits: String = node.chars().rev().take_while(char::is_ascii_digit).collect();
+    let digits: String = node
+        .chars()
+        .rev()
+        .take_while(char::is_ascii_digit)
+        .collect();
     let number = digits.chars().rev().collect::<String>().parse::<u32>().ok();
-    let number = number.unwrap_or_else(|| node.bytes().fold(0, |sum: u32, byte| sum.wrapping_mul(31).wrapping_add(byte.into())));
+    let number = number.unwrap_or_else(|| {
+        node.bytes().fold(0, |sum: u32, byte| {
+            sum.wrapping_mul(31).wrapping_add(byte.into())
+        })
+    });
     let [_, _, high, low] = number.to_be_bytes();
     format!("10.0.{high}.{low}")
 }
@@ -151,13 +199,26 @@ mod tests {
 
     #[test]
     fn a_node_reports_itself_ready_and_keeps_what_it_was_given() {
-        let mut node = NodeSpec::new("node-7").pods(3).zone("a").taint("k", "", "NoSchedule").to_object();
+        let mut node = NodeSpec::new("node-7")
+            .pods(3)
+            .zone("a")
+            .taint("k", "", "NoSchedule")
+            .to_object();
         first_report(&mut node, Timestamp::UNIX_EPOCH);
         assert_eq!(node["status"]["allocatable"]["pods"], "3");
-        assert_eq!(node["metadata"]["labels"]["topology.kubernetes.io/zone"], "a");
-        assert_eq!(node["metadata"]["labels"]["kubernetes.io/hostname"], "node-7");
+        assert_eq!(
+            node["metadata"]["labels"]["topology.kubernetes.io/zone"],
+            "a"
+        );
+        assert_eq!(
+            node["metadata"]["labels"]["kubernetes.io/hostname"],
+            "node-7"
+        );
         assert_eq!(node["status"]["addresses"][0]["address"], "10.0.0.7");
-        assert_eq!(text(condition(&node, "Ready").unwrap(), &["status"]), "True");
+        assert_eq!(
+            text(condition(&node, "Ready").unwrap(), &["status"]),
+            "True"
+        );
         let before = node.clone();
         first_report(&mut node, Timestamp::from_second(10).unwrap());
         assert_eq!(node, before);

@@ -41,14 +41,20 @@ pub(crate) struct ReplicaSets {
 
 impl ReplicaSets {
     pub(crate) fn new(world: &World) -> Self {
-        Self { queue: Queue::new(world.settings.sync_latency) }
+        Self {
+            queue: Queue::new(world.settings.sync_latency),
+        }
     }
 
     /// The set that controls the pod, or else those of its namespace that might adopt it.
     fn add_sets_of(&mut self, pod: &Object, world: &World) {
         let pod = Pod(pod);
         if !pod.controller_uid().is_empty() {
-            if world.index.get(pod.controller_uid()).is_some_and(|owner| owner.kind == *kinds::REPLICA_SETS) {
+            if world
+                .index
+                .get(pod.controller_uid())
+                .is_some_and(|owner| owner.kind == *kinds::REPLICA_SETS)
+            {
                 self.queue.add(pod.controller_uid().to_owned());
             }
             return;
@@ -73,7 +79,9 @@ impl Controller for ReplicaSets {
             let (old, new) = (change.old.as_ref(), change.new.as_ref());
             // A pod that goes or is given away concerns the set that had it; an orphan that goes concerns nobody.
             let owner = |pod: &Object| Pod(pod).controller_uid().to_owned();
-            if let Some(old) = old.filter(|old| !owner(old).is_empty() && new.is_none_or(|new| owner(new) != owner(old))) {
+            if let Some(old) = old.filter(|old| {
+                !owner(old).is_empty() && new.is_none_or(|new| owner(new) != owner(old))
+            }) {
                 self.add_sets_of(old, world);
             }
             if let Some(new) = new {
@@ -88,7 +96,11 @@ impl Controller for ReplicaSets {
 
     fn work(&mut self, world: &mut World) {
         let Some(key) = self.queue.pop() else { return };
-        let Some(set) = world.index.get(&key).map(|entry| Object::clone(&entry.object)) else {
+        let Some(set) = world
+            .index
+            .get(&key)
+            .map(|entry| Object::clone(&entry.object))
+        else {
             return self.queue.forget(&key);
         };
         let (outcome, look_again) = carry_out(world, &set);
@@ -108,7 +120,10 @@ impl Controller for ReplicaSets {
 /// One look at one set; also says when it must be looked at again because a pod becomes available.
 fn carry_out(world: &mut World, set: &Object) -> (Result<(), Status>, Option<Timestamp>) {
     let own = world.index.pods_of(uid(set));
-    let objects: Vec<Object> = own.chain(world.index.orphans(namespace(set))).cloned().collect();
+    let objects: Vec<Object> = own
+        .chain(world.index.orphans(namespace(set)))
+        .cloned()
+        .collect();
     let pods: Vec<Pod<'_>> = objects.iter().map(|pod| Pod(pod)).collect();
     let related = related_pods(world, set);
     let related: Vec<Pod<'_>> = related.iter().map(|pod| Pod(pod)).collect();
@@ -125,10 +140,16 @@ fn carry_out(world: &mut World, set: &Object) -> (Result<(), Status>, Option<Tim
     let claimed: Vec<Pod<'_>> = plan.claimed.iter().map(|&index| pods[index]).collect();
     let failure = managed.as_ref().err().map(|status| status.message.as_str());
     let written = match status::status(set, &claimed, plan.terminating.len(), failure, now) {
-        Some(next) => unless_gone(world.edit(MANAGER, (&kinds::REPLICA_SETS, Some("status")), set, |set| set["status"] = next)),
+        Some(next) => unless_gone(world.edit(
+            MANAGER,
+            (&kinds::REPLICA_SETS, Some("status")),
+            set,
+            |set| set["status"] = next,
+        )),
         None => Ok(()),
     };
-    let look_again = status::next_available(set, &claimed, now).and_then(|second| Timestamp::from_second(second).ok());
+    let look_again = status::next_available(set, &claimed, now)
+        .and_then(|second| Timestamp::from_second(second).ok());
     (written.and(managed), look_again)
 }
 
@@ -140,26 +161,32 @@ fn related_pods(world: &World, set: &Value) -> Vec<Object> {
     let mut seen = BTreeSet::new();
     let sets = world.index.sets_of(text(controller, &["uid"]));
     let pods = sets.flat_map(|related| world.index.pods_of(uid(related)));
-    pods.filter(|pod| seen.insert(uid(pod).to_owned())).cloned().collect()
+    pods.filter(|pod| seen.insert(uid(pod).to_owned()))
+        .cloned()
+        .collect()
 }
 
 /// Adopts and releases. A pod that is gone meanwhile is no failure.
 fn claim(world: &World, set: &Value, plan: &Plan, pods: &[Pod<'_>]) -> Result<(), Status> {
     for &index in &plan.release {
-        unless_gone(world.edit(MANAGER, (&kinds::PODS, None), pods[index].0, |pod| {
-            if let Some(owners) = pod["metadata"]["ownerReferences"].as_array_mut() {
-                owners.retain(|owner| owner["uid"] != uid(set));
-            }
-        }))?;
+        unless_gone(
+            world.edit(MANAGER, (&kinds::PODS, None), pods[index].0, |pod| {
+                if let Some(owners) = pod["metadata"]["ownerReferences"].as_array_mut() {
+                    owners.retain(|owner| owner["uid"] != uid(set));
+                }
+            }),
+        )?;
     }
     for &index in &plan.adopt {
         let reference = controller_reference(&kinds::REPLICA_SETS, set);
-        unless_gone(world.edit(MANAGER, (&kinds::PODS, None), pods[index].0, |pod| {
-            match pod["metadata"]["ownerReferences"].as_array_mut() {
-                Some(owners) => owners.push(reference),
-                None => pod["metadata"]["ownerReferences"] = json!([reference]),
-            }
-        }))?;
+        unless_gone(
+            world.edit(MANAGER, (&kinds::PODS, None), pods[index].0, |pod| {
+                match pod["metadata"]["ownerReferences"].as_array_mut() {
+                    Some(owners) => owners.push(reference),
+                    None => pod["metadata"]["ownerReferences"] = json!([reference]),
+                }
+            }),
+        )?;
     }
     Ok(())
 }
@@ -177,7 +204,13 @@ fn create(world: &mut World, set: &Value, count: usize) -> Result<(), Status> {
                 // A namespace that is going takes no pods and needs no telling.
                 Err(status) if is_namespace_terminating(&status) => {}
                 Err(status) => {
-                    note(world, set, "Warning", "FailedCreate", &format!("Error creating: {}", status.message));
+                    note(
+                        world,
+                        set,
+                        "Warning",
+                        "FailedCreate",
+                        &format!("Error creating: {}", status.message),
+                    );
                     failure.get_or_insert(status);
                 }
             }
@@ -191,17 +224,35 @@ fn create(world: &mut World, set: &Value, count: usize) -> Result<(), Status> {
 
 fn is_namespace_terminating(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
-    causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
+    causes
+        .into_iter()
+        .any(|cause| cause.reason == "NamespaceTerminating")
 }
 
-fn delete<'a>(world: &mut World, set: &Value, pods: impl Iterator<Item = Pod<'a>>) -> Result<(), Status> {
+fn delete<'a>(
+    world: &mut World,
+    set: &Value,
+    pods: impl Iterator<Item = Pod<'a>>,
+) -> Result<(), Status> {
     let mut outcome = Ok(());
     for pod in pods {
         match world.delete(&kinds::PODS, pod.0, Deletion::default()) {
-            Ok(()) => note(world, set, "Normal", "SuccessfulDelete", &format!("Deleted pod: {}", pod.name())),
+            Ok(()) => note(
+                world,
+                set,
+                "Normal",
+                "SuccessfulDelete",
+                &format!("Deleted pod: {}", pod.name()),
+            ),
             Err(status) if status.code == 404 => {}
             Err(status) => {
-                note(world, set, "Warning", "FailedDelete", &format!("Error deleting: {}", status.message));
+                note(
+                    world,
+                    set,
+                    "Warning",
+                    "FailedDelete",
+                    &format!("Error deleting: {}", status.message),
+                );
                 outcome = outcome.and(Err(status));
             }
         }
@@ -210,7 +261,16 @@ fn delete<'a>(world: &mut World, set: &Value, pods: impl Iterator<Item = Pod<'a>
 }
 
 fn note(world: &mut World, set: &Value, kind: &str, reason: &str, message: &str) {
-    world.note(&kinds::REPLICA_SETS, set, Note { source: SOURCE, kind, reason, message });
+    world.note(
+        &kinds::REPLICA_SETS,
+        set,
+        Note {
+            source: SOURCE,
+            kind,
+            reason,
+            message,
+        },
+    );
 }
 
 /// A pod of the set's template.
@@ -221,7 +281,10 @@ fn pod_from(set: &Value) -> Value {
         "ownerReferences": [controller_reference(&kinds::REPLICA_SETS, set)],
     });
     for field in ["labels", "annotations", "finalizers"] {
-        if let Some(value) = template["metadata"].get(field).filter(|value| !value.is_null()) {
+        if let Some(value) = template["metadata"]
+            .get(field)
+            .filter(|value| !value.is_null())
+        {
             metadata[field] = value.clone();
         }
     }

@@ -119,6 +119,7 @@ fn lacks(requests: &Amounts, node: &NodeInfo) -> Vec<Refusal> {
 }
 
 #[cfg(test)]
+#[allow(clippy::needless_pass_by_value, reason = "cases are written as values")]
 mod tests {
     use super::*;
     use rstest::rstest;

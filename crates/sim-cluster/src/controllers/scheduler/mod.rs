@@ -56,7 +56,11 @@ struct Waiting {
 
 impl Scheduler {
     pub(crate) fn new(world: &World) -> Self {
-        Self { queue: Queue::new(world.settings.schedule_latency), nodes: BTreeMap::new(), waiting: BTreeMap::new() }
+        Self {
+            queue: Queue::new(world.settings.schedule_latency),
+            nodes: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+        }
     }
 
     fn observe_pod(&mut self, old: Option<&Object>, new: Option<&Object>) {
@@ -66,7 +70,10 @@ impl Scheduler {
         let Some(new) = new else { return };
         let pod = Pod(new);
         if !pod.node().is_empty() && !pod.is_terminal() {
-            self.nodes.entry(pod.node().to_owned()).or_default().add(Object::clone(new));
+            self.nodes
+                .entry(pod.node().to_owned())
+                .or_default()
+                .add(Object::clone(new));
         } else if is_ours(pod) {
             // A change of the status alone is mostly our own and opens no door.
             let wish = |pod: &Object| (pod["spec"].clone(), pod["metadata"]["labels"].clone());
@@ -108,7 +115,11 @@ impl Scheduler {
         node.set_object(Object::clone(new));
         // Heartbeats open no door.
         let offer = |node: &Object| {
-            (node["spec"].clone(), node["metadata"]["labels"].clone(), node["status"]["allocatable"].clone())
+            (
+                node["spec"].clone(),
+                node["metadata"]["labels"].clone(),
+                node["status"]["allocatable"].clone(),
+            )
         };
         if old.is_none_or(|old| offer(old) != offer(new)) {
             self.wake();
@@ -127,32 +138,80 @@ impl Scheduler {
         let now = world.now();
         let bound = world.edit(MANAGER, (&kinds::PODS, Some("binding")), pod, |pod| {
             pod["spec"]["nodeName"] = json!(node);
-            scheduled(pod, Condition { kind: "PodScheduled", status: "True", reason: "", message: "" }, now);
+            scheduled(
+                pod,
+                Condition {
+                    kind: "PodScheduled",
+                    status: "True",
+                    reason: "",
+                    message: "",
+                },
+                now,
+            );
         });
         bound?;
         self.waiting.remove(Pod(pod).uid());
         let pod_name = format!("{}/{}", Pod(pod).namespace(), Pod(pod).name());
         let message = format!("Successfully assigned {pod_name} to {node}");
-        world.note(&kinds::PODS, pod, Note { source: NAME, kind: "Normal", reason: "Scheduled", message: &message });
+        world.note(
+            &kinds::PODS,
+            pod,
+            Note {
+                source: NAME,
+                kind: "Normal",
+                reason: "Scheduled",
+                message: &message,
+            },
+        );
         Ok(())
     }
 
     fn refuse(&mut self, world: &mut World, pod: &Object, why: &str) -> Result<(), Status> {
         let uid = Pod(pod).uid().to_owned();
         let now = Instant::now();
-        let waiting = self.waiting.entry(uid.clone()).or_insert(Waiting { tries: 0, not_before: now });
-        let backoff = FIRST_BACKOFF.saturating_mul(1 << waiting.tries.min(8)).min(LAST_BACKOFF);
-        *waiting = Waiting { tries: waiting.tries + 1, not_before: now + backoff };
-        self.queue.add_at(uid, now + world.settings.unschedulable_retry.max(backoff));
-        world.note(&kinds::PODS, pod, Note { source: NAME, kind: "Warning", reason: "FailedScheduling", message: why });
-        let says = condition(pod, "PodScheduled").map(|c| (text(c, &["reason"]), text(c, &["message"])));
+        let waiting = self.waiting.entry(uid.clone()).or_insert(Waiting {
+            tries: 0,
+            not_before: now,
+        });
+        let backoff = FIRST_BACKOFF
+            .saturating_mul(1 << waiting.tries.min(8))
+            .min(LAST_BACKOFF);
+        *waiting = Waiting {
+            tries: waiting.tries + 1,
+            not_before: now + backoff,
+        };
+        self.queue
+            .add_at(uid, now + world.settings.unschedulable_retry.max(backoff));
+        world.note(
+            &kinds::PODS,
+            pod,
+            Note {
+                source: NAME,
+                kind: "Warning",
+                reason: "FailedScheduling",
+                message: why,
+            },
+        );
+        let says =
+            condition(pod, "PodScheduled").map(|c| (text(c, &["reason"]), text(c, &["message"])));
         if says == Some(("Unschedulable", why)) {
             return Ok(());
         }
         let time = world.now();
-        unless_gone(world.edit(MANAGER, (&kinds::PODS, Some("status")), pod, |pod| {
-            scheduled(pod, Condition { kind: "PodScheduled", status: "False", reason: "Unschedulable", message: why }, time);
-        }))
+        unless_gone(
+            world.edit(MANAGER, (&kinds::PODS, Some("status")), pod, |pod| {
+                scheduled(
+                    pod,
+                    Condition {
+                        kind: "PodScheduled",
+                        status: "False",
+                        reason: "Unschedulable",
+                        message: why,
+                    },
+                    time,
+                );
+            }),
+        )
     }
 }
 
@@ -165,8 +224,13 @@ fn is_ours(pod: Pod<'_>) -> bool {
 fn scheduled(pod: &mut serde_json::Value, state: Condition<'_>, now: jiff::Timestamp) {
     set_condition(pod, state, now);
     let generation = pod["metadata"].get("generation").cloned();
-    let conditions = pod.pointer_mut("/status/conditions").and_then(serde_json::Value::as_array_mut);
-    let ours = conditions.into_iter().flatten().find(|c| c["type"] == "PodScheduled");
+    let conditions = pod
+        .pointer_mut("/status/conditions")
+        .and_then(serde_json::Value::as_array_mut);
+    let ours = conditions
+        .into_iter()
+        .flatten()
+        .find(|c| c["type"] == "PodScheduled");
     if let Some(ours) = ours {
         ours["lastProbeTime"] = json!(null);
         if let Some(generation) = generation {
@@ -190,7 +254,11 @@ impl Controller for Scheduler {
 
     fn work(&mut self, world: &mut World) {
         let Some(uid) = self.queue.pop() else { return };
-        let Some(pod) = world.index.get(&uid).map(|entry| Object::clone(&entry.object)) else {
+        let Some(pod) = world
+            .index
+            .get(&uid)
+            .map(|entry| Object::clone(&entry.object))
+        else {
             return;
         };
         let outcome = match place(Pod(&pod), &self.nodes).map(str::to_owned) {

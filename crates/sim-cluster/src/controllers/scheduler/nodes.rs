@@ -30,6 +30,7 @@ pub(crate) struct NodeInfo {
 
 impl NodeInfo {
     /// A node without pods.
+    #[cfg(test)]
     pub(crate) fn new(object: Arc<Value>) -> Self {
         let mut info = Self::default();
         info.set_object(object);
