@@ -15,6 +15,7 @@ mod validate;
 
 pub use decode::{DecodeError, decode, decode_message};
 pub use defaults::{default_pod_spec, defaults};
+pub(crate) use metadata::is_dns1035_label;
 pub use metadata::{
     NameRule, is_dns1123_label, is_dns1123_subdomain, validate_label_value, validate_metadata,
     validate_metadata_update, validate_qualified_name,
