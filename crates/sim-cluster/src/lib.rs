@@ -7,6 +7,7 @@
 //! ```
 
 pub mod api;
+pub mod apply;
 pub mod builtin;
 pub mod clock;
 pub mod field;

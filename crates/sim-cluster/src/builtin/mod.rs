@@ -13,7 +13,7 @@ mod prepare;
 mod templates;
 mod validate;
 
-pub use decode::{DecodeError, decode, decode_message};
+pub use decode::{DecodeError, decode, decode_message, decode_metadata};
 pub use defaults::{default_pod_spec, defaults};
 pub(crate) use metadata::is_dns1035_label;
 pub use metadata::{
