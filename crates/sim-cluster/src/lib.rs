@@ -11,6 +11,7 @@ pub mod apply;
 pub mod builtin;
 pub mod clock;
 pub mod field;
+pub mod openapi;
 pub mod patch;
 pub mod quantity;
 pub mod resources;

@@ -92,11 +92,11 @@ fn compare_parts(
     };
     match example {
         Shape::Fields(_) => {
-            let none = Map::new();
+            let empty = Map::new();
             let fields = |side: Option<&Value>| {
                 side.and_then(Value::as_object)
                     .cloned()
-                    .unwrap_or_else(|| none.clone())
+                    .unwrap_or_else(|| empty.clone())
             };
             let (old, new) = (fields(old), fields(new));
             let names = old
@@ -121,13 +121,13 @@ fn compare_items(
     into: &mut Comparison,
 ) {
     let item_node = node.and_then(|node| node.items());
-    let named = |side: Option<&Value>| -> Vec<(PathElement, Value)> {
+    let keyed = |side: Option<&Value>| -> Vec<(PathElement, Value)> {
         let items = side.and_then(Value::as_array).into_iter().flatten();
         items
             .map(|item| (item_element(item, kind, item_node), item.clone()))
             .collect()
     };
-    let (old, new) = (named(old), named(new));
+    let (old, new) = (keyed(old), keyed(new));
     let find = |list: &[(PathElement, Value)], element: &PathElement| {
         list.iter()
             .find(|(other, _)| other == element)

@@ -211,7 +211,7 @@ impl Request<'_> {
         own.fields = strip(&field_set(self.config, node));
         let merged = merge(&live, self.config, node);
         let new = match &last {
-            Some(last) => self.prune(merged, &last.fields, &own.fields, &managers),
+            Some(last) => self.prune(&merged, &last.fields, &own.fields, &managers),
             None => merged,
         };
         let comparison = compare(&live, &new, node);
@@ -236,11 +236,11 @@ impl Request<'_> {
     }
 
     /// Removes what this manager applied last time, applies no more, and nobody else owns.
-    fn prune(&self, merged: Value, last: &FieldSet, own: &FieldSet, others: &[Manager]) -> Value {
+    fn prune(&self, merged: &Value, last: &FieldSet, own: &FieldSet, others: &[Manager]) -> Value {
         let node = Some(self.info.root());
         let named = |set: &FieldSet| set.with_named_fields(node);
-        let gone = |remove: &FieldSet| without(&merged, remove, node).unwrap_or_else(|| json!({}));
-        let has = named(&field_set(&merged, node));
+        let gone = |remove: &FieldSet| without(merged, remove, node).unwrap_or_else(|| json!({}));
+        let has = named(&field_set(merged, node));
         let last = named(last);
         let owned = others
             .iter()

@@ -331,11 +331,11 @@ fn applied_items_keep_their_order_among_others() {
         &named(&["c", "x", "a"]),
         Some(info.root()),
     );
-    let names: Vec<&str> = merged["spec"]["containers"]
+    let order: Vec<&str> = merged["spec"]["containers"]
         .as_array()
         .unwrap()
         .iter()
         .map(|one| one["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["b", "c", "x", "a"]);
+    assert_eq!(order, ["b", "c", "x", "a"]);
 }

@@ -88,9 +88,9 @@ fn default_value(value: &mut Value, schema: &Value) {
         Value::Object(fields) => default_fields(fields, schema),
         Value::Array(items) => {
             if let Some(item_schema) = schema.get("items") {
-                items
-                    .iter_mut()
-                    .for_each(|item| default_value(item, item_schema));
+                for item in items {
+                    default_value(item, item_schema);
+                }
             }
         }
         _ => {}

@@ -286,7 +286,10 @@ fn validate_schema(schema: &Value, path: &str, is_root: bool, errors: &mut Vec<F
         && !flag("x-kubernetes-int-or-string")
         && !flag("x-kubernetes-preserve-unknown-fields")
     {
-        let of = if path.ends_with(".items") {
+        let of = if path
+            .rsplit_once('.')
+            .is_some_and(|(_, last)| last == "items")
+        {
             "array items"
         } else {
             "object fields"
@@ -356,7 +359,6 @@ fn validate_list_type(schema: &Value, path: &str, errors: &mut Vec<FieldError>) 
         .as_array()
         .map_or(0, Vec::len);
     match schema["x-kubernetes-list-type"].as_str() {
-        None | Some("atomic" | "set") => {}
         Some("map") if keys == 0 => {
             let detail = "must not be empty if x-kubernetes-list-type is map";
             errors.push(FieldError::required(
@@ -364,7 +366,7 @@ fn validate_list_type(schema: &Value, path: &str, errors: &mut Vec<FieldError>) 
                 detail,
             ));
         }
-        Some("map") => {}
+        None | Some("atomic" | "set" | "map") => {}
         Some(other) => {
             let at = format!("{path}.x-kubernetes-list-type");
             errors.push(FieldError::not_supported(

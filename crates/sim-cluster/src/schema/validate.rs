@@ -373,7 +373,7 @@ fn check_combinations(value: &Value, schema: &Value, path: &str, errors: &mut Ve
             path,
             "",
             format!("\"{path}\" must {words}"),
-        ))
+        ));
     };
     let any = alternatives("anyOf");
     if !any.is_empty() && any.iter().all(|one| !one.is_empty()) {
