@@ -9,6 +9,8 @@ mod decode;
 mod defaults;
 mod metadata;
 mod pod;
+mod pod_resources;
+mod pod_update;
 mod prepare;
 mod templates;
 mod validate;
@@ -20,7 +22,9 @@ pub use metadata::{
     NameRule, is_dns1123_label, is_dns1123_subdomain, validate_label_value, validate_metadata,
     validate_metadata_update, validate_qualified_name,
 };
-pub use pod::{qos_class, validate_pod_spec, validate_pod_update};
+pub use pod::validate_pod_spec;
+pub use pod_resources::qos_class;
+pub use pod_update::validate_pod_update;
 pub use prepare::{admit_create, prepare_create, prepare_update};
 pub use templates::validate_label_selector;
 pub use validate::{validate_create, validate_update};
