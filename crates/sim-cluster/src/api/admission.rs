@@ -1,0 +1,268 @@
+//! What a kind does to an object on its way into the store.
+//!
+//! ```text
+//! types and unknown fields -> defaults -> who owns which field -> what the server adds -> validation
+//! ```
+//!
+//! The functions of each kind are elsewhere; here they are put into the path of a request.
+
+use serde_json::Value;
+
+use super::update::Target;
+use super::{FieldValidation, WriteOptions, text_at};
+use crate::apply::{self, ApplyError, Writer};
+use crate::builtin::{self, NameRule};
+use crate::clock::Clock;
+use crate::field::FieldError;
+use crate::resources::{Kind, kinds};
+use crate::schema::{TypeInfo, strict_error, validate_definition, validate_definition_update};
+use crate::status::{Cause, Status};
+use crate::store::Object;
+
+/// Where an object that is to be stored comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Its writer made all of it: what differs from before is the writer's.
+    Written,
+    /// Server-side apply made it and has recorded the owners.
+    Applied,
+}
+
+/// The type of a kind, for patches and field ownership; `None` if it has no schema.
+pub(crate) fn type_of(kind: &Kind) -> Option<&TypeInfo> {
+    match &kind.custom {
+        Some(custom) => Some(custom.schema.type_info()),
+        None => kind.builtin_type(),
+    }
+}
+
+/// Reads, defaults, validates and stamps an object to be created; what its writer should be warned of.
+pub(crate) fn prepare_create(
+    clock: &Clock,
+    kind: &Kind,
+    object: &mut Value,
+    options: &WriteOptions,
+    origin: Origin,
+) -> Result<Vec<String>, Status> {
+    let warnings = read(kind, object, options)?;
+    if kind.is_custom() && kind.has_subresource("status") {
+        remove_status(object);
+    }
+    if origin == Origin::Written {
+        record_owner(clock, kind, None, None, object, options);
+    }
+    let errors = if let Some(custom) = &kind.custom {
+        let mut errors =
+            builtin::validate_metadata(object, kind.namespaced, NameRule::Subdomain, false);
+        errors.extend(custom.schema.validate(object, None));
+        errors
+    } else {
+        builtin::admit_create(&kind.kind, object);
+        builtin::prepare_create(&kind.kind, object);
+        let mut errors = builtin::validate_create(&kind.kind, object, kind.namespaced);
+        if *kind == *kinds::CUSTOM_RESOURCE_DEFINITIONS {
+            errors.extend(validate_definition(object));
+        }
+        errors
+    };
+    refuse_invalid(kind, text_at(object, "/metadata/name"), &errors)?;
+    Ok(warnings)
+}
+
+/// Reads, defaults and validates an object that takes the place of `old`.
+pub(crate) fn prepare_update(
+    clock: &Clock,
+    target: Target<'_>,
+    old: &Value,
+    object: &mut Value,
+    options: &WriteOptions,
+    origin: Origin,
+) -> Result<Vec<String>, Status> {
+    let kind = target.kind;
+    let subresource = target.subresource.unwrap_or_default();
+    let warnings = read(kind, object, options)?;
+    if origin == Origin::Written {
+        record_owner(clock, kind, target.subresource, Some(old), object, options);
+    }
+    let errors = if let Some(custom) = &kind.custom {
+        let mut errors = builtin::validate_metadata_update(old, object, false);
+        errors.extend(custom.schema.validate(object, Some(old)));
+        errors
+    } else {
+        builtin::prepare_update(&kind.kind, subresource, old, object);
+        // A binding changes what nobody else may, and was checked on its own.
+        let mut errors = if subresource == "binding" {
+            Vec::new()
+        } else {
+            builtin::validate_update(&kind.kind, subresource, old, object)
+        };
+        if *kind == *kinds::CUSTOM_RESOURCE_DEFINITIONS && subresource.is_empty() {
+            errors.extend(validate_definition_update(old, object));
+        }
+        errors
+    };
+    refuse_invalid(kind, target.name, &errors)?;
+    Ok(warnings)
+}
+
+/// What server-side apply makes of an object that is there (`old`), or is not.
+///
+/// # Errors
+/// 409 with a cause for each field that somebody else owns; 400 or 500 for what is no object of the kind.
+pub(crate) fn apply(
+    clock: &Clock,
+    target: Target<'_>,
+    old: Option<&Object>,
+    applied: &Value,
+    options: &WriteOptions,
+) -> Result<(Value, Vec<String>), Status> {
+    let kind = target.kind;
+    let mut config = applied.clone();
+    let subresource = target.subresource.unwrap_or_default();
+    apply::drop_unwritable(&mut config, kind.has_subresource("status"), subresource);
+    config["metadata"]["name"] = target.name.into();
+    if kind.namespaced {
+        config["metadata"]["namespace"] = target.namespace.into();
+    }
+    let Some(info) = type_of(kind) else {
+        return Err(Status::internal(format!(
+            "{} has no schema to apply by",
+            kind.kind
+        )));
+    };
+    // As the server does it, unknown fields are an error of the typed patch unless they may be dropped.
+    let warnings = if options.field_validation == FieldValidation::Strict {
+        Vec::new()
+    } else {
+        drop_unknown(kind, &mut config, options)?
+    };
+    let (api_version, now) = (kind.api_version(), clock.now_time());
+    let writer = Writer {
+        manager: &options.field_manager,
+        api_version: &api_version,
+        subresource,
+        now: &now,
+    };
+    let object = apply::apply(old.map(|old| &**old), &config, &writer, options.force, info);
+    object
+        .map(|object| (object, warnings))
+        .map_err(refuse_apply)
+}
+
+fn refuse_apply(error: ApplyError) -> Status {
+    let message = error.to_string();
+    match error {
+        ApplyError::Conflicts(conflicts) => {
+            let causes = conflicts.iter().map(|conflict| {
+                Cause::new(
+                    "FieldManagerConflict",
+                    &conflict.field,
+                    conflict.cause_message(),
+                )
+            });
+            causes.fold(Status::new(409, "Conflict", message), Status::with_cause)
+        }
+        ApplyError::ManagedFieldsSet => Status::bad_request(message),
+        ApplyError::Undeclared { .. } => Status::new(500, "", message),
+    }
+}
+
+/// Removes what the kind does not know, with warnings.
+fn drop_unknown(
+    kind: &Kind,
+    config: &mut Value,
+    options: &WriteOptions,
+) -> Result<Vec<String>, Status> {
+    let unknown = match &kind.custom {
+        Some(custom) => custom.schema.prune(config),
+        None => match kind.builtin_type() {
+            Some(info) => builtin::decode(config, info)
+                .map_err(|error| undecodable(kind, &error.to_string()))?,
+            None => Vec::new(),
+        },
+    };
+    Ok(match options.field_validation {
+        FieldValidation::Warn => warnings_of(&unknown, &[]),
+        _ => Vec::new(),
+    })
+}
+
+/// Brings an object into the form of its type; unknown fields are dropped, reported or refused.
+fn read(kind: &Kind, object: &mut Value, options: &WriteOptions) -> Result<Vec<String>, Status> {
+    let unknown = if let Some(custom) = &kind.custom {
+        let unknown = custom.schema.prune(object);
+        custom.schema.default(object);
+        unknown
+    } else if let Some(info) = kind.builtin_type() {
+        let unknown =
+            builtin::decode(object, info).map_err(|error| undecodable(kind, &error.to_string()))?;
+        builtin::defaults(&kind.kind, object);
+        unknown
+    } else {
+        Vec::new()
+    };
+    let duplicate = &options.duplicate_fields;
+    match options.field_validation {
+        FieldValidation::Ignore => Ok(Vec::new()),
+        FieldValidation::Warn => Ok(warnings_of(&unknown, duplicate)),
+        FieldValidation::Strict => match strict_error(&unknown, duplicate) {
+            Some(detail) => Err(undecodable(kind, &detail)),
+            None => Ok(Vec::new()),
+        },
+    }
+}
+
+fn warnings_of(unknown: &[String], duplicate: &[String]) -> Vec<String> {
+    let duplicates = duplicate
+        .iter()
+        .map(|path| format!("duplicate field \"{path}\""));
+    let unknowns = unknown
+        .iter()
+        .map(|path| format!("unknown field \"{path}\""));
+    duplicates.chain(unknowns).collect()
+}
+
+fn undecodable(kind: &Kind, detail: &str) -> Status {
+    Status::bad_request(builtin::decode_message(&kind.kind, &kind.version, detail))
+}
+
+/// 422 with one cause for each error.
+fn refuse_invalid(kind: &Kind, name: &str, errors: &[FieldError]) -> Result<(), Status> {
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let causes = errors
+        .iter()
+        .map(|error| Cause::new(error.kind.reason(), &error.path, error.body()));
+    Err(Status::invalid(kind, name, causes.collect()))
+}
+
+/// Records that the writer owns what it changed.
+fn record_owner(
+    clock: &Clock,
+    kind: &Kind,
+    subresource: Option<&str>,
+    old: Option<&Value>,
+    object: &mut Value,
+    options: &WriteOptions,
+) {
+    let Some(info) = type_of(kind) else {
+        return;
+    };
+    let (api_version, now) = (kind.api_version(), clock.now_time());
+    let writer = Writer {
+        manager: &options.field_manager,
+        api_version: &api_version,
+        subresource: subresource
+            .filter(|name| *name != "binding")
+            .unwrap_or_default(),
+        now: &now,
+    };
+    apply::track_update(old, object, &writer, info);
+}
+
+fn remove_status(object: &mut Value) {
+    if let Some(fields) = object.as_object_mut() {
+        fields.remove("status");
+    }
+}
