@@ -4,8 +4,10 @@
 //! is cheaper than a seat that was filled elsewhere, and *kept* at its lower bound if its last seat is
 //! dearer than a free one elsewhere. All others share by weight what the bound ones leave.
 
+use smallvec::{SmallVec, smallvec};
+
 use crate::{
-    Cluster, Layout, Request, Share,
+    Cluster, INLINE_CLUSTERS, Layout, Request, Share,
     bounds::{Bounds, Candidate, ceiling, minimum},
     quota::Quota,
     reason::{Reason, Reasons},
@@ -21,20 +23,21 @@ pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds) -> Layout {
         Tier::new(request, bounds, weighted, true, unplaced > 0),
         Tier::new(request, bounds, unweighted, false, unplaced > 0),
     ];
-    let empty = Share {
-        replicas: 0,
-        rank: 0,
-        reasons: Reasons::new(),
-    };
-    let mut shares = vec![empty; request.clusters.len()];
+    // Shares are large and written once, in the request's order; finding their ranks first is cheaper.
+    let mut ranks: SmallVec<[usize; INLINE_CLUSTERS]> = smallvec![0; request.clusters.len()];
     for (rank, candidate) in bounds.candidates.iter().enumerate() {
+        ranks[candidate.index] = rank;
+    }
+    let share = |&rank: &usize| {
+        let candidate = &bounds.candidates[rank];
         let tier = &tiers[usize::from(rank >= bounds.weighted)];
-        shares[candidate.index] = Share {
+        Share {
             replicas: given(candidate),
             rank,
             reasons: tier.reasons(candidate),
-        };
-    }
+        }
+    };
+    let shares = ranks.iter().map(share).collect();
     Layout { shares, unplaced }
 }
 
