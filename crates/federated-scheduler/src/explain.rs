@@ -52,6 +52,8 @@ struct Tier<'a> {
     dearest_filled: Option<Seat>,
     /// The cheapest free seat below the upper bounds.
     cheapest_free: Option<Seat>,
+    /// A seat of the price at which some were filled and others weren't, by the order alone.
+    tie: Option<Seat>,
     /// The weight and the extras of the candidates that share by weight.
     free_weight: u128,
     free_replicas: u64,
@@ -80,6 +82,7 @@ impl<'a> Tier<'a> {
             unplaced,
             dearest_filled: None,
             cheapest_free: None,
+            tie: None,
             free_weight: 0,
             free_replicas: 0,
         };
@@ -97,6 +100,10 @@ impl<'a> Tier<'a> {
                 );
             }
         }
+        tier.tie = tier.dearest_filled.filter(|filled| {
+            tier.cheapest_free
+                .is_some_and(|free| filled.cmp_price(&free).is_eq())
+        });
         for candidate in candidates {
             if tier.standing(candidate) == Standing::Free {
                 tier.free_weight += u128::from(candidate.weight);
@@ -202,14 +209,9 @@ impl<'a> Tier<'a> {
     }
 
     fn quota(&self, candidate: &Candidate) -> Quota {
-        let tie = self.dearest_filled.zip(self.cheapest_free);
-        let tied = tie.is_some_and(|(filled, free)| {
-            let seat = |number| Seat::new(candidate, number, 0);
-            filled.cmp_price(&free).is_eq()
-                && (seat(candidate.extra).cmp_price(&free).is_eq()
-                    || seat(candidate.extra.saturating_add(1))
-                        .cmp_price(&free)
-                        .is_eq())
+        let tied = self.tie.is_some_and(|tie| {
+            let is_tied = |number| Seat::new(candidate, number, 0).cmp_price(&tie).is_eq();
+            is_tied(candidate.extra) || is_tied(candidate.extra.saturating_add(1))
         });
         Quota::new(
             candidate.weight,
