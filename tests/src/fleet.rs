@@ -40,8 +40,16 @@ pub struct MemberSpec {
 
 impl Default for FleetSpec {
     fn default() -> Self {
-        let member = |name: &str| MemberSpec { name: name.to_owned(), nodes: 3, pods_per_node: 110 };
-        Self { members: ["a", "b", "c"].map(member).into(), config: Config::default(), seed: 1 }
+        let member = |name: &str| MemberSpec {
+            name: name.to_owned(),
+            nodes: 3,
+            pods_per_node: 110,
+        };
+        Self {
+            members: ["a", "b", "c"].map(member).into(),
+            config: Config::default(),
+            seed: 1,
+        }
     }
 }
 
@@ -60,12 +68,16 @@ impl Fleet {
     pub async fn start(spec: FleetSpec) -> Self {
         log_if_asked();
         let epoch = Timestamp::from_second(EPOCH).unwrap();
-        let host = SimCluster::builder("host").nodes(0).seed(spec.seed).epoch(epoch).start();
+        let host = SimCluster::builder("host")
+            .nodes(0)
+            .seed(spec.seed)
+            .epoch(epoch)
+            .start();
         let mut members = BTreeMap::new();
         for (number, member) in (1..).zip(&spec.members) {
             let cluster = SimCluster::builder(&member.name)
                 .nodes(member.nodes)
-                .pods_per_node(member.pods_per_node)
+                .node_resources("64", "256Gi", member.pods_per_node)
                 .seed(spec.seed + number)
                 .epoch(epoch)
                 .start();
@@ -74,10 +86,20 @@ impl Fleet {
         let started = tokio::time::Instant::now();
         let clock = Clock::new(move || epoch + started.elapsed());
         let (events, _) = mpsc::channel(1);
-        let mut fleet = Self { host, members, controller: None, events, spec, clock };
+        let mut fleet = Self {
+            host,
+            members,
+            controller: None,
+            events,
+            spec,
+            clock,
+        };
         for crd in fedrs_api::crd::all() {
             let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-            fleet.on_host("POST", path, &serde_json::to_value(crd).unwrap()).await.unwrap();
+            fleet
+                .on_host("POST", path, &serde_json::to_value(crd).unwrap())
+                .await
+                .unwrap();
         }
         fleet.start_controller().await;
         fleet
@@ -115,19 +137,31 @@ impl Fleet {
     /// Tells the controller of a member: the first time, or again after its kubeconfig changed.
     pub async fn add_member(&self, name: &str) {
         let client = client(&self.members[name]);
-        let event = MemberEvent::Present { name: name.to_owned(), client };
+        let event = MemberEvent::Present {
+            name: name.to_owned(),
+            client,
+        };
         self.events.send(event).await.unwrap();
     }
 
     /// Takes a member's kubeconfig away.
     pub async fn remove_member(&self, name: &str) {
-        self.events.send(MemberEvent::Gone { name: name.to_owned() }).await.unwrap();
+        self.events
+            .send(MemberEvent::Gone {
+                name: name.to_owned(),
+            })
+            .await
+            .unwrap();
     }
 
     /// Starts one more member cluster, which the controller doesn't know yet.
     pub fn start_member(&mut self, name: &str) {
         let epoch = self.clock.now();
-        let cluster = SimCluster::builder(name).seed(self.spec.seed + 99).epoch(epoch).start();
+        let cluster = SimCluster::builder(name)
+            .nodes(3)
+            .seed(self.spec.seed + 99)
+            .epoch(epoch)
+            .start();
         self.members.insert(name.to_owned(), cluster);
     }
 
@@ -174,7 +208,9 @@ impl Fleet {
 
     /// Changes the FederatedReplicaSet `name` by a merge patch.
     pub async fn patch(&self, name: &str, patch: &Value) {
-        self.on_host("PATCH", &format!("{FRS_PATH}/{name}"), patch).await.unwrap();
+        self.on_host("PATCH", &format!("{FRS_PATH}/{name}"), patch)
+            .await
+            .unwrap();
     }
 
     /// Waits until `holds`, at most `seconds`; panics with what the fleet held if it never does.
@@ -198,14 +234,18 @@ impl Fleet {
 fn log_if_asked() {
     if let Ok(filter) = std::env::var("FEDRS_LOG") {
         // The scenarios of one process share it.
-        let _ = tracing_subscriber::fmt().with_env_filter(filter).with_test_writer().try_init();
+        let _ = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_test_writer()
+            .try_init();
     }
 }
 
 /// How often a wait looks.
 const LOOK: Duration = Duration::from_millis(20);
 /// Where the scenarios' FederatedReplicaSets are.
-pub(crate) const FRS_PATH: &str = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets";
+pub(crate) const FRS_PATH: &str =
+    "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets";
 
 /// A client of an embedded cluster, without network.
 fn client(cluster: &SimCluster) -> Client {
@@ -218,7 +258,11 @@ async fn send(client: Client, method: &str, path: &str, body: &Value) -> kube::R
     } else {
         "application/json"
     };
-    let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+    let bytes = if body.is_null() {
+        Vec::new()
+    } else {
+        body.to_string().into_bytes()
+    };
     let request = Request::builder()
         .method(method)
         .uri(path)

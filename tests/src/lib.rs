@@ -7,7 +7,10 @@
 //! On embedded clusters time is paused: a scenario takes milliseconds and repeats. Every wait has a deadline, and a
 //! wait that fails prints what the clusters held and what was told.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests: what can't go on ends")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests: what can't go on ends"
+)]
 
 mod fleet;
 mod observe;

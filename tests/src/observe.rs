@@ -39,13 +39,18 @@ impl Fleet {
     /// The local set's object, read past all faults.
     pub fn local_set(&self, member: &str, name: &str) -> Option<Value> {
         let api = self.member(member).api();
-        let set = api.get(&sim_cluster::kinds::REPLICA_SETS, "default", name).ok()?;
+        let set = api
+            .get(&sim_cluster::kinds::REPLICA_SETS, "default", name)
+            .ok()?;
         Some(Value::clone(&set))
     }
 
     /// Replicas asked of each member for the set `name`.
     pub fn layout(&self, name: &str) -> Layout {
-        self.sets(name).into_iter().map(|(member, set)| (member, set.asked)).collect()
+        self.sets(name)
+            .into_iter()
+            .map(|(member, set)| (member, set.asked))
+            .collect()
     }
 
     /// The numbers of the layout, sorted: ties may favour any cluster.
@@ -63,7 +68,9 @@ impl Fleet {
     /// The FederatedReplicaSet as the host has it; null if it is gone.
     pub async fn frs(&self, name: &str) -> Value {
         let path = format!("{FRS_PATH}/{name}");
-        self.on_host("GET", &path, &Value::Null).await.unwrap_or(Value::Null)
+        self.on_host("GET", &path, &Value::Null)
+            .await
+            .unwrap_or(Value::Null)
     }
 
     /// The status of a condition: `True`, `False`, or nothing.
@@ -77,7 +84,10 @@ impl Fleet {
     /// Reasons of the events about `name`, in the order of their first time.
     pub async fn event_reasons(&self, name: &str) -> Vec<String> {
         let path = "/api/v1/namespaces/default/events";
-        let list = self.on_host("GET", path, &Value::Null).await.unwrap_or(Value::Null);
+        let list = self
+            .on_host("GET", path, &Value::Null)
+            .await
+            .unwrap_or(Value::Null);
         let mut events: Vec<&Value> = list["items"]
             .as_array()
             .into_iter()
@@ -85,13 +95,19 @@ impl Fleet {
             .filter(|event| event["involvedObject"]["name"] == name)
             .collect();
         events.sort_by_key(|event| event["firstTimestamp"].to_string());
-        events.iter().filter_map(|event| event["reason"].as_str().map(str::to_owned)).collect()
+        events
+            .iter()
+            .filter_map(|event| event["reason"].as_str().map(str::to_owned))
+            .collect()
     }
 
     /// All that a person would want to see when a wait failed.
     pub async fn describe(&self) -> String {
         let mut text = String::new();
-        let list = self.on_host("GET", FRS_PATH, &Value::Null).await.unwrap_or(Value::Null);
+        let list = self
+            .on_host("GET", FRS_PATH, &Value::Null)
+            .await
+            .unwrap_or(Value::Null);
         for frs in list["items"].as_array().into_iter().flatten() {
             let name = frs["metadata"]["name"].as_str().unwrap_or_default();
             let _ = writeln!(text, "{name} at {}: {:#}", self.now(), frs["status"]);
@@ -100,7 +116,10 @@ impl Fleet {
             }
         }
         let path = "/api/v1/namespaces/default/events";
-        let list = self.on_host("GET", path, &Value::Null).await.unwrap_or(Value::Null);
+        let list = self
+            .on_host("GET", path, &Value::Null)
+            .await
+            .unwrap_or(Value::Null);
         for event in list["items"].as_array().into_iter().flatten() {
             let _ = writeln!(text, "  event {}: {}", event["reason"], event["message"]);
         }

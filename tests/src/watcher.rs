@@ -28,7 +28,10 @@ impl ReadyWatcher {
     /// Watches from now on.
     pub fn start(fleet: &Fleet, name: &str) -> Self {
         let names = fleet.member_names();
-        let apis: Vec<Api> = names.iter().map(|it| fleet.member(it).api().clone()).collect();
+        let apis: Vec<Api> = names
+            .iter()
+            .map(|it| fleet.member(it).api().clone())
+            .collect();
         let seen = Arc::new(Mutex::new(Seen::default()));
         let cancel = CancellationToken::new();
         let (shared, name) = (Arc::clone(&seen), name.to_owned());
@@ -39,7 +42,10 @@ impl ReadyWatcher {
                 tokio::time::sleep(PERIOD).await;
             }
         }));
-        Self { seen, _stop: cancel.drop_guard() }
+        Self {
+            seen,
+            _stop: cancel.drop_guard(),
+        }
     }
 
     /// The fewest that were available at once since it started.
@@ -55,7 +61,10 @@ impl ReadyWatcher {
 
 impl Seen {
     fn look(&mut self, available: u64) {
-        self.lowest = Some(self.lowest.map_or(available, |lowest| lowest.min(available)));
+        self.lowest = Some(
+            self.lowest
+                .map_or(available, |lowest| lowest.min(available)),
+        );
         self.highest = self.highest.max(available);
     }
 }
@@ -66,8 +75,10 @@ fn available(api: &Api, name: &str) -> u64 {
         let metadata = &pod["metadata"];
         let owned = metadata["ownerReferences"][0]["name"] == name;
         let conditions = pod["status"]["conditions"].as_array();
-        let ready = conditions
-            .is_some_and(|it| it.iter().any(|it| it["type"] == "Ready" && it["status"] == "True"));
+        let ready = conditions.is_some_and(|it| {
+            it.iter()
+                .any(|it| it["type"] == "Ready" && it["status"] == "True")
+        });
         owned && ready && metadata.get("deletionTimestamp").is_none()
     });
     ready.count() as u64
