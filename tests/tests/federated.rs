@@ -222,8 +222,8 @@ async fn f36_a_member_added_later_gets_its_share_and_a_removed_one_is_lost() {
     fleet
         .wait_until("12 run", 30, async |it| it.available("web") == 12)
         .await;
-    let watcher = ReadyWatcher::start(&fleet, "web");
     fleet.start_member("d");
+    let watcher = ReadyWatcher::start(&fleet, "web");
     fleet.add_member("d").await;
     fleet
         .wait_until("four clusters share", 60, async |it| {
