@@ -10,13 +10,18 @@ pub mod api;
 pub mod builtin;
 pub mod clock;
 pub mod controllers;
+pub mod faults;
 pub mod field;
+pub mod http;
 pub mod patch;
 pub mod quantity;
 pub mod resources;
 pub mod schema;
+pub mod selectors;
+pub mod service;
 pub mod status;
 pub mod store;
+pub mod tables;
 
 pub use api::Api;
 pub use clock::Clock;
