@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sim_cluster::api::Propagation;
 use sim_cluster::kinds;
 
-use crate::cluster::{Cluster, is_ready, name, owner, set};
+use crate::cluster::{Cluster, condition, is_ready, name, owner, set};
 
 fn names(cluster: &Cluster) -> BTreeSet<String> {
     cluster.pods().iter().map(|pod| name(pod)).collect()
@@ -265,4 +265,29 @@ async fn many_sets_settle_in_little_simulated_time() {
     let took = cluster.api.clock().now().duration_since(before).as_secs();
     // 2,000 bindings of 1 ms each, and a second to start.
     assert!(took < 10, "{took} s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quota_stops_creation_and_a_raised_one_lets_it_go_on() {
+    let cluster = Cluster::new(1, 110).await;
+    let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": {"pods": "3"}}});
+    cluster.create(&kinds::RESOURCE_QUOTAS, quota);
+    cluster.pass(1).await;
+    cluster.create_set("web", 5);
+    let failure = |c: &Cluster| condition(&c.set("web"), "ReplicaFailure");
+    cluster.until("the set says so", |c| failure(c)["status"] == "True" && c.ready_pods() == 3).await;
+    assert_eq!(failure(&cluster)["reason"], "FailedCreate");
+    let message = failure(&cluster)["message"].as_str().unwrap().to_owned();
+    assert!(message.starts_with("pods \"web-"), "{message}");
+    assert!(
+        message.ends_with("is forbidden: exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3"),
+        "{message}"
+    );
+    assert!(cluster.events("web").contains(&"FailedCreate".to_owned()));
+    cluster.pass(300).await;
+    assert_eq!(failure(&cluster)["message"], message, "the first message stays");
+    assert_eq!(cluster.set("web")["status"]["replicas"], 3);
+    cluster.edit(&kinds::RESOURCE_QUOTAS, "q", |quota| quota["spec"]["hard"]["pods"] = json!("9"));
+    cluster.until("all are ready", |c| c.set("web")["status"]["readyReplicas"] == 5).await;
+    cluster.until("the condition is gone", |c| failure(c).is_null()).await;
 }
