@@ -275,19 +275,37 @@ async fn a_quota_stops_creation_and_a_raised_one_lets_it_go_on() {
     cluster.pass(1).await;
     cluster.create_set("web", 5);
     let failure = |c: &Cluster| condition(&c.set("web"), "ReplicaFailure");
-    cluster.until("the set says so", |c| failure(c)["status"] == "True" && c.ready_pods() == 3).await;
+    cluster
+        .until("the set says so", |c| {
+            failure(c)["status"] == "True" && c.ready_pods() == 3
+        })
+        .await;
     assert_eq!(failure(&cluster)["reason"], "FailedCreate");
     let message = failure(&cluster)["message"].as_str().unwrap().to_owned();
     assert!(message.starts_with("pods \"web-"), "{message}");
     assert!(
-        message.ends_with("is forbidden: exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3"),
+        message.ends_with(
+            "is forbidden: exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3"
+        ),
         "{message}"
     );
     assert!(cluster.events("web").contains(&"FailedCreate".to_owned()));
     cluster.pass(300).await;
-    assert_eq!(failure(&cluster)["message"], message, "the first message stays");
+    assert_eq!(
+        failure(&cluster)["message"],
+        message,
+        "the first message stays"
+    );
     assert_eq!(cluster.set("web")["status"]["replicas"], 3);
-    cluster.edit(&kinds::RESOURCE_QUOTAS, "q", |quota| quota["spec"]["hard"]["pods"] = json!("9"));
-    cluster.until("all are ready", |c| c.set("web")["status"]["readyReplicas"] == 5).await;
-    cluster.until("the condition is gone", |c| failure(c).is_null()).await;
+    cluster.edit(&kinds::RESOURCE_QUOTAS, "q", |quota| {
+        quota["spec"]["hard"]["pods"] = json!("9");
+    });
+    cluster
+        .until("all are ready", |c| {
+            c.set("web")["status"]["readyReplicas"] == 5
+        })
+        .await;
+    cluster
+        .until("the condition is gone", |c| failure(c).is_null())
+        .await;
 }
