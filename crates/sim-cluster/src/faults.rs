@@ -90,7 +90,10 @@ pub struct FaultCounts {
 /// What happens to a request.
 #[derive(Debug)]
 pub(crate) enum Fate {
-    Served { latency: Duration, answer_lost: bool },
+    Served {
+        latency: Duration,
+        answer_lost: bool,
+    },
     Refused(Status),
     Unreachable,
     Hangs,

@@ -8,16 +8,20 @@
 
 pub mod api;
 pub mod builtin;
+mod certificates;
 pub mod clock;
+pub mod cluster;
 pub mod controllers;
 pub mod faults;
 pub mod field;
 pub mod http;
+pub mod kubeconfig;
 pub mod patch;
 pub mod quantity;
 pub mod resources;
 pub mod schema;
 pub mod selectors;
+pub mod server;
 pub mod service;
 pub mod status;
 pub mod store;
@@ -25,7 +29,12 @@ pub mod tables;
 
 pub use api::Api;
 pub use clock::Clock;
+pub use cluster::{ClusterBuilder, SimCluster};
 pub use controllers::{Controllers, NodeSpec, Settings};
+pub use faults::Faults;
+pub use kubeconfig::Kubeconfig;
 pub use resources::{Kind, kinds};
+pub use server::Server;
+pub use service::ApiService;
 pub use status::Status;
 pub use store::{ChangeEvent, Changes, Object};

@@ -70,7 +70,10 @@ impl ApiService {
     }
 
     /// Waits as long as the faults say; whether the answer is to be lost, or what the request is refused with.
-    async fn pass_faults(&self, subject: &Subject) -> Result<Result<bool, Status>, ConnectionError> {
+    async fn pass_faults(
+        &self,
+        subject: &Subject,
+    ) -> Result<Result<bool, Status>, ConnectionError> {
         loop {
             let bell = self.faults.bell();
             let rung = bell.notified();
@@ -86,7 +89,10 @@ impl ApiService {
                     tokio::time::sleep(BASE_LATENCY).await;
                     return Ok(Err(status));
                 }
-                Fate::Served { latency, answer_lost } => {
+                Fate::Served {
+                    latency,
+                    answer_lost,
+                } => {
                     tokio::time::sleep(BASE_LATENCY + latency).await;
                     return Ok(Ok(answer_lost));
                 }

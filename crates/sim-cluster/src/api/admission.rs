@@ -127,7 +127,10 @@ fn read(kind: &Kind, object: &mut Value, options: &WriteOptions) -> Result<Vec<S
 
 /// The warnings about unknown fields, or the text of the refusal.
 fn report(unknown: &[String], options: &WriteOptions) -> Result<Vec<String>, String> {
-    let warnings: Vec<String> = unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect();
+    let warnings: Vec<String> = unknown
+        .iter()
+        .map(|path| format!("unknown field \"{path}\""))
+        .collect();
     match options.field_validation {
         FieldValidation::Ignore => Ok(Vec::new()),
         FieldValidation::Warn => Ok(warnings),
@@ -141,7 +144,9 @@ fn refuse_invalid(kind: &Kind, name: &str, errors: &[FieldError]) -> Result<(), 
     if errors.is_empty() {
         return Ok(());
     }
-    let causes = errors.iter().map(|error| Cause::new(error.kind.reason(), &error.path, error.body()));
+    let causes = errors
+        .iter()
+        .map(|error| Cause::new(error.kind.reason(), &error.path, error.body()));
     Err(Status::invalid(kind, name, causes.collect()))
 }
 
@@ -154,7 +159,11 @@ pub(crate) fn apply(
     _options: &WriteOptions,
 ) -> Result<(Value, Vec<String>), Status> {
     let mut object = old.map_or_else(|| json!({}), |old| Value::clone(old));
-    super::patch::change(target.kind, &mut object, &super::Patch::Merge(applied.clone()))?;
+    super::patch::change(
+        target.kind,
+        &mut object,
+        &super::Patch::Merge(applied.clone()),
+    )?;
     Ok((object, Vec::new()))
 }
 
@@ -187,7 +196,9 @@ pub(crate) fn charge_quota(
         // Until the controller has counted, the API server refuses; what is counted here would be overwritten.
         let used = admission::usage_from(&quota["status"]["used"]);
         let after = admission::check_quota(quota, &used, &kind.group, &kind.plural, object)
-            .map_err(|why| Status::forbidden(kind, text_at(object, "/metadata/name"), &why.to_string()))?;
+            .map_err(|why| {
+                Status::forbidden(kind, text_at(object, "/metadata/name"), &why.to_string())
+            })?;
         if after != used {
             charged.push((Object::clone(quota), after));
         }
@@ -200,7 +211,9 @@ pub(crate) fn charge_quota(
         counted["status"]["hard"] = quota["spec"]["hard"].clone();
         counted["status"]["used"] = admission::usage_to_value(&used);
         let name = text_at(&quota, "/metadata/name");
-        state.store.put(&kinds::RESOURCE_QUOTAS, namespace, name, counted);
+        state
+            .store
+            .put(&kinds::RESOURCE_QUOTAS, namespace, name, counted);
     }
     Ok(())
 }

@@ -66,8 +66,7 @@ impl State {
         }
         let name = self.name_new(kind, namespace, &mut object)?;
         self.identify_new(clock, kind, &mut object);
-        let warnings =
-            admission::prepare_create(kind, &mut object, options)?;
+        let warnings = admission::prepare_create(kind, &mut object, options)?;
         if self.store.get(kind, namespace, &name).is_some() {
             return Err(Status::already_exists(kind, &name));
         }

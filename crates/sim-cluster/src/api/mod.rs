@@ -25,10 +25,10 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 pub use delete::Deleted;
+pub use options::{DeleteOptions, FieldValidation, Preconditions, Propagation, WriteOptions};
 pub use patch::Patch;
 pub(crate) use subresources::{ScaleWrite, selector_text};
 pub(crate) use update::Target;
-pub use options::{DeleteOptions, FieldValidation, Preconditions, Propagation, WriteOptions};
 
 use crate::clock::Clock;
 use crate::resources::{Kind, Registry};

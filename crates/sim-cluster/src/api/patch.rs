@@ -107,7 +107,8 @@ impl State {
     ) -> Result<Written, Status> {
         check_applied(target, applied)?;
         if !text_at(applied, "/metadata/uid").is_empty() {
-            let why = "uid mismatch: the provided object specified uid, and no existing object was found";
+            let why =
+                "uid mismatch: the provided object specified uid, and no existing object was found";
             return Err(Status::conflict(target.kind, target.name, why));
         }
         let (object, warnings) = admission::apply(clock, target, None, applied, options)?;
@@ -126,7 +127,10 @@ fn check_applied(target: Target<'_>, applied: &Value) -> Result<(), Status> {
             target.name
         )));
     }
-    if applied.pointer("/metadata/managedFields").is_some_and(|managed| !managed.is_null()) {
+    if applied
+        .pointer("/metadata/managedFields")
+        .is_some_and(|managed| !managed.is_null())
+    {
         return Err(Status::bad_request("metadata.managedFields must be nil"));
     }
     Ok(())

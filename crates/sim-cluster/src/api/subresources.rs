@@ -57,7 +57,13 @@ impl Api {
     ///
     /// # Errors
     /// 404; 409 if it has a node already or is being deleted.
-    pub fn bind(&self, namespace: &str, pod: &str, node: &str, options: &WriteOptions) -> Result<Object, Status> {
+    pub fn bind(
+        &self,
+        namespace: &str,
+        pod: &str,
+        node: &str,
+        options: &WriteOptions,
+    ) -> Result<Object, Status> {
         let target = Target {
             kind: &kinds::PODS,
             subresource: Some("binding"),
@@ -69,22 +75,31 @@ impl Api {
             let refuse = |why: &str| {
                 let mut status = Status::conflict(&kinds::PODS, pod, why);
                 let from = "Operation cannot be fulfilled on pods ";
-                status.message = status.message.replacen(from, "Operation cannot be fulfilled on pods/binding ", 1);
+                status.message = status.message.replacen(
+                    from,
+                    "Operation cannot be fulfilled on pods/binding ",
+                    1,
+                );
                 if let Some(details) = &mut status.details {
                     "pods/binding".clone_into(&mut details.kind);
                 }
                 Err(status)
             };
             if super::metadata::is_deleting(object) {
-                return refuse(&format!("pod {pod} is being deleted, cannot be assigned to a host"));
+                return refuse(&format!(
+                    "pod {pod} is being deleted, cannot be assigned to a host"
+                ));
             }
             let bound = text_at(object, "/spec/nodeName");
             if !bound.is_empty() {
                 return refuse(&format!("pod {pod} is already assigned to node {bound:?}"));
             }
             object["spec"]["nodeName"] = json!(node);
-            set_condition(object, &json!({"type": "PodScheduled", "status": "True",
-                "lastProbeTime": null, "lastTransitionTime": now}));
+            set_condition(
+                object,
+                &json!({"type": "PodScheduled", "status": "True",
+                "lastProbeTime": null, "lastTransitionTime": now}),
+            );
             Ok(())
         })?;
         Ok(written.object)
@@ -94,11 +109,19 @@ impl Api {
     ///
     /// # Errors
     /// 404; 429 if a budget allows no disruption at the moment.
-    pub fn evict(&self, namespace: &str, pod: &str, options: &DeleteOptions) -> Result<Deleted, Status> {
+    pub fn evict(
+        &self,
+        namespace: &str,
+        pod: &str,
+        options: &DeleteOptions,
+    ) -> Result<Deleted, Status> {
         self.with_state(|state| {
             let found = state.store.get(&kinds::PODS, namespace, pod).cloned();
             let found = found.ok_or_else(|| Status::not_found(&kinds::PODS, pod))?;
-            let ended = matches!(text_at(&found, "/status/phase"), "Succeeded" | "Failed" | "Pending");
+            let ended = matches!(
+                text_at(&found, "/status/phase"),
+                "Succeeded" | "Failed" | "Pending"
+            );
             if !ended && !super::metadata::is_deleting(&found) {
                 let mut budgets = state
                     .store
@@ -146,7 +169,13 @@ fn to_scale(object: &Value, paths: &ScalePaths) -> Value {
         "spec": {"replicas": number(&paths.spec_replicas).unwrap_or(0)},
         "status": {"replicas": number(&paths.status_replicas).unwrap_or(0)},
     });
-    for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+    for field in [
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+    ] {
         if let Some(value) = metadata.get(field) {
             scale["metadata"][field] = value.clone();
         }
@@ -165,18 +194,30 @@ fn to_scale(object: &Value, paths: &ScalePaths) -> Value {
 pub(crate) fn selector_text(selector: &Value) -> String {
     let texts = |value: &Value| -> Vec<String> {
         let values = value.as_array().into_iter().flatten();
-        let mut texts: Vec<String> = values.filter_map(Value::as_str).map(str::to_owned).collect();
+        let mut texts: Vec<String> = values
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect();
         texts.sort();
         texts
     };
-    let structured = selector.get("matchLabels").is_some() || selector.get("matchExpressions").is_some();
-    let labels = if structured { &selector["matchLabels"] } else { selector };
+    let structured =
+        selector.get("matchLabels").is_some() || selector.get("matchExpressions").is_some();
+    let labels = if structured {
+        &selector["matchLabels"]
+    } else {
+        selector
+    };
     let mut requirements: Vec<(String, String)> = Vec::new();
     for (key, value) in labels.as_object().into_iter().flatten() {
         let value = value.as_str().unwrap_or_default();
         requirements.push((key.clone(), format!("{key}={value}")));
     }
-    for expression in selector["matchExpressions"].as_array().into_iter().flatten() {
+    for expression in selector["matchExpressions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
         let key = text_at(expression, "/key");
         let values = texts(&expression["values"]).join(",");
         let text = match text_at(expression, "/operator") {
@@ -207,7 +248,9 @@ fn over_budget(budget: &Value) -> Status {
     let processed = number("observedGeneration") >= super::metadata::generation(budget);
     let message = if processed {
         let (desired, current) = (number("desiredHealthy"), number("currentHealthy"));
-        format!("The disruption budget {name} needs {desired} healthy pods and has {current} currently")
+        format!(
+            "The disruption budget {name} needs {desired} healthy pods and has {current} currently"
+        )
     } else {
         format!("The disruption budget {name} is still being processed by the server.")
     };
@@ -227,7 +270,9 @@ fn set_condition(object: &mut Value, condition: &Value) {
     let Value::Array(conditions) = conditions else {
         return;
     };
-    let same = conditions.iter_mut().find(|each| each["type"] == condition["type"]);
+    let same = conditions
+        .iter_mut()
+        .find(|each| each["type"] == condition["type"]);
     match same {
         Some(same) => *same = condition.clone(),
         None => conditions.push(condition.clone()),

@@ -31,7 +31,10 @@ pub(crate) fn object(kind: &Kind, headers: &HeaderMap, body: &[u8]) -> Result<Va
 /// The object must not say that it is something else.
 pub(crate) fn check_type(kind: &Kind, value: &Value) -> Result<(), Status> {
     if !value.is_object() {
-        return Err(unrecognized(kind, "couldn't get version/kind; it is not an object"));
+        return Err(unrecognized(
+            kind,
+            "couldn't get version/kind; it is not an object",
+        ));
     }
     let text = |field: &str| value[field].as_str().unwrap_or_default();
     let (api_version, given_kind) = (text("apiVersion"), text("kind"));
@@ -39,7 +42,9 @@ pub(crate) fn check_type(kind: &Kind, value: &Value) -> Result<(), Status> {
         for (field, given) in [("Kind", given_kind), ("apiVersion", api_version)] {
             if given.is_empty() {
                 let shown = value.to_string();
-                return Err(Status::bad_request(format!("Object '{field}' is missing in '{shown}'")));
+                return Err(Status::bad_request(format!(
+                    "Object '{field}' is missing in '{shown}'"
+                )));
             }
         }
     }
@@ -68,7 +73,8 @@ fn unrecognized(kind: &Kind, why: &str) -> Status {
 
 /// A JSON document.
 pub(crate) fn from_json(body: &[u8]) -> Result<Value, String> {
-    serde_json::from_slice(body).map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))
+    serde_json::from_slice(body)
+        .map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))
 }
 
 /// A YAML document; JSON is one, too.

@@ -25,7 +25,11 @@ const RETURNED: [&str; 8] = [
 ];
 
 /// The options of a deletion: those of the body, or of the query if there is no body.
-pub(crate) fn options(headers: &HeaderMap, query: &Query, raw: &[u8]) -> Result<DeleteOptions, Status> {
+pub(crate) fn options(
+    headers: &HeaderMap,
+    query: &Query,
+    raw: &[u8],
+) -> Result<DeleteOptions, Status> {
     let from_body = body::delete_options(headers, raw)?;
     let Some(from_body) = from_body else {
         return Ok(DeleteOptions {
@@ -58,10 +62,15 @@ pub(crate) fn options(headers: &HeaderMap, query: &Query, raw: &[u8]) -> Result<
 }
 
 fn orphan_dependents(query: &Query) -> Option<bool> {
-    query.has("orphanDependents").then(|| query.is_set("orphanDependents"))
+    query
+        .has("orphanDependents")
+        .then(|| query.is_set("orphanDependents"))
 }
 
-fn propagation(policy: &str, orphan_dependents: Option<bool>) -> Result<Option<Propagation>, Status> {
+fn propagation(
+    policy: &str,
+    orphan_dependents: Option<bool>,
+) -> Result<Option<Propagation>, Status> {
     Ok(Some(match (policy, orphan_dependents) {
         ("", None) => return Ok(None),
         ("", Some(true)) | ("Orphan", None) => Propagation::Orphan,
@@ -98,7 +107,11 @@ pub(crate) fn delete(
         }
         return Ok(answer(200, &success(&details), None));
     }
-    Ok(answer(200, &*convert::to_version(kind, &deleted.object), None))
+    Ok(answer(
+        200,
+        &*convert::to_version(kind, &deleted.object),
+        None,
+    ))
 }
 
 /// DELETE of a collection: each object by itself; those that are gone meanwhile don't count.
@@ -117,7 +130,10 @@ pub(crate) fn delete_collection(
         ..ListMeta::default()
     };
     for object in &selected {
-        let (at, name) = (text_at(object, "/metadata/namespace"), text_at(object, "/metadata/name"));
+        let (at, name) = (
+            text_at(object, "/metadata/namespace"),
+            text_at(object, "/metadata/name"),
+        );
         match api.delete(kind, at, name, options) {
             Err(status) if status.code != 404 => return Err(status),
             _ => {}

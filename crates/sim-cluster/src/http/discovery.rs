@@ -31,7 +31,11 @@ pub(crate) fn health(path: &str, verbose: bool) -> Result<Response<Body>, Status
     let (endpoint, check) = path.split_once('/').unwrap_or((path, ""));
     if !check.is_empty() {
         let known = CHECKS.contains(&check);
-        return if known { Ok(respond::text(200, "ok")) } else { Err(Status::no_such_resource()) };
+        return if known {
+            Ok(respond::text(200, "ok"))
+        } else {
+            Err(Status::no_such_resource())
+        };
     }
     if !verbose {
         return Ok(respond::text(200, "ok"));
@@ -42,11 +46,18 @@ pub(crate) fn health(path: &str, verbose: bool) -> Result<Response<Body>, Status
         lines.push_str(check);
         lines.push_str(" ok\n");
     }
-    Ok(respond::text(200, format!("{lines}{endpoint} check passed\n")))
+    Ok(respond::text(
+        200,
+        format!("{lines}{endpoint} check passed\n"),
+    ))
 }
 
 /// `/`, `/api`, `/apis` and what is below them down to the lists of resources; OpenAPI.
-pub(crate) fn answer_discovery(api: &Api, path: &Path, format: Format) -> Result<Response<Body>, Status> {
+pub(crate) fn answer_discovery(
+    api: &Api,
+    path: &Path,
+    format: Format,
+) -> Result<Response<Body>, Status> {
     let registry = api.with_state(|state| state.registry.clone());
     let aggregated = format.shape == Shape::Discovery;
     match path {
@@ -73,7 +84,8 @@ pub(crate) fn answer_discovery(api: &Api, path: &Path, format: Format) -> Result
             Ok(answer(200, &shown, Some(format)))
         }
         Path::Resources(group, version) => {
-            let list = resource_list(&registry, group, version).ok_or_else(Status::no_such_resource)?;
+            let list =
+                resource_list(&registry, group, version).ok_or_else(Status::no_such_resource)?;
             Ok(answer(200, &list, Some(format)))
         }
         _ => Err(Status::no_such_resource()),
@@ -81,14 +93,21 @@ pub(crate) fn answer_discovery(api: &Api, path: &Path, format: Format) -> Result
 }
 
 fn named_groups(registry: &Registry) -> impl Iterator<Item = &(String, Vec<String>)> {
-    registry.groups().iter().filter(|(group, _)| !group.is_empty())
+    registry
+        .groups()
+        .iter()
+        .filter(|(group, _)| !group.is_empty())
 }
 
 fn root(registry: &Registry) -> Value {
     let mut paths = vec!["/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned()];
     for (group, versions) in named_groups(registry) {
         paths.push(format!("/apis/{group}"));
-        paths.extend(versions.iter().map(|version| format!("/apis/{group}/{version}")));
+        paths.extend(
+            versions
+                .iter()
+                .map(|version| format!("/apis/{group}/{version}")),
+        );
     }
     let others = ["/healthz", "/livez", "/openapi/v3", "/readyz", "/version"];
     paths.extend(others.map(str::to_owned));
@@ -96,7 +115,8 @@ fn root(registry: &Registry) -> Value {
 }
 
 fn group((name, versions): &(String, Vec<String>)) -> Value {
-    let version = |version: &String| json!({"groupVersion": format!("{name}/{version}"), "version": version});
+    let version =
+        |version: &String| json!({"groupVersion": format!("{name}/{version}"), "version": version});
     json!({
         "name": name,
         "versions": versions.iter().map(version).collect::<Vec<Value>>(),
@@ -108,9 +128,27 @@ fn verbs(kind: &Kind) -> Value {
     if kind.is_review() {
         json!(["create"])
     } else if kind.is_custom() {
-        json!(["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"])
+        json!([
+            "delete",
+            "deletecollection",
+            "get",
+            "list",
+            "patch",
+            "create",
+            "update",
+            "watch"
+        ])
     } else {
-        json!(["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"])
+        json!([
+            "create",
+            "delete",
+            "deletecollection",
+            "get",
+            "list",
+            "patch",
+            "update",
+            "watch"
+        ])
     }
 }
 
@@ -151,7 +189,11 @@ fn resource_list(registry: &Registry, group: &str, version: &str) -> Option<Valu
     if resources.is_empty() {
         return None;
     }
-    let group_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+    let group_version = if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
+    };
     let mut list = json!({
         "kind": "APIResourceList", "groupVersion": group_version, "resources": resources,
     });
@@ -163,14 +205,19 @@ fn resource_list(registry: &Registry, group: &str, version: &str) -> Option<Valu
 
 /// Everything in one answer.
 fn aggregate(registry: &Registry, core: bool) -> Response<Body> {
-    let groups = registry.groups().iter().filter(|(group, _)| group.is_empty() == core);
+    let groups = registry
+        .groups()
+        .iter()
+        .filter(|(group, _)| group.is_empty() == core);
     let items: Vec<Value> = groups
         .map(|(group, versions)| {
             let versions: Vec<Value> = versions
                 .iter()
                 .map(|version| {
-                    let resources: Vec<Value> =
-                        registry.of_version(group, version).map(aggregated_resource).collect();
+                    let resources: Vec<Value> = registry
+                        .of_version(group, version)
+                        .map(aggregated_resource)
+                        .collect();
                     json!({"version": version, "freshness": "Current", "resources": resources})
                 })
                 .collect();
@@ -184,13 +231,15 @@ fn aggregate(registry: &Registry, core: bool) -> Response<Body> {
     let list = json!({
         "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items,
     });
-    with_type(StatusCode::OK, AGGREGATED, respond::whole(crate::store::to_json(&list)))
+    with_type(
+        StatusCode::OK,
+        AGGREGATED,
+        respond::whole(crate::store::to_json(&list)),
+    )
 }
 
 fn aggregated_resource(kind: &Kind) -> Value {
-    let response_kind = |group: &str, version: &str, kind: &str| {
-        json!({"group": group, "version": version, "kind": kind})
-    };
+    let response_kind = |group: &str, version: &str, kind: &str| json!({"group": group, "version": version, "kind": kind});
     let mut shown = json!({
         "resource": kind.plural, "singularResource": kind.singular, "verbs": verbs(kind),
         "responseKind": response_kind(&kind.group, &kind.version, &kind.kind),

@@ -39,7 +39,11 @@ pub(crate) fn get(
     check_not_future(version, api.revision())?;
     let object = api.get(&view.kind, namespace, name)?;
     let object = convert::to_version(&view.kind, &object);
-    Ok(answer(200, &view.object(&object, api.clock()), Some(format)))
+    Ok(answer(
+        200,
+        &view.object(&object, api.clock()),
+        Some(format),
+    ))
 }
 
 /// GET of a collection.
@@ -78,13 +82,22 @@ pub(crate) fn list(
     })
 }
 
-fn page(api: &Api, kind: &Kind, namespace: Option<&str>, options: &ListOptions) -> Result<Page, Status> {
+fn page(
+    api: &Api,
+    kind: &Kind,
+    namespace: Option<&str>,
+    options: &ListOptions,
+) -> Result<Page, Status> {
     let position = Position::parse(&options.continue_token)?;
     let (objects, revision) = snapshot(api, kind, namespace, options, position.as_ref())?;
     let after = position.map(|position| position.after);
     let selected = objects
         .into_iter()
-        .filter(|object| after.as_ref().is_none_or(|after| key(object) > (after.0.as_str(), after.1.as_str())))
+        .filter(|object| {
+            after
+                .as_ref()
+                .is_none_or(|after| key(object) > (after.0.as_str(), after.1.as_str()))
+        })
         .filter(|object| options.selector.is_empty() || options.selector.matches(object));
     let mut items: Vec<Object> = selected.collect();
     let mut meta = ListMeta {
@@ -105,7 +118,10 @@ fn page(api: &Api, kind: &Kind, namespace: Option<&str>, options: &ListOptions) 
 }
 
 fn key(object: &Value) -> (&str, &str) {
-    (text_at(object, "/metadata/namespace"), text_at(object, "/metadata/name"))
+    (
+        text_at(object, "/metadata/namespace"),
+        text_at(object, "/metadata/name"),
+    )
 }
 
 /// The objects at the version that the options ask for.
@@ -164,9 +180,7 @@ pub(crate) fn check_not_future(version: Option<u64>, current: u64) -> Result<(),
 
 fn too_old(position: Option<&Position>) -> Status {
     let Some(position) = position else {
-        return Status::expired(
-            "The resourceVersion for the provided list is too old.",
-        );
+        return Status::expired("The resourceVersion for the provided list is too old.");
     };
     let mut status = Status::expired(
         "The provided continue parameter is too old to display a consistent list result. You can start a new \
@@ -187,7 +201,8 @@ fn token(revision: u64, last: &Value) -> String {
 /// The token that the API server makes, but for the key, which names the last object instead of the next.
 /// Version 0 means "whatever is there now".
 fn encode(revision: u64, after: &(String, String)) -> String {
-    let version = i64::try_from(revision).map_or(-1, |revision| if revision == 0 { -1 } else { revision });
+    let version =
+        i64::try_from(revision).map_or(-1, |revision| if revision == 0 { -1 } else { revision });
     let start = format!("{}/{}\0", after.0, after.1);
     let token = json!({"v": "meta.k8s.io/v1", "rv": version, "start": start});
     URL_SAFE_NO_PAD.encode(token.to_string())

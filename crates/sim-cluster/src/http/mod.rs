@@ -158,7 +158,9 @@ impl Handler {
     /// The kind that a path names; its namespace must be where the kind has one.
     fn kind_of(&self, path: &ResourcePath) -> Result<Kind, Status> {
         let kind = self.api.with_state(|state| {
-            let found = state.registry.find(&path.group, &path.version, &path.plural);
+            let found = state
+                .registry
+                .find(&path.group, &path.version, &path.plural);
             found.cloned()
         });
         let kind = kind.ok_or_else(Status::no_such_resource)?;
@@ -182,10 +184,19 @@ impl Handler {
                 let scale = self.api.scale(&view.kind, &path.namespace, &path.name)?;
                 Ok(respond::answer(200, &scale, Some(format)))
             }
-            Some("binding" | "eviction" | "token" | "finalize") => Err(Status::method_not_allowed()),
+            Some("binding" | "eviction" | "token" | "finalize") => {
+                Err(Status::method_not_allowed())
+            }
             _ => {
                 let version = query.version()?;
-                list::get(&self.api, view, &path.namespace, &path.name, version, format)
+                list::get(
+                    &self.api,
+                    view,
+                    &path.namespace,
+                    &path.name,
+                    version,
+                    format,
+                )
             }
         }
     }

@@ -38,7 +38,10 @@ pub(crate) enum Encoding {
 /// # Errors
 /// 406 if it takes neither JSON nor YAML.
 pub(crate) fn format_of(headers: &HeaderMap) -> Result<Format, Status> {
-    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let accept = headers
+        .get(ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     let plain = Format {
         shape: Shape::Plain,
         yaml: false,
@@ -74,9 +77,11 @@ fn clause(clause: &str) -> Option<Format> {
     let shape = match (shape, group, version) {
         ("", ..) => Shape::Plain,
         ("Table", "meta.k8s.io", "v1" | "v1beta1") => Shape::Table,
-        ("PartialObjectMetadata" | "PartialObjectMetadataList", "meta.k8s.io", "v1" | "v1beta1") => {
-            Shape::Metadata
-        }
+        (
+            "PartialObjectMetadata" | "PartialObjectMetadataList",
+            "meta.k8s.io",
+            "v1" | "v1beta1",
+        ) => Shape::Metadata,
         ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => Shape::Discovery,
         _ => return None,
     };
@@ -85,7 +90,9 @@ fn clause(clause: &str) -> Option<Format> {
 
 /// The media type of the body, without its parameters.
 pub(crate) fn content_type(headers: &HeaderMap) -> &str {
-    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let value = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
     let value = value.unwrap_or("application/json");
     value.split(';').next().unwrap_or_default().trim()
 }
@@ -102,14 +109,21 @@ pub(crate) fn encoding_of(headers: &HeaderMap) -> Result<Encoding, Status> {
         other => Err(unsupported_media_type(
             "the body of the request was in an unknown format",
             other,
-            &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"],
+            &[
+                "application/json",
+                "application/yaml",
+                "application/vnd.kubernetes.protobuf",
+            ],
         )),
     }
 }
 
 /// 415.
 pub(crate) fn unsupported_media_type(what: &str, _given: &str, accepted: &[&str]) -> Status {
-    let message = format!("{what} - accepted media types include: {}", accepted.join(", "));
+    let message = format!(
+        "{what} - accepted media types include: {}",
+        accepted.join(", ")
+    );
     Status::new(415, "UnsupportedMediaType", message)
 }
 
@@ -122,16 +136,32 @@ mod tests {
         let rows = [
             ("", Some(Shape::Plain)),
             ("*/*", Some(Shape::Plain)),
-            ("application/vnd.kubernetes.protobuf,application/json", Some(Shape::Plain)),
-            ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", Some(Shape::Table)),
-            ("application/json;as=Tree;v=v1;g=x,application/json", Some(Shape::Plain)),
-            ("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", Some(Shape::Metadata)),
+            (
+                "application/vnd.kubernetes.protobuf,application/json",
+                Some(Shape::Plain),
+            ),
+            (
+                "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
+                Some(Shape::Table),
+            ),
+            (
+                "application/json;as=Tree;v=v1;g=x,application/json",
+                Some(Shape::Plain),
+            ),
+            (
+                "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+                Some(Shape::Metadata),
+            ),
             ("application/vnd.kubernetes.protobuf", None),
         ];
         for (accept, expected) in rows {
             let mut headers = HeaderMap::new();
             headers.insert(ACCEPT, accept.parse().unwrap());
-            assert_eq!(format_of(&headers).ok().map(|format| format.shape), expected, "{accept}");
+            assert_eq!(
+                format_of(&headers).ok().map(|format| format.shape),
+                expected,
+                "{accept}"
+            );
         }
     }
 }

@@ -78,7 +78,9 @@ impl Path {
             ["version"] => Self::Version,
             ["healthz" | "livez" | "readyz", ..] => Self::Health(words.join("/")),
             ["openapi", "v3"] => Self::OpenApiIndex,
-            ["openapi", "v3", "api", version] => Self::OpenApi(String::new(), (*version).to_owned()),
+            ["openapi", "v3", "api", version] => {
+                Self::OpenApi(String::new(), (*version).to_owned())
+            }
             ["openapi", "v3", "apis", group, version] => {
                 Self::OpenApi((*group).to_owned(), (*version).to_owned())
             }
@@ -146,7 +148,9 @@ pub(crate) fn decode(text: &str) -> String {
     let mut plain = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while at < bytes.len() {
-        let encoded = (bytes[at] == b'%').then(|| text.get(at + 1..at + 3)).flatten();
+        let encoded = (bytes[at] == b'%')
+            .then(|| text.get(at + 1..at + 3))
+            .flatten();
         if let Some(byte) = encoded.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
             plain.push(byte);
             at += 3;
@@ -175,20 +179,45 @@ mod tests {
             ("/api/v1/pods", "pods", "", "", None),
             ("/api/v1/namespaces", "namespaces", "", "", None),
             ("/api/v1/namespaces/a", "namespaces", "", "a", None),
-            ("/api/v1/namespaces/a/status", "namespaces", "", "a", Some("status")),
+            (
+                "/api/v1/namespaces/a/status",
+                "namespaces",
+                "",
+                "a",
+                Some("status"),
+            ),
             ("/api/v1/namespaces/a/pods", "pods", "a", "", None),
             ("/api/v1/namespaces/a/pods/b", "pods", "a", "b", None),
-            ("/apis/apps/v1/namespaces/a/replicasets/b/scale", "replicasets", "a", "b", Some("scale")),
-            ("/apis/x/v1/namespaces/a/things/b%20c", "things", "a", "b c", None),
+            (
+                "/apis/apps/v1/namespaces/a/replicasets/b/scale",
+                "replicasets",
+                "a",
+                "b",
+                Some("scale"),
+            ),
+            (
+                "/apis/x/v1/namespaces/a/things/b%20c",
+                "things",
+                "a",
+                "b c",
+                None,
+            ),
         ];
         for (path, plural, namespace, name, subresource) in rows {
             let parsed = resource(path);
-            let got = (parsed.plural.as_str(), parsed.namespace.as_str(), parsed.name.as_str());
+            let got = (
+                parsed.plural.as_str(),
+                parsed.namespace.as_str(),
+                parsed.name.as_str(),
+            );
             assert_eq!(got, (plural, namespace, name), "{path}");
             assert_eq!(parsed.subresource.as_deref(), subresource, "{path}");
         }
         assert!(resource("/api/v1/watch/namespaces/a/pods").watch);
-        assert_eq!(Path::parse("/api/v1/namespaces/a/pods/b/log/c"), Path::Unknown);
+        assert_eq!(
+            Path::parse("/api/v1/namespaces/a/pods/b/log/c"),
+            Path::Unknown
+        );
     }
 
     #[test]
@@ -196,7 +225,10 @@ mod tests {
         let (collection, object) = (resource("/api/v1/pods"), resource("/api/v1/nodes/a"));
         assert_eq!(collection.verb(&Method::GET, false), Some(Verb::List));
         assert_eq!(collection.verb(&Method::GET, true), Some(Verb::Watch));
-        assert_eq!(collection.verb(&Method::DELETE, false), Some(Verb::DeleteCollection));
+        assert_eq!(
+            collection.verb(&Method::DELETE, false),
+            Some(Verb::DeleteCollection)
+        );
         assert_eq!(collection.verb(&Method::PUT, false), None);
         assert_eq!(object.verb(&Method::POST, false), None);
         assert_eq!(object.verb(&Method::PATCH, false), Some(Verb::Patch));

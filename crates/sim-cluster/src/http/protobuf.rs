@@ -45,7 +45,9 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
 }
 
 fn field(message: &[u8], number: u64) -> Option<&[u8]> {
-    Fields(message).find(|(at, _)| *at == number).map(|(_, value)| value)
+    Fields(message)
+        .find(|(at, _)| *at == number)
+        .map(|(_, value)| value)
 }
 
 fn texts(message: &[u8], names: &[&str]) -> Value {
@@ -70,9 +72,18 @@ pub(crate) fn access_review(body: &[u8]) -> Option<Value> {
     }
     let review = field(unknown, 2)?;
     let spec = field(review, 2).unwrap_or_default();
-    let mut value = json!({"apiVersion": type_meta["apiVersion"], "kind": type_meta["kind"], "spec": {}});
+    let mut value =
+        json!({"apiVersion": type_meta["apiVersion"], "kind": type_meta["kind"], "spec": {}});
     if let Some(attributes) = field(spec, 1) {
-        let names = ["namespace", "verb", "group", "version", "resource", "subresource", "name"];
+        let names = [
+            "namespace",
+            "verb",
+            "group",
+            "version",
+            "resource",
+            "subresource",
+            "name",
+        ];
         value["spec"]["resourceAttributes"] = texts(attributes, &names);
     }
     if let Some(attributes) = field(spec, 2) {
@@ -92,13 +103,23 @@ mod tests {
 
     #[test]
     fn reads_a_review() {
-        let attributes = [delimited(1, b"default"), delimited(2, b"list"), delimited(5, b"pods")].concat();
+        let attributes = [
+            delimited(1, b"default"),
+            delimited(2, b"list"),
+            delimited(5, b"pods"),
+        ]
+        .concat();
         let review = delimited(2, &delimited(1, &attributes));
         let type_meta = [
             delimited(1, b"authorization.k8s.io/v1"),
             delimited(2, b"SelfSubjectAccessReview"),
         ];
-        let body = [b"k8s\0".to_vec(), delimited(1, &type_meta.concat()), delimited(2, &review)].concat();
+        let body = [
+            b"k8s\0".to_vec(),
+            delimited(1, &type_meta.concat()),
+            delimited(2, &review),
+        ]
+        .concat();
         assert_eq!(
             access_review(&body).unwrap()["spec"],
             json!({"resourceAttributes": {"namespace": "default", "verb": "list", "resource": "pods"}})

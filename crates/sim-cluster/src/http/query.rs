@@ -38,7 +38,10 @@ impl Query {
         let pairs = query.unwrap_or_default().split('&');
         let pairs = pairs.filter(|pair| !pair.is_empty()).map(|pair| {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (decode(&key.replace('+', " ")), decode(&value.replace('+', " ")))
+            (
+                decode(&key.replace('+', " ")),
+                decode(&value.replace('+', " ")),
+            )
         });
         Self(pairs.collect())
     }
@@ -180,7 +183,10 @@ impl Query {
                 forbid("resourceVersionMatch", why);
             }
             if initial {
-                forbid("sendInitialEvents", "sendInitialEvents is forbidden for list");
+                forbid(
+                    "sendInitialEvents",
+                    "sendInitialEvents is forbidden for list",
+                );
             }
         }
         if !matching.is_empty() && !self.get("continue").is_empty() {
@@ -189,7 +195,11 @@ impl Query {
         }
         if !matches!(matching, "" | "Exact" | "NotOlderThan") {
             let supported = &["Exact", "NotOlderThan", ""];
-            causes.push(Cause::not_supported("resourceVersionMatch", &matching.into(), supported));
+            causes.push(Cause::not_supported(
+                "resourceVersionMatch",
+                &matching.into(),
+                supported,
+            ));
         }
         if causes.is_empty() {
             Ok(())
@@ -214,6 +224,10 @@ pub(crate) fn invalid_options(what: &str, causes: Vec<Cause>) -> Status {
     };
     Status {
         details: Some(Box::new(details)),
-        ..Status::new(422, "Invalid", format!("{what}.meta.k8s.io \"\" is invalid: {listed}"))
+        ..Status::new(
+            422,
+            "Invalid",
+            format!("{what}.meta.k8s.io \"\" is invalid: {listed}"),
+        )
     }
 }

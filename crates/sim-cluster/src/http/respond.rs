@@ -41,10 +41,18 @@ pub(crate) fn answer(code: u16, value: &impl Serialize, format: Option<Format>) 
 /// Plain text, as the health endpoints answer.
 pub(crate) fn text(code: u16, text: impl Into<String>) -> Response<Body> {
     let code = StatusCode::from_u16(code).expect("status codes of this crate are valid");
-    with_type(code, "text/plain; charset=utf-8", whole(text.into().into_bytes()))
+    with_type(
+        code,
+        "text/plain; charset=utf-8",
+        whole(text.into().into_bytes()),
+    )
 }
 
-pub(crate) fn with_type(code: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
+pub(crate) fn with_type(
+    code: StatusCode,
+    content_type: &'static str,
+    body: Body,
+) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = code;
     let headers = response.headers_mut();

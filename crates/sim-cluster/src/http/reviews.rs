@@ -5,9 +5,9 @@
 use http::Response;
 use serde_json::{Value, json};
 
+use super::body;
 use super::respond::{Body, answer};
 use super::write::Write;
-use super::body;
 use crate::clock::to_time;
 use crate::status::Status;
 
@@ -37,10 +37,21 @@ pub(crate) fn answer_review(write: &Write<'_>) -> Result<Response<Body>, Status>
 }
 
 /// A token for a service account: it names the account, and is accepted as long as the cluster runs.
-pub(crate) fn token_request(write: &Write<'_>, mut request: Value) -> Result<Response<Body>, Status> {
-    let account = write.api.get(&write.view.kind, write.namespace, write.name)?;
-    let seconds = request["spec"]["expirationSeconds"].as_i64().unwrap_or(3_600);
-    let until = write.api.clock().now().saturating_add(jiff::SignedDuration::from_secs(seconds));
+pub(crate) fn token_request(
+    write: &Write<'_>,
+    mut request: Value,
+) -> Result<Response<Body>, Status> {
+    let account = write
+        .api
+        .get(&write.view.kind, write.namespace, write.name)?;
+    let seconds = request["spec"]["expirationSeconds"]
+        .as_i64()
+        .unwrap_or(3_600);
+    let until = write
+        .api
+        .clock()
+        .now()
+        .saturating_add(jiff::SignedDuration::from_secs(seconds));
     let until = until.unwrap_or(write.api.clock().now());
     let token = write.api.issue_token(write.namespace, write.name);
     request["kind"] = json!("TokenRequest");

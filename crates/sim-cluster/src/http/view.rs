@@ -49,7 +49,14 @@ impl View {
             Shape::Table => {
                 let meta = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
                 let objects = std::slice::from_ref(object);
-                tables::table(&self.kind, objects, meta, self.row_object, true, clock.now())
+                tables::table(
+                    &self.kind,
+                    objects,
+                    meta,
+                    self.row_object,
+                    true,
+                    clock.now(),
+                )
             }
         }
     }
@@ -61,7 +68,14 @@ impl View {
         }
         let meta = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
         let objects = std::slice::from_ref(object);
-        tables::table(&self.kind, objects, meta, self.row_object, first, clock.now())
+        tables::table(
+            &self.kind,
+            objects,
+            meta,
+            self.row_object,
+            first,
+            clock.now(),
+        )
     }
 }
 
@@ -133,6 +147,7 @@ struct Untyped<'a>(&'a Value);
 impl Serialize for Untyped<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let fields = self.0.as_object().into_iter().flatten();
-        serializer.collect_map(fields.filter(|(name, _)| !matches!(name.as_str(), "kind" | "apiVersion")))
+        serializer
+            .collect_map(fields.filter(|(name, _)| !matches!(name.as_str(), "kind" | "apiVersion")))
     }
 }

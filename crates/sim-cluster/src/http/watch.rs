@@ -98,7 +98,11 @@ pub(crate) fn watch(
             Step::End => None,
         }
     });
-    with_type(StatusCode::OK, "application/json", StreamBody::new(frames).boxed_unsync())
+    with_type(
+        StatusCode::OK,
+        "application/json",
+        StreamBody::new(frames).boxed_unsync(),
+    )
 }
 
 impl Watch {
@@ -111,7 +115,11 @@ impl Watch {
             // Makes the collection, so that its log starts here at the latest.
             state.store.collection(&self.kind);
             let listed = state.store.list(&self.kind, namespace.as_deref());
-            let objects: Vec<Object> = if initial { listed.cloned().collect() } else { Vec::new() };
+            let objects: Vec<Object> = if initial {
+                listed.cloned().collect()
+            } else {
+                Vec::new()
+            };
             (objects, state.store.revision())
         });
         self.cursor = if initial || from_now {
@@ -160,7 +168,11 @@ impl Watch {
             if !self.queue.is_empty() || self.finished {
                 continue;
             }
-            let wake_at = if self.bookmarks { self.ends_at.min(self.bookmark_at) } else { self.ends_at };
+            let wake_at = if self.bookmarks {
+                self.ends_at.min(self.bookmark_at)
+            } else {
+                self.ends_at
+            };
             tokio::select! {
                 biased;
                 () = faulted => {}
@@ -193,7 +205,9 @@ impl Watch {
             let (log, _) = state.store.collection(&self.kind).log();
             let since = log.since(self.cursor);
             let since = since.map(|changes| changes.cloned().collect::<Vec<Arc<Change>>>());
-            since.map(|changes| (changes, revision)).map_err(|too_old| too_old.complete_since)
+            since
+                .map(|changes| (changes, revision))
+                .map_err(|too_old| too_old.complete_since)
         });
         match fetched {
             Ok((changes, revision)) => {
@@ -212,11 +226,17 @@ impl Watch {
     }
 
     fn push_change(&mut self, change: &Change) {
-        if self.namespace.as_ref().is_some_and(|namespace| *namespace != change.namespace) {
+        if self
+            .namespace
+            .as_ref()
+            .is_some_and(|namespace| *namespace != change.namespace)
+        {
             return;
         }
         let selects = |object: &Option<Object>| {
-            object.as_ref().is_some_and(|object| self.selector.matches(object))
+            object
+                .as_ref()
+                .is_some_and(|object| self.selector.matches(object))
         };
         let event_type = match (selects(&change.old), selects(&change.new)) {
             (false, true) => "ADDED",
@@ -236,7 +256,12 @@ impl Watch {
     }
 
     /// Queues an event; `json` gives the object's JSON if it is shared among watches.
-    fn push(&mut self, event_type: &str, object: &Object, json: Option<&dyn Fn() -> Option<Bytes>>) {
+    fn push(
+        &mut self,
+        event_type: &str,
+        object: &Object,
+        json: Option<&dyn Fn() -> Option<Bytes>>,
+    ) {
         let converted = convert::to_version(&self.view.kind, object);
         let unchanged = Arc::ptr_eq(&converted, object);
         let shared = json.filter(|_| unchanged && self.view.shape == Shape::Plain);

@@ -53,9 +53,13 @@ impl Write<'_> {
         if kind.is_review() {
             return reviews::answer_review(self);
         }
-        let options = self.query.write_options("CreateOptions", agent(self.headers))?;
+        let options = self
+            .query
+            .write_options("CreateOptions", agent(self.headers))?;
         let object = body::object(kind, self.headers, self.body)?;
-        let written = self.api.create_written(kind, self.namespace, object, &options)?;
+        let written = self
+            .api
+            .create_written(kind, self.namespace, object, &options)?;
         Ok(self.respond(&written))
     }
 
@@ -65,7 +69,9 @@ impl Write<'_> {
             .map_err(Status::bad_request)?;
         match self.subresource {
             Some("binding") => {
-                let options = self.query.write_options("CreateOptions", agent(self.headers))?;
+                let options = self
+                    .query
+                    .write_options("CreateOptions", agent(self.headers))?;
                 let node = text_at(&given, "/target/name");
                 self.api.bind(self.namespace, self.name, node, &options)?;
                 let success = json!({
@@ -83,7 +89,8 @@ impl Write<'_> {
                         uid: text("uid"),
                         resource_version: text("resourceVersion"),
                     },
-                    dry_run: self.query.dry_run("CreateOptions")? || given["deleteOptions"]["dryRun"].is_array(),
+                    dry_run: self.query.dry_run("CreateOptions")?
+                        || given["deleteOptions"]["dryRun"].is_array(),
                 };
                 self.api.evict(self.namespace, self.name, &options)?;
                 let success = json!({
@@ -99,7 +106,9 @@ impl Write<'_> {
     /// PUT.
     pub(crate) fn update(&self) -> Result<Response<Body>, Status> {
         let kind = &self.view.kind;
-        let options = self.query.write_options("UpdateOptions", agent(self.headers))?;
+        let options = self
+            .query
+            .write_options("UpdateOptions", agent(self.headers))?;
         match self.subresource {
             Some("scale") => {
                 let scale = body::from_json(self.body).map_err(Status::bad_request)?;
@@ -134,8 +143,15 @@ impl Write<'_> {
             Some("binding" | "eviction" | "token") => return Err(Status::method_not_allowed()),
             _ => {}
         }
-        let Target { kind, subresource, namespace, name } = self.target();
-        let written = self.api.patch(kind, subresource, namespace, name, &patch, &options)?;
+        let Target {
+            kind,
+            subresource,
+            namespace,
+            name,
+        } = self.target();
+        let written = self
+            .api
+            .patch(kind, subresource, namespace, name, &patch, &options)?;
         Ok(self.respond(&written))
     }
 
@@ -173,7 +189,10 @@ impl Write<'_> {
                 Ok(Patch::Apply(object))
             }
             other => {
-                let mut accepted = vec!["application/json-patch+json", "application/merge-patch+json"];
+                let mut accepted = vec![
+                    "application/json-patch+json",
+                    "application/merge-patch+json",
+                ];
                 if !custom {
                     accepted.push("application/strategic-merge-patch+json");
                 }
@@ -209,7 +228,13 @@ fn check_apply_type(
 
 /// The field manager of clients that name none: the first word of their `User-Agent`.
 fn agent(headers: &HeaderMap) -> &str {
-    let agent = headers.get(http::header::USER_AGENT).and_then(|value| value.to_str().ok());
-    let agent = agent.unwrap_or("unknown").split('/').next().unwrap_or_default();
+    let agent = headers
+        .get(http::header::USER_AGENT)
+        .and_then(|value| value.to_str().ok());
+    let agent = agent
+        .unwrap_or("unknown")
+        .split('/')
+        .next()
+        .unwrap_or_default();
     agent.get(..128).unwrap_or(agent)
 }

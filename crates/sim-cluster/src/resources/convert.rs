@@ -53,7 +53,11 @@ fn is_version(kind: &Kind, api_version: &str) -> bool {
 
 fn rename_event_fields(fields: &mut Map<String, Value>, to_core: bool) {
     for (core, newer) in EVENT_FIELDS {
-        let (from, to) = if to_core { (*newer, *core) } else { (*core, *newer) };
+        let (from, to) = if to_core {
+            (*newer, *core)
+        } else {
+            (*core, *newer)
+        };
         if let Some(value) = fields.remove(from) {
             fields.insert(to.to_owned(), value);
         }
@@ -69,8 +73,10 @@ mod tests {
 
     #[test]
     fn events_keep_their_meaning_in_both_groups() {
-        let core = Arc::new(json!({"apiVersion": "v1", "kind": "Event", "involvedObject": {"name": "a"},
-            "message": "m", "reason": "r", "count": 2}));
+        let core = Arc::new(
+            json!({"apiVersion": "v1", "kind": "Event", "involvedObject": {"name": "a"},
+            "message": "m", "reason": "r", "count": 2}),
+        );
         let newer = to_version(&kinds::EVENTS_V1, &core);
         assert_eq!(newer["apiVersion"], "events.k8s.io/v1");
         assert_eq!(newer["regarding"]["name"], "a");

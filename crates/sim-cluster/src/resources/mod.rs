@@ -116,7 +116,10 @@ impl Kind {
 
     /// Whether its objects are answered and not kept: `SelfSubjectAccessReview` and the like.
     pub fn is_review(&self) -> bool {
-        matches!(self.group.as_str(), "authorization.k8s.io" | "authentication.k8s.io")
+        matches!(
+            self.group.as_str(),
+            "authorization.k8s.io" | "authentication.k8s.io"
+        )
     }
 
     /// Whether it comes from a `CustomResourceDefinition`.

@@ -92,7 +92,10 @@ impl FieldSelector {
 
     /// The name it asks for, if it asks for exactly one.
     pub fn exact_name(&self) -> Option<&str> {
-        let requirement = self.0.iter().find(|each| each.field == "metadata.name" && each.equal)?;
+        let requirement = self
+            .0
+            .iter()
+            .find(|each| each.field == "metadata.name" && each.equal)?;
         Some(&requirement.value)
     }
 
@@ -104,7 +107,10 @@ impl FieldSelector {
 
 impl Requirement {
     fn matches(&self, object: &Value) -> bool {
-        let found = self.pointers.iter().find_map(|pointer| object.pointer(pointer));
+        let found = self
+            .pointers
+            .iter()
+            .find_map(|pointer| object.pointer(pointer));
         let text = found.map_or(self.absent.into(), as_text);
         (text == self.value) == self.equal
     }
@@ -119,7 +125,9 @@ fn absent_value(field: &str) -> &'static str {
 }
 
 fn pointers_of(kind: &Kind, field: &str) -> Result<Vec<String>, Status> {
-    let supported = SUPPORTED.iter().find(|(storage, _)| *storage == &*kind.storage);
+    let supported = SUPPORTED
+        .iter()
+        .find(|(storage, _)| *storage == &*kind.storage);
     let supported = supported.map_or(&[][..], |(_, fields)| fields);
     let known = matches!(field, "metadata.name" | "metadata.namespace")
         || supported.contains(&field)
@@ -130,7 +138,10 @@ fn pointers_of(kind: &Kind, field: &str) -> Result<Vec<String>, Status> {
     let pointer = format!("/{}", field.replace('.', "/"));
     Ok(match (&*kind.storage, field) {
         ("namespaces", "name") => vec!["/metadata/name".to_owned()],
-        ("events", "source") => vec!["/source/component".to_owned(), "/reportingComponent".to_owned()],
+        ("events", "source") => vec![
+            "/source/component".to_owned(),
+            "/reportingComponent".to_owned(),
+        ],
         ("pods", "status.podIPs") => vec!["/status/podIP".to_owned()],
         _ => vec![pointer],
     })
@@ -153,7 +164,10 @@ fn unsupported(kind: &Kind, field: &str, supported: &[&str]) -> String {
         return format!("field label not supported: {field}");
     }
     match (kind.group.as_str(), supported.is_empty()) {
-        ("apps", false) => format!("field label not supported for appsv1.{}: {field}", kind.kind),
+        ("apps", false) => format!(
+            "field label not supported for appsv1.{}: {field}",
+            kind.kind
+        ),
         (_, false) => format!("field label not supported: {field}"),
         (_, true) => format!(
             "\"{field}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
@@ -195,7 +209,11 @@ fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {
-        plain.extend(if letter == '\\' { letters.next() } else { Some(letter) });
+        plain.extend(if letter == '\\' {
+            letters.next()
+        } else {
+            Some(letter)
+        });
     }
     plain
 }

@@ -35,7 +35,8 @@ impl LabelSelector {
         let mut tokens = tokens.iter().map(String::as_str).peekable();
         let mut requirements = Vec::new();
         while tokens.peek().is_some() {
-            requirements.push(parse_requirement(&mut tokens).map_err(|why| unparsable(text, &why))?);
+            requirements
+                .push(parse_requirement(&mut tokens).map_err(|why| unparsable(text, &why))?);
             match tokens.next() {
                 None => break,
                 Some(",") if tokens.peek().is_some() => {}
@@ -64,7 +65,8 @@ impl Requirement {
     fn matches(&self, labels: &Value) -> bool {
         let value = labels.get(&self.key).and_then(Value::as_str);
         let number = value.and_then(|value| value.parse::<i64>().ok());
-        let is_in = |set: &[String]| value.is_some_and(|value| set.iter().any(|each| each == value));
+        let is_in =
+            |set: &[String]| value.is_some_and(|value| set.iter().any(|each| each == value));
         match &self.test {
             Test::Exists => value.is_some(),
             Test::Absent => value.is_none(),
@@ -155,8 +157,10 @@ fn checked_key(key: &str) -> Result<&str, String> {
 }
 
 fn is_name(text: &str) -> bool {
-    let ends_well = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
-    let allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    let ends_well =
+        |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
+    let allowed =
+        |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     ends_well(text.chars().next()) && ends_well(text.chars().last()) && text.chars().all(allowed)
 }
 
@@ -172,10 +176,17 @@ fn value<'a, I: Iterator<Item = &'a str>>(tokens: &mut Tokens<'a, I>) -> Result<
     }
 }
 
-fn values<'a, I: Iterator<Item = &'a str>>(tokens: &mut Tokens<'a, I>) -> Result<Vec<String>, String> {
+fn values<'a, I: Iterator<Item = &'a str>>(
+    tokens: &mut Tokens<'a, I>,
+) -> Result<Vec<String>, String> {
     match tokens.next() {
         Some("(") => {}
-        other => return Err(format!("found '{}' expected: '('", other.unwrap_or_default())),
+        other => {
+            return Err(format!(
+                "found '{}' expected: '('",
+                other.unwrap_or_default()
+            ));
+        }
     }
     let mut values = Vec::new();
     loop {
@@ -206,8 +217,9 @@ fn values<'a, I: Iterator<Item = &'a str>>(tokens: &mut Tokens<'a, I>) -> Result
 
 fn number<'a, I: Iterator<Item = &'a str>>(tokens: &mut Tokens<'a, I>) -> Result<i64, String> {
     let word = tokens.next().unwrap_or_default();
-    word.parse()
-        .map_err(|_| format!("for 'Gt', 'Lt' operators, the value must be an integer, found '{word}'"))
+    word.parse().map_err(|_| {
+        format!("for 'Gt', 'Lt' operators, the value must be an integer, found '{word}'")
+    })
 }
 
 #[cfg(test)]
@@ -245,7 +257,16 @@ mod tests {
 
     #[test]
     fn refuses_what_is_outside_of_the_grammar() {
-        for text in ["app=web,", "a b", "in (a)", "app in a", "size>x", "=a", "app=web=b", "-a=b"] {
+        for text in [
+            "app=web,",
+            "a b",
+            "in (a)",
+            "app in a",
+            "size>x",
+            "=a",
+            "app=web=b",
+            "-a=b",
+        ] {
             assert_eq!(LabelSelector::parse(text).unwrap_err().code, 400, "{text}");
         }
     }

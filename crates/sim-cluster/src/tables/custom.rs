@@ -30,7 +30,9 @@ pub(super) fn layout(custom: &CustomVersion) -> Layout {
     }
     let cells = move |object: &Value, now: Timestamp| -> Cells {
         let mut cells = vec![name(object)];
-        cells.extend((paths.iter()).map(|(path, cell_type)| cell(path.as_ref(), cell_type, object, now)));
+        cells.extend(
+            (paths.iter()).map(|(path, cell_type)| cell(path.as_ref(), cell_type, object, now)),
+        );
         cells
     };
     Layout {
@@ -62,8 +64,13 @@ fn cell(path: Option<&JsonPath>, cell_type: &str, object: &Value, now: Timestamp
         }
         "integer" => match first {
             Value::Number(number) => {
-                #[expect(clippy::cast_possible_truncation, reason = "as Go converts a float64 to int64")]
-                let whole = number.as_i64().or_else(|| number.as_f64().map(|number| number as i64));
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "as Go converts a float64 to int64"
+                )]
+                let whole = number
+                    .as_i64()
+                    .or_else(|| number.as_f64().map(|number| number as i64));
                 json!(whole)
             }
             _ => Value::Null,

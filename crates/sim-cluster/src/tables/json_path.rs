@@ -20,7 +20,10 @@ impl JsonPath {
     /// Parses a path; `None` if it is outside of what is understood.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
-        let text = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text);
+        let text = text
+            .strip_prefix('{')
+            .and_then(|text| text.strip_suffix('}'))
+            .unwrap_or(text);
         let text = text.strip_prefix('$').unwrap_or(text);
         parse_steps(text).map(Self)
     }
@@ -34,7 +37,10 @@ impl JsonPath {
 fn follow<'a>(steps: &[Step], value: &'a Value) -> Vec<&'a Value> {
     let mut found = vec![value];
     for step in steps {
-        found = found.into_iter().flat_map(|value| step.take(value)).collect();
+        found = found
+            .into_iter()
+            .flat_map(|value| step.take(value))
+            .collect();
     }
     found
 }
@@ -59,9 +65,16 @@ impl Step {
             Self::Filter(path, equal, wanted) => {
                 let holds = |item: &&Value| {
                     let found = follow(path, item);
-                    found.first().is_some_and(|value| (*value == wanted) == *equal)
+                    found
+                        .first()
+                        .is_some_and(|value| (*value == wanted) == *equal)
                 };
-                value.as_array().into_iter().flatten().filter(holds).collect()
+                value
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter(holds)
+                    .collect()
             }
         }
     }
@@ -133,10 +146,15 @@ fn parse_bracket(text: &str) -> Option<Step> {
     if let Some(name) = unquote(text) {
         return Some(Step::Field(name.to_owned()));
     }
-    if let Some(filter) = text.strip_prefix("?(").and_then(|text| text.strip_suffix(')')) {
+    if let Some(filter) = text
+        .strip_prefix("?(")
+        .and_then(|text| text.strip_suffix(')'))
+    {
         let (path, equal, value) = match filter.split_once("==") {
             Some((path, value)) => (path, true, value),
-            None => filter.split_once("!=").map(|(path, value)| (path, false, value))?,
+            None => filter
+                .split_once("!=")
+                .map(|(path, value)| (path, false, value))?,
         };
         let path = parse_steps(path.trim().strip_prefix('@')?)?;
         let value = value.trim();

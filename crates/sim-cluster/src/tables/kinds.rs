@@ -22,7 +22,11 @@ pub(super) fn layout(kind: &Kind) -> Layout {
 fn printer(kind: &Kind) -> Printer {
     match &*kind.storage {
         "namespaces" => (&["Name", "Status", "Age"], |object, now| {
-            vec![name(object), text(object, "/status/phase"), age(object, now)]
+            vec![
+                name(object),
+                text(object, "/status/phase"),
+                age(object, now),
+            ]
         }),
         "nodes" => (NODE, node),
         "events" => (EVENT, event),
@@ -32,58 +36,120 @@ fn printer(kind: &Kind) -> Printer {
         }),
         "secrets" => (&["Name", "Type", "Data", "Age"], |object, now| {
             let entries = count(&object["data"]);
-            vec![name(object), text(object, "/type"), json!(entries), age(object, now)]
+            vec![
+                name(object),
+                text(object, "/type"),
+                json!(entries),
+                age(object, now),
+            ]
         }),
         "serviceaccounts" => (&["Name", "Secrets", "Age"], |object, now| {
-            vec![name(object), json!(items(object, "/secrets").count()), age(object, now)]
+            vec![
+                name(object),
+                json!(items(object, "/secrets").count()),
+                age(object, now),
+            ]
         }),
         "services" => (
-            &["Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "*Selector"],
+            &[
+                "Name",
+                "Type",
+                "Cluster-IP",
+                "External-IP",
+                "Port(s)",
+                "Age",
+                "*Selector",
+            ],
             service,
         ),
         "endpoints" => (&["Name", "Endpoints", "Age"], endpoints),
-        "endpointslices.discovery.k8s.io" => {
-            (&["Name", "AddressType", "Ports", "Endpoints", "Age"], endpoint_slice)
-        }
+        "endpointslices.discovery.k8s.io" => (
+            &["Name", "AddressType", "Ports", "Endpoints", "Age"],
+            endpoint_slice,
+        ),
         "resourcequotas" => (&["Name", "Request", "Limit", "Age"], quota),
-        "podtemplates" => (&["Name", "Containers", "Images", "Pod Labels"], |object, _| {
-            let [names, images] = names_and_images(&object["template"]["spec"]);
-            vec![name(object), names, images, labels_text(&object["template"]["metadata"]["labels"])]
-        }),
+        "podtemplates" => (
+            &["Name", "Containers", "Images", "Pod Labels"],
+            |object, _| {
+                let [names, images] = names_and_images(&object["template"]["spec"]);
+                vec![
+                    name(object),
+                    names,
+                    images,
+                    labels_text(&object["template"]["metadata"]["labels"]),
+                ]
+            },
+        ),
         "controllerrevisions.apps" => (&["Name", "Controller", "Revision", "Age"], revision),
         "leases.coordination.k8s.io" => (&["Name", "Holder", "Age"], |object, now| {
-            vec![name(object), text(object, "/spec/holderIdentity"), age(object, now)]
+            vec![
+                name(object),
+                text(object, "/spec/holderIdentity"),
+                age(object, now),
+            ]
         }),
         "poddisruptionbudgets.policy" => (
-            &["Name", "Min Available", "Max Unavailable", "#Allowed Disruptions", "Age"],
+            &[
+                "Name",
+                "Min Available",
+                "Max Unavailable",
+                "#Allowed Disruptions",
+                "Age",
+            ],
             disruption_budget,
         ),
         "horizontalpodautoscalers.autoscaling" => (
-            &["Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age"],
+            &[
+                "Name",
+                "Reference",
+                "Targets",
+                "MinPods",
+                "MaxPods",
+                "Replicas",
+                "Age",
+            ],
             autoscaler,
         ),
-        "rolebindings.rbac.authorization.k8s.io" | "clusterrolebindings.rbac.authorization.k8s.io" => {
-            (&["Name", "Role", "Age", "*Users", "*Groups", "*ServiceAccounts"], role_binding)
-        }
-        "priorityclasses.scheduling.k8s.io" => {
-            (&["Name", "Value", "Global-Default", "Age", "PreemptionPolicy"], priority_class)
-        }
+        "rolebindings.rbac.authorization.k8s.io"
+        | "clusterrolebindings.rbac.authorization.k8s.io" => (
+            &[
+                "Name",
+                "Role",
+                "Age",
+                "*Users",
+                "*Groups",
+                "*ServiceAccounts",
+            ],
+            role_binding,
+        ),
+        "priorityclasses.scheduling.k8s.io" => (
+            &["Name", "Value", "Global-Default", "Age", "PreemptionPolicy"],
+            priority_class,
+        ),
         "storageclasses.storage.k8s.io" => (STORAGE_CLASS, storage_class),
         "persistentvolumeclaims" => (CLAIM, claim),
         "persistentvolumes" => (VOLUME, volume),
         "mutatingwebhookconfigurations.admissionregistration.k8s.io"
         | "validatingwebhookconfigurations.admissionregistration.k8s.io" => {
             (&["Name", "#Webhooks", "Age"], |object, now| {
-                vec![name(object), json!(items(object, "/webhooks").count()), age(object, now)]
+                vec![
+                    name(object),
+                    json!(items(object, "/webhooks").count()),
+                    age(object, now),
+                ]
             })
         }
         "limitranges"
         | "roles.rbac.authorization.k8s.io"
         | "clusterroles.rbac.authorization.k8s.io"
-        | "customresourcedefinitions.apiextensions.k8s.io" => (&["Name", "Created At"], |object, _| {
-            vec![name(object), text(object, "/metadata/creationTimestamp")]
+        | "customresourcedefinitions.apiextensions.k8s.io" => {
+            (&["Name", "Created At"], |object, _| {
+                vec![name(object), text(object, "/metadata/creationTimestamp")]
+            })
+        }
+        _ => (&["Name", "Age"], |object, now| {
+            vec![name(object), age(object, now)]
         }),
-        _ => (&["Name", "Age"], |object, now| vec![name(object), age(object, now)]),
     }
 }
 
@@ -128,13 +194,20 @@ fn node(object: &Value, now: Timestamp) -> Cells {
     if object["spec"]["unschedulable"] == json!(true) {
         status.push_str(",SchedulingDisabled");
     }
-    let mut roles: Vec<&str> = (object["metadata"]["labels"].as_object().into_iter().flatten())
-        .filter_map(|(label, value)| match label.strip_prefix("node-role.kubernetes.io/") {
+    let mut roles: Vec<&str> = (object["metadata"]["labels"]
+        .as_object()
+        .into_iter()
+        .flatten())
+    .filter_map(
+        |(label, value)| match label.strip_prefix("node-role.kubernetes.io/") {
             Some(role) => Some(role),
-            None => (label == "kubernetes.io/role").then_some(value.as_str()).flatten(),
-        })
-        .filter(|role| !role.is_empty())
-        .collect();
+            None => (label == "kubernetes.io/role")
+                .then_some(value.as_str())
+                .flatten(),
+        },
+    )
+    .filter(|role| !role.is_empty())
+    .collect();
     roles.sort_unstable();
     let address = |wanted: &str| {
         let mut addresses = items(object, "/status/addresses");
@@ -175,7 +248,11 @@ const EVENT: &[&str] = &[
 fn event(object: &Value, now: Timestamp) -> Cells {
     let first_of = |pointers: &[&str]| -> String {
         let texts = pointers.iter().map(|pointer| text_at(object, pointer));
-        texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default().to_owned()
+        texts
+            .into_iter()
+            .find(|text| !text.is_empty())
+            .unwrap_or_default()
+            .to_owned()
     };
     let first_seen = first_of(&["/firstTimestamp", "/deprecatedFirstTimestamp", "/eventTime"]);
     let in_series = text_at(object, "/series/lastObservedTime");
@@ -185,17 +262,35 @@ fn event(object: &Value, now: Timestamp) -> Cells {
         time => time,
     };
     let times = match number(object, "/series/count") {
-        0 => number(object, "/count").max(number(object, "/deprecatedCount")).max(1),
+        0 => number(object, "/count")
+            .max(number(object, "/deprecatedCount"))
+            .max(1),
         times => times,
     };
-    let regarding = if object["involvedObject"].is_object() { "involvedObject" } else { "regarding" };
+    let regarding = if object["involvedObject"].is_object() {
+        "involvedObject"
+    } else {
+        "regarding"
+    };
     let about = |field: &str| text_at(object, &format!("/{regarding}/{field}")).to_owned();
     let kind = about("kind").to_lowercase();
     let named = about("name");
-    let shown = if named.is_empty() { kind } else { format!("{kind}/{named}") };
-    let component = first_of(&["/source/component", "/reportingComponent", "/reportingController"]);
+    let shown = if named.is_empty() {
+        kind
+    } else {
+        format!("{kind}/{named}")
+    };
+    let component = first_of(&[
+        "/source/component",
+        "/reportingComponent",
+        "/reportingController",
+    ]);
     let host = first_of(&["/source/host", "/reportingInstance"]);
-    let source = if host.is_empty() { component } else { format!("{component}, {host}") };
+    let source = if host.is_empty() {
+        component
+    } else {
+        format!("{component}, {host}")
+    };
     let message = first_of(&["/message", "/note"]);
     vec![
         since(&last_seen, now),
@@ -222,9 +317,15 @@ fn service(object: &Value, now: Timestamp) -> Cells {
                     address => address,
                 }
             }));
-            json!(if addresses.is_empty() { "<pending>" } else { &addresses })
+            json!(if addresses.is_empty() {
+                "<pending>"
+            } else {
+                &addresses
+            })
         }
-        _ => or_none(&join(items(object, "/spec/externalIPs").filter_map(Value::as_str))),
+        _ => or_none(&join(
+            items(object, "/spec/externalIPs").filter_map(Value::as_str),
+        )),
     };
     let ports: Vec<String> = items(object, "/spec/ports")
         .map(|port| {
@@ -270,14 +371,30 @@ fn endpoints(object: &Value, now: Timestamp) -> Cells {
 }
 
 fn endpoint_slice(object: &Value, now: Timestamp) -> Cells {
-    let ports: Vec<String> = items(object, "/ports").map(|port| port["port"].to_string()).collect();
+    let ports: Vec<String> = items(object, "/ports")
+        .map(|port| port["port"].to_string())
+        .collect();
     let addresses: Vec<String> = items(object, "/endpoints")
         .flat_map(|endpoint| items(endpoint, "/addresses"))
         .filter_map(|address| address.as_str().map(str::to_owned))
         .collect();
-    let ports = if ports.is_empty() { json!("<unset>") } else { shortened(&ports) };
-    let addresses = if addresses.is_empty() { json!("<unset>") } else { shortened(&addresses) };
-    vec![name(object), text(object, "/addressType"), ports, addresses, age(object, now)]
+    let ports = if ports.is_empty() {
+        json!("<unset>")
+    } else {
+        shortened(&ports)
+    };
+    let addresses = if addresses.is_empty() {
+        json!("<unset>")
+    } else {
+        shortened(&addresses)
+    };
+    vec![
+        name(object),
+        text(object, "/addressType"),
+        ports,
+        addresses,
+        age(object, now),
+    ]
 }
 
 fn quota(object: &Value, now: Timestamp) -> Cells {
@@ -301,12 +418,17 @@ fn quota(object: &Value, now: Timestamp) -> Cells {
 }
 
 fn revision(object: &Value, now: Timestamp) -> Cells {
-    let owner = items(object, "/metadata/ownerReferences").find(|each| each["controller"] == json!(true));
+    let owner =
+        items(object, "/metadata/ownerReferences").find(|each| each["controller"] == json!(true));
     let owner = owner.map(|owner| {
         let api_version = text_at(owner, "/apiVersion");
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
         let kind = text_at(owner, "/kind").to_lowercase();
-        let qualified = if group.is_empty() { kind } else { format!("{kind}.{group}") };
+        let qualified = if group.is_empty() {
+            kind
+        } else {
+            format!("{kind}.{group}")
+        };
         format!("{qualified}/{}", text_at(owner, "/name"))
     });
     vec![
@@ -340,7 +462,8 @@ fn autoscaler(object: &Value, now: Timestamp) -> Cells {
             let current = items(object, "/status/currentMetrics")
                 .find(|each| each["resource"]["name"] == resource["name"])
                 .and_then(|each| each["resource"]["current"]["averageUtilization"].as_i64());
-            let current = current.map_or_else(|| "<unknown>".to_owned(), |percent| format!("{percent}%"));
+            let current =
+                current.map_or_else(|| "<unknown>".to_owned(), |percent| format!("{percent}%"));
             format!("{}: {current}/{wanted}", text_at(resource, "/name"))
         })
         .collect();
@@ -348,7 +471,11 @@ fn autoscaler(object: &Value, now: Timestamp) -> Cells {
         name(object),
         json!(reference),
         or_none(&targets.join(", ")),
-        json!(object["spec"]["minReplicas"].as_i64().map_or("<unset>".to_owned(), |least| least.to_string())),
+        json!(
+            object["spec"]["minReplicas"]
+                .as_i64()
+                .map_or("<unset>".to_owned(), |least| least.to_string())
+        ),
         json!(number(object, "/spec/maxReplicas")),
         json!(number(object, "/status/currentReplicas")),
         age(object, now),
@@ -369,7 +496,11 @@ fn role_binding(object: &Value, now: Timestamp) -> Cells {
     };
     vec![
         name(object),
-        json!(format!("{}/{}", text_at(role, "/kind"), text_at(role, "/name"))),
+        json!(format!(
+            "{}/{}",
+            text_at(role, "/kind"),
+            text_at(role, "/name")
+        )),
         age(object, now),
         subjects("User"),
         subjects("Group"),
@@ -411,13 +542,15 @@ fn storage_class(object: &Value, now: Timestamp) -> Cells {
 
 /// `RWO,ROX`.
 fn access_modes(object: &Value, pointer: &str) -> Value {
-    let short = items(object, pointer).filter_map(Value::as_str).map(|mode| match mode {
-        "ReadWriteOnce" => "RWO",
-        "ReadOnlyMany" => "ROX",
-        "ReadWriteMany" => "RWX",
-        "ReadWriteOncePod" => "RWOP",
-        other => other,
-    });
+    let short = items(object, pointer)
+        .filter_map(Value::as_str)
+        .map(|mode| match mode {
+            "ReadWriteOnce" => "RWO",
+            "ReadOnlyMany" => "ROX",
+            "ReadWriteMany" => "RWX",
+            "ReadWriteOncePod" => "RWOP",
+            other => other,
+        });
     json!(join(short))
 }
 
@@ -473,7 +606,11 @@ const VOLUME: &[&str] = &[
 fn volume(object: &Value, now: Timestamp) -> Cells {
     let claim = &object["spec"]["claimRef"];
     let claimed = if claim.is_object() {
-        format!("{}/{}", text_at(claim, "/namespace"), text_at(claim, "/name"))
+        format!(
+            "{}/{}",
+            text_at(claim, "/namespace"),
+            text_at(claim, "/name")
+        )
     } else {
         String::new()
     };

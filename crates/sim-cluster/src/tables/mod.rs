@@ -168,7 +168,10 @@ fn number(object: &Value, pointer: &str) -> i64 {
     object.pointer(pointer).and_then(Value::as_i64).unwrap_or(0)
 }
 
-fn items<'a>(object: &'a Value, pointer: &str) -> impl DoubleEndedIterator<Item = &'a Value> + use<'a> {
+fn items<'a>(
+    object: &'a Value,
+    pointer: &str,
+) -> impl DoubleEndedIterator<Item = &'a Value> + use<'a> {
     let list = object.pointer(pointer).and_then(Value::as_array);
     list.map_or(&[][..], Vec::as_slice).iter()
 }

@@ -53,7 +53,11 @@ fn cells(pod: &Value, now: Timestamp) -> Cells {
     let (initialising, containers) = summarise(pod);
     let restarts = if containers.restarts > 0 && !containers.last_restart.is_empty() {
         let ago = since(&containers.last_restart, now);
-        format!("{} ({} ago)", containers.restarts, ago.as_str().unwrap_or_default())
+        format!(
+            "{} ({} ago)",
+            containers.restarts,
+            ago.as_str().unwrap_or_default()
+        )
     } else {
         containers.restarts.to_string()
     };
@@ -75,7 +79,9 @@ fn is_restartable(container: &Value) -> bool {
 }
 
 fn restartable_init(pod: &Value) -> usize {
-    items(pod, "/spec/initContainers").filter(|each| is_restartable(each)).count()
+    items(pod, "/spec/initContainers")
+        .filter(|each| is_restartable(each))
+        .count()
 }
 
 /// The reason of the init container that is not done, if one is not, and the sums over the others.
@@ -139,7 +145,12 @@ fn initialising(pod: &Value) -> Option<String> {
 fn status(pod: &Value, initialising: Option<String>, containers: &Containers) -> String {
     let phase = text_at(pod, "/status/phase");
     let own_reason = text_at(pod, "/status/reason");
-    let mut reason = if own_reason.is_empty() { phase } else { own_reason }.to_owned();
+    let mut reason = if own_reason.is_empty() {
+        phase
+    } else {
+        own_reason
+    }
+    .to_owned();
     let gated = items(pod, "/status/conditions")
         .any(|each| each["type"] == "PodScheduled" && each["reason"] == "SchedulingGated");
     if gated {
@@ -176,13 +187,19 @@ fn readiness_gates(pod: &Value) -> Value {
         items(pod, "/status/conditions")
             .any(|each| each["type"] == ***gate && each["status"] == "True")
     };
-    json!(format!("{}/{}", gates.iter().filter(met).count(), gates.len()))
+    json!(format!(
+        "{}/{}",
+        gates.iter().filter(met).count(),
+        gates.len()
+    ))
 }
 
 /// Names and images of a template's containers.
 pub(super) fn names_and_images(template_spec: &Value) -> [Value; 2] {
     let texts = |pointer: &str| {
-        json!(join(items(template_spec, "/containers").map(|each| text_at(each, pointer))))
+        json!(join(
+            items(template_spec, "/containers").map(|each| text_at(each, pointer))
+        ))
     };
     [texts("/name"), texts("/image")]
 }

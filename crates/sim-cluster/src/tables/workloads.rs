@@ -14,7 +14,16 @@ pub(super) fn layout(kind: &Kind) -> Option<Layout> {
     };
     Some(match &*kind.storage {
         "replicasets.apps" | "replicationcontrollers" => layout(
-            &["Name", "#Desired", "#Current", "#Ready", "Age", "*Containers", "*Images", "*Selector"],
+            &[
+                "Name",
+                "#Desired",
+                "#Current",
+                "#Ready",
+                "Age",
+                "*Containers",
+                "*Images",
+                "*Selector",
+            ],
             |object, now| {
                 let cells = vec![
                     name(object),
@@ -27,7 +36,16 @@ pub(super) fn layout(kind: &Kind) -> Option<Layout> {
             },
         ),
         "deployments.apps" => layout(
-            &["Name", "Ready", "Up-to-date", "Available", "Age", "*Containers", "*Images", "*Selector"],
+            &[
+                "Name",
+                "Ready",
+                "Up-to-date",
+                "Available",
+                "Age",
+                "*Containers",
+                "*Images",
+                "*Selector",
+            ],
             |object, now| {
                 let cells = vec![
                     name(object),
@@ -42,7 +60,11 @@ pub(super) fn layout(kind: &Kind) -> Option<Layout> {
         "statefulsets.apps" => layout(
             &["Name", "Ready", "Age", "*Containers", "*Images"],
             |object, now| {
-                with_template(vec![name(object), ready_of(object), age(object, now)], object, false)
+                with_template(
+                    vec![name(object), ready_of(object), age(object, now)],
+                    object,
+                    false,
+                )
             },
         ),
         "daemonsets.apps" => layout(
@@ -79,7 +101,10 @@ pub(super) fn layout(kind: &Kind) -> Option<Layout> {
 }
 
 fn ready_of(object: &Value) -> Value {
-    let (ready, desired) = (number(object, "/status/readyReplicas"), number(object, "/spec/replicas"));
+    let (ready, desired) = (
+        number(object, "/status/readyReplicas"),
+        number(object, "/spec/replicas"),
+    );
     json!(format!("{ready}/{desired}"))
 }
 
