@@ -97,11 +97,11 @@ impl Events {
         if note.source == SCHEDULER {
             return own;
         }
-        let none = Similar {
+        let empty = Similar {
             messages: BTreeSet::new(),
             last: now,
         };
-        let similar = remember(&mut self.similar, key.clone(), none);
+        let similar = remember(&mut self.similar, key.clone(), empty);
         if now.duration_since(similar.last) > WINDOW {
             similar.messages.clear();
         }
