@@ -19,6 +19,8 @@ pub struct Status {
     pub message: String,
     /// What it is about.
     pub details: Option<Box<Details>>,
+    /// For a list that can't go on: the token to go on inconsistently. Empty otherwise.
+    pub continue_token: String,
 }
 
 /// `status.details`: the object concerned and the causes.
@@ -117,6 +119,7 @@ impl Status {
             reason,
             message: message.into(),
             details: None,
+            continue_token: String::new(),
         }
     }
 
@@ -293,6 +296,9 @@ impl Status {
         }
         if let Some(details) = &self.details {
             value["details"] = details.to_value();
+        }
+        if !self.continue_token.is_empty() {
+            value["metadata"]["continue"] = json!(self.continue_token);
         }
         value
     }

@@ -66,12 +66,11 @@ impl State {
         }
         let name = self.name_new(kind, namespace, &mut object)?;
         self.identify_new(clock, kind, &mut object);
-        let warnings =
-            admission::prepare_create(self, clock, kind, namespace, &mut object, options)?;
+        let warnings = admission::prepare_create(kind, &mut object, options)?;
         if self.store.get(kind, namespace, &name).is_some() {
             return Err(Status::already_exists(kind, &name));
         }
-        admission::charge_quota(self, clock, kind, namespace, &object, options)?;
+        admission::charge_quota(self, kind, namespace, &object, options)?;
         let object = if options.dry_run {
             object.into()
         } else {

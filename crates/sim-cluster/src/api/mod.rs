@@ -13,8 +13,11 @@ mod delete;
 mod lifecycle;
 pub mod metadata;
 mod options;
+mod patch;
+mod subresources;
 mod update;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,6 +26,9 @@ use serde_json::Value;
 
 pub use delete::Deleted;
 pub use options::{DeleteOptions, FieldValidation, Preconditions, Propagation, WriteOptions};
+pub use patch::Patch;
+pub(crate) use subresources::{ScaleWrite, selector_text};
+pub(crate) use update::Target;
 
 use crate::clock::Clock;
 use crate::resources::{Kind, Registry};
@@ -48,6 +54,8 @@ pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) registry: Registry,
     pub(crate) identities: Identities,
+    /// Tokens given to service accounts.
+    tokens: BTreeSet<String>,
 }
 
 impl fmt::Debug for Api {
@@ -64,6 +72,7 @@ impl Api {
             store: Store::new(log_capacity),
             registry: Registry::default(),
             identities: Identities::seeded(seed),
+            tokens: BTreeSet::new(),
         };
         Self {
             shared: Arc::new(Shared {
@@ -125,6 +134,20 @@ impl Api {
     /// A number in `0..bound` from the cluster's seed.
     pub fn random_below(&self, bound: u64) -> u64 {
         self.shared.state.lock().identities.below(bound)
+    }
+
+    /// Makes a token for a service account, which the HTTPS server accepts as long as the cluster runs.
+    pub(crate) fn issue_token(&self, namespace: &str, account: &str) -> String {
+        self.with_state(|state| {
+            let token = format!("sa.{namespace}.{account}.{}", state.identities.uid());
+            state.tokens.insert(token.clone());
+            token
+        })
+    }
+
+    /// Whether a token was given to a service account.
+    pub(crate) fn knows_token(&self, token: &str) -> bool {
+        self.with_state(|state| state.tokens.contains(token))
     }
 
     /// Reads the store under its lock.

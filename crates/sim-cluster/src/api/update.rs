@@ -143,7 +143,7 @@ impl State {
         keep_identity(old, &mut object);
         keep_what_others_write(target, old, &mut object);
         check_finalizers(kind, name, old, &object)?;
-        let warnings = admission::prepare_update(self, clock, target, old, &mut object, options)?;
+        let warnings = admission::prepare_update(target, old, &mut object, options)?;
         bump_generation(kind, target.subresource, old, &mut object);
         let answer = |object| Written {
             object,
@@ -154,7 +154,6 @@ impl State {
             return Ok(answer(Object::clone(old)));
         }
         admission::record_manager(clock, target, old, &mut object, options);
-        admission::charge_quota(self, clock, kind, namespace, &object, options)?;
         if options.dry_run {
             return Ok(answer(object.into()));
         }

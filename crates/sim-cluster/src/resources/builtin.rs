@@ -134,6 +134,14 @@ builtin_kinds! {
     STATEFUL_SETS = "apps" "v1" "statefulsets" "StatefulSet" namespaced ["sts"] ["all"] ["scale" "status"];
     /// Events in their newer form, kept with the core ones.
     EVENTS_V1 = "events.k8s.io" "v1" "events" "Event" namespaced ["ev"] [] [] stored as "events";
+    /// Who one is.
+    SELF_SUBJECT_REVIEWS = "authentication.k8s.io" "v1" "selfsubjectreviews" "SelfSubjectReview" cluster [] [] [];
+    /// What one may do, asked for one thing.
+    SELF_SUBJECT_ACCESS_REVIEWS = "authorization.k8s.io" "v1" "selfsubjectaccessreviews" "SelfSubjectAccessReview" cluster [] [] [];
+    /// What one may do, all of it.
+    SELF_SUBJECT_RULES_REVIEWS = "authorization.k8s.io" "v1" "selfsubjectrulesreviews" "SelfSubjectRulesReview" cluster [] [] [];
+    /// What somebody may do.
+    SUBJECT_ACCESS_REVIEWS = "authorization.k8s.io" "v1" "subjectaccessreviews" "SubjectAccessReview" cluster [] [] [];
     /// Autoscalers; stored only.
     HORIZONTAL_POD_AUTOSCALERS = "autoscaling" "v2" "horizontalpodautoscalers" "HorizontalPodAutoscaler" namespaced ["hpa"] ["all"] ["status"];
     /// Disruption budgets.

@@ -4,6 +4,7 @@
 //! How objects of a kind behave (defaults, validation) is not said here.
 
 mod builtin;
+pub(crate) mod convert;
 mod registry;
 
 use std::ops::Deref;
@@ -111,6 +112,14 @@ impl Kind {
     /// Whether there is a subresource of that name.
     pub fn has_subresource(&self, name: &str) -> bool {
         self.subresources.iter().any(|each| each.name == name)
+    }
+
+    /// Whether its objects are answered and not kept: `SelfSubjectAccessReview` and the like.
+    pub fn is_review(&self) -> bool {
+        matches!(
+            self.group.as_str(),
+            "authorization.k8s.io" | "authentication.k8s.io"
+        )
     }
 
     /// Whether it comes from a `CustomResourceDefinition`.

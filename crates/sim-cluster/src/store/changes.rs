@@ -51,6 +51,19 @@ impl Change {
         }
     }
 
+    /// An object that is there, told as if it had just come: for readers that start from a list.
+    pub(crate) fn found(kind: &Kind, object: Object) -> Self {
+        let place = |field: &str| {
+            object["metadata"][field]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let revision = place("resourceVersion").parse().unwrap_or_default();
+        let (namespace, name) = (place("namespace"), place("name"));
+        Self::new(revision, kind, &namespace, &name, None, Some(object))
+    }
+
     /// The state before with the version of this change: what watches show of an object that is gone, or no
     /// longer selected.
     pub fn tombstone(&self) -> Option<&Object> {

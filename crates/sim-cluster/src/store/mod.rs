@@ -16,6 +16,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::Notify;
 
+pub(crate) use changes::to_json;
 pub use changes::{Change, ChangeEvent, Changes};
 pub(crate) use identity::Identities;
 pub(crate) use log::{Log, TooOld};
@@ -48,6 +49,8 @@ pub(crate) struct Store {
     log: Log,
     changed: Arc<Notify>,
     log_capacity: usize,
+    /// Versions before this one are forgotten, in collections made later, too.
+    compacted: u64,
 }
 
 impl Store {
@@ -60,6 +63,7 @@ impl Store {
             log: Log::new(log_capacity.saturating_mul(2), 1),
             changed: Arc::new(Notify::new()),
             log_capacity,
+            compacted: 1,
         }
     }
 
@@ -131,12 +135,12 @@ impl Store {
     /// The collection of a kind, made when first asked for.
     pub(crate) fn collection(&mut self, kind: &Kind) -> &mut Collection {
         // A collection that was empty until now knows its whole past, which is nothing.
-        let capacity = self.log_capacity;
+        let (capacity, compacted) = (self.log_capacity, self.compacted);
         self.collections
             .entry(Arc::clone(&kind.storage))
             .or_insert_with(|| Collection {
                 objects: BTreeMap::new(),
-                log: Log::new(capacity, 1),
+                log: Log::new(capacity, compacted),
                 changed: Arc::new(Notify::new()),
             })
     }
@@ -175,6 +179,7 @@ impl Store {
     /// Forgets the log, as etcd's compaction does: older versions answer 410 from now on.
     pub(crate) fn compact(&mut self) {
         let revision = self.revision;
+        self.compacted = revision;
         for collection in self.collections.values_mut() {
             collection.log.compact(revision);
             collection.changed.notify_waiters();
