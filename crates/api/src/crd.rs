@@ -7,7 +7,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt;
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-use crate::{FederatedReplicaSet, MemberCluster};
+use serde_json::Value;
+
+use crate::{FederatedReplicaSet, FieldError, MemberCluster, field::Errors, schema};
 
 /// All CRDs of fedrs, as they are to be installed.
 #[must_use]
@@ -23,7 +25,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
 pub fn all_as_yaml() -> String {
     all()
         .iter()
-        .map(|crd| format!("---\n{}", as_yaml(crd)))
+        .map(|crd| ["---\n".to_owned(), as_yaml(crd)].concat())
         .collect()
 }
 
@@ -31,6 +33,33 @@ pub fn all_as_yaml() -> String {
 #[must_use]
 pub fn as_yaml(crd: &CustomResourceDefinition) -> String {
     serde_saphyr::to_string(crd).expect("a CRD is made of strings, numbers and maps")
+}
+
+/// What an API server would refuse in a FederatedReplicaSet because of the schema: unknown fields, wrong types,
+/// missing fields.
+#[must_use]
+pub fn schema_errors(frs: &Value) -> Vec<FieldError> {
+    let crd = tidied(FederatedReplicaSet::crd());
+    let schema = crd
+        .spec
+        .versions
+        .into_iter()
+        .find_map(|version| version.schema?.open_api_v3_schema);
+    let schema = schema.expect("the derive writes a schema");
+    let mut errors = Errors::default();
+    let Some(object) = frs.as_object() else {
+        errors.add("the object", "must be an object");
+        return errors.into_list();
+    };
+    // These are not the CRD's: every object has them.
+    let own = object
+        .iter()
+        .filter(|(name, _)| !["apiVersion", "kind", "metadata"].contains(&name.as_str()));
+    let own = own
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    schema::check(&schema, &Value::Object(own), "", &mut errors);
+    errors.into_list()
 }
 
 /// Takes out what the derive adds and a user would stumble over.

@@ -44,6 +44,11 @@ impl Errors {
         self.0.extend(errors);
     }
 
+    /// All errors, in the order in which they were found.
+    pub(crate) fn into_list(self) -> Vec<FieldError> {
+        self.0
+    }
+
     /// `value` if there is no error.
     pub(crate) fn or<T>(self, value: T) -> Result<T, Vec<FieldError>> {
         if self.0.is_empty() {

@@ -15,6 +15,7 @@ pub mod marks;
 pub mod member_cluster;
 pub mod placement;
 pub mod preferences;
+mod schema;
 pub mod selector;
 pub mod set_key;
 pub mod valid;

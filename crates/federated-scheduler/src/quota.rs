@@ -8,14 +8,16 @@ use std::{cmp::Ordering, fmt};
 /// by the clusters that aren't.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// The cluster's weight. Where the sum of the weights exceeds `u64`, both are scaled down alike.
+    /// The cluster's weight.
     pub weight: u64,
-    /// The sum of the weights of the clusters that share. At least `weight`, above 0.
-    pub of_weight: u64,
-    /// The replicas they share.
+    /// The replicas that are shared.
     pub of_replicas: u64,
     /// How the share became a whole number.
     pub rounding: Rounding,
+    // The sum of the weights in two parts: a `u128` would add half to the size of every reason. As many clusters as
+    // would need more than 96 bits fit into no memory.
+    of_weight_high: u32,
+    of_weight_low: u64,
 }
 
 /// How a proportional share became a whole number of replicas.
@@ -47,35 +49,40 @@ impl Quota {
         extra: u64,
         tied: bool,
     ) -> Self {
-        let shift = u64::BITS.saturating_sub(of_weight.leading_zeros());
-        let of_weight =
-            u64::try_from(of_weight >> shift).expect("as many bits are cut off as are too many");
-        let weight = weight >> shift;
         let share = u128::from(weight) * u128::from(of_replicas);
-        let given = u128::from(extra) * u128::from(of_weight);
-        let far = given.abs_diff(share) >= u128::from(of_weight);
-        let rounding = match (given.cmp(&share), far, tied) {
-            (Ordering::Equal, _, _) => Rounding::Exact,
-            (Ordering::Greater, true, _) => Rounding::FarUp,
-            (Ordering::Less, true, _) => Rounding::FarDown,
-            (Ordering::Greater, false, true) => Rounding::UpByOrder,
-            (Ordering::Less, false, true) => Rounding::DownByOrder,
-            (Ordering::Greater, false, false) => Rounding::Up,
-            (Ordering::Less, false, false) => Rounding::Down,
+        let (whole, rest) = (share / of_weight, share % of_weight);
+        let extra = u128::from(extra);
+        let rounding = match (extra.cmp(&whole), rest) {
+            (Ordering::Equal, 0) => Rounding::Exact,
+            (Ordering::Equal, _) if tied => Rounding::DownByOrder,
+            (Ordering::Equal, _) => Rounding::Down,
+            (Ordering::Less, _) => Rounding::FarDown,
+            (Ordering::Greater, 1..) if extra == whole + 1 && tied => Rounding::UpByOrder,
+            (Ordering::Greater, 1..) if extra == whole + 1 => Rounding::Up,
+            (Ordering::Greater, _) => Rounding::FarUp,
         };
+        let low = of_weight & u128::from(u64::MAX);
         Self {
             weight,
-            of_weight,
             of_replicas,
             rounding,
+            of_weight_high: u32::try_from(of_weight >> 64)
+                .expect("less than 2^32 weights were added up"),
+            of_weight_low: u64::try_from(low).expect("the upper bits are cut off"),
         }
+    }
+
+    /// The sum of the weights of the clusters that share. At least `weight`, above 0.
+    #[must_use]
+    pub fn of_weight(&self) -> u128 {
+        u128::from(self.of_weight_high) << 64 | u128::from(self.of_weight_low)
     }
 }
 
 /// The share with two decimals and what became of it: `16.67 of 50 (weight 1 of 3), rounded up`.
 impl fmt::Display for Quota {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of_weight = u128::from(self.of_weight);
+        let of_weight = self.of_weight();
         let share = u128::from(self.weight) * u128::from(self.of_replicas);
         let (mut whole, rest) = (share / of_weight, share % of_weight);
         // Rounded to the nearest hundredth; 0.996 is 1.00.
@@ -90,14 +97,18 @@ impl fmt::Display for Quota {
         write!(
             f,
             " of {} (weight {} of {})",
-            self.of_replicas, self.weight, self.of_weight
+            self.of_replicas, self.weight, of_weight
         )?;
         f.write_str(match self.rounding {
             Rounding::Exact => "",
             Rounding::Up => ", rounded up",
             Rounding::Down => ", rounded down",
-            Rounding::UpByOrder => ", rounded up: of equal claims to the last replica its own comes first in this set's order",
-            Rounding::DownByOrder => ", rounded down: of equal claims to the last replica another's comes first in this set's order",
+            Rounding::UpByOrder => {
+                ", rounded up: of equal claims to the last replica, this cluster's comes first in the set's order"
+            }
+            Rounding::DownByOrder => {
+                ", rounded down: of equal claims to the last replica, another cluster's comes first in the set's order"
+            }
             Rounding::FarUp => "; it gets more, because many clusters' shares were rounded down",
             Rounding::FarDown => "; it gets fewer, because many clusters' shares were rounded up",
         })
@@ -133,10 +144,15 @@ mod tests {
     }
 
     #[test]
-    fn quotas_beyond_the_range_of_weights_are_scaled() {
+    fn quotas_are_exact_over_the_whole_range() {
         let quota = Quota::new(u64::MAX, u128::from(u64::MAX) * 3, 50, 17, false);
         assert_eq!(quota.rounding, Rounding::Up);
-        assert!(quota.to_string().starts_with("16.67 of 50"), "{quota}");
+        let weights = format!(
+            "16.67 of 50 (weight {} of {})",
+            u64::MAX,
+            u128::from(u64::MAX) * 3
+        );
+        assert!(quota.to_string().starts_with(&weights), "{quota}");
         let most = Quota::new(u64::MAX, u128::from(u64::MAX), u64::MAX, u64::MAX, false);
         assert_eq!(most.rounding, Rounding::Exact);
         assert!(
