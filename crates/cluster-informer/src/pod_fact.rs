@@ -95,7 +95,7 @@ impl<'de> Deserialize<'de> for PodConditions {
                 ("PodScheduled", _) => {
                     conditions.unscheduled_since = condition.last_transition_time;
                     conditions.unscheduled_message =
-                        condition.message.map(|message| message.into());
+                        condition.message.map(Into::into);
                 }
                 _ => {}
             }

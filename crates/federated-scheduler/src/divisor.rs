@@ -32,9 +32,9 @@ pub(crate) fn share_out(candidates: &mut [Candidate], replicas: u64) -> u64 {
         .try_fold(0_u64, |sum, candidate| sum.checked_add(candidate.upper))
         .filter(|&upper| upper <= replicas);
     if let Some(upper) = upper {
-        candidates
-            .iter_mut()
-            .for_each(|candidate| candidate.extra = candidate.upper);
+        for candidate in candidates {
+            candidate.extra = candidate.upper;
+        }
         return replicas - upper;
     }
     let threshold = Threshold::search(candidates, replicas);

@@ -37,7 +37,7 @@ impl Agenda {
         }
     }
 
-    /// Puts `key` on FRS_TO_CHECK; the shorter delay wins (F24).
+    /// Puts `key` on `FRS_TO_CHECK`; the shorter delay wins (F24).
     pub(crate) fn check(&self, key: SetKey, delay: Duration) {
         self.checks.add(key, delay);
     }

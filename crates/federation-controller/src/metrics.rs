@@ -49,7 +49,7 @@ pub struct Metrics {
     pub invalid_sets: Gauge,
     /// Local sets left behind by deletions that could not wait for a member (F5).
     pub left_behind: Counter,
-    /// FRS_TO_CHECK.
+    /// `FRS_TO_CHECK`.
     pub checks: CheckQueueMetrics,
     /// Statuses to publish.
     pub statuses: CheckQueueMetrics,

@@ -20,7 +20,7 @@ use crate::{
 
 /// Whether a kind has been listed from the host, and why not if not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listed {
+pub(crate) struct Listed {
     /// Whether a first list is complete.
     pub complete: bool,
     /// The last failure, while it lasts.

@@ -1,5 +1,11 @@
 //! The rules of a check as tables, by number: pure, without a cluster.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "helpers of tests: short calls, and a test that can't go on ends"
+)]
+
 use std::time::Duration;
 
 use cluster_informer::{Health, PodCounts, ReplicaFailure, SetFact, SetView, Sync};

@@ -5,11 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use anyhow::Context;
 use clap::Args;
 use federation_controller::{
-    Controller,
-    clock::Clock,
-    config::Config,
-    members::directory,
-    metrics::Metrics,
+    Controller, clock::Clock, config::Config, members::directory, metrics::Metrics,
 };
 use kube::Client;
 use prometheus_client::registry::Registry;

@@ -75,7 +75,7 @@ pub(crate) fn explain(set: &FederatedReplicaSet) -> String {
 fn clusters(status: &FederatedReplicaSetStatus) -> Table {
     let mut table = Table::new();
     table
-        .load_preset(presets::NOTHING)
+        .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_header(["CLUSTER", "DESIRED", "READY", "WAITING", "CAPACITY", "WHY"]);
     for cluster in &status.clusters {

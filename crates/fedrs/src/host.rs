@@ -23,8 +23,10 @@ pub(crate) struct HostArgs {
 impl HostArgs {
     /// A client of the host.
     pub(crate) async fn client(&self) -> anyhow::Result<Client> {
-        let options =
-            KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
+        let options = KubeConfigOptions {
+            context: self.context.clone(),
+            ..KubeConfigOptions::default()
+        };
         let config = match &self.kubeconfig {
             Some(path) => {
                 let file = path.display();
@@ -35,7 +37,9 @@ impl HostArgs {
                     .with_context(|| format!("{file}"))?
             }
             None if self.context.is_some() => Config::from_kubeconfig(&options).await?,
-            None => Config::infer().await.context("no host cluster: give --kubeconfig")?,
+            None => Config::infer()
+                .await
+                .context("no host cluster: give --kubeconfig")?,
         };
         crate::controller::client(config)
     }

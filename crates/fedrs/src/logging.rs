@@ -21,7 +21,13 @@ pub(crate) struct LogArgs {
     #[arg(long, global = true, value_enum, default_value = "human")]
     log_format: LogFormat,
     /// What is logged: error, warn, info, debug, trace, or a filter such as `info,cluster_informer=debug`
-    #[arg(long, global = true, env = "FEDRS_LOG", value_name = "FILTER", default_value = "info")]
+    #[arg(
+        long,
+        global = true,
+        env = "FEDRS_LOG",
+        value_name = "FILTER",
+        default_value = "info"
+    )]
     log: String,
 }
 

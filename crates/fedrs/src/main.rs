@@ -1,29 +1,74 @@
-//! The `fedrs` command: parses its arguments and runs one subcommand.
+//! `fedrs`: ReplicaSets over many Kubernetes clusters. Parses and runs; one file per subcommand.
 
+mod controller;
 mod crds;
+mod explain;
+mod host;
+mod logging;
 mod plan;
+mod server;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
-/// `ReplicaSet`s over many Kubernetes clusters.
+/// ReplicaSets over many Kubernetes clusters
 #[derive(Parser)]
-#[command(version)]
-struct Arguments {
+#[command(name = "fedrs", version, about, propagate_version = true)]
+struct Cli {
+    #[command(flatten)]
+    log: logging::LogArgs,
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Subcommand)]
 enum Command {
+    Controller(controller::ControllerArgs),
     Plan(plan::Arguments),
+    Explain(explain::ExplainArgs),
     Crds(crds::Arguments),
+    /// Print the completions of a shell
+    ///
+    /// For bash: source <(fedrs completions bash)
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse().command {
-        Command::Plan(arguments) => plan::run(&arguments),
-        Command::Crds(arguments) => crds::run(&arguments),
+    let cli = Cli::parse();
+    rustls::crypto::aws_lc_rs::default_provider()
+        .install_default()
+        .expect("no other TLS provider is installed before this one");
+    match run(cli) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("fedrs: {error:#}");
+            ExitCode::FAILURE
+        }
     }
+}
+
+fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    match cli.command {
+        Command::Controller(args) => {
+            cli.log.start()?;
+            runtime()?.block_on(controller::run(args))?;
+        }
+        Command::Plan(args) => return Ok(plan::run(&args)),
+        Command::Crds(args) => return Ok(crds::run(&args)),
+        Command::Explain(args) => runtime()?.block_on(explain::run(args))?,
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "fedrs", &mut std::io::stdout());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
 }

@@ -6,7 +6,9 @@ use std::{
 };
 
 use anyhow::Context;
-use axum::{Router, extract::State, http::StatusCode, http::header, response::IntoResponse, routing::get};
+use axum::{
+    Router, extract::State, http::StatusCode, http::header, response::IntoResponse, routing::get,
+};
 use federation_controller::Readiness;
 use prometheus_client::{encoding::text::encode, registry::Registry};
 use tokio::net::TcpListener;
@@ -39,15 +41,21 @@ impl ReadinessSlot {
 impl Server {
     /// Binds `address`, so that a port in use is told before anything starts.
     pub(crate) async fn bind(address: &str, registry: Arc<Registry>) -> anyhow::Result<Self> {
-        let listener =
-            TcpListener::bind(address).await.with_context(|| format!("can't listen on {address}"))?;
-        let shared = Shared { registry, readiness: ReadinessSlot::default() };
+        let listener = TcpListener::bind(address)
+            .await
+            .with_context(|| format!("can't listen on {address}"))?;
+        let shared = Shared {
+            registry,
+            readiness: ReadinessSlot::default(),
+        };
         Ok(Self { listener, shared })
     }
 
     /// Where it listens.
     pub(crate) fn address(&self) -> SocketAddr {
-        self.listener.local_addr().expect("a bound socket has an address")
+        self.listener
+            .local_addr()
+            .expect("a bound socket has an address")
     }
 
     /// Where to put the controller's readiness.
@@ -62,7 +70,9 @@ impl Server {
             .route("/healthz", get(|| async { "ok\n" }))
             .route("/readyz", get(ready))
             .with_state(self.shared);
-        axum::serve(self.listener, routes).with_graceful_shutdown(cancel.cancelled_owned()).await
+        axum::serve(self.listener, routes)
+            .with_graceful_shutdown(cancel.cancelled_owned())
+            .await
     }
 }
 

@@ -300,7 +300,7 @@ fn decide(snapshot: &Snapshot<'_>, members: &mut [Considered<'_>], now: Timestam
         .collect();
     let laid_out = targets(snapshot.frs, &key, replicas, &clusters, fair, settings);
     for (i, it) in usable.iter_mut().enumerate() {
-        it.target = laid_out.targets[i];
+        it.target = laid_out.per_cluster[i];
         it.fair = laid_out.fair[i];
         it.reasons = laid_out.layout.shares[i]
             .reasons

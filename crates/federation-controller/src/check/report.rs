@@ -264,7 +264,7 @@ fn conditions(
             "spec.paused is set: nothing is changed in the members",
         );
     }
-    set.conditions
+    set.built
 }
 
 fn placed_condition(
@@ -309,7 +309,7 @@ fn awaited(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> St
         let name = &it.member.name;
         match &it.standing {
             Standing::Joining { until } => {
-                parts.push(format!("{name} to answer, until {}", clock(*until)))
+                parts.push(format!("{name} to answer, until {}", clock(*until)));
             }
             Standing::Frozen { why, until } => {
                 let until =
@@ -364,7 +364,7 @@ struct Conditions<'a> {
     before: &'a [Condition],
     generation: i64,
     now: Timestamp,
-    conditions: Vec<Condition>,
+    built: Vec<Condition>,
 }
 
 impl<'a> Conditions<'a> {
@@ -373,13 +373,13 @@ impl<'a> Conditions<'a> {
             before: &snapshot.memory.conditions,
             generation: snapshot.frs.generation,
             now,
-            conditions: Vec::new(),
+            built: Vec::new(),
         }
     }
 
     fn put(&mut self, type_: &str, holds: bool, reason: &str, message: &str) {
         let condition = condition(self.before, type_, holds, reason, message, self.now);
-        self.conditions.push(Condition {
+        self.built.push(Condition {
             observed_generation: Some(self.generation),
             ..condition
         });

@@ -75,7 +75,7 @@ impl Target {
 #[derive(Clone, Debug)]
 pub(crate) struct Targets {
     pub(crate) layout: Layout,
-    pub(crate) targets: Vec<Target>,
+    pub(crate) per_cluster: Vec<Target>,
     /// What each cluster would get if no cluster had a limit to its room.
     pub(crate) fair: Vec<u64>,
 }
@@ -140,7 +140,7 @@ pub(crate) fn targets(
     }
     Targets {
         layout,
-        targets,
+        per_cluster: targets,
         fair,
     }
 }

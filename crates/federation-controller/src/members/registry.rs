@@ -1,6 +1,6 @@
 //! Which members there are, as checks see them. Short locks; written by the members' task alone.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use cluster_informer::{Health, SetView, Sync};
 use fedrs_api::{MemberClusterSpec, SetKey};
@@ -47,11 +47,6 @@ impl Registry {
     /// How to reach `name`.
     pub(crate) fn access(&self, name: &str) -> Option<MemberAccess> {
         self.entries.read().get(name)?.access.clone()
-    }
-
-    /// All names, in order.
-    pub(crate) fn names(&self) -> Vec<String> {
-        self.entries.read().keys().cloned().collect()
     }
 
     /// What is wrong with the kubeconfig of `name`, and since when it is gone.
@@ -171,6 +166,3 @@ impl Entry {
         }
     }
 }
-
-/// Shared by the members' task, the workers and the watchers.
-pub(crate) type SharedRegistry = Arc<Registry>;
