@@ -1,0 +1,177 @@
+//! Creating objects.
+//!
+//! namespace checks -> identity (name, uid, times) -> admission -> exists? -> stored -> lifecycle.
+
+use serde_json::{Value, json};
+
+use super::{Api, State, WriteOptions, Written, admission, lifecycle, metadata, text_at};
+use crate::clock::Clock;
+use crate::resources::{Kind, kinds};
+use crate::status::{Cause, Status};
+use crate::store::Object;
+
+/// How often another name is tried when a generated one is taken, as the API server does.
+const GENERATED_NAME_TRIES: usize = 8;
+
+impl Api {
+    /// Creates an object. `namespace` is empty for cluster-scoped kinds.
+    pub fn create(
+        &self,
+        kind: &Kind,
+        namespace: &str,
+        object: Value,
+        options: &WriteOptions,
+    ) -> Result<Object, Status> {
+        Ok(self
+            .create_written(kind, namespace, object, options)?
+            .object)
+    }
+
+    /// [`Api::create`] with the warnings.
+    pub(crate) fn create_written(
+        &self,
+        kind: &Kind,
+        namespace: &str,
+        object: Value,
+        options: &WriteOptions,
+    ) -> Result<Written, Status> {
+        let options = self.resolved(options);
+        self.with_state(|state| state.create(self.clock(), kind, namespace, object, &options))
+    }
+
+    /// The options with this handle's field manager if they name none.
+    pub(crate) fn resolved(&self, options: &WriteOptions) -> WriteOptions {
+        WriteOptions {
+            field_manager: self.manager_of(options).to_owned(),
+            ..options.clone()
+        }
+    }
+}
+
+impl State {
+    pub(crate) fn create(
+        &mut self,
+        clock: &Clock,
+        kind: &Kind,
+        namespace: &str,
+        mut object: Value,
+        options: &WriteOptions,
+    ) -> Result<Written, Status> {
+        check_body(kind, namespace, &mut object)?;
+        let given_name = text_at(&object, "/metadata/name").to_owned();
+        self.check_namespace(kind, namespace, &given_name)?;
+        if !matches!(text_at(&object, "/metadata/resourceVersion"), "" | "0") {
+            let message = "resourceVersion should not be set on objects to be created";
+            return Err(Status::new(500, "", message));
+        }
+        let name = self.name_new(kind, namespace, &mut object)?;
+        self.identify_new(clock, kind, &mut object);
+        let warnings = admission::prepare_create(kind, &mut object, options)?;
+        if self.store.get(kind, namespace, &name).is_some() {
+            return Err(Status::already_exists(kind, &name));
+        }
+        admission::charge_quota(self, kind, namespace, &object, options)?;
+        let object = if options.dry_run {
+            object.into()
+        } else {
+            let stored = self.store.put(kind, namespace, &name, object);
+            lifecycle::after_put(self, clock, kind, None, &stored);
+            stored
+        };
+        Ok(Written {
+            object,
+            warnings,
+            created: true,
+        })
+    }
+
+    /// The namespace of something to be created must exist and not be going.
+    fn check_namespace(&self, kind: &Kind, namespace: &str, name: &str) -> Result<(), Status> {
+        if !kind.namespaced {
+            return Ok(());
+        }
+        let found = self.store.get(&kinds::NAMESPACES, "", namespace);
+        let found = found.ok_or_else(|| Status::not_found(&kinds::NAMESPACES, namespace))?;
+        if metadata::is_deleting(found) {
+            let why = format!(
+                "unable to create new content in namespace {namespace} because it is being terminated"
+            );
+            let cause = Cause::new(
+                "NamespaceTerminating",
+                "metadata.namespace",
+                format!("namespace {namespace} is being terminated"),
+            );
+            return Err(Status::forbidden(kind, name, &why).with_cause(cause));
+        }
+        Ok(())
+    }
+
+    /// Gives the object its name, generated if asked for.
+    fn name_new(
+        &mut self,
+        kind: &Kind,
+        namespace: &str,
+        object: &mut Value,
+    ) -> Result<String, Status> {
+        let given = text_at(object, "/metadata/name");
+        if !given.is_empty() {
+            return Ok(given.to_owned());
+        }
+        let base = text_at(object, "/metadata/generateName").to_owned();
+        if base.is_empty() {
+            let cause = Cause::required("metadata.name", "name or generateName is required");
+            return Err(Status::invalid(kind, "", vec![cause]));
+        }
+        let mut name = self.identities.name(&base);
+        for _ in 1..GENERATED_NAME_TRIES {
+            if self.store.get(kind, namespace, &name).is_none() {
+                break;
+            }
+            name = self.identities.name(&base);
+        }
+        object["metadata"]["name"] = json!(name);
+        Ok(name)
+    }
+
+    fn identify_new(&mut self, clock: &Clock, kind: &Kind, object: &mut Value) {
+        for field in [
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "selfLink",
+            "resourceVersion",
+            "generation",
+        ] {
+            metadata::remove(object, field);
+        }
+        object["metadata"]["uid"] = json!(self.identities.uid());
+        object["metadata"]["creationTimestamp"] = json!(clock.now_time());
+        if admission::has_generation(kind) {
+            object["metadata"]["generation"] = json!(1);
+        }
+    }
+}
+
+/// The body must be an object of this kind and namespace; what it leaves out is filled in.
+pub(crate) fn check_body(kind: &Kind, namespace: &str, object: &mut Value) -> Result<(), Status> {
+    let Some(fields) = object.as_object_mut() else {
+        return Err(Status::bad_request("the body is not a JSON object"));
+    };
+    fields.insert("apiVersion".to_owned(), json!(kind.api_version()));
+    fields.insert("kind".to_owned(), json!(kind.kind));
+    let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
+    if !metadata.is_object() {
+        *metadata = json!({});
+    }
+    let given = metadata["namespace"].as_str().unwrap_or_default();
+    if !given.is_empty() && given != namespace {
+        return Err(Status::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    if kind.namespaced {
+        metadata["namespace"] = json!(namespace);
+    } else if let Some(metadata) = metadata.as_object_mut() {
+        metadata.remove("namespace");
+    }
+    Ok(())
+}

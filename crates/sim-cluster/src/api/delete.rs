@@ -1,0 +1,263 @@
+//! Deletion: finalizers, propagation, grace periods.
+//!
+//! ```text
+//! preconditions -> grace period (pods) -> finalizers of the propagation policy
+//!     -> something holds it? deletionTimestamp is set, it stays
+//!     -> nothing? removed
+//! ```
+//! What follows (dependants, the pods of a node, the content of a namespace) is done by controllers.
+
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use super::metadata::{FOREGROUND_FINALIZER, ORPHAN_FINALIZER};
+use super::{
+    Api, DeleteOptions, Preconditions, Propagation, State, admission, lifecycle, metadata, text_at,
+};
+use crate::clock::{Clock, parse_time, to_time};
+use crate::resources::{Kind, kinds};
+use crate::status::Status;
+use crate::store::Object;
+
+/// What a deletion came to.
+#[derive(Clone, Debug)]
+pub struct Deleted {
+    /// The object's last state, or its present one if something still holds it.
+    pub object: Object,
+    /// Whether it is gone.
+    pub gone: bool,
+}
+
+impl Api {
+    /// Deletes an object, or starts its deletion if a finalizer or a grace period holds it.
+    ///
+    /// # Errors
+    /// 404; 409 if a precondition fails; 403 for namespaces that must stay.
+    pub fn delete(
+        &self,
+        kind: &Kind,
+        namespace: &str,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Result<Deleted, Status> {
+        self.with_state(|state| state.delete(self.clock(), kind, namespace, name, options))
+    }
+}
+
+/// What is to be done about a grace period.
+enum Grace {
+    /// The kind knows none: finalizers alone decide.
+    None,
+    /// This many seconds from now, or from when deletion began.
+    Set { until: String, seconds: i64 },
+    /// It runs already, and is not to be shortened.
+    Running,
+}
+
+impl State {
+    pub(crate) fn delete(
+        &mut self,
+        clock: &Clock,
+        kind: &Kind,
+        namespace: &str,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Result<Deleted, Status> {
+        let old = self.store.get(kind, namespace, name).cloned();
+        let old = old.ok_or_else(|| Status::not_found(kind, name))?;
+        check_preconditions(kind, name, &options.preconditions, &old)?;
+        if *kind == *kinds::NAMESPACES
+            && let Some(deleted) = self.terminate_namespace(clock, name, &old, options)?
+        {
+            return Ok(deleted);
+        }
+        let grace = grace_of(clock, kind, &old, options);
+        let held = |object| Deleted {
+            object,
+            gone: false,
+        };
+        if matches!(grace, Grace::Running) {
+            return Ok(held(old));
+        }
+        let finalizers = finalizers_for(&old, options.propagation);
+        let pending = !metadata::finalizers(&old).is_empty() || !finalizers.is_empty();
+        let mut current = Object::clone(&old);
+        let mut seconds_left = 0;
+        if pending || matches!(grace, Grace::Set { .. }) {
+            let mut object = Value::clone(&old);
+            metadata::set_finalizers(&mut object, &finalizers);
+            if let Grace::Set { until, seconds } = grace {
+                mark(&mut object, &until, seconds);
+                seconds_left = seconds;
+            } else {
+                mark_now(clock, &mut object);
+            }
+            if object != *old && !options.dry_run {
+                current = self.store.put(kind, namespace, name, object);
+                lifecycle::after_put(self, clock, kind, Some(&old), &current);
+            } else if options.dry_run {
+                current = object.into();
+            }
+        }
+        if seconds_left > 0 || !finalizers.is_empty() {
+            return Ok(held(current));
+        }
+        if options.dry_run {
+            return Ok(Deleted {
+                object: current,
+                gone: true,
+            });
+        }
+        let last = self.store.remove(kind, namespace, name).unwrap_or(current);
+        lifecycle::after_remove(self, clock, kind, &last);
+        Ok(Deleted {
+            object: last,
+            gone: true,
+        })
+    }
+
+    /// A namespace terminates first; it is removed when its finalizers are gone.
+    fn terminate_namespace(
+        &mut self,
+        clock: &Clock,
+        name: &str,
+        old: &Object,
+        options: &DeleteOptions,
+    ) -> Result<Option<Deleted>, Status> {
+        if matches!(name, "default" | "kube-system" | "kube-public") {
+            let why = "this namespace may not be deleted";
+            return Err(Status::forbidden(&kinds::NAMESPACES, name, why));
+        }
+        let held = |object| {
+            Ok(Some(Deleted {
+                object,
+                gone: false,
+            }))
+        };
+        if metadata::is_deleting(old) {
+            let finalizers = old["spec"]["finalizers"].as_array();
+            if finalizers.is_some_and(|finalizers| !finalizers.is_empty()) {
+                return held(Object::clone(old));
+            }
+            return Ok(None);
+        }
+        let mut object = Value::clone(old);
+        let finalizers = finalizers_for(old, options.propagation);
+        metadata::set_finalizers(&mut object, &finalizers);
+        object["metadata"]["deletionTimestamp"] = json!(clock.now_time());
+        object["status"]["phase"] = json!("Terminating");
+        if options.dry_run {
+            return held(object.into());
+        }
+        let stored = self.store.put(&kinds::NAMESPACES, "", name, object);
+        held(stored)
+    }
+}
+
+fn check_preconditions(
+    kind: &Kind,
+    name: &str,
+    preconditions: &Preconditions,
+    old: &Value,
+) -> Result<(), Status> {
+    let wanted = [
+        ("UID", &preconditions.uid, "/metadata/uid"),
+        (
+            "ResourceVersion",
+            &preconditions.resource_version,
+            "/metadata/resourceVersion",
+        ),
+    ];
+    for (what, wanted, pointer) in wanted {
+        let is = text_at(old, pointer);
+        if let Some(wanted) = wanted
+            && wanted != is
+        {
+            let why = format!(
+                "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {is}"
+            );
+            return Err(Status::conflict(kind, name, &why));
+        }
+    }
+    Ok(())
+}
+
+/// Pods get time to end; a grace period under way can only be shortened.
+fn grace_of(clock: &Clock, kind: &Kind, old: &Value, options: &DeleteOptions) -> Grace {
+    if !admission::ends_gracefully(kind) {
+        return Grace::None;
+    }
+    // Negative values mean at once, as kubectl's --grace-period=-1 is never sent.
+    let asked = options
+        .grace_period
+        .map(|seconds| if seconds < 0 { 1 } else { seconds });
+    if metadata::is_deleting(old) {
+        let Some(running) = metadata::grace_period(old) else {
+            return Grace::None;
+        };
+        let Some(asked) = asked.filter(|&asked| asked < running) else {
+            return Grace::Running;
+        };
+        let ends = parse_time(text_at(old, "/metadata/deletionTimestamp")).unwrap_or(clock.now());
+        let until = ends
+            .saturating_sub(SignedDuration::from_secs(running - asked))
+            .unwrap_or(ends);
+        return Grace::Set {
+            until: to_time(until),
+            seconds: asked,
+        };
+    }
+    let own = old["spec"]["terminationGracePeriodSeconds"].as_i64();
+    let never_ran = text_at(old, "/spec/nodeName").is_empty();
+    let has_ended = matches!(text_at(old, "/status/phase"), "Succeeded" | "Failed");
+    let seconds = if never_ran || has_ended {
+        0
+    } else {
+        asked.or(own).unwrap_or(30)
+    };
+    let until = clock
+        .now()
+        .saturating_add(SignedDuration::from_secs(seconds));
+    Grace::Set {
+        until: to_time(until.unwrap_or(clock.now())),
+        seconds,
+    }
+}
+
+fn mark(object: &mut Value, until: &str, seconds: i64) {
+    if !metadata::is_deleting(object) && metadata::generation(object) > 0 {
+        object["metadata"]["generation"] = json!(metadata::generation(object) + 1);
+    }
+    object["metadata"]["deletionTimestamp"] = json!(until);
+    object["metadata"]["deletionGracePeriodSeconds"] = json!(seconds);
+}
+
+fn mark_now(clock: &Clock, object: &mut Value) {
+    let since = text_at(object, "/metadata/deletionTimestamp").to_owned();
+    let until = parse_time(&since).filter(|time| *time <= clock.now());
+    mark(object, &until.map_or_else(|| clock.now_time(), to_time), 0);
+}
+
+/// The finalizers an object has once the propagation policy is written into them.
+fn finalizers_for(old: &Value, propagation: Option<Propagation>) -> Vec<String> {
+    let before = metadata::finalizers(old);
+    let has = |finalizer: &str| before.iter().any(|each| each == finalizer);
+    let orphan = match propagation {
+        Some(policy) => policy == Propagation::Orphan,
+        None => has(ORPHAN_FINALIZER),
+    };
+    let foreground = match propagation {
+        Some(policy) => policy == Propagation::Foreground,
+        None => !has(ORPHAN_FINALIZER) && has(FOREGROUND_FINALIZER),
+    };
+    let mut after: Vec<String> = (before.into_iter())
+        .filter(|each| each != ORPHAN_FINALIZER && each != FOREGROUND_FINALIZER)
+        .collect();
+    if orphan {
+        after.push(ORPHAN_FINALIZER.to_owned());
+    }
+    if foreground {
+        after.push(FOREGROUND_FINALIZER.to_owned());
+    }
+    after
+}

@@ -1,0 +1,172 @@
+//! Patches: read, changed by the patch, written as an update would be, in one step.
+//!
+//! Server-side apply alone may create what it patches.
+
+use serde_json::Value;
+
+use super::update::Target;
+use super::{Api, State, WriteOptions, Written, admission, text_at};
+use crate::clock::Clock;
+use crate::patch::{PatchError, json_patch, merge_patch, strategic_patch};
+use crate::resources::{Kind, convert};
+use crate::status::{Cause, Details, Status};
+use crate::store::Object;
+
+/// A patch in one of the four forms.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Patch {
+    /// RFC 6902.
+    Json(Value),
+    /// RFC 7386.
+    Merge(Value),
+    /// Kubernetes' own, for built-in kinds.
+    Strategic(Value),
+    /// Server-side apply.
+    Apply(Value),
+}
+
+impl Api {
+    /// Patches an object or one of its subresources.
+    ///
+    /// # Errors
+    /// 404, 409 (conflicts of versions or, for apply, of field managers), 415 for a strategic patch of a custom
+    /// kind, 422.
+    pub fn patch(
+        &self,
+        kind: &Kind,
+        subresource: Option<&str>,
+        namespace: &str,
+        name: &str,
+        patch: &Patch,
+        options: &WriteOptions,
+    ) -> Result<Written, Status> {
+        let target = Target {
+            kind,
+            subresource,
+            namespace,
+            name,
+        };
+        let options = self.resolved(options);
+        self.with_state(|state| {
+            let old = state.store.get(kind, namespace, name).cloned();
+            match (old, patch) {
+                (Some(old), _) => state.patch(self.clock(), target, &old, patch, &options),
+                (None, Patch::Apply(object)) if subresource.is_none() => {
+                    state.apply_new(self.clock(), target, object, &options)
+                }
+                (None, _) => Err(Status::not_found(kind, name)),
+            }
+        })
+    }
+}
+
+impl State {
+    fn patch(
+        &mut self,
+        clock: &Clock,
+        target: Target<'_>,
+        old: &Object,
+        patch: &Patch,
+        options: &WriteOptions,
+    ) -> Result<Written, Status> {
+        if let Patch::Apply(applied) = patch {
+            return self.apply(clock, target, old, applied, options);
+        }
+        let mut object = Value::clone(&convert::to_version(target.kind, old));
+        change(target.kind, &mut object, patch)?;
+        self.replace(clock, target, old, object, options)
+    }
+
+    /// Server-side apply of an object that is there.
+    fn apply(
+        &mut self,
+        clock: &Clock,
+        target: Target<'_>,
+        old: &Object,
+        applied: &Value,
+        options: &WriteOptions,
+    ) -> Result<Written, Status> {
+        check_applied(target, applied)?;
+        let version = text_at(applied, "/metadata/resourceVersion");
+        if !version.is_empty() && version != text_at(old, "/metadata/resourceVersion") {
+            return Err(Status::modified(target.kind, target.name));
+        }
+        let (object, warnings) = admission::apply(clock, target, Some(old), applied, options)?;
+        let mut written = self.replace(clock, target, old, object, options)?;
+        written.warnings.splice(0..0, warnings);
+        Ok(written)
+    }
+
+    /// Server-side apply of an object that is not there yet.
+    fn apply_new(
+        &mut self,
+        clock: &Clock,
+        target: Target<'_>,
+        applied: &Value,
+        options: &WriteOptions,
+    ) -> Result<Written, Status> {
+        check_applied(target, applied)?;
+        if !text_at(applied, "/metadata/uid").is_empty() {
+            let why =
+                "uid mismatch: the provided object specified uid, and no existing object was found";
+            return Err(Status::conflict(target.kind, target.name, why));
+        }
+        let (object, warnings) = admission::apply(clock, target, None, applied, options)?;
+        let mut written = self.create(clock, target.kind, target.namespace, object, options)?;
+        written.warnings.splice(0..0, warnings);
+        Ok(written)
+    }
+}
+
+/// What is applied must name its type and, if it names itself, the object of the path.
+fn check_applied(target: Target<'_>, applied: &Value) -> Result<(), Status> {
+    let name = text_at(applied, "/metadata/name");
+    if !name.is_empty() && name != target.name {
+        return Err(Status::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            target.name
+        )));
+    }
+    if applied
+        .pointer("/metadata/managedFields")
+        .is_some_and(|managed| !managed.is_null())
+    {
+        return Err(Status::bad_request("metadata.managedFields must be nil"));
+    }
+    Ok(())
+}
+
+/// Changes an object (or a `Scale`) as a patch other than apply says.
+pub(crate) fn change(kind: &Kind, object: &mut Value, patch: &Patch) -> Result<(), Status> {
+    let changed = match patch {
+        Patch::Json(operations) => json_patch(object, operations),
+        Patch::Merge(patch) => merge_patch(object, patch),
+        Patch::Strategic(patch) => match admission::type_of(kind) {
+            Some(info) => strategic_patch(object, patch, &info),
+            None => merge_patch(object, patch),
+        },
+        Patch::Apply(applied) => merge_patch(object, applied),
+    };
+    changed.map_err(refusal)
+}
+
+fn refusal(error: PatchError) -> Status {
+    match error {
+        PatchError::Malformed(message) => Status::bad_request(message),
+        PatchError::TooLarge(message) => Status::new(413, "RequestEntityTooLarge", message),
+        PatchError::Rejected(message) => {
+            let details = Details {
+                causes: vec![Cause {
+                    message,
+                    ..Cause::default()
+                }],
+                ..Details::default()
+            };
+            let message = "the server rejected our request due to an error in our request";
+            Status {
+                details: Some(Box::new(details)),
+                ..Status::new(422, "Invalid", message)
+            }
+        }
+    }
+}

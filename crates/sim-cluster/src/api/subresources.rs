@@ -1,0 +1,303 @@
+//! Subresources that are no part of the object: `scale`, `binding`, `eviction`.
+
+use serde_json::{Value, json};
+
+use super::patch::{Patch, change};
+use super::update::Target;
+use super::{Api, DeleteOptions, Deleted, WriteOptions, text_at};
+use crate::resources::{Kind, ScalePaths, kinds};
+use crate::status::{Cause, Status};
+use crate::store::Object;
+
+/// What a write to `scale` does.
+#[derive(Clone, Debug)]
+pub(crate) enum ScaleWrite<'a> {
+    Put(&'a Value),
+    Patch(&'a Patch),
+}
+
+impl Api {
+    /// The `Scale` of an object.
+    pub fn scale(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Value, Status> {
+        let object = self.get(kind, namespace, name)?;
+        Ok(to_scale(&object, &paths(kind)))
+    }
+
+    /// Writes the `Scale` of an object, that is its number of replicas.
+    pub(crate) fn write_scale(
+        &self,
+        target: Target<'_>,
+        write: &ScaleWrite<'_>,
+        options: &WriteOptions,
+    ) -> Result<Value, Status> {
+        let paths = paths(target.kind);
+        let written = self.modify_written(target, options, |object| {
+            let mut scale = to_scale(object, &paths);
+            match write {
+                ScaleWrite::Put(body) => scale = Value::clone(body),
+                ScaleWrite::Patch(patch) => change(target.kind, &mut scale, patch)?,
+            }
+            let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+            if replicas < 0 {
+                return Err(negative(target.name, replicas));
+            }
+            for field in ["resourceVersion", "uid"] {
+                let given = &scale["metadata"][field];
+                if given.is_string() {
+                    object["metadata"][field] = given.clone();
+                }
+            }
+            set_pointer(object, &paths.spec_replicas, json!(replicas));
+            Ok(())
+        })?;
+        Ok(to_scale(&written.object, &paths))
+    }
+
+    /// Puts a pod on a node, once.
+    ///
+    /// # Errors
+    /// 404; 409 if it has a node already or is being deleted.
+    pub fn bind(
+        &self,
+        namespace: &str,
+        pod: &str,
+        node: &str,
+        options: &WriteOptions,
+    ) -> Result<Object, Status> {
+        let target = Target {
+            kind: &kinds::PODS,
+            subresource: Some("binding"),
+            namespace,
+            name: pod,
+        };
+        let now = self.clock().now_time();
+        let written = self.modify_written(target, options, |object| {
+            let refuse = |why: &str| {
+                let mut status = Status::conflict(&kinds::PODS, pod, why);
+                let from = "Operation cannot be fulfilled on pods ";
+                status.message = status.message.replacen(
+                    from,
+                    "Operation cannot be fulfilled on pods/binding ",
+                    1,
+                );
+                if let Some(details) = &mut status.details {
+                    "pods/binding".clone_into(&mut details.kind);
+                }
+                Err(status)
+            };
+            if super::metadata::is_deleting(object) {
+                return refuse(&format!(
+                    "pod {pod} is being deleted, cannot be assigned to a host"
+                ));
+            }
+            let bound = text_at(object, "/spec/nodeName");
+            if !bound.is_empty() {
+                return refuse(&format!("pod {pod} is already assigned to node {bound:?}"));
+            }
+            object["spec"]["nodeName"] = json!(node);
+            set_condition(
+                object,
+                &json!({"type": "PodScheduled", "status": "True",
+                "lastProbeTime": null, "lastTransitionTime": now}),
+            );
+            Ok(())
+        })?;
+        Ok(written.object)
+    }
+
+    /// Evicts a pod: deletes it if no disruption budget forbids that.
+    ///
+    /// # Errors
+    /// 404; 429 if a budget allows no disruption at the moment.
+    pub fn evict(
+        &self,
+        namespace: &str,
+        pod: &str,
+        options: &DeleteOptions,
+    ) -> Result<Deleted, Status> {
+        self.with_state(|state| {
+            let found = state.store.get(&kinds::PODS, namespace, pod).cloned();
+            let found = found.ok_or_else(|| Status::not_found(&kinds::PODS, pod))?;
+            let ended = matches!(
+                text_at(&found, "/status/phase"),
+                "Succeeded" | "Failed" | "Pending"
+            );
+            if !ended && !super::metadata::is_deleting(&found) {
+                let mut budgets = state
+                    .store
+                    .list(&kinds::POD_DISRUPTION_BUDGETS, Some(namespace))
+                    .filter(|budget| selects(&budget["spec"]["selector"], &found));
+                if let Some(budget) = budgets.find(|budget| !allows_disruption(budget)) {
+                    return Err(over_budget(budget));
+                }
+            }
+            state.delete(self.clock(), &kinds::PODS, namespace, pod, options)
+        })
+    }
+}
+
+fn negative(name: &str, replicas: i64) -> Status {
+    let scale = Kind::new(crate::resources::KindInfo {
+        group: "autoscaling".to_owned(),
+        kind: "Scale".to_owned(),
+        ..crate::resources::KindInfo::clone(&kinds::PODS)
+    });
+    let cause = Cause::invalid(
+        "spec.replicas",
+        &json!(replicas),
+        "must be greater than or equal to 0",
+    );
+    Status::invalid(&scale, name, vec![cause])
+}
+
+/// Where a kind keeps what `scale` shows; built-in kinds keep it where ReplicaSets do.
+fn paths(kind: &Kind) -> ScalePaths {
+    let custom = kind.custom.as_ref().and_then(|custom| custom.scale.clone());
+    custom.unwrap_or_else(|| ScalePaths {
+        spec_replicas: "/spec/replicas".to_owned(),
+        status_replicas: "/status/replicas".to_owned(),
+        label_selector: None,
+    })
+}
+
+fn to_scale(object: &Value, paths: &ScalePaths) -> Value {
+    let number = |pointer: &str| object.pointer(pointer).and_then(Value::as_i64);
+    let metadata = &object["metadata"];
+    let mut scale = json!({
+        "kind": "Scale", "apiVersion": "autoscaling/v1",
+        "metadata": {},
+        "spec": {"replicas": number(&paths.spec_replicas).unwrap_or(0)},
+        "status": {"replicas": number(&paths.status_replicas).unwrap_or(0)},
+    });
+    for field in [
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+    ] {
+        if let Some(value) = metadata.get(field) {
+            scale["metadata"][field] = value.clone();
+        }
+    }
+    let selector = match &paths.label_selector {
+        Some(pointer) => text_at(object, pointer).to_owned(),
+        None => selector_text(&object["spec"]["selector"]),
+    };
+    if !selector.is_empty() {
+        scale["status"]["selector"] = json!(selector);
+    }
+    scale
+}
+
+/// A `LabelSelector` (or a ReplicationController's map) in the query's form, as Go prints it.
+pub(crate) fn selector_text(selector: &Value) -> String {
+    let texts = |value: &Value| -> Vec<String> {
+        let values = value.as_array().into_iter().flatten();
+        let mut texts: Vec<String> = values
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect();
+        texts.sort();
+        texts
+    };
+    let structured =
+        selector.get("matchLabels").is_some() || selector.get("matchExpressions").is_some();
+    let labels = if structured {
+        &selector["matchLabels"]
+    } else {
+        selector
+    };
+    let mut requirements: Vec<(String, String)> = Vec::new();
+    for (key, value) in labels.as_object().into_iter().flatten() {
+        let value = value.as_str().unwrap_or_default();
+        requirements.push((key.clone(), format!("{key}={value}")));
+    }
+    for expression in selector["matchExpressions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
+        let key = text_at(expression, "/key");
+        let values = texts(&expression["values"]).join(",");
+        let text = match text_at(expression, "/operator") {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "DoesNotExist" => format!("!{key}"),
+            _ => key.to_owned(),
+        };
+        requirements.push((key.to_owned(), text));
+    }
+    requirements.sort();
+    let texts: Vec<String> = requirements.into_iter().map(|(_, text)| text).collect();
+    texts.join(",")
+}
+
+fn selects(selector: &Value, object: &Value) -> bool {
+    let text = selector_text(selector);
+    crate::selectors::LabelSelector::parse(&text).is_ok_and(|selector| selector.matches(object))
+}
+
+fn allows_disruption(budget: &Value) -> bool {
+    budget["status"]["disruptionsAllowed"].as_i64().unwrap_or(0) > 0
+}
+
+fn over_budget(budget: &Value) -> Status {
+    let name = text_at(budget, "/metadata/name");
+    let number = |field: &str| budget["status"][field].as_i64().unwrap_or(0);
+    let processed = number("observedGeneration") >= super::metadata::generation(budget);
+    let message = if processed {
+        let (desired, current) = (number("desiredHealthy"), number("currentHealthy"));
+        format!(
+            "The disruption budget {name} needs {desired} healthy pods and has {current} currently"
+        )
+    } else {
+        format!("The disruption budget {name} is still being processed by the server.")
+    };
+    let status = Status::new(
+        429,
+        "TooManyRequests",
+        "Cannot evict pod as it would violate the pod's disruption budget.",
+    );
+    status.with_cause(Cause::new("DisruptionBudget", "", message))
+}
+
+fn set_condition(object: &mut Value, condition: &Value) {
+    let conditions = &mut object["status"]["conditions"];
+    if !conditions.is_array() {
+        *conditions = json!([]);
+    }
+    let Value::Array(conditions) = conditions else {
+        return;
+    };
+    let same = conditions
+        .iter_mut()
+        .find(|each| each["type"] == condition["type"]);
+    match same {
+        Some(same) => *same = condition.clone(),
+        None => conditions.push(condition.clone()),
+    }
+}
+
+fn set_pointer(object: &mut Value, pointer: &str, value: Value) {
+    let mut at = object;
+    for field in pointer.split('/').skip(1) {
+        if !at.is_object() {
+            *at = json!({});
+        }
+        at = &mut at[field];
+    }
+    *at = value;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors_print_as_go_prints_them() {
+        let selector = json!({"matchLabels": {"b": "1"}, "matchExpressions": [
+            {"key": "a", "operator": "In", "values": ["y", "x"]}, {"key": "c", "operator": "DoesNotExist"}]});
+        assert_eq!(selector_text(&selector), "a in (x,y),b=1,!c");
+    }
+}

@@ -1,0 +1,348 @@
+//! Replacing and modifying objects, and their `status`.
+//!
+//! ```text
+//! update (PUT)  ---.
+//! modify (closure) +-> same object? version? -> what must stay -> admission -> generation
+//! patch (http)  ---'        -> unchanged? nothing : last finalizer gone? removed : stored -> lifecycle
+//! ```
+
+use serde_json::{Value, json};
+
+use super::create::check_body;
+use super::{Api, State, WriteOptions, Written, admission, lifecycle, metadata, text_at};
+use crate::clock::Clock;
+use crate::resources::{Kind, kinds};
+use crate::status::{Cause, Status};
+use crate::store::Object;
+
+/// What is updated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target<'a> {
+    pub(crate) kind: &'a Kind,
+    /// `status`, `finalize`, ... or the object itself.
+    pub(crate) subresource: Option<&'a str>,
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+}
+
+impl Api {
+    /// Replaces an object or one of its subresources (`status`, `finalize`).
+    ///
+    /// # Errors
+    /// 409 if the object names a version that is not the current one, or another uid; 404, 422.
+    pub fn update(
+        &self,
+        kind: &Kind,
+        subresource: Option<&str>,
+        namespace: &str,
+        object: Value,
+        options: &WriteOptions,
+    ) -> Result<Object, Status> {
+        let name = text_at(&object, "/metadata/name").to_owned();
+        let target = Target {
+            kind,
+            subresource,
+            namespace,
+            name: &name,
+        };
+        Ok(self.update_written(target, object, options)?.object)
+    }
+
+    /// [`Api::update`] with the warnings; creates where the kind allows that.
+    pub(crate) fn update_written(
+        &self,
+        target: Target<'_>,
+        object: Value,
+        options: &WriteOptions,
+    ) -> Result<Written, Status> {
+        let options = self.resolved(options);
+        let clock = self.clock();
+        self.with_state(|state| {
+            let Target {
+                kind,
+                namespace,
+                name,
+                ..
+            } = target;
+            match state.store.get(kind, namespace, name).cloned() {
+                Some(old) => state.replace(clock, target, &old, object, &options),
+                None if target.subresource.is_none() && admission::creates_on_update(kind) => {
+                    state.create(clock, kind, namespace, object, &options)
+                }
+                None => Err(Status::not_found(kind, name)),
+            }
+        })
+    }
+
+    /// Reads an object, lets `change` edit it, and writes it back in one step; an edit that changes nothing
+    /// keeps the version.
+    pub fn modify(
+        &self,
+        kind: &Kind,
+        subresource: Option<&str>,
+        namespace: &str,
+        name: &str,
+        change: impl FnOnce(&mut Value),
+    ) -> Result<Object, Status> {
+        let target = Target {
+            kind,
+            subresource,
+            namespace,
+            name,
+        };
+        let options = WriteOptions::default();
+        let written = self.modify_written(target, &options, |object| {
+            change(object);
+            Ok(())
+        })?;
+        Ok(written.object)
+    }
+
+    /// [`Api::modify`] with options, for edits that may fail.
+    pub(crate) fn modify_written(
+        &self,
+        target: Target<'_>,
+        options: &WriteOptions,
+        change: impl FnOnce(&mut Value) -> Result<(), Status>,
+    ) -> Result<Written, Status> {
+        let options = self.resolved(options);
+        self.with_state(|state| {
+            let Target {
+                kind,
+                namespace,
+                name,
+                ..
+            } = target;
+            let old = state.store.get(kind, namespace, name).cloned();
+            let old = old.ok_or_else(|| Status::not_found(kind, name))?;
+            let mut object = Value::clone(&old);
+            change(&mut object)?;
+            state.replace(self.clock(), target, &old, object, &options)
+        })
+    }
+}
+
+impl State {
+    /// Puts `object` in the place of `old`.
+    pub(crate) fn replace(
+        &mut self,
+        clock: &Clock,
+        target: Target<'_>,
+        old: &Object,
+        mut object: Value,
+        options: &WriteOptions,
+    ) -> Result<Written, Status> {
+        let Target {
+            kind,
+            namespace,
+            name,
+            ..
+        } = target;
+        check_body(kind, namespace, &mut object)?;
+        check_same_object(target, old, &object)?;
+        keep_identity(old, &mut object);
+        keep_what_others_write(target, old, &mut object);
+        check_finalizers(kind, name, old, &object)?;
+        let warnings = admission::prepare_update(target, old, &mut object, options)?;
+        bump_generation(kind, target.subresource, old, &mut object);
+        let answer = |object| Written {
+            object,
+            warnings,
+            created: false,
+        };
+        if object == **old {
+            return Ok(answer(Object::clone(old)));
+        }
+        admission::record_manager(clock, target, old, &mut object, options);
+        if options.dry_run {
+            return Ok(answer(object.into()));
+        }
+        if is_finished(kind, &object) {
+            // As in the API server the last event shows the state before this write, with its version.
+            self.store.remove(kind, namespace, name);
+            lifecycle::after_remove(self, clock, kind, old);
+            return Ok(answer(object.into()));
+        }
+        let stored = self.store.put(kind, namespace, name, object);
+        lifecycle::after_put(self, clock, kind, Some(old), &stored);
+        Ok(answer(stored))
+    }
+}
+
+/// The body must mean the object that is there: its name, its uid and, if it says one, its version.
+fn check_same_object(target: Target<'_>, old: &Value, object: &Value) -> Result<(), Status> {
+    let Target { kind, name, .. } = target;
+    let given_name = text_at(object, "/metadata/name");
+    if given_name != name {
+        return Err(Status::bad_request(format!(
+            "the name of the object ({given_name}) does not match the name on the URL ({name})"
+        )));
+    }
+    let (uid, is) = (
+        text_at(object, "/metadata/uid"),
+        text_at(old, "/metadata/uid"),
+    );
+    if !uid.is_empty() && uid != is {
+        let why =
+            format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {is}");
+        return Err(Status::conflict(kind, name, &why));
+    }
+    let version = text_at(object, "/metadata/resourceVersion");
+    if version.is_empty() || version == "0" {
+        if admission::updates_unconditionally(kind) {
+            return Ok(());
+        }
+        let cause = Cause::invalid(
+            "metadata.resourceVersion",
+            &json!(0),
+            "must be specified for an update",
+        );
+        return Err(Status::invalid(kind, name, vec![cause]));
+    }
+    if version.parse::<u64>().is_err() {
+        let cause = Cause::invalid(
+            "metadata.resourceVersion",
+            &json!(version),
+            "strconv.ParseUint: invalid syntax",
+        );
+        return Err(Status::invalid(kind, name, vec![cause]));
+    }
+    if version != text_at(old, "/metadata/resourceVersion") {
+        return Err(Status::modified(kind, name));
+    }
+    Ok(())
+}
+
+/// What no update changes.
+fn keep_identity(old: &Value, object: &mut Value) {
+    for field in [
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "resourceVersion",
+    ] {
+        metadata::keep(object, old, field);
+    }
+    metadata::remove(object, "selfLink");
+    if object["metadata"].get("generateName").is_none() {
+        metadata::keep(object, old, "generateName");
+    }
+}
+
+/// An update of the object leaves `status` alone, one of `status` leaves everything else alone.
+fn keep_what_others_write(target: Target<'_>, old: &Value, object: &mut Value) {
+    let kind = target.kind;
+    match target.subresource {
+        None => {
+            if kind.has_subresource("status") {
+                take_field(object, old, "status");
+            }
+            if *kind == *kinds::NAMESPACES {
+                object["spec"] = old["spec"].clone();
+            }
+        }
+        Some("status") => {
+            let status = object.get("status").cloned();
+            if kind.is_custom() || admission::keeps_metadata_on_status(kind) {
+                let managed = object["metadata"].get("managedFields").cloned();
+                let metadata = old["metadata"].clone();
+                *object = old.clone();
+                object["metadata"] = metadata;
+                if let Some(managed) = managed {
+                    object["metadata"]["managedFields"] = managed;
+                }
+            } else {
+                let mut metadata = object["metadata"].clone();
+                if *kind == *kinds::PODS {
+                    metadata["ownerReferences"] = old["metadata"]["ownerReferences"].clone();
+                    if metadata["ownerReferences"].is_null()
+                        && let Some(fields) = metadata.as_object_mut()
+                    {
+                        fields.remove("ownerReferences");
+                    }
+                }
+                *object = old.clone();
+                object["metadata"] = metadata;
+            }
+            match (status, object.as_object_mut()) {
+                (Some(status), _) => object["status"] = status,
+                (None, Some(fields)) => {
+                    fields.remove("status");
+                }
+                (None, None) => {}
+            }
+        }
+        Some("finalize") => {
+            let finalizers = object["spec"]["finalizers"].clone();
+            *object = old.clone();
+            object["spec"]["finalizers"] = finalizers;
+        }
+        Some(_) => {}
+    }
+}
+
+fn take_field(object: &mut Value, old: &Value, field: &str) {
+    let Some(fields) = object.as_object_mut() else {
+        return;
+    };
+    match old.get(field) {
+        Some(value) => fields.insert(field.to_owned(), value.clone()),
+        None => fields.remove(field),
+    };
+}
+
+/// Nobody new may hold up a deletion that is under way.
+fn check_finalizers(kind: &Kind, name: &str, old: &Value, object: &Value) -> Result<(), Status> {
+    if !metadata::is_deleting(old) {
+        return Ok(());
+    }
+    let before = metadata::finalizers(old);
+    let new: Vec<String> = (metadata::finalizers(object).into_iter())
+        .filter(|each| !before.contains(each))
+        .collect();
+    if new.is_empty() {
+        return Ok(());
+    }
+    let quoted: Vec<String> = new.iter().map(|each| format!("{each:?}")).collect();
+    let detail = format!(
+        "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+        quoted.join(", ")
+    );
+    let cause = Cause::forbidden("metadata.finalizers", &detail);
+    Err(Status::invalid(kind, name, vec![cause]))
+}
+
+/// The generation counts the changes of what is wished for.
+fn bump_generation(kind: &Kind, subresource: Option<&str>, old: &Value, object: &mut Value) {
+    if subresource == Some("status") || !admission::has_generation(kind) {
+        return;
+    }
+    let ignored = |field: &str| {
+        matches!(field, "metadata" | "apiVersion" | "kind")
+            || (field == "status" && kind.has_subresource("status"))
+    };
+    let wish = |value: &Value| -> Vec<(String, Value)> {
+        let fields = value.as_object().into_iter().flatten();
+        fields
+            .filter(|(field, _)| !ignored(field))
+            .map(|(field, value)| (field.clone(), value.clone()))
+            .collect()
+    };
+    if wish(old) != wish(object) {
+        object["metadata"]["generation"] = json!(metadata::generation(old) + 1);
+    }
+}
+
+/// Whether an object under deletion has nothing left that holds it.
+fn is_finished(kind: &Kind, object: &Value) -> bool {
+    let held = *kind == *kinds::NAMESPACES
+        && object["spec"]["finalizers"]
+            .as_array()
+            .is_some_and(|finalizers| !finalizers.is_empty());
+    metadata::is_deleting(object)
+        && metadata::grace_period(object).unwrap_or(0) == 0
+        && metadata::finalizers(object).is_empty()
+        && !held
+}

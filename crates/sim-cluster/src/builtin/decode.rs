@@ -1,0 +1,357 @@
+//! A body of a built-in kind, read the way Go reads it into the kind's struct.
+//!
+//! value -> wrong types (an error) -> unknown fields (reported and dropped) -> canonical quantities ->
+//! what Go leaves out when it writes the object (empty lists, maps and strings) left out.
+
+use serde_json::{Map, Value};
+
+use crate::field::{go_json_kind, quote};
+use crate::quantity::{NotAQuantity, Quantity};
+use crate::schema::{Node, TypeInfo};
+
+/// A body that does not fit the kind's type.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// A value of the wrong JSON type.
+    #[error("json: cannot unmarshal {found} into Go struct field {owner}.{path} of type {wanted}")]
+    WrongType {
+        /// JSON type found, in Go's words.
+        found: String,
+        /// Go struct that has the field.
+        owner: String,
+        /// Path without list indices.
+        path: String,
+        /// Go type of the field.
+        wanted: String,
+    },
+    /// A text that is no quantity.
+    #[error(transparent)]
+    Quantity(#[from] NotAQuantity),
+    /// A text that is no time.
+    #[error("parsing time {} as \"2006-01-02T15:04:05Z07:00\": cannot parse {} as \"2006\"", quote(.0), quote(.0))]
+    Time(String),
+}
+
+/// The message of the 400 that an undecodable body gets; `detail` is a [`DecodeError`] or a strict decoding error.
+pub fn decode_message(kind: &str, version: &str, detail: &str) -> String {
+    format!(
+        "{kind} in version {} cannot be handled as a {kind}: {detail}",
+        quote(version)
+    )
+}
+
+/// Reads `object` as the type says and brings it into the form the API server keeps.
+/// Returns the paths of unknown fields, which are dropped, in the order found.
+pub fn decode(object: &mut Value, info: &TypeInfo) -> Result<Vec<String>, DecodeError> {
+    let mut reader = Reader {
+        unknown: Vec::new(),
+    };
+    reader.read(object, info.root(), &Place::default())?;
+    Ok(reader.unknown)
+}
+
+#[derive(Default, Clone)]
+struct Place {
+    /// With list indices, for unknown fields.
+    indexed: String,
+    /// Without, for type errors.
+    plain: String,
+    owner: String,
+}
+
+impl Place {
+    fn field(&self, name: &str, owner: &str) -> Self {
+        let dot = |front: &str| {
+            if front.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{front}.{name}")
+            }
+        };
+        Self {
+            indexed: dot(&self.indexed),
+            plain: dot(&self.plain),
+            owner: owner.to_owned(),
+        }
+    }
+
+    fn item(&self, index: usize) -> Self {
+        Self {
+            indexed: format!("{}[{index}]", self.indexed),
+            ..self.clone()
+        }
+    }
+}
+
+struct Reader {
+    unknown: Vec<String>,
+}
+
+impl Reader {
+    fn read(
+        &mut self,
+        value: &mut Value,
+        node: Node<'_>,
+        place: &Place,
+    ) -> Result<(), DecodeError> {
+        let definition = short_name(node);
+        match definition {
+            "Quantity" => return read_quantity(value),
+            "IntOrString" => {
+                return expect(value, place, node, value.is_i64() || value.is_string());
+            }
+            "FieldsV1"
+            | "RawExtension"
+            | "JSON"
+            | "JSONSchemaPropsOrArray"
+            | "JSONSchemaPropsOrBool" => return Ok(()),
+            "Time" | "MicroTime" => return read_time(value, place, node),
+            _ => {}
+        }
+        match node.json_type() {
+            Some("object") => self.read_object(value, node, place),
+            Some("array") => self.read_list(value, node, place),
+            Some("string") => expect(value, place, node, value.is_string()),
+            Some("boolean") => expect(value, place, node, value.is_boolean()),
+            Some("integer") => expect(value, place, node, value.is_i64() || value.is_u64()),
+            Some("number") => expect(value, place, node, value.is_number()),
+            _ => Ok(()),
+        }
+    }
+
+    fn read_list(
+        &mut self,
+        value: &mut Value,
+        node: Node<'_>,
+        place: &Place,
+    ) -> Result<(), DecodeError> {
+        expect(value, place, node, value.is_array())?;
+        let (Value::Array(items), Some(item_type)) = (value, node.items()) else {
+            return Ok(());
+        };
+        for (index, item) in items.iter_mut().enumerate() {
+            if !item.is_null() {
+                self.read(item, item_type, &place.item(index))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_object(
+        &mut self,
+        value: &mut Value,
+        node: Node<'_>,
+        place: &Place,
+    ) -> Result<(), DecodeError> {
+        expect(value, place, node, value.is_object())?;
+        let Value::Object(fields) = value else {
+            return Ok(());
+        };
+        if let Some(values) = node.values() {
+            for (key, child) in fields.iter_mut() {
+                if child.is_null() && values.json_type() == Some("string") {
+                    *child = "".into();
+                } else {
+                    self.read(
+                        child,
+                        values,
+                        &Place {
+                            indexed: format!("{}.{key}", place.indexed),
+                            ..place.clone()
+                        },
+                    )?;
+                }
+            }
+            return Ok(());
+        }
+        if node.schema().get("properties").is_none() {
+            return Ok(());
+        }
+        let owner = short_name(node).to_owned();
+        let names: Vec<String> = fields.keys().cloned().collect();
+        for name in names {
+            let Some(field_type) = node.declared(&name) else {
+                self.unknown.push(place.field(&name, &owner).indexed);
+                fields.remove(&name);
+                continue;
+            };
+            let child = fields.get_mut(&name).expect("the name is one of its own");
+            if !child.is_null() {
+                self.read(child, field_type, &place.field(&name, &owner))?;
+            }
+            if is_left_out(child, &name, node, field_type) {
+                fields.remove(&name);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn short_name(node: Node<'_>) -> &str {
+    node.definition()
+        .and_then(|name| name.rsplit('.').next())
+        .unwrap_or_default()
+}
+
+fn expect(value: &Value, place: &Place, node: Node<'_>, fits: bool) -> Result<(), DecodeError> {
+    if fits {
+        return Ok(());
+    }
+    let found = match value {
+        Value::Number(number) if number.is_f64() => format!("number {number}"),
+        other => go_json_kind(other).to_owned(),
+    };
+    Err(DecodeError::WrongType {
+        found,
+        owner: place.owner.clone(),
+        path: place.plain.clone(),
+        wanted: go_type(node),
+    })
+}
+
+/// The Go type of a place, as Go's errors name it.
+fn go_type(node: Node<'_>) -> String {
+    if let Some(definition) = node.definition() {
+        let mut parts = definition.rsplit('.');
+        let name = parts.next().unwrap_or_default();
+        return format!("{}.{name}", parts.next().unwrap_or_default());
+    }
+    match node.json_type() {
+        Some("integer") => node.schema()["format"]
+            .as_str()
+            .unwrap_or("int64")
+            .to_owned(),
+        Some("boolean") => "bool".to_owned(),
+        Some("number") => "float64".to_owned(),
+        Some("array") => format!(
+            "[]{}",
+            node.items().map_or_else(|| "string".to_owned(), go_type)
+        ),
+        Some("object") => format!(
+            "map[string]{}",
+            node.values().map_or_else(|| "string".to_owned(), go_type)
+        ),
+        _ => "string".to_owned(),
+    }
+}
+
+fn read_quantity(value: &mut Value) -> Result<(), DecodeError> {
+    let text = match &*value {
+        Value::String(text) => text.trim().to_owned(),
+        Value::Number(number) => number.to_string(),
+        _ => return Err(NotAQuantity.into()),
+    };
+    *value = text.parse::<Quantity>()?.to_string().into();
+    Ok(())
+}
+
+fn read_time(value: &mut Value, place: &Place, node: Node<'_>) -> Result<(), DecodeError> {
+    expect(value, place, node, value.is_string())?;
+    let text = value.as_str().unwrap_or_default();
+    match text.parse::<jiff::Timestamp>() {
+        Ok(_) => Ok(()),
+        Err(_) => Err(DecodeError::Time(text.to_owned())),
+    }
+}
+
+/// Booleans that are no pointers in Go: `false` is the same as absent.
+const FALSE_LEFT_OUT: &[&str] = &[
+    "hostNetwork",
+    "hostPID",
+    "hostIPC",
+    "stdin",
+    "stdinOnce",
+    "tty",
+    "unschedulable",
+    "publishNotReadyAddresses",
+];
+/// Numbers that are no pointers in Go: 0 is the same as absent.
+const ZERO_LEFT_OUT: &[&str] = &[
+    "minReadySeconds",
+    "hostPort",
+    "readyReplicas",
+    "availableReplicas",
+    "fullyLabeledReplicas",
+    "observedGeneration",
+    "initialDelaySeconds",
+    "count",
+];
+/// Strings that are pointers in Go: an empty one means something.
+const EMPTY_STRING_KEPT: &[&str] = &["storageClassName", "volumeName", "ingressClassName"];
+
+/// Whether Go leaves this field out when it writes the object down.
+fn is_left_out(value: &Value, name: &str, parent: Node<'_>, node: Node<'_>) -> bool {
+    let required = || {
+        parent.schema()["required"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(|one| one == name))
+    };
+    match value {
+        Value::Null => true,
+        Value::Bool(flag) => !flag && FALSE_LEFT_OUT.contains(&name),
+        Value::Number(number) => number.as_i64() == Some(0) && ZERO_LEFT_OUT.contains(&name),
+        Value::String(text) => text.is_empty() && !EMPTY_STRING_KEPT.contains(&name) && !required(),
+        Value::Array(items) => items.is_empty() && !required(),
+        Value::Object(fields) => fields.is_empty() && node.values().is_some(),
+    }
+}
+
+/// The fields of an object, or none.
+pub(super) fn fields(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    static NONE: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
+    value.as_object().unwrap_or(&NONE).iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+    use serde_json::json;
+
+    fn read(kind: &str, mut object: Value) -> Result<(Value, Vec<String>), DecodeError> {
+        let group = if kind == "ReplicaSet" { "apps" } else { "" };
+        let unknown = decode(&mut object, &TypeInfo::builtin(group, "v1", kind).unwrap())?;
+        Ok((object, unknown))
+    }
+
+    #[rstest]
+    #[case("ReplicaSet", json!({"spec": {"replicas": "x"}}), "json: cannot unmarshal string into Go struct field ReplicaSetSpec.spec.replicas of type int32")]
+    #[case("Pod", json!({"spec": {"containers": {}}}), "json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container")]
+    #[case("ConfigMap", json!({"data": {"a": 1}}), "json: cannot unmarshal number into Go struct field ConfigMap.data of type string")]
+    #[case("Pod", json!({"spec": {"containers": [{"resources": {"limits": {"cpu": "x"}}}]}}), "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
+    fn a_wrong_type_is_named_as_go_names_it(
+        #[case] kind: &str,
+        #[case] object: Value,
+        #[case] message: &str,
+    ) {
+        assert_eq!(read(kind, object).unwrap_err().to_string(), message);
+    }
+
+    #[test]
+    fn unknown_fields_are_reported_with_indices_and_dropped() {
+        let (object, unknown) = read(
+            "Pod",
+            json!({"spec": {"containers": [{"name": "a", "imagge": "x"}]}, "extra": 1}),
+        )
+        .unwrap();
+        assert_eq!(unknown, ["extra", "spec.containers[0].imagge"]);
+        assert_eq!(object, json!({"spec": {"containers": [{"name": "a"}]}}));
+    }
+
+    #[test]
+    fn quantities_become_canonical_and_empty_values_vanish() {
+        let (object, _) = read("Pod", json!({
+            "metadata": {"labels": {}, "creationTimestamp": null},
+            "spec": {"nodeName": "", "hostNetwork": false, "volumes": [{"name": "v", "emptyDir": {}}],
+                "containers": [{"name": "a", "env": [], "resources": {"requests": {"cpu": 0.5, "memory": "1024Mi"}}}]}
+        })).unwrap();
+        assert_eq!(
+            object,
+            json!({
+                "metadata": {},
+                "spec": {"volumes": [{"name": "v", "emptyDir": {}}],
+                    "containers": [{"name": "a", "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}]}
+            })
+        );
+    }
+}

@@ -1,0 +1,455 @@
+//! Names, labels, annotations, owners and finalizers: what every object's metadata has to satisfy.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::decode::fields;
+use crate::field::{FieldError, quote};
+
+const LABEL_FORMAT: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+const SUBDOMAIN_FORMAT: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
+const DNS1035_FORMAT: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
+const QUALIFIED_FORMAT: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+const LABEL_VALUE_FORMAT: &str = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?";
+const QUALIFIED_WORDS: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+const LABEL_MAX: usize = 63;
+const SUBDOMAIN_MAX: usize = 253;
+const ANNOTATIONS_MAX: u64 = 256 * 1024;
+
+/// What names of a kind look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NameRule {
+    /// At most 253 bytes: most kinds.
+    Subdomain,
+    /// At most 63 bytes, no dots: namespaces.
+    Label,
+    /// A label that starts with a letter: services.
+    Dns1035,
+    /// Anything that can stand in a path: RBAC.
+    PathSegment,
+}
+
+fn anchored(format: &str) -> Regex {
+    Regex::new(&format!("^(?:{format})$")).expect("the formats are constants")
+}
+
+static LABEL: LazyLock<Regex> = LazyLock::new(|| anchored(LABEL_FORMAT));
+static SUBDOMAIN: LazyLock<Regex> = LazyLock::new(|| anchored(SUBDOMAIN_FORMAT));
+static DNS1035: LazyLock<Regex> = LazyLock::new(|| anchored(DNS1035_FORMAT));
+static QUALIFIED: LazyLock<Regex> = LazyLock::new(|| anchored(QUALIFIED_FORMAT));
+static LABEL_VALUE: LazyLock<Regex> = LazyLock::new(|| anchored(LABEL_VALUE_FORMAT));
+
+/// The API server's sentence for a text that does not match a format.
+pub(super) fn format_words(words: &str, format: &str, examples: &[&str]) -> String {
+    let examples: Vec<String> = examples
+        .iter()
+        .map(|example| format!("'{example}', "))
+        .collect();
+    format!(
+        "{words} (e.g. {}regex used for validation is '{format}')",
+        examples.join(" or ")
+    )
+}
+
+fn too_long(max: usize) -> String {
+    format!("must be no more than {max} bytes")
+}
+
+/// What is wrong with `text` as a DNS label; empty if nothing.
+pub fn is_dns1123_label(text: &str) -> Vec<String> {
+    let words = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character";
+    check(text, LABEL_MAX, &LABEL, || {
+        format_words(words, LABEL_FORMAT, &["my-name", "123-abc"])
+    })
+}
+
+/// What is wrong with `text` as a DNS subdomain; empty if nothing.
+pub fn is_dns1123_subdomain(text: &str) -> Vec<String> {
+    let words = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
+    check(text, SUBDOMAIN_MAX, &SUBDOMAIN, || {
+        format_words(words, SUBDOMAIN_FORMAT, &["example.com"])
+    })
+}
+
+pub(crate) fn is_dns1035_label(text: &str) -> Vec<String> {
+    let words = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character";
+    check(text, LABEL_MAX, &DNS1035, || {
+        format_words(words, DNS1035_FORMAT, &["my-name", "abc-123"])
+    })
+}
+
+fn check(text: &str, max: usize, format: &Regex, words: impl Fn() -> String) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if text.len() > max {
+        wrong.push(too_long(max));
+    }
+    if !format.is_match(text) {
+        wrong.push(words());
+    }
+    wrong
+}
+
+fn is_path_segment(text: &str) -> Vec<String> {
+    if text == "." || text == ".." {
+        return vec![format!("may not be '{text}'")];
+    }
+    ["/", "%"]
+        .iter()
+        .filter(|part| text.contains(**part))
+        .map(|part| format!("may not contain '{part}'"))
+        .collect()
+}
+
+impl NameRule {
+    /// The rule for a built-in kind.
+    pub fn of(kind: &str) -> Self {
+        match kind {
+            "Namespace" => Self::Label,
+            "Service" => Self::Dns1035,
+            "Role" | "RoleBinding" | "ClusterRole" | "ClusterRoleBinding" => Self::PathSegment,
+            _ => Self::Subdomain,
+        }
+    }
+
+    /// What is wrong with a name; empty if nothing.
+    pub fn check(self, name: &str) -> Vec<String> {
+        match self {
+            Self::Subdomain => is_dns1123_subdomain(name),
+            Self::Label => is_dns1123_label(name),
+            Self::Dns1035 => is_dns1035_label(name),
+            Self::PathSegment => is_path_segment(name),
+        }
+    }
+}
+
+/// What is wrong with a label's or annotation's key; empty if nothing.
+pub fn validate_qualified_name(text: &str) -> Vec<String> {
+    let words = || {
+        format_words(
+            QUALIFIED_WORDS,
+            QUALIFIED_FORMAT,
+            &["MyName", "my.name", "123-abc"],
+        )
+    };
+    let mut wrong = Vec::new();
+    let parts: Vec<&str> = text.split('/').collect();
+    let name = match parts[..] {
+        [name] => name,
+        ["", name] => {
+            wrong.push("prefix part must be non-empty".to_owned());
+            name
+        }
+        [prefix, name] => {
+            wrong.extend(
+                is_dns1123_subdomain(prefix)
+                    .into_iter()
+                    .map(|what| format!("prefix part {what}")),
+            );
+            name
+        }
+        _ => {
+            let hint = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+            return vec![format!("a qualified name {} {hint}", words())];
+        }
+    };
+    if name.is_empty() {
+        wrong.push("name part must be non-empty".to_owned());
+    } else if name.len() > LABEL_MAX {
+        wrong.push(format!("name part {}", too_long(LABEL_MAX)));
+    }
+    if !QUALIFIED.is_match(name) {
+        wrong.push(format!("name part {}", words()));
+    }
+    wrong
+}
+
+/// What is wrong with a label's value; empty if nothing.
+pub fn validate_label_value(text: &str) -> Vec<String> {
+    let words = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+    check(text, LABEL_MAX, &LABEL_VALUE, || {
+        format_words(words, LABEL_VALUE_FORMAT, &["MyValue", "my_value", "12345"])
+    })
+}
+
+/// Labels, at `path`.
+pub(super) fn validate_labels(labels: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (key, value) in fields(labels) {
+        errors.extend(
+            validate_qualified_name(key)
+                .into_iter()
+                .map(|what| FieldError::invalid(path, key.as_str(), what)),
+        );
+        let text = value.as_str().unwrap_or_default();
+        errors.extend(
+            validate_label_value(text)
+                .into_iter()
+                .map(|what| FieldError::invalid(path, text, what)),
+        );
+    }
+    errors
+}
+
+/// Annotations, at `path`.
+pub(super) fn validate_annotations(annotations: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut size = 0;
+    for (key, value) in fields(annotations) {
+        let wrong = validate_qualified_name(&key.to_lowercase());
+        errors.extend(
+            wrong
+                .into_iter()
+                .map(|what| FieldError::invalid(path, key.as_str(), what)),
+        );
+        size += (key.len() + value.as_str().map_or(0, str::len)) as u64;
+    }
+    if size > ANNOTATIONS_MAX {
+        errors.push(FieldError::too_long(path, ANNOTATIONS_MAX));
+    }
+    errors
+}
+
+/// Metadata of a new object, its name already generated. `builtin` kinds know the finalizers without a domain.
+pub fn validate_metadata(
+    object: &Value,
+    namespaced: bool,
+    rule: NameRule,
+    builtin: bool,
+) -> Vec<FieldError> {
+    let metadata = &object["metadata"];
+    let mut errors = Vec::new();
+    if let Some(prefix) = metadata["generateName"]
+        .as_str()
+        .filter(|prefix| !prefix.is_empty())
+    {
+        // Something will follow: a dash at its end is fine.
+        let wrong = rule.check(&format!("{prefix}a"));
+        errors.extend(
+            wrong
+                .into_iter()
+                .map(|what| FieldError::invalid("metadata.generateName", prefix, what)),
+        );
+    }
+    match metadata["name"].as_str().unwrap_or_default() {
+        "" => errors.push(FieldError::required(
+            "metadata.name",
+            "name or generateName is required",
+        )),
+        name => errors.extend(
+            rule.check(name)
+                .into_iter()
+                .map(|what| FieldError::invalid("metadata.name", name, what)),
+        ),
+    }
+    let namespace = metadata["namespace"].as_str().unwrap_or_default();
+    if namespaced && namespace.is_empty() {
+        errors.push(FieldError::required("metadata.namespace", ""));
+    } else if namespaced {
+        let wrong = is_dns1123_label(namespace);
+        errors.extend(
+            wrong
+                .into_iter()
+                .map(|what| FieldError::invalid("metadata.namespace", namespace, what)),
+        );
+    } else if !namespace.is_empty() {
+        errors.push(FieldError::forbidden(
+            "metadata.namespace",
+            "not allowed on this type",
+        ));
+    }
+    errors.extend(validate_common(metadata, builtin));
+    errors
+}
+
+/// Metadata of a changed object against the stored one.
+pub fn validate_metadata_update(old: &Value, new: &Value, builtin: bool) -> Vec<FieldError> {
+    let (before, after) = (&old["metadata"], &new["metadata"]);
+    let mut errors = Vec::new();
+    if !before["deletionTimestamp"].is_null() {
+        errors.extend(new_finalizers(before, after));
+    }
+    for field in [
+        "name",
+        "namespace",
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+    ] {
+        if before[field] != after[field] {
+            errors.push(FieldError::invalid(
+                format!("metadata.{field}"),
+                after[field].clone(),
+                "field is immutable",
+            ));
+        }
+    }
+    errors.extend(validate_common(after, builtin));
+    errors
+}
+
+fn new_finalizers(before: &Value, after: &Value) -> Option<FieldError> {
+    let names = |metadata: &Value| {
+        metadata["finalizers"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default()
+    };
+    let known = names(before);
+    let added: Vec<String> = names(after)
+        .iter()
+        .filter(|name| !known.contains(name))
+        .map(|name| quote(name.as_str().unwrap_or_default()))
+        .collect();
+    (!added.is_empty()).then(|| {
+        let words =
+            "no new finalizers can be added if the object is being deleted, found new finalizers";
+        FieldError::forbidden(
+            "metadata.finalizers",
+            format!("{words} []string{{{}}}", added.join(", ")),
+        )
+    })
+}
+
+fn validate_common(metadata: &Value, builtin: bool) -> Vec<FieldError> {
+    let mut errors = validate_labels(&metadata["labels"], "metadata.labels");
+    errors.extend(validate_annotations(
+        &metadata["annotations"],
+        "metadata.annotations",
+    ));
+    errors.extend(validate_owners(&metadata["ownerReferences"]));
+    errors.extend(validate_finalizers(&metadata["finalizers"], builtin));
+    errors
+}
+
+fn validate_owners(owners: &Value) -> Vec<FieldError> {
+    const PATH: &str = "metadata.ownerReferences";
+    let mut errors = Vec::new();
+    let mut controller: Option<&str> = None;
+    for owner in owners.as_array().into_iter().flatten() {
+        let text = |field: &str| owner[field].as_str().unwrap_or_default();
+        if text("apiVersion")
+            .rsplit('/')
+            .next()
+            .unwrap_or_default()
+            .is_empty()
+        {
+            errors.push(FieldError::invalid(
+                format!("{PATH}.apiVersion"),
+                text("apiVersion"),
+                "version must not be empty",
+            ));
+        }
+        for field in ["kind", "name", "uid"] {
+            if text(field).is_empty() {
+                errors.push(FieldError::invalid(
+                    format!("{PATH}.{field}"),
+                    "",
+                    "must not be empty",
+                ));
+            }
+        }
+        if owner["controller"] == Value::Bool(true) {
+            if let Some(first) = controller {
+                let words = "Only one reference can have Controller set to true. Found \"true\" in references for";
+                let detail = format!("{words} {first} and {}", text("name"));
+                errors.push(FieldError::invalid(PATH, owners.clone(), detail));
+                break;
+            }
+            controller = Some(text("name"));
+        }
+    }
+    errors
+}
+
+fn validate_finalizers(finalizers: &Value, builtin: bool) -> Vec<FieldError> {
+    const PATH: &str = "metadata.finalizers";
+    const STANDARD: &[&str] = &["kubernetes", "orphan", "foregroundDeletion"];
+    let mut errors = Vec::new();
+    let mut has = (false, false);
+    for name in finalizers
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+    {
+        errors.extend(
+            validate_qualified_name(name)
+                .into_iter()
+                .map(|what| FieldError::invalid(PATH, name, what)),
+        );
+        if builtin && !name.contains('/') && !STANDARD.contains(&name) {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            errors.push(FieldError::invalid(PATH, name, detail));
+        }
+        has = (
+            has.0 || name == "orphan",
+            has.1 || name == "foregroundDeletion",
+        );
+    }
+    if has == (true, true) {
+        let detail = "finalizer orphan and foregroundDeletion cannot be both set";
+        errors.push(FieldError::invalid(PATH, finalizers.clone(), detail));
+    }
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+    use serde_json::json;
+
+    #[rstest]
+    #[case(
+        "Web",
+        NameRule::Subdomain,
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+    )]
+    #[case(
+        "a.b",
+        NameRule::Label,
+        "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+    )]
+    fn a_bad_name_is_explained(#[case] name: &str, #[case] rule: NameRule, #[case] words: &str) {
+        assert_eq!(rule.check(name), [words]);
+    }
+
+    #[test]
+    fn label_keys_and_values_are_checked() {
+        let object = json!({ "metadata": { "name": "a", "namespace": "b", "labels": { "x/y/z": "ok", "k": "not ok" } } });
+        let errors = validate_metadata(&object, true, NameRule::Subdomain, true);
+        assert_eq!(errors.len(), 2);
+        assert!(errors.iter().any(|error| error.to_string().starts_with(
+            r#"metadata.labels: Invalid value: "not ok": a valid label must be an empty string"#
+        )));
+    }
+
+    #[test]
+    fn an_object_being_deleted_takes_no_new_finalizers() {
+        let old =
+            json!({ "metadata": { "name": "a", "deletionTimestamp": "x", "finalizers": ["a/b"] } });
+        let new = json!({ "metadata": { "name": "a", "deletionTimestamp": "x", "finalizers": ["a/b", "c/d"] } });
+        let errors = validate_metadata_update(&old, &new, true);
+        assert_eq!(
+            errors[0].to_string(),
+            r#"metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"c/d"}"#
+        );
+        assert_eq!(errors.len(), 1);
+    }
+
+    #[test]
+    fn a_uid_never_changes() {
+        let errors = validate_metadata_update(
+            &json!({ "metadata": { "uid": "1" } }),
+            &json!({ "metadata": { "uid": "2" } }),
+            true,
+        );
+        assert_eq!(
+            errors[0].to_string(),
+            r#"metadata.uid: Invalid value: "2": field is immutable"#
+        );
+    }
+}

@@ -1,0 +1,590 @@
+//! Pods and the pods in templates: what their specification has to satisfy and what may change in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::metadata::{
+    is_dns1123_label, is_dns1123_subdomain, validate_label_value, validate_qualified_name,
+};
+use crate::field::FieldError;
+use crate::quantity::Quantity;
+
+/// The quality-of-service class that the pod's requests and limits of CPU and memory give it.
+pub fn qos_class(pod: &Value) -> &'static str {
+    let spec = &pod["spec"];
+    let containers = ["containers", "initContainers"]
+        .into_iter()
+        .flat_map(|list| items(spec, list));
+    let (mut any, mut guaranteed) = (false, true);
+    for (_, container) in containers {
+        for resource in ["cpu", "memory"] {
+            let amount = |of: &str| {
+                quantity(&container["resources"][of][resource]).filter(|amount| !amount.is_zero())
+            };
+            let (request, limit) = (amount("requests"), amount("limits"));
+            any |= request.is_some() || limit.is_some();
+            guaranteed &= limit.is_some() && (request.is_none() || request == limit);
+        }
+    }
+    match (any, guaranteed) {
+        (false, _) => "BestEffort",
+        (true, true) => "Guaranteed",
+        (true, false) => "Burstable",
+    }
+}
+
+fn quantity(value: &Value) -> Option<Quantity> {
+    value.as_str()?.parse().ok()
+}
+
+fn items<'a>(object: &'a Value, list: &str) -> impl Iterator<Item = (usize, &'a Value)> {
+    object[list].as_array().into_iter().flatten().enumerate()
+}
+
+/// A pod's specification at `path`, defaults already set.
+pub fn validate_pod_spec(spec: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let volumes = validate_volumes(spec, path, &mut errors);
+    validate_containers(spec, path, &volumes, &mut errors);
+    errors.extend(one_of(
+        spec,
+        path,
+        "restartPolicy",
+        &["Always", "OnFailure", "Never"],
+    ));
+    errors.extend(one_of(
+        spec,
+        path,
+        "dnsPolicy",
+        &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"],
+    ));
+    if let Some(seconds) = spec["activeDeadlineSeconds"].as_i64()
+        && !(1..=i64::from(i32::MAX)).contains(&seconds)
+    {
+        let detail = "must be between 1 and 2147483647, inclusive";
+        errors.push(FieldError::invalid(
+            format!("{path}.activeDeadlineSeconds"),
+            seconds,
+            detail,
+        ));
+    }
+    for field in ["nodeName", "serviceAccountName", "priorityClassName"] {
+        if let Some(name) = spec[field].as_str() {
+            let wrong = is_dns1123_subdomain(name);
+            errors.extend(
+                wrong
+                    .into_iter()
+                    .map(|what| FieldError::invalid(format!("{path}.{field}"), name, what)),
+            );
+        }
+    }
+    for (key, value) in super::decode::fields(&spec["nodeSelector"]) {
+        let at = format!("{path}.nodeSelector");
+        errors.extend(
+            validate_qualified_name(key)
+                .into_iter()
+                .map(|what| FieldError::invalid(&at, key.as_str(), what)),
+        );
+        let text = value.as_str().unwrap_or_default();
+        errors.extend(
+            validate_label_value(text)
+                .into_iter()
+                .map(|what| FieldError::invalid(&at, text, what)),
+        );
+    }
+    validate_tolerations(spec, path, &mut errors);
+    validate_scheduling_gates(spec, path, &mut errors);
+    errors
+}
+
+fn one_of(object: &Value, path: &str, field: &str, supported: &[&str]) -> Option<FieldError> {
+    let at = format!("{path}.{field}");
+    match object[field].as_str().unwrap_or_default() {
+        "" => Some(FieldError::required(at, "")),
+        value if supported.contains(&value) => None,
+        value => Some(FieldError::not_supported(at, value, supported)),
+    }
+}
+
+fn validate_volumes<'a>(
+    spec: &'a Value,
+    path: &str,
+    errors: &mut Vec<FieldError>,
+) -> BTreeSet<&'a str> {
+    let mut names = BTreeSet::new();
+    for (index, volume) in items(spec, "volumes") {
+        let at = format!("{path}.volumes[{index}]");
+        let name = volume["name"].as_str().unwrap_or_default();
+        validate_name(name, &format!("{at}.name"), &mut names, errors);
+        let sources = volume.as_object().map_or(0, |fields| {
+            fields.keys().filter(|key| *key != "name").count()
+        });
+        if sources == 0 {
+            errors.push(FieldError::required(&at, "must specify a volume type"));
+        } else if sources > 1 {
+            let second = volume
+                .as_object()
+                .and_then(|fields| fields.keys().filter(|key| *key != "name").nth(1));
+            let second = second.map(String::as_str).unwrap_or_default();
+            errors.push(FieldError::forbidden(
+                format!("{at}.{second}"),
+                "may not specify more than 1 volume type",
+            ));
+        }
+    }
+    names
+}
+
+/// A name that must be a DNS label and there only once.
+fn validate_name<'a>(
+    name: &'a str,
+    at: &str,
+    seen: &mut BTreeSet<&'a str>,
+    errors: &mut Vec<FieldError>,
+) {
+    if name.is_empty() {
+        errors.push(FieldError::required(at, ""));
+        return;
+    }
+    errors.extend(
+        is_dns1123_label(name)
+            .into_iter()
+            .map(|what| FieldError::invalid(at, name, what)),
+    );
+    if !seen.insert(name) {
+        errors.push(FieldError::duplicate(at, name));
+    }
+}
+
+fn validate_containers(
+    spec: &Value,
+    path: &str,
+    volumes: &BTreeSet<&str>,
+    errors: &mut Vec<FieldError>,
+) {
+    if items(spec, "containers").next().is_none() {
+        errors.push(FieldError::required(format!("{path}.containers"), ""));
+    }
+    let mut names = BTreeSet::new();
+    for list in ["containers", "initContainers", "ephemeralContainers"] {
+        for (index, container) in items(spec, list) {
+            let at = format!("{path}.{list}[{index}]");
+            let name = container["name"].as_str().unwrap_or_default();
+            validate_name(name, &format!("{at}.name"), &mut names, errors);
+            validate_container(container, &at, volumes, errors);
+        }
+    }
+}
+
+fn validate_container(
+    container: &Value,
+    at: &str,
+    volumes: &BTreeSet<&str>,
+    errors: &mut Vec<FieldError>,
+) {
+    let image = container["image"].as_str().unwrap_or_default();
+    if image.is_empty() {
+        errors.push(FieldError::required(format!("{at}.image"), ""));
+    } else if image.trim() != image {
+        let detail = "must not have leading or trailing whitespace";
+        errors.push(FieldError::invalid(format!("{at}.image"), image, detail));
+    }
+    validate_ports(container, at, errors);
+    for (index, variable) in items(container, "env") {
+        if variable["name"].as_str().unwrap_or_default().is_empty() {
+            errors.push(FieldError::required(format!("{at}.env[{index}].name"), ""));
+        }
+    }
+    let mut paths = BTreeSet::new();
+    for (index, mount) in items(container, "volumeMounts") {
+        let mount_at = format!("{at}.volumeMounts[{index}]");
+        match mount["name"].as_str().unwrap_or_default() {
+            "" => errors.push(FieldError::required(format!("{mount_at}.name"), "")),
+            name if !volumes.contains(name) => {
+                errors.push(FieldError::new(
+                    crate::field::FieldErrorKind::NotFound,
+                    format!("{mount_at}.name"),
+                    name,
+                    "",
+                ));
+            }
+            _ => {}
+        }
+        match mount["mountPath"].as_str().unwrap_or_default() {
+            "" => errors.push(FieldError::required(format!("{mount_at}.mountPath"), "")),
+            path if !paths.insert(path) => {
+                errors.push(FieldError::invalid(
+                    format!("{mount_at}.mountPath"),
+                    path,
+                    "must be unique",
+                ));
+            }
+            _ => {}
+        }
+    }
+    errors.extend(one_of(
+        container,
+        at,
+        "imagePullPolicy",
+        &["Always", "IfNotPresent", "Never"],
+    ));
+    errors.extend(one_of(
+        container,
+        at,
+        "terminationMessagePolicy",
+        &["FallbackToLogsOnError", "File"],
+    ));
+    validate_resources(&container["resources"], &format!("{at}.resources"), errors);
+}
+
+fn validate_ports(container: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    let mut names = BTreeSet::new();
+    for (index, port) in items(container, "ports") {
+        let port_at = format!("{at}.ports[{index}]");
+        if let Some(name) = port["name"].as_str()
+            && !names.insert(name)
+        {
+            errors.push(FieldError::duplicate(format!("{port_at}.name"), name));
+        }
+        for field in ["containerPort", "hostPort"] {
+            match port[field].as_i64() {
+                None | Some(0) if field == "hostPort" => {}
+                None | Some(0) => {
+                    errors.push(FieldError::required(format!("{port_at}.{field}"), ""));
+                }
+                Some(number) if (1..=65535).contains(&number) => {}
+                Some(number) => {
+                    let detail = "must be between 1 and 65535, inclusive";
+                    errors.push(FieldError::invalid(
+                        format!("{port_at}.{field}"),
+                        number,
+                        detail,
+                    ));
+                }
+            }
+        }
+        errors.extend(one_of(port, &port_at, "protocol", &["SCTP", "TCP", "UDP"]));
+    }
+}
+
+fn validate_resources(resources: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    for of in ["limits", "requests"] {
+        for (name, value) in super::decode::fields(&resources[of]) {
+            let Some(amount) = quantity(value) else {
+                continue;
+            };
+            let path = format!("{at}.{of}");
+            if amount.is_negative() {
+                let detail = "must be greater than or equal to 0";
+                errors.push(FieldError::invalid(
+                    format!("{path}[{name}]"),
+                    amount.to_string(),
+                    detail,
+                ));
+            }
+            let limit = quantity(&resources["limits"][name]).filter(|_| of == "requests");
+            if let Some(limit) = limit.filter(|limit| amount > *limit) {
+                let detail = format!("must be less than or equal to {name} limit of {limit}");
+                errors.push(FieldError::invalid(path, amount.to_string(), detail));
+            }
+        }
+    }
+}
+
+fn validate_tolerations(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    for (index, toleration) in items(spec, "tolerations") {
+        let at = format!("{path}.tolerations[{index}]");
+        let text = |field: &str| toleration[field].as_str().unwrap_or_default();
+        if !text("key").is_empty() {
+            let wrong = validate_qualified_name(text("key"));
+            errors.extend(
+                wrong
+                    .into_iter()
+                    .map(|what| FieldError::invalid(format!("{at}.key"), text("key"), what)),
+            );
+        } else if text("operator") != "Exists" {
+            let detail = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
+            errors.push(FieldError::invalid(
+                format!("{at}.operator"),
+                text("operator"),
+                detail,
+            ));
+        }
+        if toleration["tolerationSeconds"].is_i64() && text("effect") != "NoExecute" {
+            let detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
+            errors.push(FieldError::invalid(
+                format!("{at}.effect"),
+                text("effect"),
+                detail,
+            ));
+        }
+        match text("operator") {
+            "" | "Equal" => {
+                let wrong = validate_label_value(text("value"));
+                errors.extend(wrong.into_iter().map(|what| {
+                    FieldError::invalid(format!("{at}.operator"), text("value"), what)
+                }));
+            }
+            "Exists" if !text("value").is_empty() => {
+                let detail = "value must be empty when `operator` is 'Exists'";
+                errors.push(FieldError::invalid(
+                    format!("{at}.operator"),
+                    toleration.clone(),
+                    detail,
+                ));
+            }
+            "Exists" => {}
+            other => errors.push(FieldError::not_supported(
+                format!("{at}.operator"),
+                other,
+                &["Equal", "Exists"],
+            )),
+        }
+        if !["", "NoSchedule", "PreferNoSchedule", "NoExecute"].contains(&text("effect")) {
+            let effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+            errors.push(FieldError::not_supported(
+                format!("{at}.effect"),
+                text("effect"),
+                &effects,
+            ));
+        }
+    }
+}
+
+fn validate_scheduling_gates(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    let mut seen = BTreeSet::new();
+    for (index, gate) in items(spec, "schedulingGates") {
+        let at = format!("{path}.schedulingGates[{index}].name");
+        let name = gate["name"].as_str().unwrap_or_default();
+        errors.extend(
+            validate_qualified_name(name)
+                .into_iter()
+                .map(|what| FieldError::invalid(&at, name, what)),
+        );
+        if !seen.insert(name) {
+            errors.push(FieldError::duplicate(at, name));
+        }
+    }
+    if !seen.is_empty() && spec["nodeName"].is_string() {
+        let detail = "cannot be set until all schedulingGates have been cleared";
+        errors.push(FieldError::forbidden(format!("{path}.nodeName"), detail));
+    }
+}
+
+/// Fields of a pod that may change, for the message of everything else.
+const MUTABLE_WORDS: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+
+/// What may change in a pod's specification; `old` and `new` are whole pods.
+pub fn validate_pod_update(old: &Value, new: &Value) -> Vec<FieldError> {
+    let (before, after) = (&old["spec"], &new["spec"]);
+    let mut errors = Vec::new();
+    for list in ["containers", "initContainers"] {
+        if items(before, list).count() != items(after, list).count() {
+            errors.push(FieldError::forbidden(
+                format!("spec.{list}"),
+                "pod updates may not add or remove containers",
+            ));
+            return errors;
+        }
+        for (index, container) in items(after, list) {
+            let image = container["image"].as_str().unwrap_or_default();
+            if image.is_empty() {
+                errors.push(FieldError::required(
+                    format!("spec.{list}[{index}].image"),
+                    "",
+                ));
+            }
+        }
+    }
+    errors.extend(deadline_errors(before, after));
+    errors.extend(toleration_errors(before, after));
+    let gates = |spec: &Value| {
+        items(spec, "schedulingGates")
+            .map(|(_, gate)| gate["name"].clone())
+            .collect::<Vec<_>>()
+    };
+    let known = gates(before);
+    for gate in gates(after).iter().filter(|gate| !known.contains(gate)) {
+        let name = gate.as_str().unwrap_or_default();
+        let detail = format!("only deletion is allowed, but found new scheduling gate '{name}'");
+        errors.push(FieldError::forbidden("spec.schedulingGates", detail));
+    }
+    if errors.is_empty() && frozen(before, before) != frozen(after, before) {
+        errors.push(FieldError::forbidden("spec", MUTABLE_WORDS));
+    }
+    errors
+}
+
+fn deadline_errors(before: &Value, after: &Value) -> Option<FieldError> {
+    const PATH: &str = "spec.activeDeadlineSeconds";
+    let (old, new) = (
+        before["activeDeadlineSeconds"].as_i64(),
+        after["activeDeadlineSeconds"].as_i64(),
+    );
+    match (old, new) {
+        (Some(old), Some(new)) if new > old => Some(FieldError::invalid(
+            PATH,
+            new,
+            "must be less than or equal to previous value",
+        )),
+        (Some(_), None) => Some(FieldError::invalid(
+            PATH,
+            Value::Null,
+            "must not update from a positive integer to nil value",
+        )),
+        _ => None,
+    }
+}
+
+fn toleration_errors(before: &Value, after: &Value) -> Option<FieldError> {
+    let without_seconds = |toleration: &Value| {
+        let mut toleration = toleration.clone();
+        if let Value::Object(fields) = &mut toleration {
+            fields.remove("tolerationSeconds");
+        }
+        toleration
+    };
+    let kept: Vec<Value> = items(after, "tolerations")
+        .map(|(_, one)| without_seconds(one))
+        .collect();
+    let lost = items(before, "tolerations").any(|(_, one)| !kept.contains(&without_seconds(one)));
+    lost.then(|| {
+        FieldError::forbidden(
+            "spec.tolerations",
+            "existing toleration can not be modified except its tolerationSeconds",
+        )
+    })
+}
+
+/// The specification without what may change; a gated pod's placement may change too.
+fn frozen(spec: &Value, before: &Value) -> Value {
+    let mut spec = spec.clone();
+    let was_gated = items(before, "schedulingGates").next().is_some();
+    let grace_was_negative = before["terminationGracePeriodSeconds"]
+        .as_i64()
+        .is_some_and(|seconds| seconds < 0);
+    let Value::Object(fields) = &mut spec else {
+        return spec;
+    };
+    for field in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {
+        fields.remove(field);
+    }
+    if was_gated {
+        fields.remove("nodeSelector");
+        fields.remove("affinity");
+    }
+    if grace_was_negative {
+        fields.remove("terminationGracePeriodSeconds");
+    }
+    for list in ["containers", "initContainers"] {
+        for container in fields
+            .get_mut(list)
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
+            if let Value::Object(container) = container {
+                container.remove("image");
+            }
+        }
+    }
+    spec
+}
+
+/// Requests (or limits) of a pod: the sum over its containers, or the largest init container, whichever is more.
+/// Init containers that stay (restart policy `Always`) count with the containers.
+pub(super) fn pod_resources(pod: &Value, of: &str) -> BTreeMap<String, Quantity> {
+    let spec = &pod["spec"];
+    let mut running: BTreeMap<String, Quantity> = BTreeMap::new();
+    let mut starting: BTreeMap<String, Quantity> = BTreeMap::new();
+    let amounts = |container: &Value| -> Vec<(String, Quantity)> {
+        super::decode::fields(&container["resources"][of])
+            .filter_map(|(name, value)| Some((name.clone(), quantity(value)?)))
+            .collect()
+    };
+    for (_, container) in items(spec, "containers") {
+        add(&mut running, amounts(container));
+    }
+    let mut sidecars: BTreeMap<String, Quantity> = BTreeMap::new();
+    for (_, container) in items(spec, "initContainers") {
+        let stays = container["restartPolicy"] == "Always";
+        if stays {
+            add(&mut running, amounts(container));
+            add(&mut sidecars, amounts(container));
+        }
+        for (name, amount) in amounts(container) {
+            let others = sidecars
+                .get(&name)
+                .copied()
+                .filter(|_| !stays)
+                .unwrap_or(Quantity::ZERO);
+            let peak = starting.entry(name).or_insert(Quantity::ZERO);
+            *peak = (*peak).max(amount.plus(others));
+        }
+    }
+    for (name, peak) in starting {
+        let sum = running.entry(name).or_insert(peak);
+        *sum = (*sum).max(peak);
+    }
+    let overhead = super::decode::fields(&spec["overhead"])
+        .filter_map(|(name, value)| Some((name.clone(), quantity(value)?)));
+    add(&mut running, overhead.collect());
+    running
+}
+
+fn add(sums: &mut BTreeMap<String, Quantity>, amounts: Vec<(String, Quantity)>) {
+    for (name, amount) in amounts {
+        let sum = sums.entry(name).or_insert(Quantity::ZERO);
+        *sum = sum.plus(amount);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+    use serde_json::json;
+
+    fn pod(spec: &Value) -> Value {
+        let mut pod = json!({ "spec": spec });
+        super::super::defaults("Pod", &mut pod);
+        pod
+    }
+
+    #[rstest]
+    #[case(json!({}), "spec.containers: Required value")]
+    #[case(json!({"containers": [{"name": "a"}]}), "spec.containers[0].image: Required value")]
+    #[case(json!({"containers": [{"name": "A", "image": "x"}]}), "spec.containers[0].name: Invalid value: \"A\": a lowercase RFC 1123 label must")]
+    #[case(json!({"containers": [{"name": "a", "image": "x"}, {"name": "a", "image": "x"}]}), "spec.containers[1].name: Duplicate value: \"a\"")]
+    #[case(json!({"restartPolicy": "Sometimes", "containers": [{"name": "a", "image": "x"}]}), "spec.restartPolicy: Unsupported value: \"Sometimes\": supported values: \"Always\", \"OnFailure\", \"Never\"")]
+    #[case(json!({"containers": [{"name": "a", "image": "x", "volumeMounts": [{"name": "v", "mountPath": "/v"}]}]}), "spec.containers[0].volumeMounts[0].name: Not found: \"v\"")]
+    #[case(json!({"containers": [{"name": "a", "image": "x", "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}}]}), "spec.containers[0].resources.requests: Invalid value: \"2\": must be less than or equal to cpu limit of 1")]
+    fn a_bad_specification_is_explained(#[case] spec: Value, #[case] message: &str) {
+        let errors = validate_pod_spec(&pod(&spec)["spec"], "spec");
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert!(errors[0].to_string().starts_with(message), "{}", errors[0]);
+    }
+
+    #[test]
+    fn only_the_image_of_a_container_may_change() {
+        let old = pod(&json!({ "containers": [{ "name": "a", "image": "x" }] }));
+        let mut image = old.clone();
+        image["spec"]["containers"][0]["image"] = "y".into();
+        assert_eq!(validate_pod_update(&old, &image), []);
+        let mut command = old.clone();
+        command["spec"]["containers"][0]["command"] = json!(["sh"]);
+        assert!(validate_pod_update(&old, &command)[0].to_string().starts_with("spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"));
+    }
+
+    #[rstest]
+    #[case(json!({}), "BestEffort")]
+    #[case(json!({"requests": {"cpu": "1"}}), "Burstable")]
+    #[case(json!({"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1000m", "memory": "1Gi"}}), "Guaranteed")]
+    fn the_class_follows_from_requests_and_limits(#[case] resources: Value, #[case] class: &str) {
+        assert_eq!(
+            qos_class(&json!({ "spec": { "containers": [{ "resources": resources }] } })),
+            class
+        );
+    }
+}

@@ -1,0 +1,224 @@
+//! What the API server itself writes into an object, apart from what the writer asked for: admission and strategies.
+//!
+//! These fields belong to no manager, so this runs after ownership has been worked out.
+
+use serde_json::{Value, json};
+
+use super::pod::qos_class;
+
+/// Seconds a pod stays on a node that is not ready or unreachable, unless it says otherwise.
+const DEFAULT_TOLERATION_SECONDS: i64 = 300;
+
+/// The default admission plugins that change objects when they are created: service account, tolerations, priority.
+pub fn admit_create(kind: &str, object: &mut Value) {
+    if kind != "Pod" || !object["spec"].is_object() {
+        return;
+    }
+    let spec = &mut object["spec"];
+    if spec.get("serviceAccountName").is_none() {
+        spec["serviceAccountName"] = "default".into();
+        spec["serviceAccount"] = "default".into();
+    }
+    let priority = match spec["priorityClassName"].as_str() {
+        Some("system-node-critical") => 2_000_001_000,
+        Some("system-cluster-critical") => 2_000_000_000,
+        _ => 0,
+    };
+    spec["priority"] = priority.into();
+    if spec.get("preemptionPolicy").is_none() {
+        spec["preemptionPolicy"] = "PreemptLowerPriority".into();
+    }
+    for taint in [
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+    ] {
+        add_toleration(spec, taint);
+    }
+}
+
+fn add_toleration(spec: &mut Value, taint: &str) {
+    let tolerations = spec
+        .as_object_mut()
+        .expect("a specification is an object")
+        .entry("tolerations")
+        .or_insert(json!([]));
+    let Value::Array(tolerations) = tolerations else {
+        return;
+    };
+    let tolerated = tolerations.iter().any(|one| {
+        let key = one["key"].as_str().unwrap_or_default();
+        let effect = one["effect"].as_str().unwrap_or_default();
+        (key == taint || key.is_empty()) && (effect == "NoExecute" || effect.is_empty())
+    });
+    if !tolerated {
+        tolerations.push(json!({
+            "effect": "NoExecute", "key": taint, "operator": "Exists", "tolerationSeconds": DEFAULT_TOLERATION_SECONDS
+        }));
+    }
+}
+
+/// Sets the status a new object starts with, and what else only the server writes; a status from the writer is dropped.
+pub fn prepare_create(kind: &str, object: &mut Value) {
+    match kind {
+        "Pod" => {
+            let class = qos_class(object);
+            object["status"] = json!({ "phase": "Pending", "qosClass": class });
+            object["metadata"]["generation"] = 1.into();
+            if gated(object) {
+                object["status"]["conditions"] = json!([{
+                    "type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
+                    "message": "Scheduling is blocked due to non-empty scheduling gates",
+                    "lastProbeTime": null, "lastTransitionTime": null
+                }]);
+            }
+        }
+        "ReplicaSet" => {
+            object["status"] = json!({ "replicas": 0 });
+            object["metadata"]["generation"] = 1.into();
+        }
+        "Deployment"
+        | "PodDisruptionBudget"
+        | "CustomResourceDefinition"
+        | "HorizontalPodAutoscaler" => {
+            let status = match kind {
+                "PodDisruptionBudget" => {
+                    json!({ "currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0 })
+                }
+                "CustomResourceDefinition" => {
+                    json!({ "conditions": null, "acceptedNames": { "kind": "", "plural": "" }, "storedVersions": null })
+                }
+                "HorizontalPodAutoscaler" => {
+                    json!({ "desiredReplicas": 0, "currentMetrics": null })
+                }
+                _ => json!({}),
+            };
+            object["status"] = status;
+            if kind != "HorizontalPodAutoscaler" {
+                object["metadata"]["generation"] = 1.into();
+            }
+        }
+        "Namespace" => {
+            object["status"] = json!({ "phase": "Active" });
+            add_namespace_finalizer(object);
+        }
+        "ResourceQuota" => object["status"] = json!({}),
+        "PersistentVolumeClaim" => object["status"] = json!({ "phase": "Pending" }),
+        "Service" => object["status"] = json!({ "loadBalancer": {} }),
+        _ => {}
+    }
+}
+
+fn gated(pod: &Value) -> bool {
+    pod["spec"]["schedulingGates"]
+        .as_array()
+        .is_some_and(|gates| !gates.is_empty())
+}
+
+fn add_namespace_finalizer(object: &mut Value) {
+    if !object["spec"].is_object() {
+        object["spec"] = json!({});
+    }
+    let spec = object["spec"].as_object_mut().expect("it was made one");
+    let finalizers = spec.entry("finalizers").or_insert(json!([]));
+    if let Value::Array(names) = finalizers
+        && !names.iter().any(|name| name == "kubernetes")
+    {
+        names.push("kubernetes".into());
+    }
+}
+
+/// Takes over from the stored object what an update through this resource can't change: the status on the main
+/// resource, everything but the status on `status`. Kinds without a status subresource are left alone.
+pub fn prepare_update(kind: &str, subresource: &str, old: &Value, new: &mut Value) {
+    const WITHOUT_STATUS: &[&str] = &[
+        "ConfigMap",
+        "Secret",
+        "Lease",
+        "Event",
+        "ControllerRevision",
+        "ServiceAccount",
+        "Endpoints",
+        "EndpointSlice",
+        "LimitRange",
+        "PodTemplate",
+        "Role",
+        "RoleBinding",
+        "ClusterRole",
+        "ClusterRoleBinding",
+    ];
+    if WITHOUT_STATUS.contains(&kind) {
+        return;
+    }
+    let mut keep = |field: &str| match old.get(field) {
+        Some(value) => new[field] = value.clone(),
+        None => {
+            if let Value::Object(fields) = &mut *new {
+                fields.remove(field);
+            }
+        }
+    };
+    match subresource {
+        "" => keep("status"),
+        "status" => keep("spec"),
+        _ => {}
+    }
+    if kind == "Namespace" && subresource.is_empty() {
+        // Only the `finalize` subresource changes them.
+        new["spec"] = old["spec"].clone();
+    }
+    if kind == "Pod" && subresource == "status" {
+        new["metadata"]["deletionTimestamp"] = old["metadata"]["deletionTimestamp"].clone();
+        new["metadata"]["ownerReferences"] = old["metadata"]["ownerReferences"].clone();
+        for field in ["deletionTimestamp", "ownerReferences"] {
+            if new["metadata"][field].is_null()
+                && let Some(metadata) = new["metadata"].as_object_mut()
+            {
+                metadata.remove(field);
+            }
+        }
+        new["status"]["qosClass"] = old["status"]["qosClass"].clone();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_pod_tolerates_lost_nodes_for_five_minutes() {
+        let mut pod = json!({ "metadata": {}, "spec": { "containers": [], "tolerations": [{ "key": "node.kubernetes.io/not-ready", "operator": "Exists" }] } });
+        admit_create("Pod", &mut pod);
+        let tolerations = pod["spec"]["tolerations"].as_array().unwrap();
+        assert_eq!(tolerations.len(), 2);
+        assert_eq!(tolerations[1]["key"], "node.kubernetes.io/unreachable");
+        assert_eq!(pod["spec"]["serviceAccountName"], "default");
+        assert_eq!(pod["spec"]["priority"], 0);
+    }
+
+    #[test]
+    fn a_new_pod_is_pending_whatever_its_writer_says() {
+        let mut pod = json!({ "metadata": {}, "spec": { "containers": [{ "name": "a" }] }, "status": { "phase": "Running" } });
+        prepare_create("Pod", &mut pod);
+        assert_eq!(
+            pod["status"],
+            json!({ "phase": "Pending", "qosClass": "BestEffort" })
+        );
+    }
+
+    #[test]
+    fn the_status_changes_only_through_its_subresource() {
+        let old = json!({ "spec": { "replicas": 1 }, "status": { "replicas": 1 } });
+        let mut new = json!({ "spec": { "replicas": 2 }, "status": { "replicas": 2 } });
+        let mut status = new.clone();
+        prepare_update("ReplicaSet", "", &old, &mut new);
+        assert_eq!(
+            new,
+            json!({ "spec": { "replicas": 2 }, "status": { "replicas": 1 } })
+        );
+        prepare_update("ReplicaSet", "status", &old, &mut status);
+        assert_eq!(
+            status,
+            json!({ "spec": { "replicas": 1 }, "status": { "replicas": 2 } })
+        );
+    }
+}

@@ -1,0 +1,165 @@
+//! Label selectors and pod templates of replica sets and deployments.
+
+use serde_json::Value;
+
+use super::decode::fields;
+use super::metadata::{
+    validate_annotations, validate_label_value, validate_labels, validate_qualified_name,
+};
+use super::pod::validate_pod_spec;
+use crate::field::FieldError;
+
+/// A label selector at `path`.
+pub fn validate_label_selector(selector: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = validate_labels(&selector["matchLabels"], &format!("{path}.matchLabels"));
+    let expressions = selector["matchExpressions"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    for (index, expression) in expressions.enumerate() {
+        let at = format!("{path}.matchExpressions[{index}]");
+        let count = expression["values"].as_array().map_or(0, Vec::len);
+        match expression["operator"].as_str().unwrap_or_default() {
+            "In" | "NotIn" if count == 0 => errors.push(FieldError::required(
+                format!("{at}.values"),
+                "must be specified when `operator` is 'In' or 'NotIn'",
+            )),
+            "Exists" | "DoesNotExist" if count > 0 => errors.push(FieldError::forbidden(
+                format!("{at}.values"),
+                "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+            )),
+            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+            other => errors.push(FieldError::invalid(
+                format!("{at}.operator"),
+                other,
+                "not a valid selector operator",
+            )),
+        }
+        let key = expression["key"].as_str().unwrap_or_default();
+        errors.extend(
+            validate_qualified_name(key)
+                .into_iter()
+                .map(|what| FieldError::invalid(format!("{at}.key"), key, what)),
+        );
+        for (position, value) in expression["values"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .enumerate()
+        {
+            let text = value.as_str().unwrap_or_default();
+            let wrong = validate_label_value(text);
+            errors.extend(
+                wrong.into_iter().map(|what| {
+                    FieldError::invalid(format!("{at}.values[{position}]"), text, what)
+                }),
+            );
+        }
+    }
+    errors
+}
+
+fn is_empty(selector: &Value) -> bool {
+    fields(&selector["matchLabels"]).next().is_none()
+        && selector["matchExpressions"]
+            .as_array()
+            .is_none_or(Vec::is_empty)
+}
+
+/// Whether `labels` are selected.
+fn selects(selector: &Value, labels: &Value) -> bool {
+    let has = |key: &str| labels.get(key).is_some();
+    fields(&selector["matchLabels"]).all(|(key, value)| &labels[key.as_str()] == value)
+        && selector["matchExpressions"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .all(|expression| {
+                let key = expression["key"].as_str().unwrap_or_default();
+                let listed = expression["values"]
+                    .as_array()
+                    .is_some_and(|values| values.contains(&labels[key]));
+                match expression["operator"].as_str().unwrap_or_default() {
+                    "In" => has(key) && listed,
+                    "NotIn" => !has(key) || !listed,
+                    "Exists" => has(key),
+                    _ => !has(key),
+                }
+            })
+}
+
+/// The specification of a replica set or deployment: counts, selector, and a template that the selector matches.
+pub(super) fn validate_workload_spec(kind: &str, spec: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for field in ["replicas", "minReadySeconds"] {
+        if let Some(number) = spec[field].as_i64().filter(|number| *number < 0) {
+            errors.push(FieldError::invalid(
+                format!("spec.{field}"),
+                number,
+                "must be greater than or equal to 0",
+            ));
+        }
+    }
+    let selector = &spec["selector"];
+    if selector.is_null() {
+        errors.push(FieldError::required("spec.selector", ""));
+    } else {
+        errors.extend(validate_label_selector(selector, "spec.selector"));
+        if is_empty(selector) {
+            // The words are the same for both kinds.
+            errors.push(FieldError::invalid(
+                "spec.selector",
+                selector.clone(),
+                "empty selector is invalid for deployment",
+            ));
+        }
+    }
+    let template = &spec["template"];
+    let labels = &template["metadata"]["labels"];
+    if !selector.is_null() && !is_empty(selector) && !selects(selector, labels) {
+        let shown = if labels.is_null() {
+            serde_json::json!({})
+        } else {
+            labels.clone()
+        };
+        let detail = "`selector` does not match template `labels`";
+        errors.push(FieldError::invalid(
+            "spec.template.metadata.labels",
+            shown,
+            detail,
+        ));
+    }
+    errors.extend(validate_template(template, "spec.template"));
+    if template["spec"]["restartPolicy"] != "Always"
+        && template["spec"]["restartPolicy"].is_string()
+    {
+        let policy = template["spec"]["restartPolicy"].clone();
+        errors.push(FieldError::not_supported(
+            "spec.template.spec.restartPolicy",
+            policy,
+            &["Always"],
+        ));
+    }
+    if !template["spec"]["activeDeadlineSeconds"].is_null() {
+        let detail = format!("activeDeadlineSeconds in {kind} is not Supported");
+        errors.push(FieldError::forbidden(
+            "spec.template.spec.activeDeadlineSeconds",
+            detail,
+        ));
+    }
+    errors
+}
+
+/// A pod template at `path`.
+pub(super) fn validate_template(template: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = validate_labels(&template["metadata"]["labels"], &format!("{path}.labels"));
+    errors.extend(validate_annotations(
+        &template["metadata"]["annotations"],
+        &format!("{path}.annotations"),
+    ));
+    errors.extend(validate_pod_spec(
+        &template["spec"],
+        &format!("{path}.spec"),
+    ));
+    errors
+}

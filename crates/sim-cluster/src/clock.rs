@@ -1,0 +1,85 @@
+//! The one source of time: a given epoch plus what tokio's clock has counted since.
+//!
+//! On a paused tokio runtime the clock stands still and jumps with it, so a run with the same seed and epoch
+//! writes the same timestamps.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
+
+/// The time of one cluster.
+#[derive(Debug)]
+pub struct Clock {
+    epoch: Timestamp,
+    started: Instant,
+    /// What [`Clock::step`] added, in milliseconds.
+    stepped_ms: AtomicI64,
+}
+
+impl Clock {
+    /// Starts at `epoch` and follows tokio's clock from there.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime only when its clock is paused.
+    pub fn starting_at(epoch: Timestamp) -> Self {
+        Self {
+            epoch,
+            started: Instant::now(),
+            stepped_ms: AtomicI64::new(0),
+        }
+    }
+
+    /// The time now.
+    pub fn now(&self) -> Timestamp {
+        let elapsed = SignedDuration::try_from(self.started.elapsed())
+            .expect("a process does not run for 292 billion years");
+        let stepped = SignedDuration::from_millis(self.stepped_ms.load(Ordering::Relaxed));
+        self.epoch
+            .saturating_add(elapsed)
+            .and_then(|time| time.saturating_add(stepped))
+            .unwrap_or(self.epoch)
+    }
+
+    /// A fault: moves the clock by `by`, backwards too, as a wrongly set clock is corrected.
+    pub fn step(&self, by: SignedDuration) {
+        let by_ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
+        self.stepped_ms.fetch_add(by_ms, Ordering::Relaxed);
+    }
+
+    /// Now as Kubernetes' `Time`: whole seconds, `2026-11-01T12:00:00Z`.
+    pub fn now_time(&self) -> String {
+        to_time(self.now())
+    }
+
+    /// Now as Kubernetes' `MicroTime`: `2026-11-01T12:00:00.000000Z`.
+    pub fn now_micro_time(&self) -> String {
+        self.now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+    }
+}
+
+/// `time` as Kubernetes' `Time`: whole seconds in UTC.
+pub fn to_time(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// Reads Kubernetes' `Time` or `MicroTime`; `None` for anything else.
+pub fn parse_time(text: &str) -> Option<Timestamp> {
+    text.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn follows_the_paused_clock() {
+        let clock = Clock::starting_at("2026-11-01T12:00:00Z".parse().unwrap());
+        assert_eq!(clock.now_time(), "2026-11-01T12:00:00Z");
+        tokio::time::advance(std::time::Duration::from_millis(61_500)).await;
+        assert_eq!(clock.now_time(), "2026-11-01T12:01:01Z");
+        assert_eq!(clock.now_micro_time(), "2026-11-01T12:01:01.500000Z");
+        clock.step(SignedDuration::from_secs(-2));
+        assert_eq!(clock.now_time(), "2026-11-01T12:00:59Z");
+    }
+}

@@ -1,0 +1,268 @@
+//! One running cluster: its API, its controllers, its faults, and its HTTPS servers.
+//!
+//! builder -> standard objects -> nodes -> controllers -> handle -> `stop`
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::api::{Api, WriteOptions};
+use crate::clock::Clock;
+use crate::controllers::{self, Controllers, NodeSpec, Settings};
+use crate::faults::Faults;
+use crate::http::Handler;
+use crate::resources::{Kind, kinds};
+use crate::server::Server;
+use crate::service::ApiService;
+use crate::store::LOG_CAPACITY;
+
+/// When a cluster's time begins if nobody says: fixed, so that runs can be compared.
+const DEFAULT_EPOCH: &str = "2026-01-01T00:00:00Z";
+
+/// How a cluster is to be; [`ClusterBuilder::start`] makes it.
+#[derive(Clone, Debug)]
+pub struct ClusterBuilder {
+    name: String,
+    nodes: usize,
+    node_capacity: Vec<(String, String)>,
+    specified_nodes: Vec<NodeSpec>,
+    seed: u64,
+    epoch: Timestamp,
+    settings: Settings,
+    log_capacity: usize,
+}
+
+/// A running cluster. Dropping it stops it; [`SimCluster::stop`] also waits for that.
+#[derive(Debug)]
+pub struct SimCluster {
+    name: String,
+    api: Api,
+    faults: Faults,
+    service: ApiService,
+    controllers: Controllers,
+}
+
+impl SimCluster {
+    /// Describes a cluster; without further words it has no nodes.
+    pub fn builder(name: impl Into<String>) -> ClusterBuilder {
+        ClusterBuilder {
+            name: name.into(),
+            nodes: 0,
+            node_capacity: Vec::new(),
+            specified_nodes: Vec::new(),
+            seed: 0,
+            epoch: DEFAULT_EPOCH.parse().expect("the constant is a time"),
+            settings: Settings::default(),
+            log_capacity: LOG_CAPACITY,
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its API without HTTP, without latency and without faults.
+    pub fn api(&self) -> &Api {
+        &self.api
+    }
+
+    /// Its time.
+    pub fn clock(&self) -> &Clock {
+        self.api.clock()
+    }
+
+    /// Its faults.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// Its API as a tower service, for `kube::Client::new(service, "default")`.
+    pub fn service(&self) -> ApiService {
+        self.service.clone()
+    }
+
+    /// Serves it over HTTPS on `address`, or on a free port of 127.0.0.1.
+    ///
+    /// # Errors
+    /// If the address can't be bound.
+    pub async fn serve(&self, address: Option<SocketAddr>) -> io::Result<Server> {
+        let address = address.unwrap_or((Ipv4Addr::LOCALHOST, 0).into());
+        Server::start(
+            &self.name,
+            address,
+            self.service(),
+            self.api.clone(),
+            self.faults.clone(),
+        )
+        .await
+    }
+
+    /// Adds a node; it is ready at once.
+    ///
+    /// # Errors
+    /// The refusal of the API, if the node exists or is invalid.
+    pub fn add_node(&self, node: &NodeSpec) -> Result<(), crate::Status> {
+        let options = WriteOptions::default();
+        self.api
+            .create(&kinds::NODES, "", node.to_object(), &options)?;
+        Ok(())
+    }
+
+    /// A fault: the node's kubelet dies. Its pods stay as they are, and in time the node counts as lost.
+    pub fn fail_node(&self, node: &str) {
+        self.controllers.fail_node(node);
+    }
+
+    /// The node's kubelet lives again.
+    pub fn recover_node(&self, node: &str) {
+        self.controllers.recover_node(node);
+    }
+
+    /// Ends it: controllers stop, requests and open watches fail. Servers are stopped by their own handles.
+    pub async fn stop(self) {
+        self.faults.set_unreachable(true);
+        self.controllers.shutdown().await;
+    }
+}
+
+impl ClusterBuilder {
+    /// How many nodes it has, named `<cluster>-node-<n>` from 1.
+    #[must_use]
+    pub fn nodes(mut self, count: usize) -> Self {
+        self.nodes = count;
+        self
+    }
+
+    /// What each of them has: CPU and memory as quantities, and how many pods.
+    #[must_use]
+    pub fn node_resources(mut self, cpu: &str, memory: &str, pods: u32) -> Self {
+        let capacity = [
+            ("cpu", cpu.to_owned()),
+            ("memory", memory.to_owned()),
+            ("pods", pods.to_string()),
+        ];
+        self.node_capacity = capacity
+            .into_iter()
+            .map(|(resource, quantity)| (resource.to_owned(), quantity))
+            .collect();
+        self
+    }
+
+    /// One more node, with a name of its own.
+    #[must_use]
+    pub fn node(mut self, node: NodeSpec) -> Self {
+        self.specified_nodes.push(node);
+        self
+    }
+
+    /// What decides uids, generated names and whatever else is random. Default 0.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// When its time begins. Default: the first of January 2026.
+    #[must_use]
+    pub fn epoch(mut self, epoch: Timestamp) -> Self {
+        self.epoch = epoch;
+        self
+    }
+
+    /// How quick its parts are.
+    #[must_use]
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// How many changes of each kind watches can look back. Default 8,192.
+    #[must_use]
+    pub fn log_capacity(mut self, changes: usize) -> Self {
+        self.log_capacity = changes;
+        self
+    }
+
+    /// Starts it.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn start(self) -> SimCluster {
+        let clock = Clock::starting_at(self.epoch);
+        let api = Api::new(clock, self.seed, self.log_capacity);
+        let server = api.as_manager("kube-apiserver");
+        for (kind, namespace, object) in standard_objects() {
+            server
+                .create(kind, namespace, object, &WriteOptions::default())
+                .expect("standard objects are valid and new");
+        }
+        let faults = Faults::new(api.clone());
+        let cluster = SimCluster {
+            service: ApiService::new(Handler::new(api.clone(), faults.clone()), faults.clone()),
+            controllers: controllers::spawn(&api, self.settings.clone()),
+            name: self.name.clone(),
+            api,
+            faults,
+        };
+        for node in self.all_nodes() {
+            cluster
+                .add_node(&node)
+                .expect("nodes are valid and have different names");
+        }
+        cluster
+    }
+
+    fn all_nodes(self) -> Vec<NodeSpec> {
+        let numbered = (1..=self.nodes).map(|number| {
+            let node = NodeSpec::new(format!("{}-node-{number}", self.name));
+            let capacity = self.node_capacity.iter();
+            capacity.fold(node, |node, (resource, quantity)| {
+                node.capacity(resource, quantity)
+            })
+        });
+        numbered
+            .chain(self.specified_nodes.iter().cloned())
+            .collect()
+    }
+}
+
+/// What every cluster has from the start.
+fn standard_objects() -> Vec<(&'static Kind, &'static str, Value)> {
+    let mut objects: Vec<(&'static Kind, &'static str, Value)> = Vec::new();
+    for namespace in ["default", "kube-node-lease", "kube-public", "kube-system"] {
+        objects.push((
+            &kinds::NAMESPACES,
+            "",
+            json!({"metadata": {"name": namespace}}),
+        ));
+    }
+    for (name, value, about) in [
+        ("system-cluster-critical", 2_000_000_000, "cluster"),
+        ("system-node-critical", 2_000_001_000, "node"),
+    ] {
+        let description = format!(
+            "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary \
+             ({about})."
+        );
+        objects.push((
+            &kinds::PRIORITY_CLASSES,
+            "",
+            json!({"metadata": {"name": name}, "value": value, "description": description}),
+        ));
+    }
+    objects.push((
+        &kinds::SERVICES,
+        "default",
+        json!({
+            "metadata": {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}},
+            "spec": {
+                "clusterIP": "10.96.0.1", "type": "ClusterIP",
+                "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
+            },
+        }),
+    ));
+    objects
+}

@@ -1,0 +1,234 @@
+//! Disruption budgets: `pods that match -> how many may be evicted now`. Whether an eviction is allowed is the API's to say.
+//!
+//! The pods expected are those that match: the replicas their controllers ask for are not looked up, which differs while a set
+//! is being scaled.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::resources::kinds;
+use crate::status::Status;
+use crate::store::{Change, Object};
+
+use super::Controller;
+use super::object::{Condition, at, integer, set_condition};
+use super::pod::Pod;
+use super::queue::Queue;
+use super::selector;
+use super::world::{World, unless_gone};
+
+const MANAGER: &str = "kube-controller-manager";
+
+/// The controller's queue, by namespace and name.
+#[derive(Debug)]
+pub(crate) struct DisruptionBudgets {
+    queue: Queue<(String, String)>,
+    /// The budgets of each namespace that has any.
+    budgets: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// The numbers of a budget's status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Room {
+    expected: i64,
+    healthy: i64,
+    desired: i64,
+    allowed: i64,
+}
+
+impl DisruptionBudgets {
+    pub(crate) fn new(world: &World) -> Self {
+        Self {
+            queue: Queue::new(world.settings.sync_latency),
+            budgets: BTreeMap::new(),
+        }
+    }
+}
+
+/// The room that `budget` leaves with these pods.
+fn room(budget: &Value, pods: &[Pod<'_>]) -> Room {
+    let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    let expected = number(pods.len());
+    let healthy = number(
+        pods.iter()
+            .filter(|pod| pod.is_ready() && !pod.is_terminating())
+            .count(),
+    );
+    let desired = if let Some(most) = at(budget, &["spec", "maxUnavailable"]) {
+        (expected - share(most, expected)).max(0)
+    } else {
+        at(budget, &["spec", "minAvailable"]).map_or(0, |least| share(least, expected))
+    };
+    let allowed = if expected == 0 {
+        0
+    } else {
+        (healthy - desired).max(0)
+    };
+    Room {
+        expected,
+        healthy,
+        desired,
+        allowed,
+    }
+}
+
+/// A number, or a percentage of `total`, rounded up.
+fn share(amount: &Value, total: i64) -> i64 {
+    let percent = amount
+        .as_str()
+        .and_then(|text| text.strip_suffix('%'))
+        .and_then(|text| text.parse::<i64>().ok());
+    percent.map_or_else(
+        || amount.as_i64().unwrap_or_default(),
+        |percent| (total.saturating_mul(percent) + 99) / 100,
+    )
+}
+
+fn sync(world: &World, (within, name): &(String, String)) -> Result<(), Status> {
+    let Ok(budget) = world.api.get(&kinds::POD_DISRUPTION_BUDGETS, within, name) else {
+        return Ok(());
+    };
+    let all = world.api.list(&kinds::PODS, Some(within));
+    let matching = all.iter().map(|pod| Pod(pod));
+    let pods: Vec<Pod<'_>> = matching
+        .filter(|pod| {
+            !pod.is_terminal() && selector::matches(&budget["spec"]["selector"], pod.labels())
+        })
+        .collect();
+    let room = room(&budget, &pods);
+    let now = world.now();
+    unless_gone(world.edit(
+        MANAGER,
+        (&kinds::POD_DISRUPTION_BUDGETS, Some("status")),
+        &budget,
+        |budget| {
+            let generation = integer(budget, &["metadata", "generation"]).unwrap_or_default();
+            let status = &mut budget["status"];
+            for (field, number) in [
+                ("expectedPods", room.expected),
+                ("currentHealthy", room.healthy),
+                ("desiredHealthy", room.desired),
+                ("disruptionsAllowed", room.allowed),
+                ("observedGeneration", generation),
+            ] {
+                status[field] = json!(number);
+            }
+            let (status, reason) = if room.allowed > 0 {
+                ("True", "SufficientPods")
+            } else {
+                ("False", "InsufficientPods")
+            };
+            set_condition(
+                budget,
+                Condition {
+                    kind: "DisruptionAllowed",
+                    status,
+                    reason,
+                    message: "",
+                },
+                now,
+            );
+            forget_disrupted(budget, &pods);
+        },
+    ))
+}
+
+/// Evicted pods are listed until they are seen going.
+fn forget_disrupted(budget: &mut Value, pods: &[Pod<'_>]) {
+    if let Some(disrupted) = budget
+        .pointer_mut("/status/disruptedPods")
+        .and_then(Value::as_object_mut)
+    {
+        disrupted.retain(|name, _| {
+            pods.iter()
+                .any(|pod| pod.name() == name && !pod.is_terminating())
+        });
+    }
+}
+
+impl Controller for DisruptionBudgets {
+    fn observe(&mut self, change: &Change, _world: &World) {
+        if change.kind == *kinds::POD_DISRUPTION_BUDGETS {
+            let key = (change.namespace.clone(), change.name.clone());
+            if change.new.is_some() {
+                self.budgets
+                    .entry(key.0.clone())
+                    .or_default()
+                    .insert(key.1.clone());
+                self.queue.add(key);
+            } else {
+                self.budgets
+                    .entry(key.0.clone())
+                    .or_default()
+                    .remove(&key.1);
+                self.queue.remove(&key);
+            }
+        } else if change.kind == *kinds::PODS
+            && let Some(budgets) = self.budgets.get(&change.namespace)
+        {
+            let facts = |pod: &Object| {
+                let pod = Pod(pod);
+                (
+                    pod.labels().cloned(),
+                    pod.is_ready(),
+                    pod.is_terminating(),
+                    pod.is_terminal(),
+                )
+            };
+            if change.old.as_ref().map(facts) != change.new.as_ref().map(facts) {
+                for budget in budgets {
+                    self.queue.add((change.namespace.clone(), budget.clone()));
+                }
+            }
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.queue.due()
+    }
+
+    fn work(&mut self, world: &mut World) {
+        let Some(key) = self.queue.pop() else { return };
+        match sync(world, &key) {
+            Ok(()) => self.queue.forget(&key),
+            Err(status) => {
+                tracing::debug!(budget = key.1, error = %status, "sync failed, trying again");
+                self.queue.retry(key);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::min_available(json!({"minAvailable": 2}), 4, 3, [4, 3, 2, 1])]
+    #[case::min_percent_rounds_up(json!({"minAvailable": "50%"}), 5, 5, [5, 5, 3, 2])]
+    #[case::max_unavailable(json!({"maxUnavailable": 1}), 3, 3, [3, 3, 2, 1])]
+    #[case::max_percent_rounds_up(json!({"maxUnavailable": "5%"}), 39, 39, [39, 39, 37, 2])]
+    #[case::used_up(json!({"maxUnavailable": 1}), 3, 2, [3, 2, 2, 0])]
+    #[case::no_pods(json!({"minAvailable": 0}), 0, 0, [0, 0, 0, 0])]
+    fn rooms(
+        #[case] spec: Value,
+        #[case] expected: usize,
+        #[case] ready: usize,
+        #[case] numbers: [i64; 4],
+    ) {
+        let pod = |ready: bool| {
+            let status = if ready { "True" } else { "False" };
+            json!({"status": {"conditions": [{"type": "Ready", "status": status}]}})
+        };
+        let pods: Vec<Value> = (0..expected).map(|i| pod(i < ready)).collect();
+        let pods: Vec<Pod<'_>> = pods.iter().map(Pod).collect();
+        let room = room(&json!({"spec": spec}), &pods);
+        assert_eq!(
+            [room.expected, room.healthy, room.desired, room.allowed],
+            numbers
+        );
+    }
+}

@@ -1,0 +1,389 @@
+//! The garbage collector: objects go when their owners are gone, by uid, as `propagationPolicy` says.
+//!
+//! ```text
+//! owner removed ------------------> its dependents: verdict (pure) -> deleted, or the reference dropped
+//! owner has `foregroundDeletion` -> its dependents first; those with blockOwnerDeletion are waited for; finalizer off
+//! owner has `orphan` -------------> the reference is dropped from its dependents; finalizer off
+//! ```
+//!
+//! An owner is looked up as its reference names it, in the dependent's namespace or cluster-wide; if its uid is another,
+//! the owner counts as gone. A kind that isn't served (yet) keeps its dependents and is asked for again.
+
+mod verdict;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::api::Propagation;
+use crate::resources::Kind;
+use crate::status::Status;
+use crate::store::{Change, Object};
+
+use super::Controller;
+use super::index::Entry;
+use super::object::{flag, has_finalizer, is_terminating, list, name, namespace, text, uid};
+use super::queue::Queue;
+use super::world::{Deletion, World, unless_gone};
+use verdict::{Dependents, Owner, Verdict, verdict};
+
+/// Keeps dependents when their owner goes.
+pub(crate) const ORPHAN: &str = "orphan";
+/// Deletes dependents before their owner.
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+
+const MANAGER: &str = "kube-controller-manager";
+
+/// An object by kind, namespace and name, with the uid it had; ordered by uid.
+#[derive(Clone, Debug)]
+struct Target {
+    uid: String,
+    kind: Kind,
+    namespace: String,
+    name: String,
+}
+
+/// The collector's queue.
+#[derive(Debug)]
+pub(crate) struct GarbageCollector {
+    queue: Queue<Target>,
+}
+
+/// Why an object could not be judged.
+enum Undecided {
+    /// A write or the look-up of an owner failed: again later.
+    Later(String),
+    /// The reference can never be resolved (a cluster-scoped object with a namespaced owner): left alone.
+    Never,
+}
+
+impl GarbageCollector {
+    pub(crate) fn new(world: &World) -> Self {
+        Self {
+            queue: Queue::new(world.settings.sync_latency),
+        }
+    }
+
+    fn add(&mut self, kind: &Kind, object: &Value) {
+        self.queue.add(Target::of(kind, object));
+    }
+
+    fn add_dependents(&mut self, owner: &str, world: &World) {
+        for Entry { kind, object } in world.index.dependents(owner) {
+            self.add(kind, object);
+        }
+    }
+
+    /// Owners that wait and that `old` held up, but `new` no longer does.
+    fn add_unblocked_owners(&mut self, old: &Value, new: Option<&Value>, world: &World) {
+        let held = |object: &Value, owner: &str| {
+            blocking_owners(object).any(|reference| text(reference, &["uid"]) == owner)
+        };
+        for reference in blocking_owners(old) {
+            let owner = text(reference, &["uid"]);
+            if new.is_some_and(|new| held(new, owner)) {
+                continue;
+            }
+            if let Ok((kind, Some(object))) = find_owner(world, namespace(old), reference)
+                && uid(&object) == owner
+                && is_waiting(&object)
+            {
+                self.add(&kind, &object);
+            }
+        }
+    }
+}
+
+impl Target {
+    fn of(kind: &Kind, object: &Value) -> Self {
+        let (namespace, name) = (namespace(object).to_owned(), name(object).to_owned());
+        Self {
+            uid: uid(object).to_owned(),
+            kind: kind.clone(),
+            namespace,
+            name,
+        }
+    }
+}
+
+impl PartialEq for Target {
+    fn eq(&self, other: &Self) -> bool {
+        self.uid == other.uid
+    }
+}
+
+impl Eq for Target {}
+
+impl PartialOrd for Target {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Target {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.uid.cmp(&other.uid)
+    }
+}
+
+fn owners(object: &Value) -> &[Value] {
+    list(object, &["metadata", "ownerReferences"])
+}
+
+fn blocking_owners(object: &Value) -> impl Iterator<Item = &Value> {
+    owners(object)
+        .iter()
+        .filter(|owner| flag(owner, &["blockOwnerDeletion"]))
+}
+
+/// Being deleted, and waiting until its dependents are gone.
+fn is_waiting(object: &Value) -> bool {
+    is_terminating(object) && has_finalizer(object, FOREGROUND)
+}
+
+fn is_orphaning(object: &Value) -> bool {
+    is_terminating(object) && has_finalizer(object, ORPHAN)
+}
+
+/// The object that a reference names, seen from a dependent in `namespace`.
+fn find_owner(
+    world: &World,
+    namespace: &str,
+    reference: &Value,
+) -> Result<(Kind, Option<Object>), Undecided> {
+    let (version, kind) = (text(reference, &["apiVersion"]), text(reference, &["kind"]));
+    let unknown = || Undecided::Later(format!("no kind {kind} in {version}"));
+    let kind = world.api.kind_of(version, kind).ok_or_else(unknown)?;
+    if kind.namespaced && namespace.is_empty() {
+        return Err(Undecided::Never);
+    }
+    let within = if kind.namespaced { namespace } else { "" };
+    let found = world
+        .api
+        .get(&kind, within, text(reference, &["name"]))
+        .ok();
+    Ok((kind, found))
+}
+
+fn classify(world: &World, object: &Value) -> Result<Vec<Owner>, Undecided> {
+    let state = |reference: &Value| {
+        let (_, found) = find_owner(world, namespace(object), reference)?;
+        Ok(
+            match found.filter(|owner| uid(owner) == text(reference, &["uid"])) {
+                None => Owner::Absent,
+                Some(owner) if is_waiting(&owner) => Owner::Waiting,
+                Some(_) => Owner::Solid,
+            },
+        )
+    };
+    owners(object).iter().map(state).collect()
+}
+
+fn judge(world: &World, kind: &Kind, object: &Value) -> Result<(), Undecided> {
+    let owner_states = classify(world, object)?;
+    let mut dependents = world.index.dependents(uid(object)).peekable();
+    let any = dependents.peek().is_some();
+    let dependents = Dependents {
+        any,
+        waiting: dependents.any(|entry| is_waiting(&entry.object)),
+    };
+    let finalizers: Vec<&str> = list(object, &["metadata", "finalizers"])
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    match verdict(&owner_states, dependents, &finalizers) {
+        Verdict::Keep => Ok(()),
+        Verdict::DropOwners(places) => {
+            let lost: Vec<String> = places
+                .into_iter()
+                .map(|place| text(&owners(object)[place], &["uid"]).to_owned())
+                .collect();
+            later(world.edit(MANAGER, (kind, None), object, |object| {
+                drop_owners(object, &lost);
+            }))
+        }
+        Verdict::Delete {
+            propagation,
+            unblock,
+        } => {
+            if unblock {
+                later(world.edit(MANAGER, (kind, None), object, unblock_owners))?;
+            }
+            delete(world, kind, object, propagation, !unblock)
+        }
+    }
+}
+
+fn delete(
+    world: &World,
+    kind: &Kind,
+    object: &Value,
+    propagation: Propagation,
+    unchanged: bool,
+) -> Result<(), Undecided> {
+    later(world.delete(
+        kind,
+        object,
+        Deletion {
+            propagation: Some(propagation),
+            unchanged,
+            grace_seconds: None,
+        },
+    ))
+}
+
+fn later<T>(result: Result<T, Status>) -> Result<(), Undecided> {
+    unless_gone(result).map_err(|status| Undecided::Later(status.to_string()))
+}
+
+fn drop_owners(object: &mut Value, lost: &[String]) {
+    let Some(metadata) = object["metadata"].as_object_mut() else {
+        return;
+    };
+    let Some(owners) = metadata
+        .get_mut("ownerReferences")
+        .and_then(Value::as_array_mut)
+    else {
+        return;
+    };
+    owners.retain(|owner| !lost.iter().any(|uid| owner["uid"] == uid.as_str()));
+    if owners.is_empty() {
+        metadata.remove("ownerReferences");
+    }
+}
+
+fn unblock_owners(object: &mut Value) {
+    let owners = object
+        .pointer_mut("/metadata/ownerReferences")
+        .and_then(Value::as_array_mut);
+    for owner in owners
+        .into_iter()
+        .flatten()
+        .filter(|owner| owner["blockOwnerDeletion"] == json!(true))
+    {
+        owner["blockOwnerDeletion"] = json!(false);
+    }
+}
+
+fn remove_finalizer(
+    world: &World,
+    kind: &Kind,
+    object: &Value,
+    finalizer: &str,
+) -> Result<(), Undecided> {
+    later(world.edit(MANAGER, (kind, None), object, |object| {
+        let Some(metadata) = object["metadata"].as_object_mut() else {
+            return;
+        };
+        let Some(finalizers) = metadata.get_mut("finalizers").and_then(Value::as_array_mut) else {
+            return;
+        };
+        finalizers.retain(|each| each != finalizer);
+        if finalizers.is_empty() {
+            metadata.remove("finalizers");
+        }
+    }))
+}
+
+/// An owner that keeps its dependents: they lose the reference, then it loses the finalizer.
+fn orphan_dependents(world: &World, kind: &Kind, owner: &Value) -> Result<(), Undecided> {
+    let dependents: Vec<Entry> = world.index.dependents(uid(owner)).cloned().collect();
+    for Entry { kind, object } in dependents {
+        later(world.edit(MANAGER, (&kind, None), &object, |object| {
+            drop_owners(object, &[uid(owner).to_owned()]);
+        }))?;
+    }
+    remove_finalizer(world, kind, owner, ORPHAN)
+}
+
+impl GarbageCollector {
+    /// An owner that waits: once nothing blocks it, it loses the finalizer.
+    fn wait_for_dependents(
+        &mut self,
+        world: &World,
+        kind: &Kind,
+        owner: &Value,
+    ) -> Result<(), Undecided> {
+        let blocks = |entry: &&Entry| {
+            blocking_owners(&entry.object).any(|reference| reference["uid"] == uid(owner))
+        };
+        let blocking: Vec<Entry> = world
+            .index
+            .dependents(uid(owner))
+            .filter(blocks)
+            .cloned()
+            .collect();
+        if blocking.is_empty() {
+            return remove_finalizer(world, kind, owner, FOREGROUND);
+        }
+        for Entry { kind, object } in blocking.iter().filter(|entry| !is_waiting(&entry.object)) {
+            self.add(kind, object);
+        }
+        Ok(())
+    }
+
+    fn process(&mut self, world: &World, target: &Target) -> Result<(), Undecided> {
+        let found = world
+            .api
+            .get(&target.kind, &target.namespace, &target.name)
+            .ok();
+        let Some(object) = found.filter(|object| uid(object) == target.uid) else {
+            return Ok(());
+        };
+        if is_orphaning(&object) {
+            orphan_dependents(world, &target.kind, &object)
+        } else if is_waiting(&object) {
+            self.wait_for_dependents(world, &target.kind, &object)
+        } else if is_terminating(&object) {
+            // On its way; its dependents' turn comes when it's gone.
+            Ok(())
+        } else {
+            judge(world, &target.kind, &object)
+        }
+    }
+}
+
+impl Controller for GarbageCollector {
+    fn observe(&mut self, change: &Change, world: &World) {
+        let (old, new) = (change.old.as_ref(), change.new.as_ref());
+        let Some(new) = new else {
+            if let Some(old) = old {
+                self.queue.remove(&Target::of(&change.kind, old));
+                self.add_dependents(uid(old), world);
+                self.add_unblocked_owners(old, None, world);
+            }
+            return;
+        };
+        if let Some(old) = old {
+            self.add_unblocked_owners(old, Some(new), world);
+        }
+        let starts = |state: fn(&Value) -> bool| state(new) && !old.is_some_and(|old| state(old));
+        if starts(is_waiting) {
+            self.add_dependents(uid(new), world);
+            self.add(&change.kind, new);
+        } else if starts(is_orphaning) || owners(new) != old.map_or(&[][..], |old| owners(old)) {
+            self.add(&change.kind, new);
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.queue.due()
+    }
+
+    fn work(&mut self, world: &mut World) {
+        let Some(target) = self.queue.pop() else {
+            return;
+        };
+        match self.process(world, &target) {
+            Ok(()) | Err(Undecided::Never) => self.queue.forget(&target),
+            Err(Undecided::Later(why)) => {
+                tracing::debug!(
+                    kind = target.kind.kind,
+                    name = target.name,
+                    why,
+                    "not collected, trying again"
+                );
+                self.queue.retry(target);
+            }
+        }
+    }
+}

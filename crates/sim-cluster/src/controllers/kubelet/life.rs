@@ -1,0 +1,276 @@
+//! A pod's life on its node: `pod, since when in its stage, pace -> next step`. Pure.
+//!
+//! ```text
+//! Starting --start--> Running --ready--> Ready --image changed in place--> Starting (one restart more)
+//!     |                  '--crash--> BackingOff --10 s, 20 s, ... 300 s--> Running (one restart more)
+//!     '--no image--> NoImage
+//! deleted: gone after the time it takes to stop
+//! ```
+//!
+//! The stage is read off the pod's own status, so that a kubelet that comes back goes on where it was.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use crate::controllers::object::{annotation, at, condition, list, text};
+use crate::controllers::pod::Pod;
+use crate::controllers::settings::Settings;
+
+use super::report::closed_gates;
+
+/// Seconds (fractions allowed) this pod takes to start, in place of the cluster's setting.
+pub(crate) const START_SECONDS: &str = "sim-cluster.dev/start-seconds";
+/// Seconds this pod takes from running to ready.
+pub(crate) const READY_SECONDS: &str = "sim-cluster.dev/ready-seconds";
+/// Seconds this pod takes to stop.
+pub(crate) const STOP_SECONDS: &str = "sim-cluster.dev/stop-seconds";
+/// What goes wrong with it: `crash`, `never-ready` or `image-pull`.
+pub(crate) const FAIL: &str = "sim-cluster.dev/fail";
+
+/// A crashed container's first wait, doubled up to the last, as the kubelet does it.
+const FIRST_BACKOFF_SECONDS: i64 = 10;
+const LAST_BACKOFF_SECONDS: i64 = 300;
+
+/// Where a pod is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Bound, and not all containers run.
+    Starting,
+    /// Its image can't be had.
+    NoImage,
+    /// Containers run, the pod is not ready.
+    Running,
+    /// Containers run and the pod says it's ready.
+    Ready,
+    /// Its containers crashed and wait to be started again.
+    BackingOff,
+    /// Told to go.
+    Stopping,
+    /// Ended for good.
+    Over,
+}
+
+/// What to do with a pod now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Nothing until it changes.
+    Rest,
+    /// Nothing until then.
+    Wait(Timestamp),
+    /// Its containers run now, ready or not; after a crash with one restart more.
+    Start { ready: bool },
+    /// Its containers are ready; so is the pod, if its readiness gates are open.
+    JudgeReadiness,
+    /// Its containers crash.
+    Crash,
+    /// Its containers end with a failure and aren't started again.
+    Fail,
+    /// Its image can't be had.
+    MissImage,
+    /// Containers whose image was changed stop, to start again with the new one.
+    StopForImage,
+    /// It's gone.
+    Remove,
+}
+
+/// The stage the pod's status shows.
+pub(crate) fn stage(pod: Pod<'_>) -> Stage {
+    if pod.is_terminating() {
+        return Stage::Stopping;
+    }
+    if pod.is_terminal() {
+        return Stage::Over;
+    }
+    let containers = list(pod.0, &["status", "containerStatuses"]);
+    let waits = |reason: &str| {
+        containers
+            .iter()
+            .any(|status| text(status, &["state", "waiting", "reason"]) == reason)
+    };
+    if waits("CrashLoopBackOff") {
+        Stage::BackingOff
+    } else if waits("ImagePullBackOff") {
+        Stage::NoImage
+    } else if containers.is_empty()
+        || containers
+            .iter()
+            .any(|status| at(status, &["state", "running"]).is_none())
+    {
+        Stage::Starting
+    } else if pod.is_ready() {
+        Stage::Ready
+    } else {
+        Stage::Running
+    }
+}
+
+/// What to do at `now` with a pod that has been in its stage since `since`.
+pub(crate) fn next(pod: Pod<'_>, since: Timestamp, settings: &Settings, now: Timestamp) -> Step {
+    let fault = annotation(pod.0, FAIL).unwrap_or_default();
+    let after = |delay: Duration, step: Step| {
+        let due = since
+            .saturating_add(SignedDuration::try_from(delay).unwrap_or(SignedDuration::MAX))
+            .unwrap_or(Timestamp::MAX);
+        if due <= now { step } else { Step::Wait(due) }
+    };
+    let start = override_of(pod, START_SECONDS, settings.start_time);
+    let ready_delay = override_of(pod, READY_SECONDS, settings.ready_delay);
+    let ready = ready_delay.is_zero() && fault.is_empty();
+    let gated = !closed_gates(pod.0).is_empty();
+    let crash = if text(pod.0, &["spec", "restartPolicy"]) == "Never" {
+        Step::Fail
+    } else {
+        Step::Crash
+    };
+    match stage(pod) {
+        Stage::Starting if fault == "image-pull" => after(start, Step::MissImage),
+        Stage::NoImage if fault == "image-pull" => Step::Rest,
+        Stage::Starting | Stage::NoImage => after(start, Step::Start { ready }),
+        Stage::Running | Stage::Ready if fault == "crash" => after(settings.crash_after, crash),
+        Stage::Running | Stage::Ready if image_changed(pod) => Step::StopForImage,
+        Stage::Running if fault == "never-ready" || gated && containers_ready(pod) => Step::Rest,
+        Stage::Running => after(ready_delay, Step::JudgeReadiness),
+        Stage::Ready if gated => Step::JudgeReadiness,
+        Stage::Ready | Stage::Over => Step::Rest,
+        Stage::BackingOff => after(crash_backoff(pod), Step::Start { ready }),
+        Stage::Stopping => {
+            let grace = Duration::from_secs(u64::try_from(pod.grace_seconds()).unwrap_or_default());
+            after(
+                override_of(pod, STOP_SECONDS, settings.stop_time).min(grace),
+                Step::Remove,
+            )
+        }
+    }
+}
+
+fn containers_ready(pod: Pod<'_>) -> bool {
+    condition(pod.0, "ContainersReady").is_some_and(|ready| text(ready, &["status"]) == "True")
+}
+
+fn override_of(pod: Pod<'_>, key: &str, usual: Duration) -> Duration {
+    let seconds = annotation(pod.0, key).and_then(|seconds| seconds.parse::<f64>().ok());
+    seconds
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .unwrap_or(usual)
+}
+
+/// 10 s after the first crash, 20 s after the second, up to 5 min.
+fn crash_backoff(pod: Pod<'_>) -> Duration {
+    let restarts = u32::try_from(pod.restarts()).unwrap_or_default().min(8);
+    let seconds = (FIRST_BACKOFF_SECONDS << restarts).min(LAST_BACKOFF_SECONDS);
+    Duration::from_secs(u64::try_from(seconds).expect("between 10 and 300"))
+}
+
+/// Does a container run another image than its spec names?
+pub(crate) fn image_changed(pod: Pod<'_>) -> bool {
+    let runs = |name: &str| {
+        list(pod.0, &["status", "containerStatuses"])
+            .iter()
+            .find(|status| text(status, &["name"]) == name)
+    };
+    pod.containers().iter().any(|container| {
+        runs(text(container, &["name"])).is_some_and(|status| !same_image(container, status))
+    })
+}
+
+/// Does this status belong to a container with this image?
+pub(crate) fn same_image(container: &Value, status: &Value) -> bool {
+    text(container, &["image"]) == text(status, &["image"])
+}
+
+#[cfg(test)]
+#[allow(clippy::needless_pass_by_value, reason = "cases are written as values")]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+    use serde_json::json;
+
+    fn second(s: i64) -> Timestamp {
+        Timestamp::from_second(s).unwrap()
+    }
+
+    fn pod(fault: &str, status: Value) -> Value {
+        let mut pod = json!({
+            "metadata": {"name": "p"}, "status": status,
+            "spec": {"containers": [{"name": "c", "image": "v1"}], "restartPolicy": "Always"},
+        });
+        if !fault.is_empty() {
+            pod["metadata"]["annotations"] = json!({FAIL: fault});
+        }
+        pod
+    }
+
+    fn container(state: Value, image: &str, restarts: i64, ready: &str) -> Value {
+        json!({
+            "containerStatuses": [{"name": "c", "image": image, "state": state, "restartCount": restarts}],
+            "conditions": [{"type": "Ready", "status": ready}],
+        })
+    }
+
+    fn running(ready: &str) -> Value {
+        container(json!({"running": {}}), "v1", 0, ready)
+    }
+
+    fn waiting(reason: &str, restarts: i64) -> Value {
+        container(
+            json!({"waiting": {"reason": reason}}),
+            "v1",
+            restarts,
+            "False",
+        )
+    }
+
+    /// Each pod has been in its stage since second 0; the first step is at 0, the second at 1,000.
+    #[rstest]
+    #[case::starts(pod("", json!({})), Step::Wait(second(1)), Step::Start { ready: false })]
+    #[case::image_pull(pod("image-pull", json!({})), Step::Wait(second(1)), Step::MissImage)]
+    #[case::no_image_stays(
+        pod("image-pull", waiting("ImagePullBackOff", 0)),
+        Step::Rest,
+        Step::Rest
+    )]
+    #[case::image_is_back(pod("", waiting("ImagePullBackOff", 0)), Step::Wait(second(1)), Step::Start { ready: false })]
+    #[case::becomes_ready(pod("", running("False")), Step::Wait(second(2)), Step::JudgeReadiness)]
+    #[case::never_ready(pod("never-ready", running("False")), Step::Rest, Step::Rest)]
+    #[case::ready(pod("", running("True")), Step::Rest, Step::Rest)]
+    #[case::crashes(pod("crash", running("False")), Step::Wait(second(3)), Step::Crash)]
+    #[case::first_backoff(pod("crash", waiting("CrashLoopBackOff", 0)), Step::Wait(second(10)), Step::Start { ready: false })]
+    #[case::third_backoff(pod("crash", waiting("CrashLoopBackOff", 2)), Step::Wait(second(40)), Step::Start { ready: false })]
+    #[case::longest_backoff(pod("crash", waiting("CrashLoopBackOff", 99)), Step::Wait(second(300)), Step::Start { ready: false })]
+    #[case::image_changed(pod("", container(json!({"running": {}}), "v0", 0, "True")), Step::StopForImage, Step::StopForImage)]
+    #[case::over(pod("", json!({"phase": "Failed"})), Step::Rest, Step::Rest)]
+    fn steps(#[case] pod: Value, #[case] at_once: Step, #[case] later: Step) {
+        let settings = Settings {
+            ready_delay: Duration::from_secs(2),
+            crash_after: Duration::from_secs(3),
+            ..Settings::default()
+        };
+        assert_eq!(next(Pod(&pod), second(0), &settings, second(0)), at_once);
+        assert_eq!(next(Pod(&pod), second(0), &settings, second(1000)), later);
+    }
+
+    #[rstest]
+    #[case::setting(json!({}), 30, second(1))]
+    #[case::grace_is_shorter(json!({}), 0, second(0))]
+    #[case::own(json!({STOP_SECONDS: "2.5"}), 30, Timestamp::from_millisecond(2500).unwrap())]
+    fn stopping(#[case] annotations: Value, #[case] grace: i64, #[case] due: Timestamp) {
+        let pod = json!({"metadata": {
+            "annotations": annotations, "deletionTimestamp": "1970-01-01T00:00:30Z", "deletionGracePeriodSeconds": grace,
+        }});
+        let expected = if due == second(0) {
+            Step::Remove
+        } else {
+            Step::Wait(due)
+        };
+        assert_eq!(
+            next(Pod(&pod), second(0), &Settings::default(), second(0)),
+            expected
+        );
+        assert_eq!(
+            next(Pod(&pod), second(0), &Settings::default(), due),
+            Step::Remove
+        );
+    }
+}

@@ -1,0 +1,236 @@
+//! The kubelets of all nodes: they start, watch and stop the pods bound to their node, and say that they live.
+//!
+//! ```text
+//! pod bound, changed, deleted -> stage, since when -> next step (life, pure) -> report (pure) -> pod's status, or gone
+//! every heartbeat -> the node's lease; a node without conditions gets them
+//! ```
+//!
+//! Every Node object has a kubelet, whoever made it. The kubelet of a dead node does nothing at all.
+
+mod life;
+mod report;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::resources::kinds;
+use crate::status::Status;
+use crate::store::{Change, Object};
+
+use super::Controller;
+use super::node::first_report;
+use super::object::{self, micro_stamp, text, uid};
+use super::pod::Pod;
+use super::queue::Queue;
+use super::world::{Deletion, World, unless_gone};
+use life::{Stage, Step};
+use report::{Place, report};
+
+const MANAGER: &str = "kubelet";
+/// Where nodes' leases are kept.
+pub(crate) const LEASE_NAMESPACE: &str = "kube-node-lease";
+/// Pods' addresses are 10.64.0.0/10, given out in turn.
+const POD_ADDRESSES: u32 = 1 << 22;
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Heartbeat(String),
+    Pod(String),
+}
+
+/// All kubelets.
+#[derive(Debug)]
+pub(crate) struct Kubelets {
+    queue: Queue<Key>,
+    /// Each bound pod's stage and since when it's in it.
+    stages: BTreeMap<String, (Stage, Timestamp)>,
+    addresses_given: u32,
+}
+
+impl Kubelets {
+    pub(crate) fn new() -> Self {
+        // Kubelets work side by side: no latency between one pod and the next.
+        Self {
+            queue: Queue::new(Duration::ZERO),
+            stages: BTreeMap::new(),
+            addresses_given: 0,
+        }
+    }
+
+    fn observe_pod(&mut self, old: Option<&Object>, new: Option<&Object>, now: Timestamp) {
+        let Some(new) = new.filter(|new| !Pod(new).node().is_empty()) else {
+            if let Some(old) = old {
+                self.stages.remove(uid(old));
+                self.queue.remove(&Key::Pod(uid(old).to_owned()));
+            }
+            return;
+        };
+        let stage = life::stage(Pod(new));
+        if self
+            .stages
+            .get(uid(new))
+            .is_none_or(|(before, _)| *before != stage)
+        {
+            self.stages.insert(uid(new).to_owned(), (stage, now));
+        }
+        self.queue.add(Key::Pod(uid(new).to_owned()));
+    }
+
+    fn step(&mut self, world: &World, uid: &str) -> Result<(), Status> {
+        let Some(pod) = world
+            .index
+            .get(uid)
+            .map(|entry| Object::clone(&entry.object))
+        else {
+            return Ok(());
+        };
+        let Some((_, since)) = self.stages.get(uid) else {
+            return Ok(());
+        };
+        let view = Pod(&pod);
+        // No node, no kubelet: what becomes of its pods is the pod collector's business.
+        let Ok(node) = world.api.get(&kinds::NODES, "", view.node()) else {
+            return Ok(());
+        };
+        if world.dead.contains(view.node()) {
+            return Ok(());
+        }
+        let now = world.now();
+        match life::next(view, *since, &world.settings, now) {
+            Step::Rest => Ok(()),
+            Step::Wait(until) => {
+                self.queue
+                    .add_at(Key::Pod(uid.to_owned()), world.instant(until));
+                Ok(())
+            }
+            Step::Remove => {
+                let at_once = Deletion {
+                    grace_seconds: Some(0),
+                    ..Deletion::default()
+                };
+                unless_gone(world.delete(&kinds::PODS, &pod, at_once))
+            }
+            step => {
+                let place = self.place(&pod, &node);
+                unless_gone(
+                    world.edit(MANAGER, (&kinds::PODS, Some("status")), &pod, |pod| {
+                        report(pod, step, &place, now);
+                    }),
+                )
+            }
+        }
+    }
+
+    /// The pod keeps the address it has.
+    fn place(&mut self, pod: &Value, node: &Value) -> Place {
+        let addresses = object::list(node, &["status", "addresses"]);
+        let internal = addresses
+            .iter()
+            .find(|address| text(address, &["type"]) == "InternalIP");
+        let host_ip = internal
+            .map(|address| text(address, &["address"]))
+            .unwrap_or_default()
+            .to_owned();
+        let pod_ip = match text(pod, &["status", "podIP"]) {
+            "" if object::flag(pod, &["spec", "hostNetwork"]) => host_ip.clone(),
+            "" => {
+                self.addresses_given = self.addresses_given % (POD_ADDRESSES - 2) + 1;
+                let [_, high, middle, low] = self.addresses_given.to_be_bytes();
+                format!("10.{}.{middle}.{low}", 64 + high)
+            }
+            given => given.to_owned(),
+        };
+        Place { host_ip, pod_ip }
+    }
+
+    fn heartbeat(&mut self, world: &World, node: &str) -> Result<(), Status> {
+        let Ok(object) = world.api.get(&kinds::NODES, "", node) else {
+            return Ok(());
+        };
+        if world.dead.contains(node) {
+            return Ok(());
+        }
+        self.queue.add_at(
+            Key::Heartbeat(node.to_owned()),
+            Instant::now() + world.settings.heartbeat,
+        );
+        renew_lease(world, &object)?;
+        let now = world.now();
+        unless_gone(
+            world.edit(MANAGER, (&kinds::NODES, Some("status")), &object, |node| {
+                first_report(node, now);
+            }),
+        )
+    }
+}
+
+fn renew_lease(world: &World, node: &Value) -> Result<(), Status> {
+    let now = micro_stamp(world.now());
+    let name = object::name(node);
+    let renewed = world.api.as_manager(MANAGER).modify(
+        &kinds::LEASES,
+        None,
+        LEASE_NAMESPACE,
+        name,
+        |lease| {
+            lease["spec"]["renewTime"] = json!(now);
+        },
+    );
+    if renewed.as_ref().is_err_and(|status| status.code == 404) {
+        let owner = json!({"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid(node)});
+        let lease = json!({
+            "metadata": {"name": name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]},
+            "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": now},
+        });
+        return world.create(MANAGER, &kinds::LEASES, lease).map(|_| ());
+    }
+    renewed.map(|_| ())
+}
+
+impl Controller for Kubelets {
+    fn observe(&mut self, change: &Change, world: &World) {
+        if change.kind == *kinds::PODS {
+            self.observe_pod(change.old.as_ref(), change.new.as_ref(), world.now());
+        } else if change.kind == *kinds::NODES {
+            match (&change.old, &change.new) {
+                (None, Some(node)) => self.power_changed(object::name(node), world),
+                (Some(node), None) => self
+                    .queue
+                    .remove(&Key::Heartbeat(object::name(node).to_owned())),
+                _ => {}
+            }
+        }
+    }
+
+    fn power_changed(&mut self, node: &str, world: &World) {
+        if !world.dead.contains(node) {
+            self.queue.add(Key::Heartbeat(node.to_owned()));
+            for pod in world.index.pods_on(node) {
+                self.queue.add(Key::Pod(uid(pod).to_owned()));
+            }
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.queue.due()
+    }
+
+    fn work(&mut self, world: &mut World) {
+        let Some(key) = self.queue.pop() else { return };
+        let outcome = match &key {
+            Key::Pod(uid) => self.step(world, uid),
+            Key::Heartbeat(node) => self.heartbeat(world, node),
+        };
+        match outcome {
+            Ok(()) => self.queue.forget(&key),
+            Err(status) => {
+                tracing::debug!(?key, error = %status, "kubelet failed, trying again");
+                self.queue.retry(key);
+            }
+        }
+    }
+}

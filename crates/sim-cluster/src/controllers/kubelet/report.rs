@@ -1,0 +1,393 @@
+//! What a kubelet writes into a pod's status: `pod, step -> status`. Pure.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::controllers::object::{Condition, condition, list, set_condition, stamp, text};
+use crate::controllers::pod::Pod;
+
+use super::life::{Step, same_image};
+
+/// Where a pod runs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Place {
+    pub(crate) host_ip: String,
+    pub(crate) pod_ip: String,
+}
+
+/// Carries `step` into `pod`'s status.
+pub(crate) fn report(pod: &mut Value, step: Step, place: &Place, now: Timestamp) {
+    match step {
+        Step::Start { ready } => run(pod, ready, place, now),
+        Step::JudgeReadiness => judge_readiness(pod, now),
+        Step::Crash => crash(pod, now),
+        Step::Fail => fail(pod, now),
+        Step::MissImage => miss_image(pod, place, now),
+        Step::StopForImage => stop_for_image(pod, now),
+        Step::Rest | Step::Wait(_) | Step::Remove => {}
+    }
+}
+
+fn run(pod: &mut Value, ready: bool, place: &Place, now: Timestamp) {
+    let old = list(pod, &["status", "containerStatuses"]).to_vec();
+    let started = |container: &Value| {
+        let before = old
+            .iter()
+            .find(|status| status["name"] == container["name"]);
+        start_container(container, before, ready, now)
+    };
+    let statuses: Vec<Value> = Pod(pod).containers().iter().map(started).collect();
+    let init: Vec<Value> = list(pod, &["spec", "initContainers"])
+        .iter()
+        .map(|container| done(container, now))
+        .collect();
+    begin(pod, place, now);
+    let status = &mut pod["status"];
+    status["phase"] = json!("Running");
+    status["podIP"] = json!(place.pod_ip);
+    status["podIPs"] = json!([{"ip": place.pod_ip}]);
+    status["containerStatuses"] = json!(statuses);
+    if !init.is_empty() {
+        status["initContainerStatuses"] = json!(init);
+    }
+    set(pod, "PodReadyToStartContainers", true, now);
+    set(pod, "Initialized", true, now);
+    set_ready(pod, ready, now);
+}
+
+/// A container that runs stays as it is, one that ran before counts one restart more.
+fn start_container(
+    container: &Value,
+    before: Option<&Value>,
+    ready: bool,
+    now: Timestamp,
+) -> Value {
+    match before {
+        Some(before) if before["state"].get("running").is_some() => {
+            let mut status = before.clone();
+            status["ready"] = json!(ready);
+            status
+        }
+        Some(before) if !text(before, &["imageID"]).is_empty() => {
+            let mut status = running(container, ready, now);
+            status["restartCount"] = json!(before["restartCount"].as_i64().unwrap_or_default() + 1);
+            status["lastState"] = before["lastState"].clone();
+            status
+        }
+        _ => running(container, ready, now),
+    }
+}
+
+/// What a pod's first report sets for good.
+fn begin(pod: &mut Value, place: &Place, now: Timestamp) {
+    if pod["status"].get("startTime").is_none() {
+        pod["status"]["startTime"] = json!(stamp(now));
+    }
+    pod["status"]["hostIP"] = json!(place.host_ip);
+    pod["status"]["hostIPs"] = json!([{"ip": place.host_ip}]);
+    if let Some(generation) = pod["metadata"].get("generation").cloned() {
+        pod["status"]["observedGeneration"] = generation;
+    }
+}
+
+fn running(container: &Value, ready: bool, now: Timestamp) -> Value {
+    let image = text(container, &["image"]);
+    let name = text(container, &["name"]);
+    json!({
+        "name": name, "image": image, "imageID": image_id(image), "containerID": container_id(name, now),
+        "ready": ready, "started": true, "restartCount": 0, "lastState": {}, "state": {"running": {"startedAt": stamp(now)}},
+    })
+}
+
+fn done(container: &Value, now: Timestamp) -> Value {
+    let mut status = running(container, true, now);
+    status["state"] = json!({"terminated": {
+        "exitCode": 0, "reason": "Completed", "startedAt": stamp(now), "finishedAt": stamp(now),
+        "containerID": status["containerID"],
+    }});
+    status["started"] = json!(false);
+    status
+}
+
+/// The same for the same image everywhere, another for another, as registries' digests are.
+fn image_id(image: &str) -> String {
+    let words = [1, 2, 3, 4].map(|round| fnv(image.as_bytes(), round));
+    format!(
+        "sim://{image}@sha256:{:016x}{:016x}{:016x}{:016x}",
+        words[0], words[1], words[2], words[3]
+    )
+}
+
+fn container_id(name: &str, now: Timestamp) -> String {
+    let started = now.as_nanosecond().to_le_bytes();
+    format!(
+        "sim://{:016x}{:016x}",
+        fnv(&started, 1),
+        fnv(name.as_bytes(), 2)
+    )
+}
+
+/// FNV-1a, seeded by the round: ids need to differ, not to be secret.
+fn fnv(bytes: &[u8], round: u64) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325 ^ round.rotate_left(32), step)
+}
+
+fn judge_readiness(pod: &mut Value, now: Timestamp) {
+    for status in container_statuses(pod) {
+        status["ready"] = json!(true);
+    }
+    set_ready(pod, true, now);
+}
+
+fn crash(pod: &mut Value, now: Timestamp) {
+    for status in container_statuses(pod) {
+        status["lastState"] = terminated(status, now);
+        let message = format!(
+            "back-off restarting failed container={}",
+            text(status, &["name"])
+        );
+        status["state"] = json!({"waiting": {"reason": "CrashLoopBackOff", "message": message}});
+        status["ready"] = json!(false);
+        status["started"] = json!(false);
+    }
+    set_ready(pod, false, now);
+}
+
+fn fail(pod: &mut Value, now: Timestamp) {
+    for status in container_statuses(pod) {
+        status["state"] = terminated(status, now);
+        status["ready"] = json!(false);
+        status["started"] = json!(false);
+    }
+    pod["status"]["phase"] = json!("Failed");
+    for kind in ["Ready", "ContainersReady"] {
+        set_condition(
+            pod,
+            Condition {
+                kind,
+                status: "False",
+                reason: "PodFailed",
+                message: "",
+            },
+            now,
+        );
+    }
+}
+
+fn terminated(status: &Value, now: Timestamp) -> Value {
+    json!({"terminated": {
+        "exitCode": 1, "reason": "Error", "startedAt": status["state"]["running"]["startedAt"], "finishedAt": stamp(now),
+        "containerID": status["containerID"],
+    }})
+}
+
+fn miss_image(pod: &mut Value, place: &Place, now: Timestamp) {
+    let statuses: Vec<Value> = Pod(pod).containers().iter().map(|container| {
+        let image = text(container, &["image"]);
+        json!({
+            "name": container["name"], "image": image, "imageID": "", "ready": false, "started": false, "restartCount": 0,
+            "lastState": {}, "state": {"waiting": {
+                "reason": "ImagePullBackOff", "message": format!("Back-off pulling image \"{image}\""),
+            }},
+        })
+    }).collect();
+    begin(pod, place, now);
+    pod["status"]["phase"] = json!("Pending");
+    pod["status"]["containerStatuses"] = json!(statuses);
+    set(pod, "PodReadyToStartContainers", true, now);
+    set(pod, "Initialized", true, now);
+    set_ready(pod, false, now);
+}
+
+fn stop_for_image(pod: &mut Value, now: Timestamp) {
+    let containers = Pod(pod).containers().to_vec();
+    for status in container_statuses(pod) {
+        let Some(container) = containers
+            .iter()
+            .find(|container| container["name"] == status["name"])
+        else {
+            continue;
+        };
+        if same_image(container, status) {
+            continue;
+        }
+        status["lastState"] = terminated(status, now);
+        status["state"] = json!({"waiting": {"reason": "ContainerCreating"}});
+        status["ready"] = json!(false);
+        status["started"] = json!(false);
+    }
+    set_ready(pod, false, now);
+}
+
+fn container_statuses(pod: &mut Value) -> impl Iterator<Item = &mut Value> {
+    pod.pointer_mut("/status/containerStatuses")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+}
+
+fn set(pod: &mut Value, kind: &str, holds: bool, now: Timestamp) {
+    let status = if holds { "True" } else { "False" };
+    set_condition(
+        pod,
+        Condition {
+            kind,
+            status,
+            reason: "",
+            message: "",
+        },
+        now,
+    );
+}
+
+/// `ContainersReady`, and `Ready` if the readiness gates agree.
+fn set_ready(pod: &mut Value, ready: bool, now: Timestamp) {
+    let names: Vec<&str> = Pod(pod)
+        .containers()
+        .iter()
+        .map(|container| text(container, &["name"]))
+        .collect();
+    let unready = format!("containers with unready status: [{}]", names.join(" "));
+    let closed = closed_gates(pod);
+    for kind in ["Ready", "ContainersReady"] {
+        let state = if !ready {
+            Condition {
+                kind,
+                status: "False",
+                reason: "ContainersNotReady",
+                message: &unready,
+            }
+        } else if kind == "Ready" && !closed.is_empty() {
+            Condition {
+                kind,
+                status: "False",
+                reason: "ReadinessGatesNotReady",
+                message: &closed,
+            }
+        } else {
+            Condition {
+                kind,
+                status: "True",
+                reason: "",
+                message: "",
+            }
+        };
+        set_condition(pod, state, now);
+    }
+}
+
+/// The readiness gates that aren't open, as the kubelet words them; empty if all are.
+pub(crate) fn closed_gates(pod: &Value) -> String {
+    let gates = list(pod, &["spec", "readinessGates"])
+        .iter()
+        .map(|gate| text(gate, &["conditionType"]));
+    let closed = gates.filter_map(|gate| match condition(pod, gate) {
+        None => Some(format!(
+            "corresponding condition of pod readiness gate \"{gate}\" does not exist."
+        )),
+        Some(c) if text(c, &["status"]) != "True" => Some(format!(
+            "the status of pod readiness gate \"{gate}\" is not \"True\", but {}",
+            text(c, &["status"])
+        )),
+        Some(_) => None,
+    });
+    closed.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::life::{Stage, stage};
+    use super::*;
+
+    fn pod() -> Value {
+        json!({"metadata": {"name": "p", "generation": 3}, "spec": {"containers": [{"name": "c", "image": "v1"}]}, "status": {}})
+    }
+
+    fn after(pod: &mut Value, step: Step) -> Stage {
+        let place = Place {
+            host_ip: "10.0.0.1".into(),
+            pod_ip: "10.244.0.2".into(),
+        };
+        report(pod, step, &place, Timestamp::from_second(7).unwrap());
+        stage(Pod(pod))
+    }
+
+    fn status_of<'a>(pod: &'a Value, kind: &str) -> &'a str {
+        text(condition(pod, kind).unwrap(), &["status"])
+    }
+
+    #[test]
+    fn a_life_from_start_to_crash_and_back() {
+        let mut pod = pod();
+        assert_eq!(
+            after(&mut pod, Step::Start { ready: false }),
+            Stage::Running
+        );
+        assert_eq!(
+            (status_of(&pod, "Initialized"), status_of(&pod, "Ready")),
+            ("True", "False")
+        );
+        assert_eq!(after(&mut pod, Step::JudgeReadiness), Stage::Ready);
+        assert_eq!(
+            (Pod(&pod).phase(), status_of(&pod, "ContainersReady")),
+            ("Running", "True")
+        );
+        assert_eq!(
+            (
+                text(&pod, &["status", "podIP"]),
+                text(&pod, &["status", "hostIP"])
+            ),
+            ("10.244.0.2", "10.0.0.1")
+        );
+        assert_eq!(after(&mut pod, Step::Crash), Stage::BackingOff);
+        assert_eq!(after(&mut pod, Step::Start { ready: true }), Stage::Ready);
+        assert_eq!(Pod(&pod).restarts(), 1);
+    }
+
+    #[test]
+    fn an_image_changed_in_place_restarts_its_container() {
+        let mut pod = pod();
+        after(&mut pod, Step::Start { ready: true });
+        let before = pod["status"]["containerStatuses"][0]["imageID"].clone();
+        pod["spec"]["containers"][0]["image"] = json!("v2");
+        assert_eq!(after(&mut pod, Step::StopForImage), Stage::Starting);
+        assert_eq!(status_of(&pod, "Ready"), "False");
+        assert_eq!(after(&mut pod, Step::Start { ready: true }), Stage::Ready);
+        let status = &pod["status"]["containerStatuses"][0];
+        assert_eq!(
+            (&status["image"], &status["restartCount"]),
+            (&json!("v2"), &json!(1))
+        );
+        assert_ne!(status["imageID"], before);
+    }
+
+    #[test]
+    fn a_missing_image_leaves_the_pod_pending() {
+        let mut pod = pod();
+        assert_eq!(after(&mut pod, Step::MissImage), Stage::NoImage);
+        assert_eq!(
+            (Pod(&pod).phase(), status_of(&pod, "Ready")),
+            ("Pending", "False")
+        );
+        assert_eq!(after(&mut pod, Step::Start { ready: true }), Stage::Ready);
+    }
+
+    #[test]
+    fn readiness_gates_are_waited_for() {
+        let mut pod = pod();
+        pod["spec"]["readinessGates"] = json!([{"conditionType": "example.com/open"}]);
+        assert_eq!(after(&mut pod, Step::Start { ready: true }), Stage::Running);
+        assert_eq!(status_of(&pod, "ContainersReady"), "True");
+        let open = Condition {
+            kind: "example.com/open",
+            status: "True",
+            reason: "",
+            message: "",
+        };
+        set_condition(&mut pod, open, Timestamp::UNIX_EPOCH);
+        assert_eq!(after(&mut pod, Step::JudgeReadiness), Stage::Ready);
+    }
+}

@@ -1,0 +1,294 @@
+//! Namespaces: what each new one gets, and how one that is deleted is emptied.
+//!
+//! ```text
+//! new     -> service account `default`, config map `kube-root-ca.crt`
+//! deleted -> its pods, then everything else -> conditions say what remains -> nothing does -> finalizer off
+//! ```
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::api::Propagation;
+use crate::resources::{Kind, kinds};
+use crate::status::Status;
+use crate::store::{Change, Object};
+
+use super::Controller;
+use super::object::{Condition, is_terminating, list, name, set_condition};
+use super::queue::Queue;
+use super::world::{Deletion, World, unless_gone};
+
+const MANAGER: &str = "kube-controller-manager";
+/// Keeps a namespace until this controller has emptied it.
+const FINALIZER: &str = "kubernetes";
+
+/// The controller's queue, by name.
+#[derive(Debug)]
+pub(crate) struct Namespaces {
+    queue: Queue<String>,
+    /// Of deleted namespaces alone changes matter: any that goes may have been the last.
+    going: std::collections::BTreeSet<String>,
+}
+
+impl Namespaces {
+    pub(crate) fn new(world: &World) -> Self {
+        Self {
+            queue: Queue::new(world.settings.sync_latency),
+            going: std::collections::BTreeSet::new(),
+        }
+    }
+
+    fn sync(world: &World, namespace: &str) -> Result<(), Status> {
+        let Ok(object) = world.api.get(&kinds::NAMESPACES, "", namespace) else {
+            return Ok(());
+        };
+        if is_terminating(&object) {
+            empty(world, &object)
+        } else {
+            furnish(world, namespace)
+        }
+    }
+}
+
+fn furnish(world: &World, namespace: &str) -> Result<(), Status> {
+    let ca = world.settings.root_ca.as_str();
+    let account = json!({"metadata": {"name": "default", "namespace": namespace}});
+    let config = json!({
+        "metadata": {"name": "kube-root-ca.crt", "namespace": namespace, "annotations": {
+            "kubernetes.io/description": "Contains a CA bundle that can be used to verify the kube-apiserver when using internal \
+                endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across \
+                distributions of Kubernetes clusters.",
+        }},
+        "data": {"ca.crt": ca},
+    });
+    for (kind, object) in [
+        (&*kinds::SERVICE_ACCOUNTS, account),
+        (&*kinds::CONFIG_MAPS, config),
+    ] {
+        if world.api.get(kind, namespace, name(&object)).is_err() {
+            world.create(MANAGER, kind, object)?;
+        }
+    }
+    Ok(())
+}
+
+/// What is left in a namespace.
+#[derive(Debug, Default)]
+struct Remaining {
+    /// How many of each resource.
+    resources: BTreeMap<String, usize>,
+    /// How many hold each finalizer.
+    finalizers: BTreeMap<String, usize>,
+}
+
+fn empty(world: &World, namespace: &Object) -> Result<(), Status> {
+    let kinds = contained_kinds(world);
+    let (pods, others): (Vec<&Kind>, Vec<&Kind>) =
+        kinds.iter().partition(|kind| **kind == *kinds::PODS);
+    let mut remaining = Remaining::default();
+    for stage in [pods, others] {
+        for kind in stage {
+            delete_all(world, kind, name(namespace), &mut remaining)?;
+        }
+        // Pods go first, so that what they rely on outlives them.
+        if !remaining.resources.is_empty() {
+            break;
+        }
+    }
+    let now = world.now();
+    let done = remaining.resources.is_empty();
+    unless_gone(world.edit(
+        MANAGER,
+        (&kinds::NAMESPACES, Some("status")),
+        namespace,
+        |namespace| {
+            for (kind, status, reason, message) in remaining.conditions() {
+                set_condition(
+                    namespace,
+                    Condition {
+                        kind,
+                        status,
+                        reason,
+                        message: &message,
+                    },
+                    now,
+                );
+            }
+        },
+    ))?;
+    if done
+        && list(namespace, &["spec", "finalizers"])
+            .iter()
+            .any(|finalizer| finalizer == FINALIZER)
+    {
+        unless_gone(world.edit(
+            MANAGER,
+            (&kinds::NAMESPACES, Some("finalize")),
+            namespace,
+            |namespace| {
+                if let Some(finalizers) = namespace
+                    .pointer_mut("/spec/finalizers")
+                    .and_then(Value::as_array_mut)
+                {
+                    finalizers.retain(|finalizer| finalizer != FINALIZER);
+                }
+            },
+        ))?;
+    }
+    Ok(())
+}
+
+/// The kinds that live in namespaces, each storage once.
+fn contained_kinds(world: &World) -> Vec<Kind> {
+    let mut seen = std::collections::BTreeSet::new();
+    let all = world.api.kinds().into_iter();
+    all.filter(|kind| kind.namespaced && seen.insert(kind.storage.clone()))
+        .collect()
+}
+
+fn delete_all(
+    world: &World,
+    kind: &Kind,
+    namespace: &str,
+    remaining: &mut Remaining,
+) -> Result<(), Status> {
+    let background = Deletion {
+        propagation: Some(Propagation::Background),
+        ..Deletion::default()
+    };
+    for object in world.api.list(kind, Some(namespace)) {
+        if !is_terminating(&object) {
+            unless_gone(world.delete(kind, &object, background))?;
+        }
+    }
+    for object in world.api.list(kind, Some(namespace)) {
+        *remaining
+            .resources
+            .entry(kind.group_resource())
+            .or_default() += 1;
+        for finalizer in list(&object, &["metadata", "finalizers"])
+            .iter()
+            .filter_map(Value::as_str)
+        {
+            *remaining
+                .finalizers
+                .entry(finalizer.to_owned())
+                .or_default() += 1;
+        }
+    }
+    Ok(())
+}
+
+impl Remaining {
+    /// Type, status, reason and message of each condition, as the real controller words them.
+    fn conditions(&self) -> [(&'static str, &'static str, &'static str, String); 5] {
+        let instances = |counts: &BTreeMap<String, usize>, has: &str| {
+            counts
+                .iter()
+                .map(|(what, count)| format!("{what} {has} {count} resource instances"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let content = if self.resources.is_empty() {
+            (
+                "NamespaceContentRemaining",
+                "False",
+                "ContentRemoved",
+                "All content successfully removed".to_owned(),
+            )
+        } else {
+            let message = format!(
+                "Some resources are remaining: {}",
+                instances(&self.resources, "has")
+            );
+            (
+                "NamespaceContentRemaining",
+                "True",
+                "SomeResourcesRemain",
+                message,
+            )
+        };
+        let finalizers = if self.finalizers.is_empty() {
+            let message = "All content-preserving finalizers finished".to_owned();
+            (
+                "NamespaceFinalizersRemaining",
+                "False",
+                "ContentHasNoFinalizers",
+                message,
+            )
+        } else {
+            let counts = instances(&self.finalizers, "in");
+            let message =
+                format!("Some content in the namespace has finalizers remaining: {counts}");
+            (
+                "NamespaceFinalizersRemaining",
+                "True",
+                "SomeFinalizersRemain",
+                message,
+            )
+        };
+        let well = |kind, reason, message: &str| (kind, "False", reason, message.to_owned());
+        [
+            well(
+                "NamespaceDeletionDiscoveryFailure",
+                "ResourcesDiscovered",
+                "All resources successfully discovered",
+            ),
+            well(
+                "NamespaceDeletionGroupVersionParsingFailure",
+                "ParsedGroupVersions",
+                "All legacy kube types successfully parsed",
+            ),
+            well(
+                "NamespaceDeletionContentFailure",
+                "ContentDeleted",
+                "All content successfully deleted, may be waiting on finalization",
+            ),
+            content,
+            finalizers,
+        ]
+    }
+}
+
+impl Controller for Namespaces {
+    fn observe(&mut self, change: &Change, _world: &World) {
+        if change.kind == *kinds::NAMESPACES {
+            match &change.new {
+                Some(namespace) if is_terminating(namespace) => {
+                    self.going.insert(change.name.clone());
+                    self.queue.add(change.name.clone());
+                }
+                Some(_) if change.old.is_none() => self.queue.add(change.name.clone()),
+                Some(_) => {}
+                None => {
+                    self.going.remove(&change.name);
+                    self.queue.remove(&change.name);
+                }
+            }
+        } else if self.going.contains(&change.namespace) {
+            self.queue.add(change.namespace.clone());
+        } else if change.new.is_none()
+            && matches!(change.name.as_str(), "default" | "kube-root-ca.crt")
+        {
+            // Furniture that someone took out is put back.
+            self.queue.add(change.namespace.clone());
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.queue.due()
+    }
+
+    fn work(&mut self, world: &mut World) {
+        let Some(key) = self.queue.pop() else { return };
+        match Self::sync(world, &key) {
+            Ok(()) => self.queue.forget(&key),
+            Err(status) => {
+                tracing::debug!(namespace = key, error = %status, "namespace failed, trying again");
+                self.queue.retry(key);
+            }
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! The node lifecycle controller: finds lost nodes, taints them, and evicts pods that don't tolerate it.
+//!
+//! ```text
+//! lease not renewed for the grace period -> conditions Unknown, pods not ready
+//! Ready False | Unknown -> taints not-ready | unreachable (NoSchedule at once; NoExecute unless no node is ready)
+//! NoExecute taint -> each pod is deleted when its tolerationSeconds are over
+//! ```
+//!
+//! When no node is ready the fault is taken to be the controller's own, and nobody is evicted, as in Kubernetes. Unlike
+//! there, evictions are not limited to one node in ten seconds.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::resources::kinds;
+use crate::status::Status;
+use crate::store::{Change, Object};
+
+use crate::controllers::Controller;
+use crate::controllers::events::Note;
+use crate::controllers::kubelet::LEASE_NAMESPACE;
+use crate::controllers::object::{
+    self, Condition, condition, flag, list, set_condition, stamp, text, uid,
+};
+use crate::controllers::pod::Pod;
+use crate::controllers::queue::Queue;
+use crate::controllers::taints::{Leave, NOT_READY, UNREACHABLE, UNSCHEDULABLE, leaves};
+use crate::controllers::world::{Deletion, World, unless_gone};
+
+const MANAGER: &str = "kube-controller-manager";
+const SOURCE: &str = "node-controller";
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Node(String),
+    /// A pod, by uid, that may have to leave its node.
+    Pod(String),
+}
+
+/// When each node was last heard of, and what is to be looked at.
+#[derive(Debug)]
+pub(crate) struct NodeLifecycle {
+    queue: Queue<Key>,
+    heard: BTreeMap<String, Timestamp>,
+    /// Each node's readiness as last seen: `True`, `False`, `Unknown`.
+    readiness: BTreeMap<String, String>,
+}
+
+impl NodeLifecycle {
+    pub(crate) fn new(world: &World) -> Self {
+        Self {
+            queue: Queue::new(world.settings.sync_latency),
+            heard: BTreeMap::new(),
+            readiness: BTreeMap::new(),
+        }
+    }
+
+    fn observe_node(&mut self, old: Option<&Object>, new: Option<&Object>, world: &World) {
+        let Some(new) = new else {
+            if let Some(old) = old {
+                self.heard.remove(object::name(old));
+                self.readiness.remove(object::name(old));
+                self.queue.remove(&Key::Node(object::name(old).to_owned()));
+            }
+            return;
+        };
+        let node = object::name(new).to_owned();
+        self.heard
+            .entry(node.clone())
+            .or_insert_with(|| world.now());
+        let ready = readiness(new).to_owned();
+        if self.readiness.get(&node) != Some(&ready) {
+            let all_down = self.none_is_ready();
+            self.readiness.insert(node.clone(), ready);
+            if self.none_is_ready() != all_down {
+                self.queue_all_nodes();
+            }
+        }
+        let taints = |node: &Object| node["spec"]["taints"].clone();
+        if !new["spec"]["taints"].is_null() && old.is_none_or(|old| taints(old) != taints(new)) {
+            for pod in world.index.pods_on(&node) {
+                self.queue.add(Key::Pod(uid(pod).to_owned()));
+            }
+        }
+        self.queue.add(Key::Node(node));
+    }
+
+    fn none_is_ready(&self) -> bool {
+        self.readiness.values().all(|ready| ready != "True")
+    }
+
+    fn queue_all_nodes(&mut self) {
+        for node in self.readiness.keys() {
+            self.queue.add(Key::Node(node.clone()));
+        }
+    }
+
+    fn check(&mut self, world: &mut World, name: &str) -> Result<(), Status> {
+        let (Ok(node), Some(heard)) =
+            (world.api.get(&kinds::NODES, "", name), self.heard.get(name))
+        else {
+            return Ok(());
+        };
+        let now = world.now();
+        let grace =
+            SignedDuration::try_from(world.settings.node_grace).unwrap_or(SignedDuration::MAX);
+        let lost_at = heard.saturating_add(grace).unwrap_or(Timestamp::MAX);
+        if now < lost_at {
+            self.queue
+                .add_at(Key::Node(name.to_owned()), world.instant(lost_at));
+        } else if readiness(&node) != "Unknown" {
+            world.note(
+                &kinds::NODES,
+                &node,
+                Note {
+                    source: SOURCE,
+                    kind: "Normal",
+                    reason: "NodeNotReady",
+                    message: &format!("Node {name} status is now: NodeNotReady"),
+                },
+            );
+            unless_gone(
+                world.edit(MANAGER, (&kinds::NODES, Some("status")), &node, |node| {
+                    lose(node, now);
+                }),
+            )?;
+            // The change comes back to us and brings the taints.
+            return mark_pods_not_ready(world, name);
+        }
+        let taints = wanted_taints(&node, !self.none_is_ready(), now);
+        if list(&node, &["spec", "taints"]) != taints {
+            unless_gone(world.edit(MANAGER, (&kinds::NODES, None), &node, |node| {
+                set_taints(node, &taints);
+            }))?;
+        }
+        Ok(())
+    }
+
+    fn check_pod(&mut self, world: &mut World, pod_uid: &str) -> Result<(), Status> {
+        let Some(pod) = world
+            .index
+            .get(pod_uid)
+            .map(|entry| Object::clone(&entry.object))
+        else {
+            return Ok(());
+        };
+        let view = Pod(&pod);
+        let Ok(node) = world.api.get(&kinds::NODES, "", view.node()) else {
+            return Ok(());
+        };
+        if !view.is_active() {
+            return Ok(());
+        }
+        let now = world.now();
+        match leaves(&node, view.tolerations(), now) {
+            Leave::Never => Ok(()),
+            Leave::At(time) if time > now => {
+                self.queue
+                    .add_at(Key::Pod(pod_uid.to_owned()), world.instant(time));
+                Ok(())
+            }
+            Leave::At(_) => evict(world, &pod, now),
+        }
+    }
+}
+
+/// The status of the node's `Ready` condition; `Unknown` if it has none.
+fn readiness(node: &Value) -> &str {
+    condition(node, "Ready").map_or("Unknown", |ready| text(ready, &["status"]))
+}
+
+fn lose(node: &mut Value, now: Timestamp) {
+    for kind in ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"] {
+        let (reason, message) = match condition(node, kind) {
+            Some(_) => ("NodeStatusUnknown", "Kubelet stopped posting node status."),
+            None => (
+                "NodeStatusNeverUpdated",
+                "Kubelet never posted node status.",
+            ),
+        };
+        set_condition(
+            node,
+            Condition {
+                kind,
+                status: "Unknown",
+                reason,
+                message,
+            },
+            now,
+        );
+    }
+}
+
+fn mark_pods_not_ready(world: &mut World, node: &str) -> Result<(), Status> {
+    let ready: Vec<Object> = world
+        .index
+        .pods_on(node)
+        .filter(|pod| Pod(pod).is_ready())
+        .cloned()
+        .collect();
+    for pod in ready {
+        let now = world.now();
+        unless_gone(
+            world.edit(MANAGER, (&kinds::PODS, Some("status")), &pod, |pod| {
+                set_condition(
+                    pod,
+                    Condition {
+                        kind: "Ready",
+                        status: "False",
+                        reason: "",
+                        message: "",
+                    },
+                    now,
+                );
+            }),
+        )?;
+        world.note(
+            &kinds::PODS,
+            &pod,
+            Note {
+                source: SOURCE,
+                kind: "Warning",
+                reason: "NodeNotReady",
+                message: "Node is not ready",
+            },
+        );
+    }
+    Ok(())
+}
+
+/// The node's taints as they should be: those of others, and ours by its state. A taint that stays keeps its time.
+fn wanted_taints(node: &Value, evict: bool, now: Timestamp) -> Vec<Value> {
+    let present = list(node, &["spec", "taints"]);
+    let ours = |taint: &Value| {
+        matches!(
+            text(taint, &["key"]),
+            NOT_READY | UNREACHABLE | UNSCHEDULABLE
+        )
+    };
+    let mut wanted = Vec::new();
+    if flag(node, &["spec", "unschedulable"]) {
+        wanted.push((UNSCHEDULABLE, "NoSchedule"));
+    }
+    let key = match readiness(node) {
+        "True" => "",
+        "False" => NOT_READY,
+        _ => UNREACHABLE,
+    };
+    // A node without any condition has just been made: its kubelet reports in a moment.
+    if !key.is_empty() && condition(node, "Ready").is_some() {
+        wanted.push((key, "NoSchedule"));
+        if evict {
+            wanted.push((key, "NoExecute"));
+        }
+    }
+    let mut taints: Vec<Value> = present
+        .iter()
+        .filter(|taint| !ours(taint))
+        .cloned()
+        .collect();
+    for (key, effect) in wanted {
+        let there = present
+            .iter()
+            .find(|taint| taint["key"] == key && taint["effect"] == effect);
+        let made = || json!({"key": key, "effect": effect, "timeAdded": stamp(now)});
+        taints.push(there.cloned().unwrap_or_else(made));
+    }
+    taints
+}
+
+fn set_taints(node: &mut Value, taints: &[Value]) {
+    if let (true, Some(spec)) = (taints.is_empty(), node["spec"].as_object_mut()) {
+        spec.remove("taints");
+    } else {
+        node["spec"]["taints"] = json!(taints);
+    }
+}
+
+fn evict(world: &mut World, pod: &Object, now: Timestamp) -> Result<(), Status> {
+    let message = format!(
+        "Marking for deletion Pod {}/{}",
+        Pod(pod).namespace(),
+        Pod(pod).name()
+    );
+    let note = Note {
+        source: "taint-eviction-controller",
+        kind: "Normal",
+        reason: "TaintManagerEviction",
+        message: &message,
+    };
+    world.note(&kinds::PODS, pod, note);
+    let target = Condition {
+        kind: "DisruptionTarget",
+        status: "True",
+        reason: "DeletionByTaintManager",
+        message: "Taint manager: deleting due to NoExecute taint",
+    };
+    unless_gone(
+        world.edit(MANAGER, (&kinds::PODS, Some("status")), pod, |pod| {
+            set_condition(pod, target, now);
+        }),
+    )?;
+    unless_gone(world.delete(&kinds::PODS, pod, Deletion::default()))
+}
+
+impl Controller for NodeLifecycle {
+    fn observe(&mut self, change: &Change, world: &World) {
+        let (old, new) = (change.old.as_ref(), change.new.as_ref());
+        if change.kind == *kinds::NODES {
+            self.observe_node(old, new, world);
+        } else if change.kind == *kinds::LEASES
+            && change.namespace == LEASE_NAMESPACE
+            && new.is_some()
+        {
+            // Our own clock counts, not the one in the lease, so that a wrong clock on a node loses nobody.
+            if let Some(heard) = self.heard.get_mut(&change.name) {
+                *heard = world.now();
+            }
+        } else if change.kind == *kinds::PODS {
+            let bound = new.filter(|new| {
+                !Pod(new).node().is_empty() && old.is_none_or(|old| Pod(old).node().is_empty())
+            });
+            if let Some(pod) = bound {
+                self.queue.add(Key::Pod(uid(pod).to_owned()));
+            }
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.queue.due()
+    }
+
+    fn work(&mut self, world: &mut World) {
+        let Some(key) = self.queue.pop() else { return };
+        let outcome = match &key {
+            Key::Node(node) => self.check(world, node),
+            Key::Pod(uid) => self.check_pod(world, uid),
+        };
+        match outcome {
+            Ok(()) => self.queue.forget(&key),
+            Err(status) => {
+                tracing::debug!(?key, error = %status, "node lifecycle failed, trying again");
+                self.queue.retry(key);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::ready("True", true, vec![])]
+    #[case::not_ready("False", true, vec![(NOT_READY, "NoSchedule"), (NOT_READY, "NoExecute")])]
+    #[case::unreachable("Unknown", true, vec![(UNREACHABLE, "NoSchedule"), (UNREACHABLE, "NoExecute")])]
+    #[case::all_are_unreachable("Unknown", false, vec![(UNREACHABLE, "NoSchedule")])]
+    fn taints_follow_readiness(
+        #[case] ready: &str,
+        #[case] evict: bool,
+        #[case] expected: Vec<(&str, &str)>,
+    ) {
+        let foreign = json!({"key": "dedicated", "effect": "NoSchedule"});
+        let node = json!({
+            "spec": {"taints": [foreign, {"key": NOT_READY, "effect": "NoExecute", "timeAdded": "then"}]},
+            "status": {"conditions": [{"type": "Ready", "status": ready}]},
+        });
+        let taints = wanted_taints(&node, evict, Timestamp::UNIX_EPOCH);
+        assert_eq!(taints[0], foreign);
+        let ours: Vec<_> = taints[1..]
+            .iter()
+            .map(|taint| (text(taint, &["key"]), text(taint, &["effect"])))
+            .collect();
+        assert_eq!(ours, expected);
+        let kept = taints
+            .iter()
+            .filter(|taint| taint["timeAdded"] == "then")
+            .count();
+        assert_eq!(kept, usize::from(ready == "False"));
+    }
+}

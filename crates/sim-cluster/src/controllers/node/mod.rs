@@ -1,0 +1,16 @@
+//! Nodes: what they are made of, how they are found to be lost, and what becomes of their pods.
+//!
+//! ```text
+//! NodeSpec -> Node object -> kubelet's first report -> Ready
+//! lease too old -> Ready=Unknown -> taints -> pods not ready, evicted after what they tolerate   (lifecycle)
+//! node deleted -> its pods are removed after a while                                             (pod_collector)
+//! ```
+
+mod lifecycle;
+mod pod_collector;
+mod spec;
+
+pub(crate) use lifecycle::NodeLifecycle;
+pub(crate) use pod_collector::PodCollector;
+pub use spec::NodeSpec;
+pub(crate) use spec::first_report;

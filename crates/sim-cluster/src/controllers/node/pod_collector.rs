@@ -1,0 +1,105 @@
+//! The pod collector: removes the pods of nodes that don't exist any more. `node gone -> after a while -> pods gone`.
+
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::resources::kinds;
+use crate::status::Status;
+use crate::store::{Change, Object};
+
+use crate::controllers::Controller;
+use crate::controllers::object::{self, Condition, set_condition, uid};
+use crate::controllers::pod::Pod;
+use crate::controllers::queue::Queue;
+use crate::controllers::world::{Deletion, World, unless_gone};
+
+const MANAGER: &str = "kube-controller-manager";
+
+/// Pods, by uid, whose node may be gone.
+#[derive(Debug)]
+pub(crate) struct PodCollector {
+    queue: Queue<String>,
+}
+
+impl PodCollector {
+    pub(crate) fn new(world: &World) -> Self {
+        Self {
+            queue: Queue::new(world.settings.sync_latency),
+        }
+    }
+
+    fn suspect(&mut self, pod: &Object, world: &World) {
+        self.queue.add_at(
+            uid(pod).to_owned(),
+            Instant::now() + world.settings.pod_collection_delay,
+        );
+    }
+}
+
+fn collect(world: &World, pod_uid: &str) -> Result<(), Status> {
+    let Some(pod) = world
+        .index
+        .get(pod_uid)
+        .map(|entry| Object::clone(&entry.object))
+    else {
+        return Ok(());
+    };
+    let node = Pod(&pod).node();
+    if node.is_empty() || world.api.get(&kinds::NODES, "", node).is_ok() {
+        return Ok(());
+    }
+    let time = world.now();
+    if !Pod(&pod).is_terminal() {
+        let target = Condition {
+            kind: "DisruptionTarget",
+            status: "True",
+            reason: "DeletionByPodGC",
+            message: "PodGC: node no longer exists",
+        };
+        unless_gone(
+            world.edit(MANAGER, (&kinds::PODS, Some("status")), &pod, |pod| {
+                pod["status"]["phase"] = json!("Failed");
+                set_condition(pod, target, time);
+            }),
+        )?;
+    }
+    let at_once = Deletion {
+        grace_seconds: Some(0),
+        ..Deletion::default()
+    };
+    unless_gone(world.delete(&kinds::PODS, &pod, at_once))
+}
+
+impl Controller for PodCollector {
+    fn observe(&mut self, change: &Change, world: &World) {
+        let (old, new) = (change.old.as_ref(), change.new.as_ref());
+        if change.kind == *kinds::NODES {
+            if let (Some(old), None) = (old, new) {
+                for pod in world.index.pods_on(object::name(old)) {
+                    self.suspect(pod, world);
+                }
+            }
+        } else if change.kind == *kinds::PODS
+            && let Some(pod) = new.filter(|pod| !Pod(pod).node().is_empty())
+            && old.is_none_or(|old| Pod(old).node().is_empty())
+            && world.api.get(&kinds::NODES, "", Pod(pod).node()).is_err()
+        {
+            self.suspect(pod, world);
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.queue.due()
+    }
+
+    fn work(&mut self, world: &mut World) {
+        let Some(key) = self.queue.pop() else { return };
+        match collect(world, &key) {
+            Ok(()) => self.queue.forget(&key),
+            Err(status) => {
+                tracing::debug!(pod = key, error = %status, "collecting failed, trying again");
+                self.queue.retry(key);
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! What a node is made of: `NodeSpec -> Node object`, and a kubelet's report of its conditions. Pure.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::controllers::object::{
+    Condition, condition, list, map, name, set_condition, stamp, text,
+};
+
+/// The version that nodes report.
+const VERSION: &str = "v1.36.4";
+
+/// A node to be made. What isn't said: 32 CPUs, 128Gi of memory, 110 pods.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeSpec {
+    name: String,
+    capacity: Map<String, Value>,
+    labels: Map<String, Value>,
+    taints: Vec<Value>,
+}
+
+impl NodeSpec {
+    /// A node of this name.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            capacity: usual_capacity(),
+            labels: Map::new(),
+            taints: Vec::new(),
+        }
+    }
+
+    /// How much of a resource it has: `.capacity("cpu", "4")`, `.capacity("example.com/gpu", "1")`.
+    #[must_use]
+    pub fn capacity(mut self, resource: &str, quantity: &str) -> Self {
+        self.capacity.insert(resource.to_owned(), json!(quantity));
+        self
+    }
+
+    /// How many pods it can run.
+    #[must_use]
+    pub fn pods(self, count: u32) -> Self {
+        self.capacity("pods", &count.to_string())
+    }
+
+    /// A label.
+    #[must_use]
+    pub fn label(mut self, key: &str, value: &str) -> Self {
+        self.labels.insert(key.to_owned(), json!(value));
+        self
+    }
+
+    /// Its zone, by the usual label.
+    #[must_use]
+    pub fn zone(self, zone: &str) -> Self {
+        self.label("topology.kubernetes.io/zone", zone)
+    }
+
+    /// A taint; `effect` is `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+    #[must_use]
+    pub fn taint(mut self, key: &str, value: &str, effect: &str) -> Self {
+        let mut taint = json!({"key": key, "effect": effect});
+        if !value.is_empty() {
+            taint["value"] = json!(value);
+        }
+        self.taints.push(taint);
+        self
+    }
+
+    /// The Node object, to be created with the API.
+    pub fn to_object(&self) -> Value {
+        let mut labels = self.labels.clone();
+        for (key, value) in usual_labels(&self.name) {
+            labels.entry(key).or_insert(value);
+        }
+        let mut node = json!({
+            "metadata": {"name": self.name, "labels": labels}, "spec": {},
+            "status": {"capacity": self.capacity, "allocatable": self.capacity},
+        });
+        if !self.taints.is_empty() {
+            node["spec"]["taints"] = json!(self.taints);
+        }
+        node
+    }
+}
+
+fn usual_capacity() -> Map<String, Value> {
+    let usual = json!({"cpu": "32", "memory": "128Gi", "ephemeral-storage": "1Ti", "pods": "110"});
+    usual.as_object().cloned().unwrap_or_default()
+}
+
+fn usual_labels(name: &str) -> Map<String, Value> {
+    let usual = json!({
+        "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
+        "beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "amd64",
+    });
+    usual.as_object().cloned().unwrap_or_default()
+}
+
+/// What a kubelet that is well reports about its node; what is there already stays.
+pub(crate) fn first_report(node: &mut Value, now: Timestamp) {
+    let node_name = name(node).to_owned();
+    let usual = json!(usual_capacity());
+    let status = &mut node["status"];
+    if map(status, &["capacity"]).is_none() {
+        status["capacity"] = usual;
+    }
+    if map(status, &["allocatable"]).is_none() {
+        status["allocatable"] = status["capacity"].clone();
+    }
+    if list(status, &["addresses"]).is_empty() {
+        status["addresses"] = json!([
+            {"type": "InternalIP", "address": address(&node_name)}, {"type": "Hostname", "address": node_name},
+        ]);
+    }
+    if text(status, &["nodeInfo", "kubeletVersion"]).is_empty() {
+        status["nodeInfo"] = json!({
+            "architecture": "amd64", "bootID": "", "containerRuntimeVersion": "sim", "kernelVersion": "sim",
+            "kubeProxyVersion": "", "kubeletVersion": VERSION, "machineID": "", "operatingSystem": "linux",
+            "osImage": "sim-cluster", "systemUUID": "",
+        });
+    }
+    status["daemonEndpoints"] = json!({"kubeletEndpoint": {"Port": 10250}});
+    report_conditions(node, now);
+}
+
+fn report_conditions(node: &mut Value, now: Timestamp) {
+    let well = [
+        (
+            "MemoryPressure",
+            "False",
+            "KubeletHasSufficientMemory",
+            "kubelet has sufficient memory available",
+        ),
+        (
+            "DiskPressure",
+            "False",
+            "KubeletHasNoDiskPressure",
+            "kubelet has no disk pressure",
+        ),
+        (
+            "PIDPressure",
+            "False",
+            "KubeletHasSufficientPID",
+            "kubelet has sufficient PID available",
+        ),
+        (
+            "Ready",
+            "True",
+            "KubeletReady",
+            "kubelet is posting ready status",
+        ),
+    ];
+    for (kind, status, reason, message) in well {
+        // Someone may have set another state by hand (kubectl, a test): only what a lost node was given is taken back.
+        let lost = condition(node, kind).is_none_or(|c| text(c, &["status"]) == "Unknown");
+        if lost
+            && set_condition(
+                node,
+                Condition {
+                    kind,
+                    status,
+                    reason,
+                    message,
+                },
+                now,
+            )
+        {
+            let conditions = node
+                .pointer_mut("/status/conditions")
+                .and_then(Value::as_array_mut);
+            if let Some(ours) = conditions.into_iter().flatten().find(|c| c["type"] == kind) {
+                ours["lastHeartbeatTime"] = json!(stamp(now));
+            }
+        }
+    }
+}
+
+/// An address that depends on the node's name alone. Nodes with numbers get them: `node-7` is 10.0.0.7.
+fn address(node: &str) -> String {
+    let digits: String = node
+        .chars()
+        .rev()
+        .take_while(char::is_ascii_digit)
+        .collect();
+    let number = digits.chars().rev().collect::<String>().parse::<u32>().ok();
+    let number = number.unwrap_or_else(|| {
+        node.bytes().fold(0, |sum: u32, byte| {
+            sum.wrapping_mul(31).wrapping_add(byte.into())
+        })
+    });
+    let [_, _, high, low] = number.to_be_bytes();
+    format!("10.0.{high}.{low}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_reports_itself_ready_and_keeps_what_it_was_given() {
+        let mut node = NodeSpec::new("node-7")
+            .pods(3)
+            .zone("a")
+            .taint("k", "", "NoSchedule")
+            .to_object();
+        first_report(&mut node, Timestamp::UNIX_EPOCH);
+        assert_eq!(node["status"]["allocatable"]["pods"], "3");
+        assert_eq!(
+            node["metadata"]["labels"]["topology.kubernetes.io/zone"],
+            "a"
+        );
+        assert_eq!(
+            node["metadata"]["labels"]["kubernetes.io/hostname"],
+            "node-7"
+        );
+        assert_eq!(node["status"]["addresses"][0]["address"], "10.0.0.7");
+        assert_eq!(
+            text(condition(&node, "Ready").unwrap(), &["status"]),
+            "True"
+        );
+        let before = node.clone();
+        first_report(&mut node, Timestamp::from_second(10).unwrap());
+        assert_eq!(node, before);
+    }
+}

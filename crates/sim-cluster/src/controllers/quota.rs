@@ -1,0 +1,166 @@
+//! Resource quotas: `objects of a namespace -> status.hard, status.used`.
+//!
+//! Admission raises `used` when something is created; this controller counts anew when a quota changes, and when something
+//! was created, ended or went, so that room that is given back is known a moment later.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::builtin::admission::{Usage, quota_matches, usage_from, usage_of, usage_to_value};
+use crate::quantity::Quantity;
+use crate::resources::{Kind, kinds};
+use crate::status::Status;
+use crate::store::Change;
+
+use super::Controller;
+use super::object::{is_terminating, name, namespace};
+use super::pod::Pod;
+use super::queue::Queue;
+use super::world::{World, unless_gone};
+
+const MANAGER: &str = "kube-controller-manager";
+/// Changes within this time are counted together: a set of a thousand pods that goes is one count, not a thousand.
+const GATHER: Duration = Duration::from_millis(20);
+
+/// The controller's queue, by namespace and name.
+#[derive(Debug)]
+pub(crate) struct Quotas {
+    queue: Queue<(String, String)>,
+    /// The quotas of each namespace that has any.
+    quotas: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Quotas {
+    pub(crate) fn new(world: &World) -> Self {
+        Self {
+            queue: Queue::new(world.settings.sync_latency),
+            quotas: BTreeMap::new(),
+        }
+    }
+
+    fn observe_quota(&mut self, change: &Change) {
+        let key = (change.namespace.clone(), change.name.clone());
+        if change.new.is_some() {
+            self.quotas
+                .entry(key.0.clone())
+                .or_default()
+                .insert(key.1.clone());
+            self.queue.add(key);
+        } else {
+            if let Some(quotas) = self.quotas.get_mut(&key.0) {
+                quotas.remove(&key.1);
+            }
+            self.queue.remove(&key);
+        }
+    }
+}
+
+/// What all objects that the quota limits use together; a resource it limits and nobody uses counts as zero.
+fn count(world: &World, quota: &Value) -> (Usage, Usage) {
+    let hard = usage_from(&quota["spec"]["hard"]);
+    let mut used: Usage = hard
+        .keys()
+        .map(|resource| (resource.clone(), Quantity::ZERO))
+        .collect();
+    for kind in limited_kinds(world, &hard) {
+        for object in world.api.list(&kind, Some(namespace(quota))) {
+            if !quota_matches(quota, &kind.plural, &object) {
+                continue;
+            }
+            for (resource, amount) in usage_of(&kind.group, &kind.plural, &object) {
+                if let Some(sum) = used.get_mut(&resource) {
+                    *sum = sum.plus(amount);
+                }
+            }
+        }
+    }
+    (hard, used)
+}
+
+/// The kinds whose objects can use any of these resources.
+fn limited_kinds(world: &World, hard: &Usage) -> Vec<Kind> {
+    let by_count = |kind: &Kind| {
+        hard.contains_key(&format!("count/{}", kind.group_resource()))
+            || hard.contains_key(&kind.plural)
+    };
+    // Whatever isn't a number of objects is something that pods use.
+    let of_pods = hard.keys().any(|resource| !resource.starts_with("count/"));
+    let mut seen = BTreeSet::new();
+    let kinds = world.api.kinds().into_iter().filter(|kind| kind.namespaced);
+    let limited = kinds.filter(|kind| by_count(kind) || (of_pods && *kind == *kinds::PODS));
+    limited
+        .filter(|kind| seen.insert(kind.storage.clone()))
+        .collect()
+}
+
+fn sync(world: &World, (within, quota): &(String, String)) -> Result<(), Status> {
+    let Ok(quota) = world.api.get(&kinds::RESOURCE_QUOTAS, within, quota) else {
+        return Ok(());
+    };
+    if is_terminating(&quota) {
+        return Ok(());
+    }
+    let (hard, used) = count(world, &quota);
+    let same = |field: &str, amounts: &Usage| {
+        quota["status"]
+            .get(field)
+            .is_some_and(|present| usage_from(present) == *amounts)
+    };
+    if same("hard", &hard) && same("used", &used) {
+        return Ok(());
+    }
+    tracing::trace!(quota = name(&quota), "counted anew");
+    unless_gone(world.edit(
+        MANAGER,
+        (&kinds::RESOURCE_QUOTAS, Some("status")),
+        &quota,
+        |quota| {
+            quota["status"] = json!({"hard": usage_to_value(&hard), "used": usage_to_value(&used)});
+        },
+    ))
+}
+
+impl Controller for Quotas {
+    fn observe(&mut self, change: &Change, _world: &World) {
+        if change.kind == *kinds::RESOURCE_QUOTAS {
+            self.observe_quota(change);
+        }
+        let Some(quotas) = self.quotas.get(&change.namespace) else {
+            return;
+        };
+        let ended = |object: Option<&crate::store::Object>| {
+            object.is_some_and(|object| Pod(object).is_terminal())
+        };
+        let counts = change.old.is_none()
+            || change.new.is_none()
+            || (change.kind == *kinds::PODS
+                && ended(change.new.as_ref())
+                && !ended(change.old.as_ref()));
+        if counts {
+            for quota in quotas {
+                self.queue.add_at(
+                    (change.namespace.clone(), quota.clone()),
+                    Instant::now() + GATHER,
+                );
+            }
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.queue.due()
+    }
+
+    fn work(&mut self, world: &mut World) {
+        let Some(key) = self.queue.pop() else { return };
+        match sync(world, &key) {
+            Ok(()) => self.queue.forget(&key),
+            Err(status) => {
+                tracing::debug!(quota = key.1, error = %status, "counting failed, trying again");
+                self.queue.retry(key);
+            }
+        }
+    }
+}

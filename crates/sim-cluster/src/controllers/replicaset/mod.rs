@@ -1,0 +1,292 @@
+//! The replica set controller: keeps as many pods as a set asks for.
+//!
+//! ```text
+//! pod or set changed -> set is dirty -> plan (pure) -> adopt, release -> create or delete -> status (pure) -> written if new
+//! ```
+//!
+//! A set whose pods can't be created comes back later and later.
+
+mod plan;
+mod ranking;
+mod status;
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::resources::kinds;
+use crate::status::Status;
+use crate::store::{Change, Object};
+
+use super::Controller;
+use super::events::Note;
+use super::index::controller_reference;
+use super::object::{controller_of, name, namespace, text, uid};
+use super::pod::Pod;
+use super::queue::Queue;
+use super::selector;
+use super::world::{Deletion, World, unless_gone};
+use plan::{Manage, Plan, slow_start, sync};
+
+const SOURCE: &str = "replicaset-controller";
+const MANAGER: &str = "kube-controller-manager";
+
+/// The controller's queue; keys are the sets' uids.
+#[derive(Debug)]
+pub(crate) struct ReplicaSets {
+    queue: Queue<String>,
+}
+
+impl ReplicaSets {
+    pub(crate) fn new(world: &World) -> Self {
+        Self {
+            queue: Queue::new(world.settings.sync_latency),
+        }
+    }
+
+    /// The set that controls the pod, or else those of its namespace that might adopt it.
+    fn add_sets_of(&mut self, pod: &Object, world: &World) {
+        let pod = Pod(pod);
+        if !pod.controller_uid().is_empty() {
+            if world
+                .index
+                .get(pod.controller_uid())
+                .is_some_and(|owner| owner.kind == *kinds::REPLICA_SETS)
+            {
+                self.queue.add(pod.controller_uid().to_owned());
+            }
+            return;
+        }
+        for set in world.index.sets(pod.namespace()) {
+            if selector::matches(&set["spec"]["selector"], pod.labels()) {
+                self.queue.add(uid(set).to_owned());
+            }
+        }
+    }
+}
+
+impl Controller for ReplicaSets {
+    fn observe(&mut self, change: &Change, world: &World) {
+        if change.kind == *kinds::REPLICA_SETS {
+            match (&change.new, &change.old) {
+                (Some(set), _) => self.queue.add(uid(set).to_owned()),
+                (None, Some(old)) => self.queue.remove(&uid(old).to_owned()),
+                (None, None) => {}
+            }
+        } else if change.kind == *kinds::PODS {
+            let (old, new) = (change.old.as_ref(), change.new.as_ref());
+            // A pod that goes or is given away concerns the set that had it; an orphan that goes concerns nobody.
+            let owner = |pod: &Object| Pod(pod).controller_uid().to_owned();
+            if let Some(old) = old.filter(|old| {
+                !owner(old).is_empty() && new.is_none_or(|new| owner(new) != owner(old))
+            }) {
+                self.add_sets_of(old, world);
+            }
+            if let Some(new) = new {
+                self.add_sets_of(new, world);
+            }
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.queue.due()
+    }
+
+    fn work(&mut self, world: &mut World) {
+        let Some(key) = self.queue.pop() else { return };
+        let Some(set) = world
+            .index
+            .get(&key)
+            .map(|entry| Object::clone(&entry.object))
+        else {
+            return self.queue.forget(&key);
+        };
+        let (outcome, look_again) = carry_out(world, &set);
+        match outcome {
+            Ok(()) => self.queue.forget(&key),
+            Err(status) => {
+                tracing::debug!(replica_set = name(&set), error = %status, "sync failed, trying again");
+                self.queue.retry(key.clone());
+            }
+        }
+        if let Some(time) = look_again {
+            self.queue.add_at(key, world.instant(time));
+        }
+    }
+}
+
+/// One look at one set; also says when it must be looked at again because a pod becomes available.
+fn carry_out(world: &mut World, set: &Object) -> (Result<(), Status>, Option<Timestamp>) {
+    let own = world.index.pods_of(uid(set));
+    let objects: Vec<Object> = own
+        .chain(world.index.orphans(namespace(set)))
+        .cloned()
+        .collect();
+    let pods: Vec<Pod<'_>> = objects.iter().map(|pod| Pod(pod)).collect();
+    let related = related_pods(world, set);
+    let related: Vec<Pod<'_>> = related.iter().map(|pod| Pod(pod)).collect();
+    let now = world.now();
+    let plan = sync(set, &pods, &related, now);
+    if let Err(status) = claim(world, set, &plan, &pods) {
+        return (Err(status), None);
+    }
+    let managed = match &plan.manage {
+        Manage::Nothing => Ok(()),
+        Manage::Create(count) => create(world, set, *count),
+        Manage::Delete(indexes) => delete(world, set, indexes.iter().map(|&index| pods[index])),
+    };
+    let claimed: Vec<Pod<'_>> = plan.claimed.iter().map(|&index| pods[index]).collect();
+    let failure = managed.as_ref().err().map(|status| status.message.as_str());
+    let written = match status::status(set, &claimed, plan.terminating.len(), failure, now) {
+        Some(next) => unless_gone(world.edit(
+            MANAGER,
+            (&kinds::REPLICA_SETS, Some("status")),
+            set,
+            |set| set["status"] = next,
+        )),
+        None => Ok(()),
+    };
+    let look_again = status::next_available(set, &claimed, now)
+        .and_then(|second| Timestamp::from_second(second).ok());
+    (written.and(managed), look_again)
+}
+
+/// The pods of all sets that have the same controller; none for a set nobody controls.
+fn related_pods(world: &World, set: &Value) -> Vec<Object> {
+    let Some(controller) = controller_of(set) else {
+        return Vec::new();
+    };
+    let mut seen = BTreeSet::new();
+    let sets = world.index.sets_of(text(controller, &["uid"]));
+    let pods = sets.flat_map(|related| world.index.pods_of(uid(related)));
+    pods.filter(|pod| seen.insert(uid(pod).to_owned()))
+        .cloned()
+        .collect()
+}
+
+/// Adopts and releases. A pod that is gone meanwhile is no failure.
+fn claim(world: &World, set: &Value, plan: &Plan, pods: &[Pod<'_>]) -> Result<(), Status> {
+    for &index in &plan.release {
+        unless_gone(
+            world.edit(MANAGER, (&kinds::PODS, None), pods[index].0, |pod| {
+                if let Some(owners) = pod["metadata"]["ownerReferences"].as_array_mut() {
+                    owners.retain(|owner| owner["uid"] != uid(set));
+                }
+            }),
+        )?;
+    }
+    for &index in &plan.adopt {
+        let reference = controller_reference(&kinds::REPLICA_SETS, set);
+        unless_gone(
+            world.edit(MANAGER, (&kinds::PODS, None), pods[index].0, |pod| {
+                match pod["metadata"]["ownerReferences"].as_array_mut() {
+                    Some(owners) => owners.push(reference),
+                    None => pod["metadata"]["ownerReferences"] = json!([reference]),
+                }
+            }),
+        )?;
+    }
+    Ok(())
+}
+
+/// Creates in growing batches; the first batch with a failure is the last.
+fn create(world: &mut World, set: &Value, count: usize) -> Result<(), Status> {
+    for batch in slow_start(count) {
+        let mut failure = None;
+        for _ in 0..batch {
+            match world.create(MANAGER, &kinds::PODS, pod_from(set)) {
+                Ok(pod) => {
+                    let message = format!("Created pod: {}", name(&pod));
+                    note(world, set, "Normal", "SuccessfulCreate", &message);
+                }
+                // A namespace that is going takes no pods and needs no telling.
+                Err(status) if is_namespace_terminating(&status) => {}
+                Err(status) => {
+                    note(
+                        world,
+                        set,
+                        "Warning",
+                        "FailedCreate",
+                        &format!("Error creating: {}", status.message),
+                    );
+                    failure.get_or_insert(status);
+                }
+            }
+        }
+        if let Some(status) = failure {
+            return Err(status);
+        }
+    }
+    Ok(())
+}
+
+fn is_namespace_terminating(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes
+        .into_iter()
+        .any(|cause| cause.reason == "NamespaceTerminating")
+}
+
+fn delete<'a>(
+    world: &mut World,
+    set: &Value,
+    pods: impl Iterator<Item = Pod<'a>>,
+) -> Result<(), Status> {
+    let mut outcome = Ok(());
+    for pod in pods {
+        match world.delete(&kinds::PODS, pod.0, Deletion::default()) {
+            Ok(()) => note(
+                world,
+                set,
+                "Normal",
+                "SuccessfulDelete",
+                &format!("Deleted pod: {}", pod.name()),
+            ),
+            Err(status) if status.code == 404 => {}
+            Err(status) => {
+                note(
+                    world,
+                    set,
+                    "Warning",
+                    "FailedDelete",
+                    &format!("Error deleting: {}", status.message),
+                );
+                outcome = outcome.and(Err(status));
+            }
+        }
+    }
+    outcome
+}
+
+fn note(world: &mut World, set: &Value, kind: &str, reason: &str, message: &str) {
+    world.note(
+        &kinds::REPLICA_SETS,
+        set,
+        Note {
+            source: SOURCE,
+            kind,
+            reason,
+            message,
+        },
+    );
+}
+
+/// A pod of the set's template.
+fn pod_from(set: &Value) -> Value {
+    let template = &set["spec"]["template"];
+    let mut metadata = json!({
+        "generateName": format!("{}-", name(set)), "namespace": namespace(set),
+        "ownerReferences": [controller_reference(&kinds::REPLICA_SETS, set)],
+    });
+    for field in ["labels", "annotations", "finalizers"] {
+        if let Some(value) = template["metadata"]
+            .get(field)
+            .filter(|value| !value.is_null())
+        {
+            metadata[field] = value.clone();
+        }
+    }
+    json!({"metadata": metadata, "spec": template["spec"]})
+}

@@ -1,0 +1,277 @@
+//! The scheduler: gives each pod a node, one after the other.
+//!
+//! ```text
+//! pod without a node -> queue -> place (pure) -> binding | condition PodScheduled=False, event, waits
+//! node or pod changed so that there may be room -> those that wait are queued again, each after its backoff
+//! ```
+//!
+//! Pods that name another scheduler, or that gates hold back, are left alone. It evicts nobody.
+
+mod amounts;
+mod filters;
+mod nodes;
+mod place;
+mod topology;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::resources::kinds;
+use crate::status::Status;
+use crate::store::{Change, Object};
+
+use super::Controller;
+use super::events::Note;
+use super::object::{self, Condition, condition, set_condition, text};
+use super::pod::Pod;
+use super::queue::Queue;
+use super::world::{World, unless_gone};
+use nodes::NodeInfo;
+use place::place;
+
+const NAME: &str = "default-scheduler";
+const MANAGER: &str = "kube-scheduler";
+/// After a pod's first failure, doubled with each further one.
+const FIRST_BACKOFF: Duration = Duration::from_secs(1);
+const LAST_BACKOFF: Duration = Duration::from_secs(10);
+
+/// The scheduler's view of nodes and its queue of pods (by uid).
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    queue: Queue<String>,
+    nodes: BTreeMap<String, NodeInfo>,
+    waiting: BTreeMap<String, Waiting>,
+}
+
+/// A pod for which there was no room.
+#[derive(Debug)]
+struct Waiting {
+    tries: u32,
+    /// Not tried again before, whatever happens.
+    not_before: Instant,
+}
+
+impl Scheduler {
+    pub(crate) fn new(world: &World) -> Self {
+        Self {
+            queue: Queue::new(world.settings.schedule_latency),
+            nodes: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    fn observe_pod(&mut self, old: Option<&Object>, new: Option<&Object>) {
+        if let Some(old) = old {
+            self.leave(Pod(old), new.map(|new| Pod(new)));
+        }
+        let Some(new) = new else { return };
+        let pod = Pod(new);
+        if !pod.node().is_empty() && !pod.is_terminal() {
+            self.nodes
+                .entry(pod.node().to_owned())
+                .or_default()
+                .add(Object::clone(new));
+        } else if is_ours(pod) {
+            // A change of the status alone is mostly our own and opens no door.
+            let wish = |pod: &Object| (pod["spec"].clone(), pod["metadata"]["labels"].clone());
+            if old.is_none_or(|old| wish(old) != wish(new)) {
+                self.waiting.remove(pod.uid());
+                self.queue.add(pod.uid().to_owned());
+            }
+        }
+    }
+
+    /// Takes the pod's old state out; if that makes room, those who wait are told.
+    fn leave(&mut self, old: Pod<'_>, new: Option<Pod<'_>>) {
+        if new.is_none_or(|new| !is_ours(new)) {
+            self.waiting.remove(old.uid());
+            self.queue.remove(&old.uid().to_owned());
+        }
+        let stays = new.is_some_and(|new| new.node() == old.node() && !new.is_terminal());
+        if old.node().is_empty() || stays {
+            return;
+        }
+        if let Some(node) = self.nodes.get_mut(old.node()) {
+            node.remove(old.uid());
+            if !node.exists() && node.pods.is_empty() {
+                self.nodes.remove(old.node());
+            }
+        }
+        self.wake();
+    }
+
+    fn observe_node(&mut self, old: Option<&Object>, new: Option<&Object>) {
+        let Some(new) = new else {
+            let gone = old.and_then(|old| self.nodes.get_mut(object::name(old)));
+            if let Some(node) = gone {
+                node.set_object(Object::default());
+            }
+            return;
+        };
+        let node = self.nodes.entry(object::name(new).to_owned()).or_default();
+        node.set_object(Object::clone(new));
+        // Heartbeats open no door.
+        let offer = |node: &Object| {
+            (
+                node["spec"].clone(),
+                node["metadata"]["labels"].clone(),
+                node["status"]["allocatable"].clone(),
+            )
+        };
+        if old.is_none_or(|old| offer(old) != offer(new)) {
+            self.wake();
+        }
+    }
+
+    /// There may be room: all who wait are tried again, each after its backoff.
+    fn wake(&mut self) {
+        let now = Instant::now();
+        for (uid, waiting) in &self.waiting {
+            self.queue.add_at(uid.clone(), waiting.not_before.max(now));
+        }
+    }
+
+    fn bind(&mut self, world: &mut World, pod: &Object, node: &str) -> Result<(), Status> {
+        let now = world.now();
+        let bound = world.edit(MANAGER, (&kinds::PODS, Some("binding")), pod, |pod| {
+            pod["spec"]["nodeName"] = json!(node);
+            scheduled(
+                pod,
+                Condition {
+                    kind: "PodScheduled",
+                    status: "True",
+                    reason: "",
+                    message: "",
+                },
+                now,
+            );
+        });
+        bound?;
+        self.waiting.remove(Pod(pod).uid());
+        let pod_name = format!("{}/{}", Pod(pod).namespace(), Pod(pod).name());
+        let message = format!("Successfully assigned {pod_name} to {node}");
+        world.note(
+            &kinds::PODS,
+            pod,
+            Note {
+                source: NAME,
+                kind: "Normal",
+                reason: "Scheduled",
+                message: &message,
+            },
+        );
+        Ok(())
+    }
+
+    fn refuse(&mut self, world: &mut World, pod: &Object, why: &str) -> Result<(), Status> {
+        let uid = Pod(pod).uid().to_owned();
+        let now = Instant::now();
+        let waiting = self.waiting.entry(uid.clone()).or_insert(Waiting {
+            tries: 0,
+            not_before: now,
+        });
+        let backoff = FIRST_BACKOFF
+            .saturating_mul(1 << waiting.tries.min(8))
+            .min(LAST_BACKOFF);
+        *waiting = Waiting {
+            tries: waiting.tries + 1,
+            not_before: now + backoff,
+        };
+        self.queue
+            .add_at(uid, now + world.settings.unschedulable_retry.max(backoff));
+        world.note(
+            &kinds::PODS,
+            pod,
+            Note {
+                source: NAME,
+                kind: "Warning",
+                reason: "FailedScheduling",
+                message: why,
+            },
+        );
+        let says =
+            condition(pod, "PodScheduled").map(|c| (text(c, &["reason"]), text(c, &["message"])));
+        if says == Some(("Unschedulable", why)) {
+            return Ok(());
+        }
+        let time = world.now();
+        unless_gone(
+            world.edit(MANAGER, (&kinds::PODS, Some("status")), pod, |pod| {
+                scheduled(
+                    pod,
+                    Condition {
+                        kind: "PodScheduled",
+                        status: "False",
+                        reason: "Unschedulable",
+                        message: why,
+                    },
+                    time,
+                );
+            }),
+        )
+    }
+}
+
+/// Waits for this scheduler.
+fn is_ours(pod: Pod<'_>) -> bool {
+    let scheduler = text(pod.0, &["spec", "schedulerName"]);
+    pod.awaits_node() && !pod.is_gated() && matches!(scheduler, "" | NAME)
+}
+
+fn scheduled(pod: &mut serde_json::Value, state: Condition<'_>, now: jiff::Timestamp) {
+    set_condition(pod, state, now);
+    let generation = pod["metadata"].get("generation").cloned();
+    let conditions = pod
+        .pointer_mut("/status/conditions")
+        .and_then(serde_json::Value::as_array_mut);
+    let ours = conditions
+        .into_iter()
+        .flatten()
+        .find(|c| c["type"] == "PodScheduled");
+    if let Some(ours) = ours {
+        ours["lastProbeTime"] = json!(null);
+        if let Some(generation) = generation {
+            ours["observedGeneration"] = generation;
+        }
+    }
+}
+
+impl Controller for Scheduler {
+    fn observe(&mut self, change: &Change, _world: &World) {
+        if change.kind == *kinds::PODS {
+            self.observe_pod(change.old.as_ref(), change.new.as_ref());
+        } else if change.kind == *kinds::NODES {
+            self.observe_node(change.old.as_ref(), change.new.as_ref());
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.queue.due()
+    }
+
+    fn work(&mut self, world: &mut World) {
+        let Some(uid) = self.queue.pop() else { return };
+        let Some(pod) = world
+            .index
+            .get(&uid)
+            .map(|entry| Object::clone(&entry.object))
+        else {
+            return;
+        };
+        let outcome = match place(Pod(&pod), &self.nodes).map(str::to_owned) {
+            Ok(node) => self.bind(world, &pod, &node),
+            Err(none) => self.refuse(world, &pod, &none.to_string()),
+        };
+        match outcome {
+            Ok(()) => self.queue.forget(&uid),
+            Err(status) if status.code == 404 => {}
+            Err(status) => {
+                tracing::debug!(pod = Pod(&pod).name(), error = %status, "scheduling failed, trying again");
+                self.queue.retry(uid);
+            }
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Rules between pods: required affinity and anti-affinity by topology domain, and hard spreading.
+//! `pod, all nodes -> Topology`, asked then node by node. Only pods with such rules pay for looking at all pods.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::controllers::object::{integer, list, text};
+use crate::controllers::pod::Pod;
+use crate::controllers::selector;
+
+use super::filters::{Refusal, matches_node_affinity};
+use super::nodes::{NodeInfo, affinity, anti_affinity, spread};
+
+/// A topology domain: the label's key and its value on a node.
+type Domain = (String, String);
+
+/// What the pods that are there mean for one pod to be placed.
+#[derive(Debug, Default)]
+pub(crate) struct Topology<'a> {
+    /// Domains in which this pod's own anti-affinity forbids it.
+    repelled: BTreeSet<Domain>,
+    /// Domains in which pods that are there don't want it.
+    unwanted: BTreeSet<Domain>,
+    /// For each affinity term: its key and the domains that hold a matching pod.
+    attracted: Vec<(&'a str, BTreeSet<String>)>,
+    /// For each spreading constraint.
+    spreads: Vec<Spread<'a>>,
+}
+
+#[derive(Debug)]
+struct Spread<'a> {
+    key: &'a str,
+    max_skew: i64,
+    /// 1 if the pod counts among those it's to be spread from.
+    own: i64,
+    /// Matching pods by domain, for the domains of nodes the pod could go to.
+    counts: BTreeMap<String, i64>,
+    /// The smallest of these, 0 while there are fewer domains than `minDomains`.
+    least: i64,
+}
+
+impl<'a> Topology<'a> {
+    /// Looks at what is there.
+    pub(crate) fn new(pod: Pod<'a>, nodes: &BTreeMap<String, NodeInfo>) -> Self {
+        let mut topology = Self::default();
+        for node in nodes.values().filter(|node| node.exists()) {
+            for there in node.exclusive.values().map(|there| Pod(there)) {
+                let against = anti_affinity(there)
+                    .iter()
+                    .filter(|term| term_matches(term, there, pod));
+                topology
+                    .unwanted
+                    .extend(against.filter_map(|term| domain(node, term)));
+            }
+        }
+        let terms = anti_affinity(pod);
+        for node in nodes
+            .values()
+            .filter(|node| !terms.is_empty() && node.exists())
+        {
+            let hit = |term: &&Value| {
+                node.pods
+                    .values()
+                    .any(|(there, _)| term_matches(term, pod, Pod(there)))
+            };
+            topology.repelled.extend(
+                terms
+                    .iter()
+                    .filter(hit)
+                    .filter_map(|term| domain(node, term)),
+            );
+        }
+        topology.attracted = affinity(pod)
+            .iter()
+            .map(|term| attraction(term, pod, nodes))
+            .collect();
+        topology.spreads = spread(pod)
+            .map(|constraint| Spread::new(constraint, pod, nodes))
+            .collect();
+        topology
+    }
+
+    /// Why the node can't take the pod, if so.
+    pub(crate) fn refusal(&self, node: &NodeInfo) -> Option<Refusal> {
+        if let Some(refusal) = self.spreads.iter().find_map(|spread| spread.refusal(node)) {
+            return Some(refusal);
+        }
+        let close = |(key, domains): &(&str, BTreeSet<String>)| {
+            node.label(key).is_some_and(|value| domains.contains(value))
+        };
+        let within = |domains: &BTreeSet<Domain>| {
+            domains
+                .iter()
+                .any(|(key, value)| node.label(key) == Some(value))
+        };
+        if !self.attracted.iter().all(close) {
+            Some(Refusal::by_node("node(s) didn't match pod affinity rules"))
+        } else if within(&self.repelled) {
+            Some(Refusal::by_pods(
+                "node(s) didn't match pod anti-affinity rules",
+            ))
+        } else if within(&self.unwanted) {
+            Some(Refusal::by_pods(
+                "node(s) didn't satisfy existing pods anti-affinity rules",
+            ))
+        } else {
+            None
+        }
+    }
+}
+
+fn domain(node: &NodeInfo, term: &Value) -> Option<Domain> {
+    let key = text(term, &["topologyKey"]);
+    Some((key.to_owned(), node.label(key)?.to_owned()))
+}
+
+/// Does the term of `holder` mean `other`? Terms without namespaces mean the holder's own.
+fn term_matches(term: &Value, holder: Pod<'_>, other: Pod<'_>) -> bool {
+    let namespaces = list(term, &["namespaces"]);
+    let namespace_fits = if let Some(all) = term
+        .get("namespaceSelector")
+        .filter(|selector| !selector.is_null())
+    {
+        // Namespaces' labels aren't known here: an empty selector means all, another one the listed ones alone.
+        all.as_object().is_some_and(serde_json::Map::is_empty)
+            || namespaces.iter().any(|name| name == other.namespace())
+    } else if namespaces.is_empty() {
+        holder.namespace() == other.namespace()
+    } else {
+        namespaces.iter().any(|name| name == other.namespace())
+    };
+    namespace_fits && selector::matches(&term["labelSelector"], other.labels())
+}
+
+/// The domains where a pod matches. The first pod of a group that only wants its own kind may go anywhere.
+fn attraction<'a>(
+    term: &'a Value,
+    pod: Pod<'_>,
+    nodes: &BTreeMap<String, NodeInfo>,
+) -> (&'a str, BTreeSet<String>) {
+    let key = text(term, &["topologyKey"]);
+    let labelled = || {
+        nodes
+            .values()
+            .filter_map(|node| Some((node, node.label(key)?.to_owned())))
+    };
+    let holds_match = |node: &NodeInfo| {
+        node.pods
+            .values()
+            .any(|(there, _)| term_matches(term, pod, Pod(there)))
+    };
+    let mut domains: BTreeSet<String> = labelled()
+        .filter(|(node, _)| holds_match(node))
+        .map(|(_, value)| value)
+        .collect();
+    if domains.is_empty() && term_matches(term, pod, pod) {
+        domains = labelled().map(|(_, value)| value).collect();
+    }
+    (key, domains)
+}
+
+impl<'a> Spread<'a> {
+    fn new(constraint: &'a Value, pod: Pod<'_>, nodes: &BTreeMap<String, NodeInfo>) -> Self {
+        let key = text(constraint, &["topologyKey"]);
+        let matches = |other: Pod<'_>| {
+            other.namespace() == pod.namespace()
+                && !other.is_terminating()
+                && selector::matches(&constraint["labelSelector"], other.labels())
+        };
+        let mut counts: BTreeMap<String, i64> = BTreeMap::new();
+        for node in nodes
+            .values()
+            .filter(|node| node.exists() && matches_node_affinity(pod, &node.object))
+        {
+            let Some(value) = node.label(key) else {
+                continue;
+            };
+            let here = node
+                .pods
+                .values()
+                .filter(|(there, _)| matches(Pod(there)))
+                .count();
+            *counts.entry(value.to_owned()).or_default() += i64::try_from(here).unwrap_or(i64::MAX);
+        }
+        let domains = i64::try_from(counts.len()).unwrap_or(i64::MAX);
+        let enough = domains >= integer(constraint, &["minDomains"]).unwrap_or(1);
+        let least = if enough {
+            counts.values().copied().min().unwrap_or_default()
+        } else {
+            0
+        };
+        let max_skew = integer(constraint, &["maxSkew"]).unwrap_or(1);
+        Self {
+            key,
+            max_skew,
+            own: i64::from(matches(pod)),
+            counts,
+            least,
+        }
+    }
+
+    fn refusal(&self, node: &NodeInfo) -> Option<Refusal> {
+        let Some(value) = node.label(self.key) else {
+            let text =
+                "node(s) didn't match pod topology spread constraints (missing required label)";
+            return Some(Refusal::by_node(text));
+        };
+        let here = self.counts.get(value).copied().unwrap_or_default();
+        let skewed = here + self.own - self.least > self.max_skew;
+        skewed.then(|| Refusal::by_pods("node(s) didn't match pod topology spread constraints"))
+    }
+}

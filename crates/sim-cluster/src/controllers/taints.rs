@@ -1,0 +1,123 @@
+//! Taints and tolerations, as scheduler and node controller both read them. Pure.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::object::{integer, list, text, time};
+
+/// Put on nodes whose kubelet says it's not ready.
+pub(crate) const NOT_READY: &str = "node.kubernetes.io/not-ready";
+/// Put on nodes whose kubelet is silent.
+pub(crate) const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+/// Put on cordoned nodes.
+pub(crate) const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
+
+/// Does this toleration bear that taint?
+pub(crate) fn tolerates(toleration: &Value, taint: &Value) -> bool {
+    let effect = text(toleration, &["effect"]);
+    if !effect.is_empty() && effect != text(taint, &["effect"]) {
+        return false;
+    }
+    let key = text(toleration, &["key"]);
+    if !key.is_empty() && key != text(taint, &["key"]) {
+        return false;
+    }
+    match text(toleration, &["operator"]) {
+        "" | "Equal" => text(toleration, &["value"]) == text(taint, &["value"]),
+        "Exists" => true,
+        _ => false,
+    }
+}
+
+/// The node's taints that hinder a pod with these tolerations from being placed there.
+pub(crate) fn hinders_placement(node: &Value, tolerations: &[Value]) -> bool {
+    let hard = list(node, &["spec", "taints"])
+        .iter()
+        .filter(|taint| text(taint, &["effect"]) != "PreferNoSchedule");
+    hard.into_iter().any(|taint| {
+        !tolerations
+            .iter()
+            .any(|toleration| tolerates(toleration, taint))
+    })
+}
+
+/// When a pod has to leave a node because of its `NoExecute` taints.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Leave {
+    /// It may stay.
+    Never,
+    /// At that time.
+    At(Timestamp),
+}
+
+/// Decides from the taints' `timeAdded` and the shortest `tolerationSeconds` of the tolerations used.
+/// A taint nobody tolerates means at once, at `now`.
+pub(crate) fn leaves(node: &Value, tolerations: &[Value], now: Timestamp) -> Leave {
+    let mut shortest: Option<i64> = None;
+    let mut since: Option<Timestamp> = None;
+    for taint in list(node, &["spec", "taints"])
+        .iter()
+        .filter(|taint| text(taint, &["effect"]) == "NoExecute")
+    {
+        let Some(toleration) = tolerations
+            .iter()
+            .find(|toleration| tolerates(toleration, taint))
+        else {
+            return Leave::At(now);
+        };
+        if let Some(seconds) = integer(toleration, &["tolerationSeconds"]) {
+            shortest = Some(shortest.map_or(seconds, |s| s.min(seconds)).max(0));
+            let added = time(taint, &["timeAdded"]).unwrap_or(now);
+            since = Some(since.map_or(added, |s| s.min(added)));
+        }
+    }
+    match shortest.zip(since) {
+        Some((seconds, since)) => Leave::At(
+            since
+                .saturating_add(SignedDuration::from_secs(seconds))
+                .unwrap_or(now),
+        ),
+        None => Leave::Never,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+    use serde_json::json;
+
+    #[rstest]
+    #[case::equal(json!({"key": "k", "operator": "Equal", "value": "v", "effect": "NoSchedule"}), true)]
+    #[case::equal_is_default(json!({"key": "k", "value": "v"}), true)]
+    #[case::other_value(json!({"key": "k", "value": "w"}), false)]
+    #[case::exists(json!({"key": "k", "operator": "Exists"}), true)]
+    #[case::everything(json!({"operator": "Exists"}), true)]
+    #[case::other_effect(json!({"key": "k", "operator": "Exists", "effect": "NoExecute"}), false)]
+    #[case::other_key(json!({"key": "l", "operator": "Exists"}), false)]
+    fn tolerations(#[case] toleration: Value, #[case] expected: bool) {
+        let taint = json!({"key": "k", "value": "v", "effect": "NoSchedule"});
+        assert_eq!(tolerates(&toleration, &taint), expected);
+        assert_eq!(
+            hinders_placement(&json!({"spec": {"taints": [taint]}}), &[toleration]),
+            !expected
+        );
+    }
+
+    #[rstest]
+    #[case::untolerated(json!([]), Leave::At(Timestamp::from_second(1000).unwrap()))]
+    #[case::for_ever(json!([{"operator": "Exists"}]), Leave::Never)]
+    #[case::for_300s(json!([{"key": UNREACHABLE, "operator": "Exists", "tolerationSeconds": 300}]),
+        Leave::At(Timestamp::from_second(1200).unwrap()))]
+    fn no_execute(#[case] tolerations: Value, #[case] expected: Leave) {
+        let node = json!({"spec": {"taints": [
+            {"key": UNREACHABLE, "effect": "NoExecute", "timeAdded": "1970-01-01T00:15:00Z"},
+            {"key": UNREACHABLE, "effect": "NoSchedule"},
+        ]}});
+        let now = Timestamp::from_second(1000).unwrap();
+        assert_eq!(
+            leaves(&node, tolerations.as_array().unwrap(), now),
+            expected
+        );
+    }
+}

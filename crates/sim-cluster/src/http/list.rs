@@ -1,0 +1,231 @@
+//! GET of objects and collections: selectors, pages, versions.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::Response;
+use serde_json::{Value, json};
+
+use super::negotiate::{Format, Shape};
+use super::query::{ListOptions, VersionMatch};
+use super::respond::{Body, answer};
+use super::view::{ListMeta, PlainList, View, metadata_only};
+use crate::api::{Api, text_at};
+use crate::resources::{Kind, convert};
+use crate::status::{Cause, Details, Status};
+use crate::store::Object;
+use crate::tables;
+
+/// A page of a list.
+struct Page {
+    items: Vec<Object>,
+    meta: ListMeta,
+}
+
+/// Where a list goes on: the version of its first page and the last object seen.
+struct Position {
+    revision: u64,
+    after: (String, String),
+}
+
+/// GET of one object.
+pub(crate) fn get(
+    api: &Api,
+    view: &View,
+    namespace: &str,
+    name: &str,
+    version: Option<u64>,
+    format: Format,
+) -> Result<Response<Body>, Status> {
+    check_not_future(version, api.revision())?;
+    let object = api.get(&view.kind, namespace, name)?;
+    let object = convert::to_version(&view.kind, &object);
+    Ok(answer(
+        200,
+        &view.object(&object, api.clock()),
+        Some(format),
+    ))
+}
+
+/// GET of a collection.
+pub(crate) fn list(
+    api: &Api,
+    view: &View,
+    namespace: Option<&str>,
+    options: &ListOptions,
+    format: Format,
+) -> Result<Response<Body>, Status> {
+    let kind = &view.kind;
+    let page = page(api, kind, namespace, options)?;
+    let meta = page.meta.to_value();
+    Ok(match view.shape {
+        Shape::Plain | Shape::Discovery => {
+            let list = PlainList {
+                kind,
+                meta,
+                items: &page.items,
+            };
+            answer(200, &list, Some(format))
+        }
+        Shape::Metadata => {
+            let items: Vec<Value> = page.items.iter().map(|item| metadata_only(item)).collect();
+            let list = json!({
+                "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
+                "metadata": meta, "items": items,
+            });
+            answer(200, &list, Some(format))
+        }
+        Shape::Table => {
+            let now = api.clock().now();
+            let table = tables::table(kind, &page.items, meta, view.row_object, true, now);
+            answer(200, &table, Some(format))
+        }
+    })
+}
+
+fn page(
+    api: &Api,
+    kind: &Kind,
+    namespace: Option<&str>,
+    options: &ListOptions,
+) -> Result<Page, Status> {
+    let position = Position::parse(&options.continue_token)?;
+    let (objects, revision) = snapshot(api, kind, namespace, options, position.as_ref())?;
+    let after = position.map(|position| position.after);
+    let selected = objects
+        .into_iter()
+        .filter(|object| {
+            after
+                .as_ref()
+                .is_none_or(|after| key(object) > (after.0.as_str(), after.1.as_str()))
+        })
+        .filter(|object| options.selector.is_empty() || options.selector.matches(object));
+    let mut items: Vec<Object> = selected.collect();
+    let mut meta = ListMeta {
+        revision,
+        ..ListMeta::default()
+    };
+    if options.limit > 0 && items.len() > options.limit {
+        let remaining = items.len() - options.limit;
+        items.truncate(options.limit);
+        // The API server knows how many keys are left, not how many of them are selected.
+        meta.remaining = options.selector.is_empty().then_some(remaining);
+        meta.continue_token = token(revision, items.last().expect("the limit is above 0"));
+    }
+    for item in &mut items {
+        *item = convert::to_version(kind, item);
+    }
+    Ok(Page { items, meta })
+}
+
+fn key(object: &Value) -> (&str, &str) {
+    (
+        text_at(object, "/metadata/namespace"),
+        text_at(object, "/metadata/name"),
+    )
+}
+
+/// The objects at the version that the options ask for.
+fn snapshot(
+    api: &Api,
+    kind: &Kind,
+    namespace: Option<&str>,
+    options: &ListOptions,
+    position: Option<&Position>,
+) -> Result<(Vec<Object>, u64), Status> {
+    if position.is_some() && options.version.is_some_and(|version| version > 0) {
+        return Err(Status::bad_request(
+            "specifying resource version is not allowed when using continue",
+        ));
+    }
+    api.with_store(|store| {
+        let current = store.revision();
+        let exact = match position {
+            Some(position) => Some(position.revision).filter(|&revision| revision > 0),
+            None => {
+                check_not_future(options.version, current)?;
+                options
+                    .version
+                    .filter(|_| options.version_match == Some(VersionMatch::Exact))
+            }
+        };
+        let Some(revision) = exact else {
+            return Ok((store.list(kind, namespace).cloned().collect(), current));
+        };
+        let then = store.list_at(kind, namespace, revision);
+        let objects = then.map_err(|_| too_old(position))?;
+        Ok((objects, revision))
+    })
+}
+
+/// A version that has not been reached yet can't be read.
+pub(crate) fn check_not_future(version: Option<u64>, current: u64) -> Result<(), Status> {
+    let Some(version) = version.filter(|&version| version > current) else {
+        return Ok(());
+    };
+    let message = format!("Too large resource version: {version}, current: {current}");
+    let details = Details {
+        causes: vec![Cause {
+            reason: "ResourceVersionTooLarge",
+            message: "Too large resource version".to_owned(),
+            field: String::new(),
+        }],
+        retry_after_seconds: 1,
+        ..Details::default()
+    };
+    Err(Status {
+        details: Some(Box::new(details)),
+        ..Status::new(504, "Timeout", format!("Timeout: {message}"))
+    })
+}
+
+fn too_old(position: Option<&Position>) -> Status {
+    let Some(position) = position else {
+        return Status::expired("The resourceVersion for the provided list is too old.");
+    };
+    let mut status = Status::expired(
+        "The provided continue parameter is too old to display a consistent list result. You can start a new \
+         list without the continue parameter, or use the continue token in this response to retrieve the \
+         remainder of the results. Continuing with the provided token results in an inconsistent list - objects \
+         that were created, modified, or deleted between the time the first chunk was returned and now may show \
+         up in the list.",
+    );
+    status.continue_token = encode(0, &position.after);
+    status
+}
+
+fn token(revision: u64, last: &Value) -> String {
+    let (namespace, name) = key(last);
+    encode(revision, &(namespace.to_owned(), name.to_owned()))
+}
+
+/// The token that the API server makes, but for the key, which names the last object instead of the next.
+/// Version 0 means "whatever is there now".
+fn encode(revision: u64, after: &(String, String)) -> String {
+    let version =
+        i64::try_from(revision).map_or(-1, |revision| if revision == 0 { -1 } else { revision });
+    let start = format!("{}/{}\0", after.0, after.1);
+    let token = json!({"v": "meta.k8s.io/v1", "rv": version, "start": start});
+    URL_SAFE_NO_PAD.encode(token.to_string())
+}
+
+impl Position {
+    fn parse(token: &str) -> Result<Option<Self>, Status> {
+        if token.is_empty() {
+            return Ok(None);
+        }
+        let position = || -> Option<Self> {
+            let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
+            let token: Value = serde_json::from_slice(&bytes).ok()?;
+            let start = token["start"].as_str()?.trim_end_matches('\0');
+            let (namespace, name) = start.split_once('/')?;
+            Some(Self {
+                revision: u64::try_from(token["rv"].as_i64()?).unwrap_or(0),
+                after: (namespace.to_owned(), name.to_owned()),
+            })
+        };
+        let position = position().ok_or_else(|| {
+            Status::bad_request("continue key is not valid: it was not made by this server")
+        })?;
+        Ok(Some(position))
+    }
+}

@@ -1,0 +1,251 @@
+//! Requests and answers: from a method, a path, a query and a body to what the API does, and back.
+//!
+//! ```text
+//! path -> kind -> verb -> options from query and headers -> get / list / watch / write / delete -> answer
+//! ```
+//!
+//! Synchronous: bodies have been read before, and watches are streams that run afterwards.
+
+mod body;
+mod delete;
+mod discovery;
+mod list;
+mod negotiate;
+mod path;
+mod protobuf;
+mod query;
+mod respond;
+mod reviews;
+mod view;
+mod watch;
+mod write;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Method, Response};
+
+pub use path::Verb;
+pub(crate) use respond::refuse;
+pub use respond::{Body, BoxError};
+
+use crate::api::Api;
+use crate::faults::Faults;
+use crate::resources::Kind;
+use crate::status::Status;
+use negotiate::{Format, Shape, format_of};
+use path::{Path, ResourcePath};
+use query::Query;
+use view::View;
+use write::Write;
+
+/// Answers requests to one cluster.
+#[derive(Clone, Debug)]
+pub(crate) struct Handler {
+    api: Api,
+    faults: Faults,
+}
+
+/// What a request is about, for faults and logs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Subject {
+    /// `None` for requests that are not about resources.
+    pub(crate) verb: Option<Verb>,
+    /// Empty for requests that are not about resources.
+    pub(crate) plural: String,
+    /// Whether it may be answered without knowing who asks.
+    pub(crate) public: bool,
+}
+
+impl Subject {
+    pub(crate) fn of(parts: &Parts) -> Self {
+        let path = Path::parse(parts.uri.path());
+        let public = matches!(path, Path::Health(_) | Path::Version);
+        let Path::Resource(resource) = path else {
+            return Self {
+                verb: None,
+                plural: String::new(),
+                public,
+            };
+        };
+        let watch = Query::parse(parts.uri.query()).is_set("watch");
+        Self {
+            verb: resource.verb(&parts.method, watch),
+            plural: resource.plural,
+            public,
+        }
+    }
+}
+
+impl Handler {
+    pub(crate) fn new(api: Api, faults: Faults) -> Self {
+        Self { api, faults }
+    }
+
+    /// Answers a request; refusals are answers, too.
+    pub(crate) fn answer(&self, parts: &Parts, body: &Bytes) -> Response<Body> {
+        match self.route(parts, body) {
+            Ok(response) => response,
+            Err(status) => refuse(&status),
+        }
+    }
+
+    fn route(&self, parts: &Parts, body: &Bytes) -> Result<Response<Body>, Status> {
+        let query = Query::parse(parts.uri.query());
+        let path = Path::parse(parts.uri.path());
+        if let Path::Resource(resource) = path {
+            return self.resource(&resource, parts, &query, body);
+        }
+        if !matches!(parts.method, Method::GET | Method::HEAD) {
+            return Err(Status::method_not_allowed());
+        }
+        match path {
+            Path::Health(check) => discovery::health(&check, query.has("verbose")),
+            Path::Version => Ok(discovery::version()),
+            path => discovery::answer_discovery(&self.api, &path, format_of(&parts.headers)?),
+        }
+    }
+
+    fn resource(
+        &self,
+        path: &ResourcePath,
+        parts: &Parts,
+        query: &Query,
+        body: &Bytes,
+    ) -> Result<Response<Body>, Status> {
+        let kind = self.kind_of(path)?;
+        let verb = path
+            .verb(&parts.method, query.is_set("watch"))
+            .ok_or_else(Status::method_not_allowed)?;
+        if kind.is_review() && verb != Verb::Create {
+            return Err(Status::method_not_allowed());
+        }
+        let needs_namespace = kind.namespaced
+            && path.namespace.is_empty()
+            && !matches!(verb, Verb::List | Verb::Watch);
+        if needs_namespace && (!path.name.is_empty() || verb != Verb::Create) {
+            return Err(Status::method_not_allowed());
+        }
+        let format = format_of(&parts.headers)?;
+        let view = View::new(&kind, format.shape, query);
+        match verb {
+            Verb::Get => self.get(&view, path, query, format),
+            Verb::List | Verb::Watch => self.collection(view, path, verb, query, format),
+            Verb::Create if needs_namespace => Err(Status::bad_request(
+                "an empty namespace may not be set during creation",
+            )),
+            Verb::Create | Verb::Update | Verb::Patch => {
+                let write = Write {
+                    api: &self.api,
+                    view: &view,
+                    namespace: &path.namespace,
+                    name: &path.name,
+                    subresource: path.subresource.as_deref(),
+                    headers: &parts.headers,
+                    query,
+                    body,
+                    format,
+                };
+                match verb {
+                    Verb::Create => write.create(),
+                    Verb::Update => write.update(),
+                    _ => write.patch(),
+                }
+            }
+            Verb::Delete | Verb::DeleteCollection => self.delete(&kind, path, parts, query, body),
+        }
+    }
+
+    /// The kind that a path names; its namespace must be where the kind has one.
+    fn kind_of(&self, path: &ResourcePath) -> Result<Kind, Status> {
+        let kind = self.api.with_state(|state| {
+            let found = state
+                .registry
+                .find(&path.group, &path.version, &path.plural);
+            found.cloned()
+        });
+        let kind = kind.ok_or_else(Status::no_such_resource)?;
+        let misplaced = !kind.namespaced && !path.namespace.is_empty();
+        let unknown = |subresource: &String| !kind.has_subresource(subresource);
+        if misplaced || path.subresource.as_ref().is_some_and(unknown) {
+            return Err(Status::no_such_resource());
+        }
+        Ok(kind)
+    }
+
+    fn get(
+        &self,
+        view: &View,
+        path: &ResourcePath,
+        query: &Query,
+        format: Format,
+    ) -> Result<Response<Body>, Status> {
+        match path.subresource.as_deref() {
+            Some("scale") => {
+                let scale = self.api.scale(&view.kind, &path.namespace, &path.name)?;
+                Ok(respond::answer(200, &scale, Some(format)))
+            }
+            Some("binding" | "eviction" | "token" | "finalize") => {
+                Err(Status::method_not_allowed())
+            }
+            _ => {
+                let version = query.version()?;
+                list::get(
+                    &self.api,
+                    view,
+                    &path.namespace,
+                    &path.name,
+                    version,
+                    format,
+                )
+            }
+        }
+    }
+
+    fn collection(
+        &self,
+        view: View,
+        path: &ResourcePath,
+        verb: Verb,
+        query: &Query,
+        format: Format,
+    ) -> Result<Response<Body>, Status> {
+        let namespace = Some(path.namespace.as_str()).filter(|namespace| !namespace.is_empty());
+        let mut options = query.list_options(&view.kind, verb == Verb::Watch)?;
+        if verb == Verb::List {
+            return list::list(&self.api, &view, namespace, &options, format);
+        }
+        if !path.name.is_empty() {
+            let by_name = format!("metadata.name={}", path.name);
+            options.selector.fields = crate::selectors::FieldSelector::parse(&view.kind, &by_name)?;
+        }
+        if format.shape == Shape::Discovery || format.yaml {
+            return Err(Status::new(
+                406,
+                "NotAcceptable",
+                "only the following media types are accepted: application/json",
+            ));
+        }
+        let faults = self.faults.for_watch();
+        Ok(watch::watch(&self.api, view, namespace, options, faults))
+    }
+
+    fn delete(
+        &self,
+        kind: &Kind,
+        path: &ResourcePath,
+        parts: &Parts,
+        query: &Query,
+        body: &Bytes,
+    ) -> Result<Response<Body>, Status> {
+        if path.subresource.is_some() {
+            return Err(Status::method_not_allowed());
+        }
+        let options = delete::options(&parts.headers, query, body)?;
+        if !path.name.is_empty() {
+            return delete::delete(&self.api, kind, &path.namespace, &path.name, &options);
+        }
+        let namespace = Some(path.namespace.as_str()).filter(|namespace| !namespace.is_empty());
+        let selection = query.list_options(kind, false)?;
+        delete::delete_collection(&self.api, kind, namespace, &selection, &options)
+    }
+}

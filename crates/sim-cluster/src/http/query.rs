@@ -1,0 +1,233 @@
+//! The query of a request: options of lists, watches, writes and deletions.
+
+use crate::api::{FieldValidation, WriteOptions};
+use crate::resources::Kind;
+use crate::selectors::{FieldSelector, LabelSelector, Selector};
+use crate::status::{Cause, Details, Status};
+
+use super::path::decode;
+
+/// The query as pairs, decoded, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Query(Vec<(String, String)>);
+
+/// How a list's `resourceVersion` is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VersionMatch {
+    Exact,
+    NotOlderThan,
+}
+
+/// Options of lists and watches.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ListOptions {
+    pub(crate) selector: Selector,
+    /// 0 means no limit.
+    pub(crate) limit: usize,
+    pub(crate) continue_token: String,
+    /// `None` if the query has none.
+    pub(crate) version: Option<u64>,
+    pub(crate) version_match: Option<VersionMatch>,
+    pub(crate) allow_bookmarks: bool,
+    pub(crate) send_initial_events: Option<bool>,
+    pub(crate) timeout_seconds: Option<u64>,
+}
+
+impl Query {
+    pub(crate) fn parse(query: Option<&str>) -> Self {
+        let pairs = query.unwrap_or_default().split('&');
+        let pairs = pairs.filter(|pair| !pair.is_empty()).map(|pair| {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (
+                decode(&key.replace('+', " ")),
+                decode(&value.replace('+', " ")),
+            )
+        });
+        Self(pairs.collect())
+    }
+
+    /// The first value of a key; empty if there is none.
+    pub(crate) fn get(&self, key: &str) -> &str {
+        let found = self.0.iter().find(|(name, _)| name == key);
+        found.map_or("", |(_, value)| value)
+    }
+
+    /// Whether the key is there at all.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|(name, _)| name == key)
+    }
+
+    /// Whether a key says yes; the key alone does, as in `?watch`.
+    pub(crate) fn is_set(&self, key: &str) -> bool {
+        self.has(key) && !matches!(self.get(key), "false" | "0" | "False" | "F" | "f")
+    }
+
+    pub(crate) fn number(&self, key: &str) -> Result<Option<i64>, Status> {
+        let text = self.get(key);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let refused = || {
+            Status::bad_request(format!(
+                "strconv.ParseInt: parsing {text:?}: invalid syntax"
+            ))
+        };
+        text.parse().map(Some).map_err(|_| refused())
+    }
+
+    /// `dryRun=All`; anything else is refused.
+    pub(crate) fn dry_run(&self, what: &str) -> Result<bool, Status> {
+        match self.get("dryRun") {
+            "" => Ok(false),
+            "All" => Ok(true),
+            other => {
+                let cause = Cause::not_supported("dryRun", &other.into(), &["All"]);
+                Err(invalid_options(what, vec![cause]))
+            }
+        }
+    }
+
+    /// The options of a write; `agent` is the field manager if none is named.
+    pub(crate) fn write_options(&self, what: &str, agent: &str) -> Result<WriteOptions, Status> {
+        let field_validation = match self.get("fieldValidation") {
+            "" | "Warn" => FieldValidation::Warn,
+            "Ignore" => FieldValidation::Ignore,
+            "Strict" => FieldValidation::Strict,
+            other => {
+                let supported = &["Ignore", "Warn", "Strict"];
+                let cause = Cause::not_supported("fieldValidation", &other.into(), supported);
+                return Err(invalid_options(what, vec![cause]));
+            }
+        };
+        let manager = match self.get("fieldManager") {
+            "" => agent,
+            named => named,
+        };
+        if manager.len() > 128 {
+            let cause = Cause::new(
+                "FieldValueTooLong",
+                "fieldManager",
+                "Too long: may not be more than 128 bytes".to_owned(),
+            );
+            return Err(invalid_options(what, vec![cause]));
+        }
+        Ok(WriteOptions {
+            dry_run: self.dry_run(what)?,
+            field_manager: manager.to_owned(),
+            field_validation,
+            force: self.is_set("force"),
+        })
+    }
+
+    /// The options of a list or a watch.
+    pub(crate) fn list_options(&self, kind: &Kind, watch: bool) -> Result<ListOptions, Status> {
+        self.check_version_options(watch)?;
+        let selector = Selector {
+            labels: LabelSelector::parse(self.get("labelSelector"))?,
+            fields: FieldSelector::parse(kind, self.get("fieldSelector"))?,
+        };
+        let limit = self.number("limit")?.unwrap_or(0);
+        let timeout = self.number("timeoutSeconds")?;
+        Ok(ListOptions {
+            selector,
+            limit: usize::try_from(limit).unwrap_or(0),
+            continue_token: self.get("continue").to_owned(),
+            version: self.version()?,
+            version_match: match self.get("resourceVersionMatch") {
+                "Exact" => Some(VersionMatch::Exact),
+                "NotOlderThan" => Some(VersionMatch::NotOlderThan),
+                _ => None,
+            },
+            allow_bookmarks: self.is_set("allowWatchBookmarks"),
+            send_initial_events: self
+                .has("sendInitialEvents")
+                .then(|| self.is_set("sendInitialEvents")),
+            timeout_seconds: timeout.and_then(|seconds| u64::try_from(seconds).ok()),
+        })
+    }
+
+    /// `resourceVersion`, if there is one.
+    pub(crate) fn version(&self) -> Result<Option<u64>, Status> {
+        let text = self.get("resourceVersion");
+        if text.is_empty() {
+            return Ok(None);
+        }
+        text.parse().map(Some).map_err(|_| {
+            let detail = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
+            Status::bad_request(format!("Invalid value: {text:?}: {detail}"))
+        })
+    }
+
+    /// The rules on how `resourceVersion`, its match and `sendInitialEvents` go together.
+    fn check_version_options(&self, watch: bool) -> Result<(), Status> {
+        let matching = self.get("resourceVersionMatch");
+        let mut causes = Vec::new();
+        let mut forbid = |field: &str, why: &str| causes.push(Cause::forbidden(field, why));
+        let initial = self.has("sendInitialEvents");
+        if watch {
+            if initial && matching != "NotOlderThan" {
+                let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+                forbid("resourceVersionMatch", why);
+            }
+            if !matching.is_empty() && !initial {
+                let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+                forbid("resourceVersionMatch", why);
+            }
+        } else {
+            if !matching.is_empty() && self.get("resourceVersion").is_empty() {
+                let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+                forbid("resourceVersionMatch", why);
+            }
+            if matching == "Exact" && self.get("resourceVersion") == "0" {
+                let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+                forbid("resourceVersionMatch", why);
+            }
+            if initial {
+                forbid(
+                    "sendInitialEvents",
+                    "sendInitialEvents is forbidden for list",
+                );
+            }
+        }
+        if !matching.is_empty() && !self.get("continue").is_empty() {
+            let why = "resourceVersionMatch is forbidden when continue is provided";
+            forbid("resourceVersionMatch", why);
+        }
+        if !matches!(matching, "" | "Exact" | "NotOlderThan") {
+            let supported = &["Exact", "NotOlderThan", ""];
+            causes.push(Cause::not_supported(
+                "resourceVersionMatch",
+                &matching.into(),
+                supported,
+            ));
+        }
+        if causes.is_empty() {
+            Ok(())
+        } else {
+            Err(invalid_options("ListOptions", causes))
+        }
+    }
+}
+
+/// 422 for options, which are kinds of the group `meta.k8s.io` of their own.
+pub(crate) fn invalid_options(what: &str, causes: Vec<Cause>) -> Status {
+    let sentences: Vec<String> = causes.iter().map(ToString::to_string).collect();
+    let listed = match sentences.as_slice() {
+        [one] => one.clone(),
+        many => format!("[{}]", many.join(", ")),
+    };
+    let details = Details {
+        group: "meta.k8s.io".to_owned(),
+        kind: what.to_owned(),
+        causes,
+        ..Details::default()
+    };
+    Status {
+        details: Some(Box::new(details)),
+        ..Status::new(
+            422,
+            "Invalid",
+            format!("{what}.meta.k8s.io \"\" is invalid: {listed}"),
+        )
+    }
+}

@@ -1,0 +1,153 @@
+//! An object or a list in the shape that a client asked for.
+
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+use super::negotiate::Shape;
+use super::query::Query;
+use crate::clock::Clock;
+use crate::resources::Kind;
+use crate::store::Object;
+use crate::tables::{self, RowObject};
+
+/// What a view needs to know besides the objects.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    pub(crate) kind: Kind,
+    pub(crate) shape: Shape,
+    pub(crate) row_object: RowObject,
+}
+
+/// `metadata` of a list.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ListMeta {
+    pub(crate) revision: u64,
+    pub(crate) continue_token: String,
+    pub(crate) remaining: Option<usize>,
+}
+
+impl View {
+    pub(crate) fn new(kind: &Kind, shape: Shape, query: &Query) -> Self {
+        let row_object = match query.get("includeObject") {
+            "None" => RowObject::None,
+            "Object" => RowObject::Object,
+            _ => RowObject::Metadata,
+        };
+        Self {
+            kind: kind.clone(),
+            shape,
+            row_object,
+        }
+    }
+
+    /// One object.
+    pub(crate) fn object(&self, object: &Object, clock: &Clock) -> Value {
+        match self.shape {
+            Shape::Plain | Shape::Discovery => Value::clone(object),
+            Shape::Metadata => metadata_only(object),
+            Shape::Table => {
+                let meta = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
+                let objects = std::slice::from_ref(object);
+                tables::table(
+                    &self.kind,
+                    objects,
+                    meta,
+                    self.row_object,
+                    true,
+                    clock.now(),
+                )
+            }
+        }
+    }
+
+    /// One object of a watch; the column definitions come with the first row only.
+    pub(crate) fn event_object(&self, object: &Object, clock: &Clock, first: bool) -> Value {
+        if self.shape != Shape::Table {
+            return self.object(object, clock);
+        }
+        let meta = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
+        let objects = std::slice::from_ref(object);
+        tables::table(
+            &self.kind,
+            objects,
+            meta,
+            self.row_object,
+            first,
+            clock.now(),
+        )
+    }
+}
+
+impl ListMeta {
+    pub(crate) fn to_value(&self) -> Value {
+        let mut meta = json!({"resourceVersion": self.revision.to_string()});
+        if !self.continue_token.is_empty() {
+            meta["continue"] = json!(self.continue_token);
+        }
+        if let Some(remaining) = self.remaining {
+            meta["remainingItemCount"] = json!(remaining);
+        }
+        meta
+    }
+}
+
+/// An object as `PartialObjectMetadata`.
+pub(crate) fn metadata_only(object: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
+        "metadata": object["metadata"],
+    })
+}
+
+/// A list of whole objects, written without copying them. Items of built-in kinds don't repeat what they are.
+pub(crate) struct PlainList<'a> {
+    pub(crate) kind: &'a Kind,
+    pub(crate) meta: Value,
+    pub(crate) items: &'a [Object],
+}
+
+impl Serialize for PlainList<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(4))?;
+        map.serialize_entry("kind", &self.kind.list_kind)?;
+        map.serialize_entry("apiVersion", &self.kind.api_version())?;
+        map.serialize_entry("metadata", &self.meta)?;
+        let items = Items {
+            items: self.items,
+            typed: self.kind.is_custom(),
+        };
+        map.serialize_entry("items", &items)?;
+        map.end()
+    }
+}
+
+struct Items<'a> {
+    items: &'a [Object],
+    typed: bool,
+}
+
+impl Serialize for Items<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut sequence = serializer.serialize_seq(Some(self.items.len()))?;
+        for object in self.items {
+            if self.typed {
+                sequence.serialize_element(&**object)?;
+            } else {
+                sequence.serialize_element(&Untyped(object))?;
+            }
+        }
+        sequence.end()
+    }
+}
+
+/// An object without `kind` and `apiVersion`.
+struct Untyped<'a>(&'a Value);
+
+impl Serialize for Untyped<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let fields = self.0.as_object().into_iter().flatten();
+        serializer
+            .collect_map(fields.filter(|(name, _)| !matches!(name.as_str(), "kind" | "apiVersion")))
+    }
+}

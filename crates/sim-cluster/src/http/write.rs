@@ -1,0 +1,240 @@
+//! POST, PUT and PATCH of objects and their subresources.
+
+use http::{HeaderMap, Response};
+use serde_json::{Value, json};
+
+use super::negotiate::{Format, content_type, unsupported_media_type};
+use super::query::{Query, invalid_options};
+use super::respond::{Body, answer, warn};
+use super::view::View;
+use super::{body, reviews};
+use crate::api::{Api, DeleteOptions, Patch, Preconditions, ScaleWrite, Target, Written, text_at};
+use crate::resources::convert;
+use crate::status::{Cause, Status};
+
+/// A write with everything it came with.
+pub(crate) struct Write<'a> {
+    pub(crate) api: &'a Api,
+    pub(crate) view: &'a View,
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) subresource: Option<&'a str>,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) query: &'a Query,
+    pub(crate) body: &'a [u8],
+    pub(crate) format: Format,
+}
+
+impl Write<'_> {
+    fn target(&self) -> Target<'_> {
+        Target {
+            kind: &self.view.kind,
+            subresource: self.subresource,
+            namespace: self.namespace,
+            name: self.name,
+        }
+    }
+
+    fn respond(&self, written: &Written) -> Response<Body> {
+        let object = convert::to_version(&self.view.kind, &written.object);
+        let code = if written.created { 201 } else { 200 };
+        let shown = self.view.object(&object, self.api.clock());
+        let mut response = answer(code, &shown, Some(self.format));
+        warn(&mut response, &written.warnings);
+        response
+    }
+
+    /// POST.
+    pub(crate) fn create(&self) -> Result<Response<Body>, Status> {
+        if self.subresource.is_some() {
+            return self.create_subresource();
+        }
+        let kind = &self.view.kind;
+        if kind.is_review() {
+            return reviews::answer_review(self);
+        }
+        let options = self
+            .query
+            .write_options("CreateOptions", agent(self.headers))?;
+        let object = body::object(kind, self.headers, self.body)?;
+        let written = self
+            .api
+            .create_written(kind, self.namespace, object, &options)?;
+        Ok(self.respond(&written))
+    }
+
+    fn create_subresource(&self) -> Result<Response<Body>, Status> {
+        let given = body::from_json(self.body)
+            .or_else(|_| body::from_yaml(self.body))
+            .map_err(Status::bad_request)?;
+        match self.subresource {
+            Some("binding") => {
+                let options = self
+                    .query
+                    .write_options("CreateOptions", agent(self.headers))?;
+                let node = text_at(&given, "/target/name");
+                self.api.bind(self.namespace, self.name, node, &options)?;
+                let success = json!({
+                    "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
+                });
+                Ok(answer(201, &success, Some(self.format)))
+            }
+            Some("eviction") => {
+                let preconditions = &given["deleteOptions"]["preconditions"];
+                let text = |field: &str| preconditions[field].as_str().map(str::to_owned);
+                let options = DeleteOptions {
+                    grace_period: given["deleteOptions"]["gracePeriodSeconds"].as_i64(),
+                    propagation: None,
+                    preconditions: Preconditions {
+                        uid: text("uid"),
+                        resource_version: text("resourceVersion"),
+                    },
+                    dry_run: self.query.dry_run("CreateOptions")?
+                        || given["deleteOptions"]["dryRun"].is_array(),
+                };
+                self.api.evict(self.namespace, self.name, &options)?;
+                let success = json!({
+                    "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
+                });
+                Ok(answer(201, &success, Some(self.format)))
+            }
+            Some("token") => reviews::token_request(self, given),
+            _ => Err(Status::method_not_allowed()),
+        }
+    }
+
+    /// PUT.
+    pub(crate) fn update(&self) -> Result<Response<Body>, Status> {
+        let kind = &self.view.kind;
+        let options = self
+            .query
+            .write_options("UpdateOptions", agent(self.headers))?;
+        match self.subresource {
+            Some("scale") => {
+                let scale = body::from_json(self.body).map_err(Status::bad_request)?;
+                let write = ScaleWrite::Put(&scale);
+                let scale = self.api.write_scale(self.target(), &write, &options)?;
+                return Ok(answer(200, &scale, Some(self.format)));
+            }
+            Some("binding" | "eviction" | "token") => return Err(Status::method_not_allowed()),
+            _ => {}
+        }
+        let mut object = body::object(kind, self.headers, self.body)?;
+        if text_at(&object, "/metadata/name").is_empty() {
+            return Err(Status::bad_request(
+                "name must be provided, as the object has none",
+            ));
+        }
+        convert::convert(kind, &mut object);
+        let written = self.api.update_written(self.target(), object, &options)?;
+        Ok(self.respond(&written))
+    }
+
+    /// PATCH.
+    pub(crate) fn patch(&self) -> Result<Response<Body>, Status> {
+        let patch = self.read_patch()?;
+        let options = self.patch_options(&patch)?;
+        match self.subresource {
+            Some("scale") => {
+                let write = ScaleWrite::Patch(&patch);
+                let scale = self.api.write_scale(self.target(), &write, &options)?;
+                return Ok(answer(200, &scale, Some(self.format)));
+            }
+            Some("binding" | "eviction" | "token") => return Err(Status::method_not_allowed()),
+            _ => {}
+        }
+        let Target {
+            kind,
+            subresource,
+            namespace,
+            name,
+        } = self.target();
+        let written = self
+            .api
+            .patch(kind, subresource, namespace, name, &patch, &options)?;
+        Ok(self.respond(&written))
+    }
+
+    fn patch_options(&self, patch: &Patch) -> Result<crate::api::WriteOptions, Status> {
+        let what = "PatchOptions";
+        if matches!(patch, Patch::Apply(_)) {
+            if self.query.get("fieldManager").is_empty() {
+                let cause = Cause::required("fieldManager", "is required for apply patch");
+                return Err(invalid_options(what, vec![cause]));
+            }
+        } else if self.query.has("force") {
+            let cause = Cause::forbidden("force", "may not be specified for non-apply patch");
+            return Err(invalid_options(what, vec![cause]));
+        }
+        self.query.write_options(what, agent(self.headers))
+    }
+
+    fn read_patch(&self) -> Result<Patch, Status> {
+        let kind = &self.view.kind;
+        let custom = kind.is_custom();
+        let json = || {
+            body::from_json(self.body).map_err(|why| {
+                let why = why.trim_start_matches("couldn't get version/kind; json parse error: ");
+                Status::bad_request(format!("error decoding patch: {why}"))
+            })
+        };
+        match content_type(self.headers) {
+            "application/json-patch+json" => Ok(Patch::Json(json()?)),
+            "application/merge-patch+json" => Ok(Patch::Merge(json()?)),
+            "application/strategic-merge-patch+json" if !custom => Ok(Patch::Strategic(json()?)),
+            "application/apply-patch+yaml" => {
+                let object = body::from_yaml(self.body)
+                    .map_err(|why| Status::bad_request(format!("error decoding YAML: {why}")))?;
+                check_apply_type(kind, self.subresource, &object)?;
+                Ok(Patch::Apply(object))
+            }
+            other => {
+                let mut accepted = vec![
+                    "application/json-patch+json",
+                    "application/merge-patch+json",
+                ];
+                if !custom {
+                    accepted.push("application/strategic-merge-patch+json");
+                }
+                accepted.push("application/apply-patch+yaml");
+                Err(unsupported_media_type(
+                    "the body of the request was in an unknown format",
+                    other,
+                    &accepted,
+                ))
+            }
+        }
+    }
+}
+
+/// What is applied must say what it is.
+fn check_apply_type(
+    kind: &crate::resources::Kind,
+    subresource: Option<&str>,
+    object: &Value,
+) -> Result<(), Status> {
+    if subresource == Some("scale") {
+        return Ok(());
+    }
+    for (field, shown) in [("kind", "Kind"), ("apiVersion", "apiVersion")] {
+        if object[field].as_str().unwrap_or_default().is_empty() {
+            return Err(Status::bad_request(format!(
+                "error decoding patch: Object '{shown}' is missing in '{object}'"
+            )));
+        }
+    }
+    body::check_type(kind, object)
+}
+
+/// The field manager of clients that name none: the first word of their `User-Agent`.
+fn agent(headers: &HeaderMap) -> &str {
+    let agent = headers
+        .get(http::header::USER_AGENT)
+        .and_then(|value| value.to_str().ok());
+    let agent = agent
+        .unwrap_or("unknown")
+        .split('/')
+        .next()
+        .unwrap_or_default();
+    agent.get(..128).unwrap_or(agent)
+}

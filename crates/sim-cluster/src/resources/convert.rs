@@ -1,0 +1,86 @@
+//! Objects in the version that a request asks for.
+//!
+//! Objects are kept in the version they were written in. Versions of a custom kind differ by `apiVersion`
+//! alone (no conversion webhooks); core events and `events.k8s.io` events name some fields differently.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::Kind;
+use crate::store::Object;
+
+/// Fields of core events and what `events.k8s.io/v1` calls them.
+const EVENT_FIELDS: &[(&str, &str)] = &[
+    ("involvedObject", "regarding"),
+    ("message", "note"),
+    ("source", "deprecatedSource"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("count", "deprecatedCount"),
+    ("reportingComponent", "reportingController"),
+];
+
+/// The object as `kind` shows it; the same allocation if it was written in that version.
+pub(crate) fn to_version(kind: &Kind, object: &Object) -> Object {
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    if is_version(kind, api_version) {
+        return Arc::clone(object);
+    }
+    let mut converted = Value::clone(object);
+    convert(kind, &mut converted);
+    Arc::new(converted)
+}
+
+/// Turns an object into the version that `kind` is.
+pub(crate) fn convert(kind: &Kind, object: &mut Value) {
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    if is_version(kind, api_version) {
+        return;
+    }
+    if &*kind.storage == "events"
+        && let Some(fields) = object.as_object_mut()
+    {
+        rename_event_fields(fields, kind.group.is_empty());
+    }
+    object["apiVersion"] = Value::String(kind.api_version());
+}
+
+fn is_version(kind: &Kind, api_version: &str) -> bool {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    kind.group == group && kind.version == version
+}
+
+fn rename_event_fields(fields: &mut Map<String, Value>, to_core: bool) {
+    for (core, newer) in EVENT_FIELDS {
+        let (from, to) = if to_core {
+            (*newer, *core)
+        } else {
+            (*core, *newer)
+        };
+        if let Some(value) = fields.remove(from) {
+            fields.insert(to.to_owned(), value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::kinds;
+    use super::*;
+
+    #[test]
+    fn events_keep_their_meaning_in_both_groups() {
+        let core = Arc::new(
+            json!({"apiVersion": "v1", "kind": "Event", "involvedObject": {"name": "a"},
+            "message": "m", "reason": "r", "count": 2}),
+        );
+        let newer = to_version(&kinds::EVENTS_V1, &core);
+        assert_eq!(newer["apiVersion"], "events.k8s.io/v1");
+        assert_eq!(newer["regarding"]["name"], "a");
+        assert_eq!(newer["deprecatedCount"], 2);
+        assert_eq!(*to_version(&kinds::EVENTS, &newer), *core);
+    }
+}

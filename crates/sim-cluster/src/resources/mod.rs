@@ -1,0 +1,148 @@
+//! The kinds a cluster serves: what they are called and which subresources they have.
+//!
+//! Built-in kinds are in [`kinds`]; those of `CustomResourceDefinition`s come and go in the [`Registry`].
+//! How objects of a kind behave (defaults, validation) is not said here.
+
+mod builtin;
+pub(crate) mod convert;
+mod registry;
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+pub use builtin::kinds;
+pub use registry::Registry;
+
+/// A kind in one version; cheap to clone. Two are equal if group, version and plural are.
+#[derive(Clone, Debug)]
+pub struct Kind(Arc<KindInfo>);
+
+/// The description of a kind.
+#[derive(Clone, Debug)]
+pub struct KindInfo {
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The version: `v1`.
+    pub version: String,
+    /// `ReplicaSet`.
+    pub kind: String,
+    /// `ReplicaSetList`.
+    pub list_kind: String,
+    /// `replicasets`.
+    pub plural: String,
+    /// `replicaset`.
+    pub singular: String,
+    /// `rs`.
+    pub short_names: Vec<String>,
+    /// `all`.
+    pub categories: Vec<String>,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+    /// `status`, `scale`, `binding`, ... in the order of discovery.
+    pub subresources: Vec<Subresource>,
+    /// Where its objects are kept: kinds that are versions of each other share it.
+    pub storage: Arc<str>,
+    /// For custom kinds: its version's entry in the definition.
+    pub custom: Option<Arc<CustomVersion>>,
+}
+
+/// A subresource: its name and the kind that it speaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subresource {
+    /// `status`.
+    pub name: String,
+    /// The kind of its body, with group and version where these are not the parent's.
+    pub kind: String,
+    /// `autoscaling` for `scale`; `None` means the parent's.
+    pub group_version: Option<(String, String)>,
+}
+
+/// What a custom kind takes from its definition.
+#[derive(Clone, Debug)]
+pub struct CustomVersion {
+    /// `spec.versions[i]` of the definition.
+    pub version: Value,
+    /// `spec.versions[i].schema.openAPIV3Schema`, or an object that keeps all fields.
+    pub schema: Value,
+    /// `spec.preserveUnknownFields` (never true in v1, kept for old stored definitions).
+    pub preserve_unknown_fields: bool,
+    /// The definition's name, `<plural>.<group>`.
+    pub definition: String,
+    /// The paths of `subresources.scale`.
+    pub scale: Option<ScalePaths>,
+}
+
+/// Where a custom kind keeps what `scale` shows, each a JSON pointer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScalePaths {
+    /// Of `spec.replicas`.
+    pub spec_replicas: String,
+    /// Of `status.replicas`.
+    pub status_replicas: String,
+    /// Of `status.selector`, a string.
+    pub label_selector: Option<String>,
+}
+
+impl Kind {
+    /// Makes a kind from its description.
+    pub fn new(info: KindInfo) -> Self {
+        Self(Arc::new(info))
+    }
+
+    /// `apps/v1`, `v1`.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.clone()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    /// `replicasets.apps`, `pods`.
+    pub fn group_resource(&self) -> String {
+        if self.group.is_empty() {
+            self.plural.clone()
+        } else {
+            format!("{}.{}", self.plural, self.group)
+        }
+    }
+
+    /// Whether there is a subresource of that name.
+    pub fn has_subresource(&self, name: &str) -> bool {
+        self.subresources.iter().any(|each| each.name == name)
+    }
+
+    /// Whether its objects are answered and not kept: `SelfSubjectAccessReview` and the like.
+    pub fn is_review(&self) -> bool {
+        matches!(
+            self.group.as_str(),
+            "authorization.k8s.io" | "authentication.k8s.io"
+        )
+    }
+
+    /// Whether it comes from a `CustomResourceDefinition`.
+    pub fn is_custom(&self) -> bool {
+        self.custom.is_some()
+    }
+}
+
+impl Deref for Kind {
+    type Target = KindInfo;
+
+    fn deref(&self) -> &KindInfo {
+        &self.0
+    }
+}
+
+impl PartialEq for Kind {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+            || (self.plural == other.plural
+                && self.group == other.group
+                && self.version == other.version)
+    }
+}
+
+impl Eq for Kind {}

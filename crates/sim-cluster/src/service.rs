@@ -1,0 +1,125 @@
+//! A cluster as a tower service: every request takes a little (simulated) time and may meet a fault.
+//!
+//! request -> fate -> latency -> handler -> answer (or lost)
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+
+use crate::faults::{Fate, Faults};
+use crate::http::{Body, BoxError, Handler, Subject, refuse};
+use crate::status::Status;
+
+/// What every answer takes at least. A loop of requests that takes no time would stop a paused clock.
+const BASE_LATENCY: Duration = Duration::from_millis(1);
+/// The largest body that the API server reads.
+const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
+
+/// A connection to a cluster that failed; what a client sees of a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectionError {
+    /// The connection could not be made.
+    #[error("connection refused: the cluster is unreachable")]
+    Refused,
+    /// The connection broke before the answer came.
+    #[error("connection reset before the answer arrived")]
+    Reset,
+    /// An open watch broke.
+    #[error("connection reset while reading the answer")]
+    Broken,
+}
+
+/// A cluster's API as a [`tower::Service`], for `kube::Client::new` and the HTTPS server. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ApiService {
+    handler: Handler,
+    faults: Faults,
+}
+
+impl ApiService {
+    pub(crate) fn new(handler: Handler, faults: Faults) -> Self {
+        Self { handler, faults }
+    }
+
+    async fn serve<B>(self, request: Request<B>) -> Result<Response<Body>, BoxError>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let (parts, body) = request.into_parts();
+        let subject = Subject::of(&parts);
+        let answer_lost = match self.pass_faults(&subject).await? {
+            Ok(answer_lost) => answer_lost,
+            Err(refusal) => return Ok(refuse(&refusal)),
+        };
+        let body = match Limited::new(body, BODY_BYTES_MAX).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => return Ok(refuse(&too_large())),
+            Err(error) => return Err(error),
+        };
+        let response = self.handler.answer(&parts, &body);
+        if answer_lost {
+            return Err(ConnectionError::Reset.into());
+        }
+        Ok(response)
+    }
+
+    /// Waits as long as the faults say; whether the answer is to be lost, or what the request is refused with.
+    async fn pass_faults(
+        &self,
+        subject: &Subject,
+    ) -> Result<Result<bool, Status>, ConnectionError> {
+        loop {
+            let bell = self.faults.bell();
+            let rung = bell.notified();
+            tokio::pin!(rung);
+            rung.as_mut().enable();
+            match self.faults.fate(subject.verb, &subject.plural) {
+                Fate::Hangs => rung.await,
+                Fate::Unreachable => {
+                    tokio::time::sleep(BASE_LATENCY).await;
+                    return Err(ConnectionError::Refused);
+                }
+                Fate::Refused(status) => {
+                    tokio::time::sleep(BASE_LATENCY).await;
+                    return Ok(Err(status));
+                }
+                Fate::Served {
+                    latency,
+                    answer_lost,
+                } => {
+                    tokio::time::sleep(BASE_LATENCY + latency).await;
+                    return Ok(Ok(answer_lost));
+                }
+            }
+        }
+    }
+}
+
+fn too_large() -> Status {
+    let message = format!("Request entity too large: limit is {BODY_BYTES_MAX}");
+    Status::new(413, "RequestEntityTooLarge", message)
+}
+
+impl<B> tower::Service<Request<B>> for ApiService
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        Box::pin(self.clone().serve(request))
+    }
+}

@@ -1,0 +1,402 @@
+//! Kubernetes' `Status`: the body of every refusal, and this crate's error type.
+//!
+//! Messages are those of the API server, letter for letter: clients and people match on them.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use crate::resources::Kind;
+
+/// A refusal (or, rarely, a success without an object) as the API server words it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Status {
+    /// The HTTP status code.
+    pub code: u16,
+    /// The machine-readable reason, `NotFound` for example; empty if there is none.
+    pub reason: &'static str,
+    /// The sentence for people.
+    pub message: String,
+    /// What it is about.
+    pub details: Option<Box<Details>>,
+    /// For a list that can't go on: the token to go on inconsistently. Empty otherwise.
+    pub continue_token: String,
+}
+
+/// `status.details`: the object concerned and the causes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Details {
+    /// The object's name.
+    pub name: String,
+    /// The API group.
+    pub group: String,
+    /// The plural resource, or for `Invalid` the kind.
+    pub kind: String,
+    /// The object's uid.
+    pub uid: String,
+    /// One per field or condition at fault.
+    pub causes: Vec<Cause>,
+    /// After how many seconds to try again; 0 for unsaid.
+    pub retry_after_seconds: u32,
+}
+
+/// One cause of a refusal: for invalid objects, one field.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cause {
+    /// `FieldValueRequired`, `FieldValueInvalid`, ...
+    pub reason: &'static str,
+    /// For people, without the field: `Required value`.
+    pub message: String,
+    /// The path: `spec.template.spec.containers[0].name`.
+    pub field: String,
+}
+
+impl Cause {
+    /// `field: Required value: detail` (detail may be empty).
+    pub fn required(field: impl Into<String>, detail: &str) -> Self {
+        Self::new("FieldValueRequired", field, join("Required value", detail))
+    }
+
+    /// `field: Invalid value: VALUE: detail`; strings are quoted, everything else is JSON.
+    pub fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> Self {
+        let message = join(&format!("Invalid value: {value}"), detail);
+        Self::new("FieldValueInvalid", field, message)
+    }
+
+    /// `field: Forbidden: detail`.
+    pub fn forbidden(field: impl Into<String>, detail: &str) -> Self {
+        Self::new("FieldValueForbidden", field, join("Forbidden", detail))
+    }
+
+    /// `field: Duplicate value: VALUE`.
+    pub fn duplicate(field: impl Into<String>, value: &Value) -> Self {
+        let message = format!("Duplicate value: {value}");
+        Self::new("FieldValueDuplicate", field, message)
+    }
+
+    /// `field: Not found: VALUE`.
+    pub fn not_found(field: impl Into<String>, value: &Value) -> Self {
+        Self::new("FieldValueNotFound", field, format!("Not found: {value}"))
+    }
+
+    /// `field: Unsupported value: VALUE: supported values: "a", "b"`.
+    pub fn not_supported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
+        let quoted: Vec<String> = supported.iter().map(|each| format!("{each:?}")).collect();
+        let supported = format!("supported values: {}", quoted.join(", "));
+        let message = join(&format!("Unsupported value: {value}"), &supported);
+        Self::new("FieldValueNotSupported", field, message)
+    }
+
+    /// A cause in full, for reasons without a constructor of their own.
+    pub fn new(reason: &'static str, field: impl Into<String>, message: String) -> Self {
+        Self {
+            reason,
+            message,
+            field: field.into(),
+        }
+    }
+}
+
+fn join(head: &str, detail: &str) -> String {
+    if detail.is_empty() {
+        head.to_owned()
+    } else {
+        format!("{head}: {detail}")
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.field, self.message)
+    }
+}
+
+impl Status {
+    /// A status without details.
+    pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: None,
+            continue_token: String::new(),
+        }
+    }
+
+    fn about(code: u16, reason: &'static str, message: String, kind: &Kind, name: &str) -> Self {
+        let details = Details {
+            name: name.to_owned(),
+            group: kind.group.clone(),
+            kind: kind.plural.clone(),
+            ..Details::default()
+        };
+        Self {
+            details: Some(Box::new(details)),
+            ..Self::new(code, reason, message)
+        }
+    }
+
+    /// 404: `replicasets.apps "web" not found`.
+    pub fn not_found(kind: &Kind, name: &str) -> Self {
+        let message = format!("{} \"{name}\" not found", kind.group_resource());
+        Self::about(404, "NotFound", message, kind, name)
+    }
+
+    /// 404 for a path that names no resource.
+    pub fn no_such_resource() -> Self {
+        let status = Self::new(
+            404,
+            "NotFound",
+            "the server could not find the requested resource",
+        );
+        Self {
+            details: Some(Box::default()),
+            ..status
+        }
+    }
+
+    /// 409: `pods "a" already exists`.
+    pub fn already_exists(kind: &Kind, name: &str) -> Self {
+        let message = format!("{} \"{name}\" already exists", kind.group_resource());
+        Self::about(409, "AlreadyExists", message, kind, name)
+    }
+
+    /// 409: `Operation cannot be fulfilled on pods "a": WHY`.
+    pub fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
+        let message = format!(
+            "Operation cannot be fulfilled on {} \"{name}\": {why}",
+            kind.group_resource()
+        );
+        Self::about(409, "Conflict", message, kind, name)
+    }
+
+    /// 409 of a write with a stale resourceVersion.
+    pub fn modified(kind: &Kind, name: &str) -> Self {
+        Self::conflict(
+            kind,
+            name,
+            "the object has been modified; please apply your changes to the latest version and try again",
+        )
+    }
+
+    /// 403: `pods "a" is forbidden: WHY`.
+    pub fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
+        let message = if name.is_empty() {
+            format!("{} is forbidden: {why}", kind.group_resource())
+        } else {
+            format!("{} \"{name}\" is forbidden: {why}", kind.group_resource())
+        };
+        Self::about(403, "Forbidden", message, kind, name)
+    }
+
+    /// 422: `ReplicaSet.apps "web" is invalid: spec.selector: Required value`.
+    pub fn invalid(kind: &Kind, name: &str, causes: Vec<Cause>) -> Self {
+        let qualified = if kind.group.is_empty() {
+            kind.kind.clone()
+        } else {
+            format!("{}.{}", kind.kind, kind.group)
+        };
+        // As the API server does it: equal sentences are said once.
+        let mut sentences: Vec<String> = Vec::new();
+        for cause in &causes {
+            let sentence = cause.to_string();
+            if !sentences.contains(&sentence) {
+                sentences.push(sentence);
+            }
+        }
+        let listed = match sentences.as_slice() {
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
+        let message = format!("{qualified} \"{name}\" is invalid: {listed}");
+        let details = Details {
+            name: name.to_owned(),
+            group: kind.group.clone(),
+            kind: kind.kind.clone(),
+            causes,
+            ..Details::default()
+        };
+        Self {
+            details: Some(Box::new(details)),
+            ..Self::new(422, "Invalid", message)
+        }
+    }
+
+    /// 400.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    /// 401.
+    pub fn unauthorized() -> Self {
+        Self::new(401, "Unauthorized", "Unauthorized")
+    }
+
+    /// 405.
+    pub fn method_not_allowed() -> Self {
+        let status = Self::new(
+            405,
+            "MethodNotAllowed",
+            "the server does not allow this method on the requested resource",
+        );
+        Self {
+            details: Some(Box::default()),
+            ..status
+        }
+    }
+
+    /// 410 for a version that is no longer in the log.
+    pub fn expired(message: impl Into<String>) -> Self {
+        Self::new(410, "Expired", message)
+    }
+
+    /// 429 with a hint when to come back.
+    pub fn too_many_requests(message: impl Into<String>, retry_after_seconds: u32) -> Self {
+        let details = Details {
+            retry_after_seconds,
+            ..Details::default()
+        };
+        Self {
+            details: Some(Box::new(details)),
+            ..Self::new(429, "TooManyRequests", message)
+        }
+    }
+
+    /// 500.
+    pub fn internal(message: impl fmt::Display) -> Self {
+        let text = format!("Internal error occurred: {message}");
+        let details = Details {
+            causes: vec![Cause {
+                message: message.to_string(),
+                ..Cause::default()
+            }],
+            ..Details::default()
+        };
+        Self {
+            details: Some(Box::new(details)),
+            ..Self::new(500, "InternalError", text)
+        }
+    }
+
+    /// The same with a further cause.
+    #[must_use]
+    pub fn with_cause(mut self, cause: Cause) -> Self {
+        self.details.get_or_insert_default().causes.push(cause);
+        self
+    }
+
+    /// The `Status` object of the wire.
+    pub fn to_value(&self) -> Value {
+        let mut value = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {},
+            "status": "Failure", "message": self.message, "code": self.code,
+        });
+        if !self.reason.is_empty() {
+            value["reason"] = json!(self.reason);
+        }
+        if let Some(details) = &self.details {
+            value["details"] = details.to_value();
+        }
+        if !self.continue_token.is_empty() {
+            value["metadata"]["continue"] = json!(self.continue_token);
+        }
+        value
+    }
+}
+
+impl Details {
+    fn to_value(&self) -> Value {
+        let mut value = json!({});
+        let texts = [
+            ("name", &self.name),
+            ("group", &self.group),
+            ("kind", &self.kind),
+            ("uid", &self.uid),
+        ];
+        for (field, text) in texts {
+            if !text.is_empty() {
+                value[field] = json!(text);
+            }
+        }
+        if !self.causes.is_empty() {
+            value["causes"] = self.causes.iter().map(Cause::to_value).collect();
+        }
+        if self.retry_after_seconds > 0 {
+            value["retryAfterSeconds"] = json!(self.retry_after_seconds);
+        }
+        value
+    }
+}
+
+impl Cause {
+    fn to_value(&self) -> Value {
+        let mut value = json!({});
+        let texts = [
+            ("reason", self.reason),
+            ("message", self.message.as_str()),
+            ("field", self.field.as_str()),
+        ];
+        for (name, text) in texts {
+            if !text.is_empty() {
+                value[name] = json!(text);
+            }
+        }
+        value
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{} ({} {})",
+            self.message, self.code, self.reason
+        )
+    }
+}
+
+impl std::error::Error for Status {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resources::kinds;
+
+    #[test]
+    fn words_refusals_as_the_api_server_does() {
+        let conflict = Status::modified(&kinds::REPLICA_SETS, "x");
+        assert_eq!(
+            conflict.message,
+            "Operation cannot be fulfilled on replicasets.apps \"x\": the object has been modified; \
+             please apply your changes to the latest version and try again"
+        );
+        let one = vec![Cause::required("spec.selector", "")];
+        assert_eq!(
+            Status::invalid(&kinds::REPLICA_SETS, "x", one).message,
+            "ReplicaSet.apps \"x\" is invalid: spec.selector: Required value"
+        );
+        let two = vec![
+            Cause::invalid(
+                "spec.replicas",
+                &json!(-1),
+                "must be greater than or equal to 0",
+            ),
+            Cause::not_supported("spec.restartPolicy", &json!("Never"), &["Always"]),
+        ];
+        assert_eq!(
+            Status::invalid(&kinds::PODS, "x", two).message,
+            "Pod \"x\" is invalid: [spec.replicas: Invalid value: -1: must be greater than or equal to 0, \
+             spec.restartPolicy: Unsupported value: \"Never\": supported values: \"Always\"]"
+        );
+    }
+
+    #[test]
+    fn the_wire_form_leaves_out_what_is_empty() {
+        assert_eq!(
+            Status::not_found(&kinds::PODS, "a").to_value(),
+            json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                "message": "pods \"a\" not found", "reason": "NotFound", "code": 404,
+                "details": {"name": "a", "kind": "pods"}})
+        );
+    }
+}

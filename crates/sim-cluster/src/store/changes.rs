@@ -1,0 +1,170 @@
+//! Committed changes, and the stream of them for controllers in this process.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::Object;
+use crate::api::Api;
+use crate::resources::Kind;
+
+/// One committed change of one object.
+#[derive(Debug)]
+pub struct Change {
+    /// The version of the change.
+    pub revision: u64,
+    /// The kind in the version it was written in.
+    pub kind: Kind,
+    /// Empty for cluster-scoped objects.
+    pub namespace: String,
+    /// The object's name.
+    pub name: String,
+    /// Before; `None` if it was created.
+    pub old: Option<Object>,
+    /// After; `None` if it was removed.
+    pub new: Option<Object>,
+    tombstone: OnceLock<Object>,
+    new_json: OnceLock<Bytes>,
+    tombstone_json: OnceLock<Bytes>,
+}
+
+impl Change {
+    pub(crate) fn new(
+        revision: u64,
+        kind: &Kind,
+        namespace: &str,
+        name: &str,
+        old: Option<Object>,
+        new: Option<Object>,
+    ) -> Self {
+        Self {
+            revision,
+            kind: kind.clone(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            old,
+            new,
+            tombstone: OnceLock::new(),
+            new_json: OnceLock::new(),
+            tombstone_json: OnceLock::new(),
+        }
+    }
+
+    /// An object that is there, told as if it had just come: for readers that start from a list.
+    pub(crate) fn found(kind: &Kind, object: Object) -> Self {
+        let place = |field: &str| {
+            object["metadata"][field]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let revision = place("resourceVersion").parse().unwrap_or_default();
+        let (namespace, name) = (place("namespace"), place("name"));
+        Self::new(revision, kind, &namespace, &name, None, Some(object))
+    }
+
+    /// The state before with the version of this change: what watches show of an object that is gone, or no
+    /// longer selected.
+    pub fn tombstone(&self) -> Option<&Object> {
+        let old = self.old.as_ref()?;
+        Some(self.tombstone.get_or_init(|| {
+            let mut last = Value::clone(old);
+            last["metadata"]["resourceVersion"] = Value::String(self.revision.to_string());
+            Arc::new(last)
+        }))
+    }
+
+    /// The JSON of the new state, made once for all watches.
+    pub(crate) fn new_json(&self) -> Option<Bytes> {
+        let new = self.new.as_ref()?;
+        Some(self.new_json.get_or_init(|| to_json(new)).clone())
+    }
+
+    /// The JSON of the tombstone, made once for all watches.
+    pub(crate) fn tombstone_json(&self) -> Option<Bytes> {
+        let tombstone = self.tombstone()?;
+        Some(
+            self.tombstone_json
+                .get_or_init(|| to_json(tombstone))
+                .clone(),
+        )
+    }
+}
+
+/// The JSON of a value.
+pub(crate) fn to_json(value: &Value) -> Bytes {
+    Bytes::from(serde_json::to_vec(value).expect("a JSON value can be written as JSON"))
+}
+
+/// What a reader of [`Changes`] gets.
+#[derive(Clone, Debug)]
+pub enum ChangeEvent {
+    /// The next change.
+    Change(Arc<Change>),
+    /// The reader fell behind the log: list everything anew, changes go on from now.
+    Resync,
+}
+
+/// Every change of a cluster from a moment on, in order. Dropping it costs nothing.
+#[derive(Debug)]
+pub struct Changes {
+    api: Api,
+    /// The version up to which changes were handed out.
+    cursor: u64,
+    ready: std::collections::VecDeque<Arc<Change>>,
+}
+
+impl Changes {
+    pub(crate) fn starting_at(api: Api, cursor: u64) -> Self {
+        Self {
+            api,
+            cursor,
+            ready: std::collections::VecDeque::new(),
+        }
+    }
+
+    /// The next change; waits for one. Safe to cancel.
+    pub async fn next(&mut self) -> ChangeEvent {
+        loop {
+            // Registered before looking, so that a change in between is not missed.
+            let bell = self.api.with_store(|store| Arc::clone(store.log().1));
+            let rung = bell.notified();
+            tokio::pin!(rung);
+            rung.as_mut().enable();
+            if let Some(event) = self.try_next() {
+                return event;
+            }
+            rung.await;
+        }
+    }
+
+    /// The next change if there is one already.
+    pub fn try_next(&mut self) -> Option<ChangeEvent> {
+        if self.ready.is_empty() && !self.fetch() {
+            return Some(ChangeEvent::Resync);
+        }
+        let change = self.ready.pop_front()?;
+        Some(ChangeEvent::Change(change))
+    }
+
+    /// Takes what is new from the log; false if the log no longer reaches back.
+    fn fetch(&mut self) -> bool {
+        let cursor = self.cursor;
+        let (fetched, revision) = self.api.with_store(|store| {
+            let since = store.log().0.since(cursor);
+            (
+                since.map(|changes| changes.cloned().collect()),
+                store.revision(),
+            )
+        });
+        self.cursor = revision;
+        match fetched {
+            Ok(changes) => {
+                self.ready = changes;
+                true
+            }
+            Err(_too_old) => false,
+        }
+    }
+}

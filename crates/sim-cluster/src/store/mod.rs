@@ -1,0 +1,255 @@
+//! What a cluster holds: objects, one growing version, and a bounded log of changes.
+//!
+//! ```text
+//! put / remove -> version + 1 -> objects -> log (per collection and overall) -> watchers woken
+//! ```
+//!
+//! It keeps what it is given; what may be written is decided in [`crate::api`]. Plain data without a lock.
+
+mod changes;
+mod identity;
+mod log;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::Notify;
+
+pub(crate) use changes::to_json;
+pub use changes::{Change, ChangeEvent, Changes};
+pub(crate) use identity::Identities;
+pub(crate) use log::{Log, TooOld};
+
+use crate::resources::Kind;
+
+/// An object as stored: shared, never changed in place.
+pub type Object = Arc<Value>;
+
+/// How many changes of one collection are kept for watches to resume from, unless set otherwise. etcd keeps
+/// five minutes; a thousand pods started and deleted within them make some 8,000 changes.
+pub(crate) const LOG_CAPACITY: usize = 8_192;
+
+/// Objects by namespace (empty for cluster-scoped ones) and name.
+type Objects = BTreeMap<String, BTreeMap<String, Object>>;
+
+/// All objects of one kind, whatever their version.
+#[derive(Debug)]
+pub(crate) struct Collection {
+    objects: Objects,
+    log: Log,
+    changed: Arc<Notify>,
+}
+
+/// All collections of a cluster.
+#[derive(Debug)]
+pub(crate) struct Store {
+    revision: u64,
+    collections: BTreeMap<Arc<str>, Collection>,
+    log: Log,
+    changed: Arc<Notify>,
+    log_capacity: usize,
+    /// Versions before this one are forgotten, in collections made later, too.
+    compacted: u64,
+}
+
+impl Store {
+    /// An empty store whose collections remember `log_capacity` changes each.
+    pub(crate) fn new(log_capacity: usize) -> Self {
+        Self {
+            revision: 1,
+            collections: BTreeMap::new(),
+            // Overall as many as two busy collections; in-process readers that fall behind resync.
+            log: Log::new(log_capacity.saturating_mul(2), 1),
+            changed: Arc::new(Notify::new()),
+            log_capacity,
+            compacted: 1,
+        }
+    }
+
+    /// The version of the last change.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The log over all collections, with the bell that rings at each change.
+    pub(crate) fn log(&self) -> (&Log, &Arc<Notify>) {
+        (&self.log, &self.changed)
+    }
+
+    /// One object.
+    pub(crate) fn get(&self, kind: &Kind, namespace: &str, name: &str) -> Option<&Object> {
+        let collection = self.collections.get(&kind.storage)?;
+        collection.objects.get(namespace)?.get(name)
+    }
+
+    /// The objects of one kind, of one namespace or all, ordered by namespace and name.
+    pub(crate) fn list<'a>(
+        &'a self,
+        kind: &Kind,
+        namespace: Option<&'a str>,
+    ) -> impl Iterator<Item = &'a Object> + use<'a> {
+        let objects = self
+            .collections
+            .get(&kind.storage)
+            .map(|each| &each.objects);
+        let one = namespace.and_then(|namespace| objects?.get(namespace));
+        let all = objects.filter(|_| namespace.is_none());
+        one.into_iter()
+            .chain(all.into_iter().flat_map(BTreeMap::values))
+            .flat_map(BTreeMap::values)
+    }
+
+    /// The objects as they were at `revision`, ordered by namespace and name.
+    pub(crate) fn list_at(
+        &self,
+        kind: &Kind,
+        namespace: Option<&str>,
+        revision: u64,
+    ) -> Result<Vec<Object>, TooOld> {
+        let Some(collection) = self.collections.get(&kind.storage) else {
+            return Ok(Vec::new());
+        };
+        let mut then: BTreeMap<(&str, &str), Object> = BTreeMap::new();
+        for (namespace, names) in &collection.objects {
+            for (name, object) in names {
+                then.insert((namespace, name), Arc::clone(object));
+            }
+        }
+        // Undone from the newest back to `revision`.
+        let since = collection.log.since(revision)?;
+        for change in since.rev() {
+            let key = (change.namespace.as_str(), change.name.as_str());
+            match &change.old {
+                Some(old) => then.insert(key, Arc::clone(old)),
+                None => then.remove(&key),
+            };
+        }
+        let wanted = |at: &str| namespace.is_none_or(|namespace| namespace == at);
+        Ok((then.into_iter())
+            .filter(|((at, _), _)| wanted(at))
+            .map(|(_, object)| object)
+            .collect())
+    }
+
+    /// The collection of a kind, made when first asked for.
+    pub(crate) fn collection(&mut self, kind: &Kind) -> &mut Collection {
+        // A collection that was empty until now knows its whole past, which is nothing.
+        let (capacity, compacted) = (self.log_capacity, self.compacted);
+        self.collections
+            .entry(Arc::clone(&kind.storage))
+            .or_insert_with(|| Collection {
+                objects: BTreeMap::new(),
+                log: Log::new(capacity, compacted),
+                changed: Arc::new(Notify::new()),
+            })
+    }
+
+    /// Stores `object` under the next version, which is written into it.
+    pub(crate) fn put(
+        &mut self,
+        kind: &Kind,
+        namespace: &str,
+        name: &str,
+        mut object: Value,
+    ) -> Object {
+        self.revision += 1;
+        object["metadata"]["resourceVersion"] = Value::String(self.revision.to_string());
+        let object = Arc::new(object);
+        let collection = self.collection(kind);
+        let names = collection.objects.entry(namespace.to_owned()).or_default();
+        let old = names.insert(name.to_owned(), Arc::clone(&object));
+        self.record(kind, namespace, name, old, Some(Arc::clone(&object)));
+        object
+    }
+
+    /// Removes an object; its last state with the version of the removal.
+    pub(crate) fn remove(&mut self, kind: &Kind, namespace: &str, name: &str) -> Option<Object> {
+        let collection = self.collection(kind);
+        let names = collection.objects.get_mut(namespace)?;
+        let old = names.remove(name)?;
+        if names.is_empty() {
+            collection.objects.remove(namespace);
+        }
+        self.revision += 1;
+        let change = self.record(kind, namespace, name, Some(old), None);
+        change.tombstone().cloned()
+    }
+
+    /// Forgets the log, as etcd's compaction does: older versions answer 410 from now on.
+    pub(crate) fn compact(&mut self) {
+        let revision = self.revision;
+        self.compacted = revision;
+        for collection in self.collections.values_mut() {
+            collection.log.compact(revision);
+            collection.changed.notify_waiters();
+        }
+    }
+
+    fn record(
+        &mut self,
+        kind: &Kind,
+        namespace: &str,
+        name: &str,
+        old: Option<Object>,
+        new: Option<Object>,
+    ) -> Arc<Change> {
+        let change = Arc::new(Change::new(self.revision, kind, namespace, name, old, new));
+        let collection = self.collection(kind);
+        collection.log.push(Arc::clone(&change));
+        collection.changed.notify_waiters();
+        self.log.push(Arc::clone(&change));
+        self.changed.notify_waiters();
+        change
+    }
+}
+
+impl Collection {
+    /// Its log, with the bell that rings at each change.
+    pub(crate) fn log(&self) -> (&Log, &Arc<Notify>) {
+        (&self.log, &self.changed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::resources::kinds;
+
+    fn named(name: &str, data: &str) -> Value {
+        json!({"metadata": {"name": name}, "data": data})
+    }
+
+    fn data_at(store: &Store, revision: u64) -> Vec<String> {
+        let objects = store
+            .list_at(&kinds::CONFIG_MAPS, Some("default"), revision)
+            .unwrap();
+        objects
+            .iter()
+            .map(|object| object["data"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn the_past_can_be_listed_until_it_is_compacted() {
+        let mut store = Store::new(16);
+        let kind = &kinds::CONFIG_MAPS;
+        store.put(kind, "default", "a", named("a", "1"));
+        store.put(kind, "default", "b", named("b", "1"));
+        let first = store.revision();
+        store.put(kind, "default", "a", named("a", "2"));
+        let removed = store.remove(kind, "default", "b").unwrap();
+        assert_eq!(
+            removed["metadata"]["resourceVersion"],
+            json!(store.revision().to_string())
+        );
+        assert_eq!(data_at(&store, first), ["1", "1"]);
+        assert_eq!(data_at(&store, first + 1), ["2", "1"]);
+        assert_eq!(data_at(&store, store.revision()), ["2"]);
+        store.compact();
+        assert!(store.list_at(kind, None, first).is_err());
+        assert_eq!(data_at(&store, store.revision()), ["2"]);
+    }
+}
