@@ -7,6 +7,7 @@
 //! ```
 
 pub mod api;
+pub mod apply;
 pub mod builtin;
 mod certificates;
 pub mod clock;
@@ -16,6 +17,7 @@ pub mod faults;
 pub mod field;
 pub mod http;
 pub mod kubeconfig;
+pub mod openapi;
 pub mod patch;
 pub mod quantity;
 pub mod resources;

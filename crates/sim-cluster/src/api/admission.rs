@@ -1,142 +1,229 @@
-//! What kinds have of their own in the way of a write: defaults, validation, quota, field managers.
+//! What a kind does to an object on its way into the store.
+//!
+//! ```text
+//! types and unknown fields -> defaults -> who owns which field -> what the server adds -> validation
+//! ```
 //!
 //! The functions of each kind are elsewhere; here they are put into the path of a request.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::update::Target;
-use super::{FieldValidation, State, WriteOptions, text_at};
-use crate::builtin::{self, admission};
+use super::{FieldValidation, WriteOptions, text_at};
+use crate::apply::{self, ApplyError, Writer};
+use crate::builtin::{self, NameRule};
 use crate::clock::Clock;
 use crate::field::FieldError;
 use crate::resources::{Kind, kinds};
-use crate::schema::TypeInfo;
+use crate::schema::{TypeInfo, strict_error, validate_definition, validate_definition_update};
 use crate::status::{Cause, Status};
 use crate::store::Object;
 
-/// Whether `metadata.generation` is kept for objects of a kind.
-pub(crate) fn has_generation(kind: &Kind) -> bool {
-    const COUNTED: [&str; 11] = [
-        "pods",
-        "replicationcontrollers",
-        "daemonsets.apps",
-        "deployments.apps",
-        "replicasets.apps",
-        "statefulsets.apps",
-        "poddisruptionbudgets.policy",
-        "customresourcedefinitions.apiextensions.k8s.io",
-        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
-        "validatingwebhookconfigurations.admissionregistration.k8s.io",
-        "endpointslices.discovery.k8s.io",
-    ];
-    kind.is_custom() || COUNTED.contains(&&*kind.storage)
-}
-
-/// Whether a PUT without a version is accepted.
-pub(crate) fn updates_unconditionally(kind: &Kind) -> bool {
-    const REFUSED: [&str; 6] = [
-        "customresourcedefinitions.apiextensions.k8s.io",
-        "leases.coordination.k8s.io",
-        "poddisruptionbudgets.policy",
-        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
-        "validatingwebhookconfigurations.admissionregistration.k8s.io",
-        "endpointslices.discovery.k8s.io",
-    ];
-    !kind.is_custom() && !REFUSED.contains(&&*kind.storage)
-}
-
-/// Whether a PUT of an object that does not exist creates it.
-pub(crate) fn creates_on_update(kind: &Kind) -> bool {
-    const CREATED: [&str; 9] = [
-        "endpoints",
-        "events",
-        "limitranges",
-        "services",
-        "leases.coordination.k8s.io",
-        "roles.rbac.authorization.k8s.io",
-        "rolebindings.rbac.authorization.k8s.io",
-        "clusterroles.rbac.authorization.k8s.io",
-        "clusterrolebindings.rbac.authorization.k8s.io",
-    ];
-    CREATED.contains(&&*kind.storage)
-}
-
-/// Whether a write of `status` leaves labels and annotations alone, too.
-pub(crate) fn keeps_metadata_on_status(kind: &Kind) -> bool {
-    *kind == *kinds::CUSTOM_RESOURCE_DEFINITIONS
-}
-
-/// Whether objects of a kind get a grace period when they are deleted.
-pub(crate) fn ends_gracefully(kind: &Kind) -> bool {
-    *kind == *kinds::PODS
+/// Where an object that is to be stored comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Its writer made all of it: what differs from before is the writer's.
+    Written,
+    /// Server-side apply made it and has recorded the owners.
+    Applied,
 }
 
 /// The type of a kind, for patches and field ownership; `None` if it has no schema.
-pub(crate) fn type_of(kind: &Kind) -> Option<TypeInfo> {
+pub(crate) fn type_of(kind: &Kind) -> Option<&TypeInfo> {
     match &kind.custom {
-        Some(custom) => Some(TypeInfo::custom(&custom.schema)),
-        None => TypeInfo::builtin(&kind.group, &kind.version, &kind.kind),
+        Some(custom) => Some(custom.schema.type_info()),
+        None => kind.builtin_type(),
     }
 }
 
 /// Reads, defaults, validates and stamps an object to be created; what its writer should be warned of.
 pub(crate) fn prepare_create(
+    clock: &Clock,
     kind: &Kind,
     object: &mut Value,
     options: &WriteOptions,
+    origin: Origin,
 ) -> Result<Vec<String>, Status> {
     let warnings = read(kind, object, options)?;
-    builtin::defaults(&kind.kind, object);
-    builtin::admit_create(&kind.kind, object);
-    builtin::prepare_create(&kind.kind, object);
-    let errors = builtin::validate_create(&kind.kind, object, kind.namespaced);
+    if kind.is_custom() && kind.has_subresource("status") {
+        remove_status(object);
+    }
+    if origin == Origin::Written {
+        record_owner(clock, kind, None, None, object, options);
+    }
+    let errors = if let Some(custom) = &kind.custom {
+        let mut errors =
+            builtin::validate_metadata(object, kind.namespaced, NameRule::Subdomain, false);
+        errors.extend(custom.schema.validate(object, None));
+        errors
+    } else {
+        builtin::admit_create(&kind.kind, object);
+        builtin::prepare_create(&kind.kind, object);
+        let mut errors = builtin::validate_create(&kind.kind, object, kind.namespaced);
+        if *kind == *kinds::CUSTOM_RESOURCE_DEFINITIONS {
+            errors.extend(validate_definition(object));
+        }
+        errors
+    };
     refuse_invalid(kind, text_at(object, "/metadata/name"), &errors)?;
     Ok(warnings)
 }
 
 /// Reads, defaults and validates an object that takes the place of `old`.
 pub(crate) fn prepare_update(
+    clock: &Clock,
     target: Target<'_>,
     old: &Value,
     object: &mut Value,
     options: &WriteOptions,
+    origin: Origin,
 ) -> Result<Vec<String>, Status> {
     let kind = target.kind;
     let subresource = target.subresource.unwrap_or_default();
     let warnings = read(kind, object, options)?;
-    builtin::defaults(&kind.kind, object);
-    builtin::prepare_update(&kind.kind, subresource, old, object);
-    if !matches!(subresource, "binding" | "finalize") {
-        let errors = builtin::validate_update(&kind.kind, subresource, old, object);
-        refuse_invalid(kind, target.name, &errors)?;
+    if origin == Origin::Written {
+        record_owner(clock, kind, target.subresource, Some(old), object, options);
     }
+    let errors = if let Some(custom) = &kind.custom {
+        let mut errors = builtin::validate_metadata_update(old, object, false);
+        errors.extend(custom.schema.validate(object, Some(old)));
+        errors
+    } else {
+        builtin::prepare_update(&kind.kind, subresource, old, object);
+        // A binding changes what nobody else may, and was checked on its own.
+        let mut errors = if subresource == "binding" {
+            Vec::new()
+        } else {
+            builtin::validate_update(&kind.kind, subresource, old, object)
+        };
+        if *kind == *kinds::CUSTOM_RESOURCE_DEFINITIONS && subresource.is_empty() {
+            errors.extend(validate_definition_update(old, object));
+        }
+        errors
+    };
+    refuse_invalid(kind, target.name, &errors)?;
     Ok(warnings)
+}
+
+/// What server-side apply makes of an object that is there (`old`), or is not.
+///
+/// # Errors
+/// 409 with a cause for each field that somebody else owns; 400 or 500 for what is no object of the kind.
+pub(crate) fn apply(
+    clock: &Clock,
+    target: Target<'_>,
+    old: Option<&Object>,
+    applied: &Value,
+    options: &WriteOptions,
+) -> Result<(Value, Vec<String>), Status> {
+    let kind = target.kind;
+    let mut config = applied.clone();
+    let subresource = target.subresource.unwrap_or_default();
+    apply::drop_unwritable(&mut config, kind.has_subresource("status"), subresource);
+    config["metadata"]["name"] = target.name.into();
+    if kind.namespaced {
+        config["metadata"]["namespace"] = target.namespace.into();
+    }
+    let Some(info) = type_of(kind) else {
+        return Err(Status::internal(format!(
+            "{} has no schema to apply by",
+            kind.kind
+        )));
+    };
+    // As the server does it, unknown fields are an error of the typed patch unless they may be dropped.
+    let warnings = if options.field_validation == FieldValidation::Strict {
+        Vec::new()
+    } else {
+        drop_unknown(kind, &mut config, options)?
+    };
+    let (api_version, now) = (kind.api_version(), clock.now_time());
+    let writer = Writer {
+        manager: &options.field_manager,
+        api_version: &api_version,
+        subresource,
+        now: &now,
+    };
+    let object = apply::apply(old.map(|old| &**old), &config, &writer, options.force, info);
+    object
+        .map(|object| (object, warnings))
+        .map_err(refuse_apply)
+}
+
+fn refuse_apply(error: ApplyError) -> Status {
+    let message = error.to_string();
+    match error {
+        ApplyError::Conflicts(conflicts) => {
+            let causes = conflicts.iter().map(|conflict| {
+                Cause::new(
+                    "FieldManagerConflict",
+                    &conflict.field,
+                    conflict.cause_message(),
+                )
+            });
+            causes.fold(Status::new(409, "Conflict", message), Status::with_cause)
+        }
+        ApplyError::ManagedFieldsSet => Status::bad_request(message),
+        ApplyError::Undeclared { .. } => Status::new(500, "", message),
+    }
+}
+
+/// Removes what the kind does not know, with warnings.
+fn drop_unknown(
+    kind: &Kind,
+    config: &mut Value,
+    options: &WriteOptions,
+) -> Result<Vec<String>, Status> {
+    let unknown = match &kind.custom {
+        Some(custom) => custom.schema.prune(config),
+        None => match kind.builtin_type() {
+            Some(info) => builtin::decode(config, info)
+                .map_err(|error| undecodable(kind, &error.to_string()))?,
+            None => Vec::new(),
+        },
+    };
+    Ok(match options.field_validation {
+        FieldValidation::Warn => warnings_of(&unknown, &[]),
+        _ => Vec::new(),
+    })
 }
 
 /// Brings an object into the form of its type; unknown fields are dropped, reported or refused.
 fn read(kind: &Kind, object: &mut Value, options: &WriteOptions) -> Result<Vec<String>, Status> {
-    let Some(info) = type_of(kind) else {
-        return Ok(Vec::new());
+    let unknown = if let Some(custom) = &kind.custom {
+        let unknown = custom.schema.prune(object);
+        custom.schema.default(object);
+        unknown
+    } else if let Some(info) = kind.builtin_type() {
+        let unknown =
+            builtin::decode(object, info).map_err(|error| undecodable(kind, &error.to_string()))?;
+        builtin::defaults(&kind.kind, object);
+        unknown
+    } else {
+        Vec::new()
     };
-    let refuse = |detail: &str| {
-        Status::bad_request(builtin::decode_message(&kind.kind, &kind.version, detail))
-    };
-    let unknown = builtin::decode(object, &info).map_err(|error| refuse(&error.to_string()))?;
-    report(&unknown, options).map_err(|detail| refuse(&detail))
-}
-
-/// The warnings about unknown fields, or the text of the refusal.
-fn report(unknown: &[String], options: &WriteOptions) -> Result<Vec<String>, String> {
-    let warnings: Vec<String> = unknown
-        .iter()
-        .map(|path| format!("unknown field \"{path}\""))
-        .collect();
+    let duplicate = &options.duplicate_fields;
     match options.field_validation {
         FieldValidation::Ignore => Ok(Vec::new()),
-        FieldValidation::Warn => Ok(warnings),
-        FieldValidation::Strict if warnings.is_empty() => Ok(warnings),
-        FieldValidation::Strict => Err(format!("strict decoding error: {}", warnings.join(", "))),
+        FieldValidation::Warn => Ok(warnings_of(&unknown, duplicate)),
+        FieldValidation::Strict => match strict_error(&unknown, duplicate) {
+            Some(detail) => Err(undecodable(kind, &detail)),
+            None => Ok(Vec::new()),
+        },
     }
+}
+
+fn warnings_of(unknown: &[String], duplicate: &[String]) -> Vec<String> {
+    let duplicates = duplicate
+        .iter()
+        .map(|path| format!("duplicate field \"{path}\""));
+    let unknowns = unknown
+        .iter()
+        .map(|path| format!("unknown field \"{path}\""));
+    duplicates.chain(unknowns).collect()
+}
+
+fn undecodable(kind: &Kind, detail: &str) -> Status {
+    Status::bad_request(builtin::decode_message(&kind.kind, &kind.version, detail))
 }
 
 /// 422 with one cause for each error.
@@ -150,70 +237,32 @@ fn refuse_invalid(kind: &Kind, name: &str, errors: &[FieldError]) -> Result<(), 
     Err(Status::invalid(kind, name, causes.collect()))
 }
 
-/// What server-side apply makes of an object that is there, or is not.
-pub(crate) fn apply(
-    _clock: &Clock,
-    target: Target<'_>,
-    old: Option<&Object>,
-    applied: &Value,
-    _options: &WriteOptions,
-) -> Result<(Value, Vec<String>), Status> {
-    let mut object = old.map_or_else(|| json!({}), |old| Value::clone(old));
-    super::patch::change(
-        target.kind,
-        &mut object,
-        &super::Patch::Merge(applied.clone()),
-    )?;
-    Ok((object, Vec::new()))
-}
-
-/// Records who wrote which fields.
-pub(crate) fn record_manager(
-    _clock: &Clock,
-    _target: Target<'_>,
-    _old: &Value,
-    _object: &mut Value,
-    _options: &WriteOptions,
-) {
-}
-
-/// Counts an object to be created against the quotas of its namespace.
-///
-/// # Errors
-/// 403 if a quota has no room; nothing is counted then.
-pub(crate) fn charge_quota(
-    state: &mut State,
+/// Records that the writer owns what it changed.
+fn record_owner(
+    clock: &Clock,
     kind: &Kind,
-    namespace: &str,
-    object: &Value,
+    subresource: Option<&str>,
+    old: Option<&Value>,
+    object: &mut Value,
     options: &WriteOptions,
-) -> Result<(), Status> {
-    if !kind.namespaced || *kind == *kinds::RESOURCE_QUOTAS || *kind == *kinds::EVENTS {
-        return Ok(());
+) {
+    let Some(info) = type_of(kind) else {
+        return;
+    };
+    let (api_version, now) = (kind.api_version(), clock.now_time());
+    let writer = Writer {
+        manager: &options.field_manager,
+        api_version: &api_version,
+        subresource: subresource
+            .filter(|name| *name != "binding")
+            .unwrap_or_default(),
+        now: &now,
+    };
+    apply::track_update(old, object, &writer, info);
+}
+
+fn remove_status(object: &mut Value) {
+    if let Some(fields) = object.as_object_mut() {
+        fields.remove("status");
     }
-    let mut charged = Vec::new();
-    for quota in state.store.list(&kinds::RESOURCE_QUOTAS, Some(namespace)) {
-        // Until the controller has counted, the API server refuses; what is counted here would be overwritten.
-        let used = admission::usage_from(&quota["status"]["used"]);
-        let after = admission::check_quota(quota, &used, &kind.group, &kind.plural, object)
-            .map_err(|why| {
-                Status::forbidden(kind, text_at(object, "/metadata/name"), &why.to_string())
-            })?;
-        if after != used {
-            charged.push((Object::clone(quota), after));
-        }
-    }
-    if options.dry_run {
-        return Ok(());
-    }
-    for (quota, used) in charged {
-        let mut counted = Value::clone(&quota);
-        counted["status"]["hard"] = quota["spec"]["hard"].clone();
-        counted["status"]["used"] = admission::usage_to_value(&used);
-        let name = text_at(&quota, "/metadata/name");
-        state
-            .store
-            .put(&kinds::RESOURCE_QUOTAS, namespace, name, counted);
-    }
-    Ok(())
 }

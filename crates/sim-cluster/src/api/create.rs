@@ -4,7 +4,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Api, State, WriteOptions, Written, admission, lifecycle, metadata, text_at};
+use super::admission::{self, Origin};
+use super::{Api, State, WriteOptions, Written, kind_rules, lifecycle, metadata, quota, text_at};
 use crate::clock::Clock;
 use crate::resources::{Kind, kinds};
 use crate::status::{Cause, Status};
@@ -36,7 +37,16 @@ impl Api {
         options: &WriteOptions,
     ) -> Result<Written, Status> {
         let options = self.resolved(options);
-        self.with_state(|state| state.create(self.clock(), kind, namespace, object, &options))
+        self.with_state(|state| {
+            state.create(
+                self.clock(),
+                kind,
+                namespace,
+                object,
+                &options,
+                Origin::Written,
+            )
+        })
     }
 
     /// The options with this handle's field manager if they name none.
@@ -56,6 +66,7 @@ impl State {
         namespace: &str,
         mut object: Value,
         options: &WriteOptions,
+        origin: Origin,
     ) -> Result<Written, Status> {
         check_body(kind, namespace, &mut object)?;
         let given_name = text_at(&object, "/metadata/name").to_owned();
@@ -66,16 +77,16 @@ impl State {
         }
         let name = self.name_new(kind, namespace, &mut object)?;
         self.identify_new(clock, kind, &mut object);
-        let warnings = admission::prepare_create(kind, &mut object, options)?;
+        let warnings = admission::prepare_create(clock, kind, &mut object, options, origin)?;
         if self.store.get(kind, namespace, &name).is_some() {
             return Err(Status::already_exists(kind, &name));
         }
-        admission::charge_quota(self, kind, namespace, &object, options)?;
+        quota::charge_quota(self, kind, namespace, &object, options)?;
         let object = if options.dry_run {
             object.into()
         } else {
             let stored = self.store.put(kind, namespace, &name, object);
-            lifecycle::after_put(self, clock, kind, None, &stored);
+            lifecycle::after_put(self, clock, kind, &stored);
             stored
         };
         Ok(Written {
@@ -145,7 +156,7 @@ impl State {
         }
         object["metadata"]["uid"] = json!(self.identities.uid());
         object["metadata"]["creationTimestamp"] = json!(clock.now_time());
-        if admission::has_generation(kind) {
+        if kind_rules::has_generation(kind) {
             object["metadata"]["generation"] = json!(1);
         }
     }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::metadata::{FOREGROUND_FINALIZER, ORPHAN_FINALIZER};
 use super::{
-    Api, DeleteOptions, Preconditions, Propagation, State, admission, lifecycle, metadata, text_at,
+    Api, DeleteOptions, Preconditions, Propagation, State, kind_rules, lifecycle, metadata, text_at,
 };
 use crate::clock::{Clock, parse_time, to_time};
 use crate::resources::{Kind, kinds};
@@ -71,6 +71,16 @@ impl State {
         {
             return Ok(deleted);
         }
+        if *kind == *kinds::CUSTOM_RESOURCE_DEFINITIONS
+            && !metadata::is_deleting(&old)
+            && !options.dry_run
+        {
+            let object = lifecycle::terminate_definition(self, clock, name, &old);
+            return Ok(Deleted {
+                object,
+                gone: false,
+            });
+        }
         let grace = grace_of(clock, kind, &old, options);
         let held = |object| Deleted {
             object,
@@ -94,7 +104,7 @@ impl State {
             }
             if object != *old && !options.dry_run {
                 current = self.store.put(kind, namespace, name, object);
-                lifecycle::after_put(self, clock, kind, Some(&old), &current);
+                lifecycle::after_put(self, clock, kind, &current);
             } else if options.dry_run {
                 current = object.into();
             }
@@ -184,7 +194,7 @@ fn check_preconditions(
 
 /// Pods get time to end; a grace period under way can only be shortened.
 fn grace_of(clock: &Clock, kind: &Kind, old: &Value, options: &DeleteOptions) -> Grace {
-    if !admission::ends_gracefully(kind) {
+    if !kind_rules::ends_gracefully(kind) {
         return Grace::None;
     }
     // Negative values mean at once, as kubectl's --grace-period=-1 is never sent.

@@ -1,30 +1,185 @@
-//! What a committed write brings about in the API server itself: definitions start and stop being served.
+//! What a committed write brings about in the API server itself.
+//!
+//! ```text
+//! definition stored -> names accepted, established -> its kinds are served
+//! definition deleted -> its objects are deleted -> the last one is gone -> the definition is gone, and its kinds
+//! ```
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::State;
+use super::{DeleteOptions, State, metadata, text_at};
 use crate::clock::Clock;
 use crate::resources::{Kind, kinds};
 use crate::store::Object;
 
+/// Holds a definition until its objects are gone.
+const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
+
 /// After an object was stored.
-pub(crate) fn after_put(
-    state: &mut State,
-    _clock: &Clock,
-    kind: &Kind,
-    _old: Option<&Object>,
-    new: &Value,
-) {
-    if *kind == *kinds::CUSTOM_RESOURCE_DEFINITIONS {
-        state.registry.define(new);
+pub(crate) fn after_put(state: &mut State, clock: &Clock, kind: &Kind, new: &Object) {
+    if *kind != *kinds::CUSTOM_RESOURCE_DEFINITIONS || metadata::is_deleting(new) {
+        return;
     }
+    let mut established = Value::clone(new);
+    establish(clock, &mut established);
+    if established != **new {
+        let name = text_at(new, "/metadata/name");
+        state.store.put(kind, "", name, established.clone());
+    }
+    state.registry.define(&established);
 }
 
 /// After an object was removed.
-pub(crate) fn after_remove(state: &mut State, _clock: &Clock, kind: &Kind, last: &Value) {
+pub(crate) fn after_remove(state: &mut State, clock: &Clock, kind: &Kind, last: &Value) {
     if *kind == *kinds::CUSTOM_RESOURCE_DEFINITIONS {
-        state
-            .registry
-            .forget(super::text_at(last, "/metadata/name"));
+        state.registry.forget(text_at(last, "/metadata/name"));
     }
+    let Some(custom) = &kind.custom else {
+        return;
+    };
+    let definition = state
+        .store
+        .get(&kinds::CUSTOM_RESOURCE_DEFINITIONS, "", &custom.definition);
+    if let Some(definition) = definition.cloned()
+        && metadata::is_deleting(&definition)
+    {
+        finish_definition(state, clock, &definition);
+    }
+}
+
+/// Writes into a definition what Kubernetes' controllers do: accepted names, stored versions, conditions.
+fn establish(clock: &Clock, definition: &mut Value) {
+    let names = definition["spec"]["names"].clone();
+    let versions = definition["spec"]["versions"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    let stored = versions.filter(|version| version["storage"] == json!(true));
+    let stored: Vec<Value> = stored.map(|version| version["name"].clone()).collect();
+    let status = &mut definition["status"];
+    status["acceptedNames"] = names;
+    if !status["storedVersions"].is_array() {
+        status["storedVersions"] = json!([]);
+    }
+    if let Value::Array(known) = &mut status["storedVersions"] {
+        for version in stored {
+            if !known.contains(&version) {
+                known.push(version);
+            }
+        }
+    }
+    let conditions = [
+        ("NamesAccepted", "NoConflicts", "no conflicts found"),
+        (
+            "Established",
+            "InitialNamesAccepted",
+            "the initial names have been accepted",
+        ),
+    ];
+    for (condition, reason, message) in conditions {
+        set_condition(clock, status, condition, reason, message);
+    }
+}
+
+fn set_condition(clock: &Clock, status: &mut Value, condition: &str, reason: &str, message: &str) {
+    if !status["conditions"].is_array() {
+        status["conditions"] = json!([]);
+    }
+    let Value::Array(conditions) = &mut status["conditions"] else {
+        return;
+    };
+    let known = conditions
+        .iter()
+        .any(|each| each["type"] == condition && each["status"] == "True");
+    if !known {
+        conditions.retain(|each| each["type"] != condition);
+        conditions.push(json!({
+            "type": condition, "status": "True", "reason": reason, "message": message,
+            "lastTransitionTime": clock.now_time(),
+        }));
+    }
+}
+
+/// Begins the deletion of a definition: it is marked, its objects are deleted, and if there are none it is gone.
+/// The definition as marked.
+pub(crate) fn terminate_definition(
+    state: &mut State,
+    clock: &Clock,
+    name: &str,
+    old: &Object,
+) -> Object {
+    let mut marked = Value::clone(old);
+    let mut finalizers = metadata::finalizers(old);
+    if !finalizers
+        .iter()
+        .any(|finalizer| finalizer == CLEANUP_FINALIZER)
+    {
+        finalizers.push(CLEANUP_FINALIZER.to_owned());
+    }
+    metadata::set_finalizers(&mut marked, &finalizers);
+    marked["metadata"]["deletionTimestamp"] = json!(clock.now_time());
+    marked["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+    let message =
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+    set_condition(
+        clock,
+        &mut marked["status"],
+        "Terminating",
+        "InstanceDeletionPending",
+        message,
+    );
+    let marked = state
+        .store
+        .put(&kinds::CUSTOM_RESOURCE_DEFINITIONS, "", name, marked);
+    if let Some(kind) = kind_of(state, name) {
+        let objects: Vec<Object> = state.store.list(&kind, None).cloned().collect();
+        for object in objects {
+            let (namespace, name) = (
+                text_at(&object, "/metadata/namespace"),
+                text_at(&object, "/metadata/name"),
+            );
+            // Gone already is as good.
+            let _ = state.delete(clock, &kind, namespace, name, &DeleteOptions::default());
+        }
+    }
+    if let Some(current) = state
+        .store
+        .get(&kinds::CUSTOM_RESOURCE_DEFINITIONS, "", name)
+        .cloned()
+    {
+        finish_definition(state, clock, &current);
+    }
+    marked
+}
+
+/// Removes a definition under deletion if none of its objects is left.
+fn finish_definition(state: &mut State, clock: &Clock, definition: &Object) {
+    let name = text_at(definition, "/metadata/name");
+    let kind = kind_of(state, name);
+    if kind.is_some_and(|kind| state.store.list(&kind, None).next().is_some()) {
+        return;
+    }
+    let mut finalizers = metadata::finalizers(definition);
+    finalizers.retain(|finalizer| finalizer != CLEANUP_FINALIZER);
+    if finalizers.is_empty() {
+        if let Some(last) = state
+            .store
+            .remove(&kinds::CUSTOM_RESOURCE_DEFINITIONS, "", name)
+        {
+            after_remove(state, clock, &kinds::CUSTOM_RESOURCE_DEFINITIONS, &last);
+        }
+    } else {
+        let mut held = Value::clone(definition);
+        metadata::set_finalizers(&mut held, &finalizers);
+        state
+            .store
+            .put(&kinds::CUSTOM_RESOURCE_DEFINITIONS, "", name, held);
+    }
+}
+
+/// A kind of that definition, whichever version.
+fn kind_of(state: &State, definition: &str) -> Option<Kind> {
+    let is_of =
+        |kind: &&Kind| (kind.custom.as_ref()).is_some_and(|custom| custom.definition == definition);
+    state.registry.all().find(is_of).cloned()
 }

@@ -10,10 +10,12 @@
 mod admission;
 mod create;
 mod delete;
+mod kind_rules;
 mod lifecycle;
 pub mod metadata;
 mod options;
 mod patch;
+mod quota;
 mod subresources;
 mod update;
 

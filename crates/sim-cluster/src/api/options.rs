@@ -9,6 +9,8 @@ pub struct WriteOptions {
     pub field_manager: String,
     /// What to do about unknown and duplicate fields.
     pub field_validation: FieldValidation,
+    /// Fields that the request's body has twice; a parsed object no longer shows them.
+    pub duplicate_fields: Vec<String>,
     /// Server-side apply: take fields from other managers.
     pub force: bool,
 }

@@ -4,8 +4,9 @@
 
 use serde_json::Value;
 
+use super::admission::{self, Origin};
 use super::update::Target;
-use super::{Api, State, WriteOptions, Written, admission, text_at};
+use super::{Api, State, WriteOptions, Written, text_at};
 use crate::clock::Clock;
 use crate::patch::{PatchError, json_patch, merge_patch, strategic_patch};
 use crate::resources::{Kind, convert};
@@ -74,7 +75,7 @@ impl State {
         }
         let mut object = Value::clone(&convert::to_version(target.kind, old));
         change(target.kind, &mut object, patch)?;
-        self.replace(clock, target, old, object, options)
+        self.replace(clock, target, old, object, options, Origin::Written)
     }
 
     /// Server-side apply of an object that is there.
@@ -92,7 +93,7 @@ impl State {
             return Err(Status::modified(target.kind, target.name));
         }
         let (object, warnings) = admission::apply(clock, target, Some(old), applied, options)?;
-        let mut written = self.replace(clock, target, old, object, options)?;
+        let mut written = self.replace(clock, target, old, object, options, Origin::Applied)?;
         written.warnings.splice(0..0, warnings);
         Ok(written)
     }
@@ -112,7 +113,14 @@ impl State {
             return Err(Status::conflict(target.kind, target.name, why));
         }
         let (object, warnings) = admission::apply(clock, target, None, applied, options)?;
-        let mut written = self.create(clock, target.kind, target.namespace, object, options)?;
+        let mut written = self.create(
+            clock,
+            target.kind,
+            target.namespace,
+            object,
+            options,
+            Origin::Applied,
+        )?;
         written.warnings.splice(0..0, warnings);
         Ok(written)
     }
@@ -142,7 +150,7 @@ pub(crate) fn change(kind: &Kind, object: &mut Value, patch: &Patch) -> Result<(
         Patch::Json(operations) => json_patch(object, operations),
         Patch::Merge(patch) => merge_patch(object, patch),
         Patch::Strategic(patch) => match admission::type_of(kind) {
-            Some(info) => strategic_patch(object, patch, &info),
+            Some(info) => strategic_patch(object, patch, info),
             None => merge_patch(object, patch),
         },
         Patch::Apply(applied) => merge_patch(object, applied),

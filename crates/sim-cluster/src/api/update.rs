@@ -8,8 +8,9 @@
 
 use serde_json::{Value, json};
 
+use super::admission::{self, Origin};
 use super::create::check_body;
-use super::{Api, State, WriteOptions, Written, admission, lifecycle, metadata, text_at};
+use super::{Api, State, WriteOptions, Written, kind_rules, lifecycle, metadata, text_at};
 use crate::clock::Clock;
 use crate::resources::{Kind, kinds};
 use crate::status::{Cause, Status};
@@ -65,9 +66,9 @@ impl Api {
                 ..
             } = target;
             match state.store.get(kind, namespace, name).cloned() {
-                Some(old) => state.replace(clock, target, &old, object, &options),
-                None if target.subresource.is_none() && admission::creates_on_update(kind) => {
-                    state.create(clock, kind, namespace, object, &options)
+                Some(old) => state.replace(clock, target, &old, object, &options, Origin::Written),
+                None if target.subresource.is_none() && kind_rules::creates_on_update(kind) => {
+                    state.create(clock, kind, namespace, object, &options, Origin::Written)
                 }
                 None => Err(Status::not_found(kind, name)),
             }
@@ -117,7 +118,14 @@ impl Api {
             let old = old.ok_or_else(|| Status::not_found(kind, name))?;
             let mut object = Value::clone(&old);
             change(&mut object)?;
-            state.replace(self.clock(), target, &old, object, &options)
+            state.replace(
+                self.clock(),
+                target,
+                &old,
+                object,
+                &options,
+                Origin::Written,
+            )
         })
     }
 }
@@ -131,6 +139,7 @@ impl State {
         old: &Object,
         mut object: Value,
         options: &WriteOptions,
+        origin: Origin,
     ) -> Result<Written, Status> {
         let Target {
             kind,
@@ -143,7 +152,7 @@ impl State {
         keep_identity(old, &mut object);
         keep_what_others_write(target, old, &mut object);
         check_finalizers(kind, name, old, &object)?;
-        let warnings = admission::prepare_update(target, old, &mut object, options)?;
+        let warnings = admission::prepare_update(clock, target, old, &mut object, options, origin)?;
         bump_generation(kind, target.subresource, old, &mut object);
         let answer = |object| Written {
             object,
@@ -153,7 +162,6 @@ impl State {
         if object == **old {
             return Ok(answer(Object::clone(old)));
         }
-        admission::record_manager(clock, target, old, &mut object, options);
         if options.dry_run {
             return Ok(answer(object.into()));
         }
@@ -164,7 +172,7 @@ impl State {
             return Ok(answer(object.into()));
         }
         let stored = self.store.put(kind, namespace, name, object);
-        lifecycle::after_put(self, clock, kind, Some(old), &stored);
+        lifecycle::after_put(self, clock, kind, &stored);
         Ok(answer(stored))
     }
 }
@@ -189,7 +197,7 @@ fn check_same_object(target: Target<'_>, old: &Value, object: &Value) -> Result<
     }
     let version = text_at(object, "/metadata/resourceVersion");
     if version.is_empty() || version == "0" {
-        if admission::updates_unconditionally(kind) {
+        if kind_rules::updates_unconditionally(kind) {
             return Ok(());
         }
         let cause = Cause::invalid(
@@ -245,7 +253,7 @@ fn keep_what_others_write(target: Target<'_>, old: &Value, object: &mut Value) {
         }
         Some("status") => {
             let status = object.get("status").cloned();
-            if kind.is_custom() || admission::keeps_metadata_on_status(kind) {
+            if kind.is_custom() || kind_rules::keeps_metadata_on_status(kind) {
                 let managed = object["metadata"].get("managedFields").cloned();
                 let metadata = old["metadata"].clone();
                 *object = old.clone();
@@ -316,7 +324,7 @@ fn check_finalizers(kind: &Kind, name: &str, old: &Value, object: &Value) -> Res
 
 /// The generation counts the changes of what is wished for.
 fn bump_generation(kind: &Kind, subresource: Option<&str>, old: &Value, object: &mut Value) {
-    if subresource == Some("status") || !admission::has_generation(kind) {
+    if subresource == Some("status") || !kind_rules::has_generation(kind) {
         return;
     }
     let ignored = |field: &str| {

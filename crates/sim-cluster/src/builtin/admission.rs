@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::decode::fields;
-use super::pod::{pod_resources, qos_class};
+use super::pod_resources::{pod_resources, qos_class};
 use crate::quantity::Quantity;
 
 /// Amounts by resource name, as in `status.used` of a quota.

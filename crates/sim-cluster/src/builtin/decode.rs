@@ -50,6 +50,24 @@ pub fn decode(object: &mut Value, info: &TypeInfo) -> Result<Vec<String>, Decode
     Ok(reader.unknown)
 }
 
+/// Reads the metadata of a custom resource, as [`decode`] does for a whole built-in object.
+pub fn decode_metadata(object: &mut Value) -> Result<Vec<String>, DecodeError> {
+    let mut reader = Reader {
+        unknown: Vec::new(),
+    };
+    let any = TypeInfo::custom(&Value::Null);
+    if let (Some(metadata), Some(node)) = (object.get_mut("metadata"), any.root().field("metadata"))
+    {
+        let place = Place {
+            owner: "ObjectMeta".to_owned(),
+            ..Place::default()
+        }
+        .field("metadata", "ObjectMeta");
+        reader.read(metadata, node, &place)?;
+    }
+    Ok(reader.unknown)
+}
+
 #[derive(Default, Clone)]
 struct Place {
     /// With list indices, for unknown fields.

@@ -1,46 +1,14 @@
-//! Pods and the pods in templates: what their specification has to satisfy and what may change in it.
+//! Pods and the pods in templates: what their specification has to satisfy.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use super::metadata::{
     is_dns1123_label, is_dns1123_subdomain, validate_label_value, validate_qualified_name,
 };
+use super::pod_resources::{items, quantity};
 use crate::field::FieldError;
-use crate::quantity::Quantity;
-
-/// The quality-of-service class that the pod's requests and limits of CPU and memory give it.
-pub fn qos_class(pod: &Value) -> &'static str {
-    let spec = &pod["spec"];
-    let containers = ["containers", "initContainers"]
-        .into_iter()
-        .flat_map(|list| items(spec, list));
-    let (mut any, mut guaranteed) = (false, true);
-    for (_, container) in containers {
-        for resource in ["cpu", "memory"] {
-            let amount = |of: &str| {
-                quantity(&container["resources"][of][resource]).filter(|amount| !amount.is_zero())
-            };
-            let (request, limit) = (amount("requests"), amount("limits"));
-            any |= request.is_some() || limit.is_some();
-            guaranteed &= limit.is_some() && (request.is_none() || request == limit);
-        }
-    }
-    match (any, guaranteed) {
-        (false, _) => "BestEffort",
-        (true, true) => "Guaranteed",
-        (true, false) => "Burstable",
-    }
-}
-
-fn quantity(value: &Value) -> Option<Quantity> {
-    value.as_str()?.parse().ok()
-}
-
-fn items<'a>(object: &'a Value, list: &str) -> impl Iterator<Item = (usize, &'a Value)> {
-    object[list].as_array().into_iter().flatten().enumerate()
-}
 
 /// A pod's specification at `path`, defaults already set.
 pub fn validate_pod_spec(spec: &Value, path: &str) -> Vec<FieldError> {
@@ -372,174 +340,6 @@ fn validate_scheduling_gates(spec: &Value, path: &str, errors: &mut Vec<FieldErr
     }
 }
 
-/// Fields of a pod that may change, for the message of everything else.
-const MUTABLE_WORDS: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
-
-/// What may change in a pod's specification; `old` and `new` are whole pods.
-pub fn validate_pod_update(old: &Value, new: &Value) -> Vec<FieldError> {
-    let (before, after) = (&old["spec"], &new["spec"]);
-    let mut errors = Vec::new();
-    for list in ["containers", "initContainers"] {
-        if items(before, list).count() != items(after, list).count() {
-            errors.push(FieldError::forbidden(
-                format!("spec.{list}"),
-                "pod updates may not add or remove containers",
-            ));
-            return errors;
-        }
-        for (index, container) in items(after, list) {
-            let image = container["image"].as_str().unwrap_or_default();
-            if image.is_empty() {
-                errors.push(FieldError::required(
-                    format!("spec.{list}[{index}].image"),
-                    "",
-                ));
-            }
-        }
-    }
-    errors.extend(deadline_errors(before, after));
-    errors.extend(toleration_errors(before, after));
-    let gates = |spec: &Value| {
-        items(spec, "schedulingGates")
-            .map(|(_, gate)| gate["name"].clone())
-            .collect::<Vec<_>>()
-    };
-    let known = gates(before);
-    for gate in gates(after).iter().filter(|gate| !known.contains(gate)) {
-        let name = gate.as_str().unwrap_or_default();
-        let detail = format!("only deletion is allowed, but found new scheduling gate '{name}'");
-        errors.push(FieldError::forbidden("spec.schedulingGates", detail));
-    }
-    if errors.is_empty() && frozen(before, before) != frozen(after, before) {
-        errors.push(FieldError::forbidden("spec", MUTABLE_WORDS));
-    }
-    errors
-}
-
-fn deadline_errors(before: &Value, after: &Value) -> Option<FieldError> {
-    const PATH: &str = "spec.activeDeadlineSeconds";
-    let (old, new) = (
-        before["activeDeadlineSeconds"].as_i64(),
-        after["activeDeadlineSeconds"].as_i64(),
-    );
-    match (old, new) {
-        (Some(old), Some(new)) if new > old => Some(FieldError::invalid(
-            PATH,
-            new,
-            "must be less than or equal to previous value",
-        )),
-        (Some(_), None) => Some(FieldError::invalid(
-            PATH,
-            Value::Null,
-            "must not update from a positive integer to nil value",
-        )),
-        _ => None,
-    }
-}
-
-fn toleration_errors(before: &Value, after: &Value) -> Option<FieldError> {
-    let without_seconds = |toleration: &Value| {
-        let mut toleration = toleration.clone();
-        if let Value::Object(fields) = &mut toleration {
-            fields.remove("tolerationSeconds");
-        }
-        toleration
-    };
-    let kept: Vec<Value> = items(after, "tolerations")
-        .map(|(_, one)| without_seconds(one))
-        .collect();
-    let lost = items(before, "tolerations").any(|(_, one)| !kept.contains(&without_seconds(one)));
-    lost.then(|| {
-        FieldError::forbidden(
-            "spec.tolerations",
-            "existing toleration can not be modified except its tolerationSeconds",
-        )
-    })
-}
-
-/// The specification without what may change; a gated pod's placement may change too.
-fn frozen(spec: &Value, before: &Value) -> Value {
-    let mut spec = spec.clone();
-    let was_gated = items(before, "schedulingGates").next().is_some();
-    let grace_was_negative = before["terminationGracePeriodSeconds"]
-        .as_i64()
-        .is_some_and(|seconds| seconds < 0);
-    let Value::Object(fields) = &mut spec else {
-        return spec;
-    };
-    for field in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {
-        fields.remove(field);
-    }
-    if was_gated {
-        fields.remove("nodeSelector");
-        fields.remove("affinity");
-    }
-    if grace_was_negative {
-        fields.remove("terminationGracePeriodSeconds");
-    }
-    for list in ["containers", "initContainers"] {
-        for container in fields
-            .get_mut(list)
-            .and_then(Value::as_array_mut)
-            .into_iter()
-            .flatten()
-        {
-            if let Value::Object(container) = container {
-                container.remove("image");
-            }
-        }
-    }
-    spec
-}
-
-/// Requests (or limits) of a pod: the sum over its containers, or the largest init container, whichever is more.
-/// Init containers that stay (restart policy `Always`) count with the containers.
-pub(super) fn pod_resources(pod: &Value, of: &str) -> BTreeMap<String, Quantity> {
-    let spec = &pod["spec"];
-    let mut running: BTreeMap<String, Quantity> = BTreeMap::new();
-    let mut starting: BTreeMap<String, Quantity> = BTreeMap::new();
-    let amounts = |container: &Value| -> Vec<(String, Quantity)> {
-        super::decode::fields(&container["resources"][of])
-            .filter_map(|(name, value)| Some((name.clone(), quantity(value)?)))
-            .collect()
-    };
-    for (_, container) in items(spec, "containers") {
-        add(&mut running, amounts(container));
-    }
-    let mut sidecars: BTreeMap<String, Quantity> = BTreeMap::new();
-    for (_, container) in items(spec, "initContainers") {
-        let stays = container["restartPolicy"] == "Always";
-        if stays {
-            add(&mut running, amounts(container));
-            add(&mut sidecars, amounts(container));
-        }
-        for (name, amount) in amounts(container) {
-            let others = sidecars
-                .get(&name)
-                .copied()
-                .filter(|_| !stays)
-                .unwrap_or(Quantity::ZERO);
-            let peak = starting.entry(name).or_insert(Quantity::ZERO);
-            *peak = (*peak).max(amount.plus(others));
-        }
-    }
-    for (name, peak) in starting {
-        let sum = running.entry(name).or_insert(peak);
-        *sum = (*sum).max(peak);
-    }
-    let overhead = super::decode::fields(&spec["overhead"])
-        .filter_map(|(name, value)| Some((name.clone(), quantity(value)?)));
-    add(&mut running, overhead.collect());
-    running
-}
-
-fn add(sums: &mut BTreeMap<String, Quantity>, amounts: Vec<(String, Quantity)>) {
-    for (name, amount) in amounts {
-        let sum = sums.entry(name).or_insert(Quantity::ZERO);
-        *sum = sum.plus(amount);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -564,27 +364,5 @@ mod tests {
         let errors = validate_pod_spec(&pod(&spec)["spec"], "spec");
         assert_eq!(errors.len(), 1, "{errors:?}");
         assert!(errors[0].to_string().starts_with(message), "{}", errors[0]);
-    }
-
-    #[test]
-    fn only_the_image_of_a_container_may_change() {
-        let old = pod(&json!({ "containers": [{ "name": "a", "image": "x" }] }));
-        let mut image = old.clone();
-        image["spec"]["containers"][0]["image"] = "y".into();
-        assert_eq!(validate_pod_update(&old, &image), []);
-        let mut command = old.clone();
-        command["spec"]["containers"][0]["command"] = json!(["sh"]);
-        assert!(validate_pod_update(&old, &command)[0].to_string().starts_with("spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"));
-    }
-
-    #[rstest]
-    #[case(json!({}), "BestEffort")]
-    #[case(json!({"requests": {"cpu": "1"}}), "Burstable")]
-    #[case(json!({"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1000m", "memory": "1Gi"}}), "Guaranteed")]
-    fn the_class_follows_from_requests_and_limits(#[case] resources: Value, #[case] class: &str) {
-        assert_eq!(
-            qos_class(&json!({ "spec": { "containers": [{ "resources": resources }] } })),
-            class
-        );
     }
 }

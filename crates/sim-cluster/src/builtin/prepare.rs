@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::pod::qos_class;
+use super::pod_resources::qos_class;
 
 /// Seconds a pod stays on a node that is not ready or unreachable, unless it says otherwise.
 const DEFAULT_TOLERATION_SECONDS: i64 = 300;

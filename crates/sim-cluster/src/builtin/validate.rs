@@ -10,7 +10,8 @@ use super::decode::fields;
 use super::metadata::{
     NameRule, format_words, validate_metadata, validate_metadata_update, validate_qualified_name,
 };
-use super::pod::{validate_pod_spec, validate_pod_update};
+use super::pod::validate_pod_spec;
+use super::pod_update::validate_pod_update;
 use super::templates::{validate_label_selector, validate_template, validate_workload_spec};
 use crate::field::{FieldError, FieldErrorKind};
 use crate::quantity::Quantity;

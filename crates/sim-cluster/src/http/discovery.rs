@@ -7,6 +7,7 @@ use super::negotiate::{Format, Shape};
 use super::path::Path;
 use super::respond::{self, Body, answer, with_type};
 use crate::api::Api;
+use crate::openapi::{self, KindEntry};
 use crate::resources::{Kind, Registry, Subresource};
 use crate::status::Status;
 
@@ -88,8 +89,42 @@ pub(crate) fn answer_discovery(
                 resource_list(&registry, group, version).ok_or_else(Status::no_such_resource)?;
             Ok(answer(200, &list, Some(format)))
         }
+        Path::OpenApiIndex => {
+            let kinds: Vec<Kind> = registry.all().cloned().collect();
+            Ok(answer(200, &openapi::index(&entries(&kinds)), None))
+        }
+        Path::OpenApi(group, version) => {
+            let kinds: Vec<Kind> = registry.of_version(group, version).cloned().collect();
+            if kinds.is_empty() {
+                return Err(Status::no_such_resource());
+            }
+            Ok(answer(
+                200,
+                &openapi::document(&entries(&kinds), GIT_VERSION),
+                None,
+            ))
+        }
         _ => Err(Status::no_such_resource()),
     }
+}
+
+fn entries(kinds: &[Kind]) -> Vec<KindEntry<'_>> {
+    fn entry(kind: &Kind) -> KindEntry<'_> {
+        KindEntry {
+            group: &kind.group,
+            version: &kind.version,
+            kind: &kind.kind,
+            plural: &kind.plural,
+            namespaced: kind.namespaced,
+            subresources: kind
+                .subresources
+                .iter()
+                .map(|each| each.name.as_str())
+                .collect(),
+            schema: kind.custom.as_ref().map(|custom| custom.schema.schema()),
+        }
+    }
+    kinds.iter().map(entry).collect()
 }
 
 fn named_groups(registry: &Registry) -> impl Iterator<Item = &(String, Vec<String>)> {

@@ -115,6 +115,7 @@ impl Query {
             dry_run: self.dry_run(what)?,
             field_manager: manager.to_owned(),
             field_validation,
+            duplicate_fields: Vec::new(),
             force: self.is_set("force"),
         })
     }

@@ -10,6 +10,7 @@ use super::view::View;
 use super::{body, reviews};
 use crate::api::{Api, DeleteOptions, Patch, Preconditions, ScaleWrite, Target, Written, text_at};
 use crate::resources::convert;
+use crate::schema::duplicate_fields;
 use crate::status::{Cause, Status};
 
 /// A write with everything it came with.
@@ -53,9 +54,10 @@ impl Write<'_> {
         if kind.is_review() {
             return reviews::answer_review(self);
         }
-        let options = self
+        let mut options = self
             .query
             .write_options("CreateOptions", agent(self.headers))?;
+        options.duplicate_fields = duplicate_fields(self.body);
         let object = body::object(kind, self.headers, self.body)?;
         let written = self
             .api
@@ -106,9 +108,10 @@ impl Write<'_> {
     /// PUT.
     pub(crate) fn update(&self) -> Result<Response<Body>, Status> {
         let kind = &self.view.kind;
-        let options = self
+        let mut options = self
             .query
             .write_options("UpdateOptions", agent(self.headers))?;
+        options.duplicate_fields = duplicate_fields(self.body);
         match self.subresource {
             Some("scale") => {
                 let scale = body::from_json(self.body).map_err(Status::bad_request)?;

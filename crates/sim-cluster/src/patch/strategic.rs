@@ -94,7 +94,7 @@ fn merge_value(
         (Value::Array(items), Value::Array(patch))
             if node.is_some_and(|node| node.has_patch_strategy("merge")) =>
         {
-            *items = merge_list(std::mem::take(items), patch, node)?;
+            *items = merge_list(items, patch, node)?;
             Ok(())
         }
         (current, value) => {
@@ -174,7 +174,7 @@ fn order_lists(
             None => None,
         };
         let merged = match (before.clone(), changes) {
-            (Some(before), Some(changes)) => merge_list(before, changes, child)?,
+            (Some(before), Some(changes)) => merge_list(&before, changes, child)?,
             (Some(before), None) => before,
             (None, Some(changes)) => clean_items(changes),
             (None, None) => continue,
@@ -187,21 +187,21 @@ fn order_lists(
 }
 
 fn merge_list(
-    before: Vec<Value>,
+    before: &[Value],
     patch: Vec<Value>,
     node: Option<Node<'_>>,
 ) -> Result<Vec<Value>, PatchError> {
     let Some(key) = node.and_then(|node| node.patch_merge_key()) else {
-        let mut merged = before.clone();
+        let mut merged = before.to_vec();
         for value in &patch {
             if !merged.contains(value) {
                 merged.push(value.clone());
             }
         }
-        return Ok(arrange(merged, &patch, &before, None));
+        return Ok(arrange(merged, &patch, before, None));
     };
     let item_type = node.and_then(|node| node.items());
-    let (mut merged, changes) = match split_directives(&before, patch, key)? {
+    let (mut merged, changes) = match split_directives(before, patch, key)? {
         Split::Replace(items) => return Ok(items),
         Split::Merge { kept, changes } => (kept, changes),
     };
@@ -220,7 +220,7 @@ fn merge_list(
             _ => merged.push(without_directives(change.clone())),
         }
     }
-    Ok(arrange(merged, &changes, &before, Some(key)))
+    Ok(arrange(merged, &changes, before, Some(key)))
 }
 
 fn missing_key(item: &Value, key: &str) -> PatchError {

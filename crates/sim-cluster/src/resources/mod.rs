@@ -8,16 +8,25 @@ pub(crate) mod convert;
 mod registry;
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
 pub use builtin::kinds;
 pub use registry::Registry;
 
+use crate::schema::{CustomSchema, TypeInfo};
+
 /// A kind in one version; cheap to clone. Two are equal if group, version and plural are.
 #[derive(Clone, Debug)]
-pub struct Kind(Arc<KindInfo>);
+pub struct Kind(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    info: KindInfo,
+    /// Looked up when first asked for: most kinds never are.
+    builtin_type: OnceLock<Option<TypeInfo>>,
+}
 
 /// The description of a kind.
 #[derive(Clone, Debug)]
@@ -65,7 +74,7 @@ pub struct CustomVersion {
     /// `spec.versions[i]` of the definition.
     pub version: Value,
     /// `spec.versions[i].schema.openAPIV3Schema`, or an object that keeps all fields.
-    pub schema: Value,
+    pub schema: CustomSchema,
     /// `spec.preserveUnknownFields` (never true in v1, kept for old stored definitions).
     pub preserve_unknown_fields: bool,
     /// The definition's name, `<plural>.<group>`.
@@ -88,7 +97,10 @@ pub struct ScalePaths {
 impl Kind {
     /// Makes a kind from its description.
     pub fn new(info: KindInfo) -> Self {
-        Self(Arc::new(info))
+        Self(Arc::new(Inner {
+            info,
+            builtin_type: OnceLock::new(),
+        }))
     }
 
     /// `apps/v1`, `v1`.
@@ -122,6 +134,12 @@ impl Kind {
         )
     }
 
+    /// The type of a built-in kind, if its schema is known.
+    pub(crate) fn builtin_type(&self) -> Option<&TypeInfo> {
+        let look_up = || TypeInfo::builtin(&self.group, &self.version, &self.kind);
+        self.0.builtin_type.get_or_init(look_up).as_ref()
+    }
+
     /// Whether it comes from a `CustomResourceDefinition`.
     pub fn is_custom(&self) -> bool {
         self.custom.is_some()
@@ -132,7 +150,7 @@ impl Deref for Kind {
     type Target = KindInfo;
 
     fn deref(&self) -> &KindInfo {
-        &self.0
+        &self.0.info
     }
 }
 

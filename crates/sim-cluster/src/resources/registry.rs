@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::schema::CustomSchema;
+
 use super::{CustomVersion, Kind, KindInfo, ScalePaths, Subresource, kinds};
 
 /// The kinds served, by group, version and plural.
@@ -182,9 +184,9 @@ fn custom_version(definition: &Value, version: &Value) -> CustomVersion {
     };
     CustomVersion {
         version: version.clone(),
-        schema: schema.unwrap_or_else(
+        schema: CustomSchema::new(&schema.unwrap_or_else(
             || json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
-        ),
+        )),
         preserve_unknown_fields: definition["spec"]["preserveUnknownFields"] == json!(true),
         definition: (definition["metadata"]["name"].as_str().unwrap_or_default()).to_owned(),
         scale: scale.and_then(|scale| {

@@ -174,6 +174,13 @@ fn rewrite(schema: &mut Value) {
         object.insert("allOf".to_owned(), json!([{ "$ref": reference }]));
         return;
     }
+    if let Some(Value::Object(items)) = object.get_mut("items")
+        && items.len() == 1
+        && let Some(reference) = items.remove("$ref")
+    {
+        items.insert("allOf".to_owned(), json!([{ "$ref": reference }]));
+        items.insert("default".to_owned(), json!({}));
+    }
     for (key, child) in object.iter_mut() {
         match (key.as_str(), child) {
             ("properties", Value::Object(properties)) => properties.values_mut().for_each(rewrite),

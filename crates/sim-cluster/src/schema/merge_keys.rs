@@ -213,6 +213,12 @@ const ATOMIC_MAP_FIELDS: &[(&str, &str)] = &[
 /// Fields with a strategy that are not lists.
 const RETAIN_KEYS_FIELDS: &[(&str, &str)] = &[("apps.v1.DeploymentSpec", "strategy")];
 
+/// Defaults of fields that are list keys.
+const KEY_DEFAULTS: &[(&str, &str, &str)] = &[
+    ("core.v1.ContainerPort", "protocol", "TCP"),
+    ("core.v1.ServicePort", "protocol", "TCP"),
+];
+
 /// Adds the extensions to the definition called `name`.
 pub(super) fn annotate(name: &str, definition: &mut Value) {
     let is = |suffix: &str| {
@@ -240,6 +246,12 @@ pub(super) fn annotate(name: &str, definition: &mut Value) {
             .any(|(definition, name)| name == field && is(definition))
         {
             property["x-kubernetes-map-type"] = "atomic".into();
+        }
+        if let Some((_, _, default)) = KEY_DEFAULTS
+            .iter()
+            .find(|(definition, name, _)| name == field && is(definition))
+        {
+            property["default"] = (*default).into();
         }
         if RETAIN_KEYS_FIELDS
             .iter()

@@ -1,13 +1,25 @@
 //! Types of objects: the built-in kinds' and those of custom resource definitions.
 //!
 //! JSON schema -> [`TypeInfo`] (what a merge, server-side apply or a strict decode has to know).
+//! Custom resources -> [`CustomSchema`] (prune, default, validate, rules); definitions -> [`validate_definition`].
 //! Both sources are `OpenAPI` v3 schemas with Kubernetes' extensions, so one walk serves both.
 
+mod cel_functions;
+mod custom;
+mod definition_rules;
 mod definitions;
+mod formats;
 mod merge_keys;
+mod prune;
+mod rules;
+mod strict;
 mod type_info;
+mod validate;
 
+pub use custom::CustomSchema;
+pub use definition_rules::{validate_definition, validate_definition_update};
 pub use definitions::{
     BuiltinKind, KINDS, REFERENCE_PREFIX, builtin_kind, definition, definitions,
 };
+pub use strict::{duplicate_fields, strict_error};
 pub use type_info::{ListKind, Node, TypeInfo};

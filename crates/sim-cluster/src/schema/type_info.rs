@@ -72,13 +72,20 @@ impl TypeInfo {
                 object[field] = json!({});
             }
         }
+        // Written down even when there are none.
+        if node
+            .field("spec")
+            .is_some_and(|spec| spec.declares("containers"))
+        {
+            object["spec"]["containers"] = Value::Null;
+        }
         // A template is a struct within the specification, with structs of its own.
         if let Some(template) = node
             .field("spec")
             .and_then(|spec| spec.declared("template"))
             && template.declares("spec")
         {
-            object["spec"]["template"] = json!({ "metadata": {}, "spec": {} });
+            object["spec"]["template"] = json!({ "metadata": {}, "spec": { "containers": null } });
         }
         for field in ["strategy", "names"] {
             if node.field("spec").is_some_and(|spec| spec.declares(field)) {
@@ -305,7 +312,7 @@ mod tests {
     #[test]
     fn an_empty_replica_set_has_an_empty_template() {
         let set = TypeInfo::builtin("apps", "v1", "ReplicaSet").unwrap();
-        let empty = json!({ "metadata": {}, "spec": { "template": { "metadata": {}, "spec": {} } }, "status": {} });
+        let empty = json!({ "metadata": {}, "spec": { "template": { "metadata": {}, "spec": { "containers": null } } }, "status": {} });
         assert_eq!(set.empty_object(), empty);
     }
 }

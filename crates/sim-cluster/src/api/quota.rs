@@ -1,0 +1,50 @@
+//! Resource quotas in the way of a new object: room is checked and taken in one step.
+
+use serde_json::Value;
+
+use super::{State, WriteOptions, text_at};
+use crate::builtin::admission;
+use crate::resources::{Kind, kinds};
+use crate::status::Status;
+use crate::store::Object;
+
+/// Counts an object to be created against the quotas of its namespace.
+///
+/// # Errors
+/// 403 if a quota has no room; nothing is counted then.
+pub(crate) fn charge_quota(
+    state: &mut State,
+    kind: &Kind,
+    namespace: &str,
+    object: &Value,
+    options: &WriteOptions,
+) -> Result<(), Status> {
+    if !kind.namespaced || *kind == *kinds::RESOURCE_QUOTAS || *kind == *kinds::EVENTS {
+        return Ok(());
+    }
+    let mut charged = Vec::new();
+    for quota in state.store.list(&kinds::RESOURCE_QUOTAS, Some(namespace)) {
+        // Until the controller has counted, the API server refuses; what is counted here would be overwritten.
+        let used = admission::usage_from(&quota["status"]["used"]);
+        let after = admission::check_quota(quota, &used, &kind.group, &kind.plural, object)
+            .map_err(|why| {
+                Status::forbidden(kind, text_at(object, "/metadata/name"), &why.to_string())
+            })?;
+        if after != used {
+            charged.push((Object::clone(quota), after));
+        }
+    }
+    if options.dry_run {
+        return Ok(());
+    }
+    for (quota, used) in charged {
+        let mut counted = Value::clone(&quota);
+        counted["status"]["hard"] = quota["spec"]["hard"].clone();
+        counted["status"]["used"] = admission::usage_to_value(&used);
+        let name = text_at(&quota, "/metadata/name");
+        state
+            .store
+            .put(&kinds::RESOURCE_QUOTAS, namespace, name, counted);
+    }
+    Ok(())
+}

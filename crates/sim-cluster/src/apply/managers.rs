@@ -1,0 +1,200 @@
+//! `metadata.managedFields`: who owns which fields, and since when.
+
+use serde_json::{Map, Value, json};
+
+use super::Writer;
+use super::field_set::FieldSet;
+
+/// The most managers that updated (not applied) an object; older ones are put together.
+const UPDATE_MANAGERS_MAX: usize = 10;
+const ANCIENT: &str = "ancient-changes";
+
+/// What a manager did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Operation {
+    Apply,
+    Update,
+}
+
+/// One entry.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Manager {
+    pub(super) name: String,
+    pub(super) operation: Operation,
+    pub(super) api_version: String,
+    /// RFC 3339, in whole seconds; none if the manager has never changed anything.
+    pub(super) time: Option<String>,
+    pub(super) subresource: String,
+    pub(super) fields: FieldSet,
+}
+
+impl Manager {
+    pub(super) fn of(writer: &Writer<'_>, operation: Operation) -> Self {
+        Self {
+            name: writer.manager.to_owned(),
+            operation,
+            api_version: writer.api_version.to_owned(),
+            time: Some(writer.now.to_owned()),
+            subresource: writer.subresource.to_owned(),
+            fields: FieldSet::default(),
+        }
+    }
+
+    /// Whether both are the same manager doing the same thing; who applies may change the version it applies in.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.name == other.name
+            && self.operation == other.operation
+            && self.subresource == other.subresource
+            && (self.operation == Operation::Apply || self.api_version == other.api_version)
+    }
+
+    /// As conflicts name it: `"kubectl" using apps/v1`.
+    pub(super) fn describe(&self) -> String {
+        let mut text = crate::field::quote(&self.name);
+        if !self.subresource.is_empty() {
+            text = format!(
+                "{text} with subresource {}",
+                crate::field::quote(&self.subresource)
+            );
+        }
+        if self.operation == Operation::Update {
+            text = format!("{text} using {}", self.api_version);
+        }
+        text
+    }
+
+    fn parse(entry: &Value) -> Option<Self> {
+        let text = |field: &str| entry[field].as_str().unwrap_or_default().to_owned();
+        let operation = match entry["operation"].as_str()? {
+            "Apply" => Operation::Apply,
+            "Update" => Operation::Update,
+            _ => return None,
+        };
+        Some(Self {
+            name: text("manager"),
+            operation,
+            api_version: text("apiVersion"),
+            time: entry["time"].as_str().map(str::to_owned),
+            subresource: text("subresource"),
+            fields: entry
+                .get("fieldsV1")
+                .map_or_else(|| Some(FieldSet::default()), FieldSet::parse)?,
+        })
+    }
+
+    fn to_value(&self) -> Value {
+        let operation = if self.operation == Operation::Apply {
+            "Apply"
+        } else {
+            "Update"
+        };
+        let mut entry = Map::from_iter([
+            ("manager".to_owned(), json!(self.name)),
+            ("operation".to_owned(), json!(operation)),
+            ("apiVersion".to_owned(), json!(self.api_version)),
+            ("fieldsType".to_owned(), json!("FieldsV1")),
+            ("fieldsV1".to_owned(), self.fields.to_value()),
+        ]);
+        entry.extend(
+            self.time
+                .as_ref()
+                .map(|time| ("time".to_owned(), json!(time))),
+        );
+        if !self.subresource.is_empty() {
+            entry.insert("subresource".to_owned(), json!(self.subresource));
+        }
+        Value::Object(entry)
+    }
+}
+
+/// The managers of an object; none if an entry is malformed.
+pub(super) fn parse(object: &Value) -> Option<Vec<Manager>> {
+    let entries = object["metadata"]["managedFields"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
+    entries.iter().map(Manager::parse).collect()
+}
+
+/// Whether the writer asks for ownership to be forgotten: a list of one empty entry.
+pub(super) fn is_reset(object: &Value) -> bool {
+    object["metadata"]["managedFields"]
+        .as_array()
+        .is_some_and(|entries| *entries == [json!({})])
+}
+
+/// Writes the managers into the object, sorted: applied first, then by time and name.
+pub(super) fn write(object: &mut Value, managers: Vec<Manager>) {
+    let mut managers: Vec<Manager> = managers
+        .into_iter()
+        .filter(|manager| !manager.fields.is_empty())
+        .collect();
+    sort(&mut managers);
+    let Some(metadata) = object["metadata"].as_object_mut() else {
+        return;
+    };
+    if managers.is_empty() {
+        metadata.remove("managedFields");
+    } else {
+        metadata.insert(
+            "managedFields".to_owned(),
+            managers.iter().map(Manager::to_value).collect(),
+        );
+    }
+}
+
+fn sort(managers: &mut [Manager]) {
+    managers.sort_by(|left, right| {
+        let key = |manager: &Manager| {
+            let Manager {
+                name,
+                operation,
+                api_version,
+                time,
+                subresource,
+                ..
+            } = manager;
+            (
+                *operation,
+                time.clone().unwrap_or_default(),
+                name.clone(),
+                api_version.clone(),
+                subresource.clone(),
+            )
+        };
+        key(left).cmp(&key(right))
+    });
+}
+
+/// Puts the oldest updaters together once there are too many.
+pub(super) fn cap(mut managers: Vec<Manager>) -> Vec<Manager> {
+    let updaters = managers
+        .iter()
+        .filter(|manager| manager.operation == Operation::Update)
+        .count();
+    if updaters <= UPDATE_MANAGERS_MAX {
+        return managers;
+    }
+    sort(&mut managers);
+    let mut left = updaters - UPDATE_MANAGERS_MAX + 1;
+    let mut kept: Vec<Manager> = Vec::with_capacity(managers.len());
+    for manager in managers {
+        if manager.operation == Operation::Apply || left == 0 {
+            kept.push(manager);
+            continue;
+        }
+        left -= 1;
+        let bucket = Manager {
+            name: ANCIENT.to_owned(),
+            subresource: String::new(),
+            ..manager
+        };
+        match kept.iter_mut().find(|one| one.is_same(&bucket)) {
+            Some(ancient) => {
+                ancient.fields = ancient.fields.union(&bucket.fields);
+                ancient.time = ancient.time.take().max(bucket.time);
+            }
+            None => kept.push(bucket),
+        }
+    }
+    kept
+}

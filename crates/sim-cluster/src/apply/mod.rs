@@ -1,0 +1,370 @@
+//! Server-side apply, and who owns which field of an object.
+//!
+//! ```text
+//! create, update, patch: (old, new)      -> what differs -> the writer owns it, others lose it -> managedFields
+//! apply: (live, config, last applied)    -> merge -> remove what nobody owns any more -> conflicts? -> managedFields
+//! ```
+//!
+//! Both run on the object as its writer means it, defaults set (update) or not yet (apply), before admission: what
+//! the server adds belongs to nobody. Managers of other versions of a kind are taken as they are, not converted.
+
+mod compare;
+mod field_set;
+mod managers;
+mod typed;
+
+use serde_json::{Map, Value, json};
+
+use crate::schema::{Node, TypeInfo};
+use compare::compare;
+pub use field_set::{FieldSet, PathElement};
+use managers::{Manager, Operation};
+use typed::{field_set, merge, undeclared, without};
+
+/// The annotation in which client-side apply keeps what it applied last.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// The manager that may take over from client-side apply.
+const KUBECTL: &str = "kubectl";
+
+/// Who writes, through what and when.
+#[derive(Debug, Clone, Copy)]
+pub struct Writer<'a> {
+    /// `fieldManager`, or the first part of the user agent.
+    pub manager: &'a str,
+    /// `apps/v1`.
+    pub api_version: &'a str,
+    /// `status`, `scale`; empty for the object itself.
+    pub subresource: &'a str,
+    /// RFC 3339 in whole seconds.
+    pub now: &'a str,
+}
+
+/// A field that somebody else owns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// The other manager: `"kubectl" using apps/v1`.
+    pub manager: String,
+    /// `.spec.replicas`
+    pub field: String,
+}
+
+impl Conflict {
+    /// The message of its cause, whose reason is `FieldManagerConflict`.
+    pub fn cause_message(&self) -> String {
+        format!("conflict with {}", self.manager)
+    }
+}
+
+/// A configuration that can't be applied.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyError {
+    /// A 409 with one cause for each field.
+    #[error("{}", conflict_message(.0))]
+    Conflicts(Vec<Conflict>),
+    /// A 400.
+    #[error("metadata.managedFields must be nil")]
+    ManagedFieldsSet,
+    /// A field that the type does not have; a 500, as the real server has it.
+    #[error(
+        "failed to create typed patch object ({object}; {api_version}, Kind={kind}): {field}: field not declared in schema"
+    )]
+    Undeclared {
+        /// `namespace/name`.
+        object: String,
+        /// `apps/v1`.
+        api_version: String,
+        /// `ReplicaSet`.
+        kind: String,
+        /// `.spec.foo`
+        field: String,
+    },
+}
+
+fn conflict_message(conflicts: &[Conflict]) -> String {
+    if let [only] = conflicts {
+        return format!(
+            "Apply failed with 1 conflict: conflict with {}: {}",
+            only.manager, only.field
+        );
+    }
+    let mut names: Vec<&str> = conflicts
+        .iter()
+        .map(|conflict| conflict.manager.as_str())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut lines = Vec::new();
+    for name in names {
+        lines.push(format!("conflicts with {name}:"));
+        lines.extend(
+            conflicts
+                .iter()
+                .filter(|one| one.manager == name)
+                .map(|one| format!("- {}", one.field)),
+        );
+    }
+    format!(
+        "Apply failed with {} conflicts: {}",
+        conflicts.len(),
+        lines.join("\n")
+    )
+}
+
+/// Removes from a configuration what can't be written through the resource it is sent to: the status on the main
+/// resource of a kind with a status subresource, everything but the status on `status`.
+pub fn drop_unwritable(config: &mut Value, has_status: bool, subresource: &str) {
+    let Value::Object(fields) = config else {
+        return;
+    };
+    match subresource {
+        "" if has_status => {
+            fields.remove("status");
+        }
+        "status" => fields.retain(|name, _| {
+            ["apiVersion", "kind", "metadata", "status"].contains(&name.as_str())
+        }),
+        _ => {}
+    }
+}
+
+/// The object that applying `config` gives, `managedFields` included, or why it can't be applied. Without `live` the
+/// object is to be created. Defaults are not set, and the writer's status is dropped before (see [`drop_unwritable`]).
+pub fn apply(
+    live: Option<&Value>,
+    config: &Value,
+    writer: &Writer<'_>,
+    force: bool,
+    info: &TypeInfo,
+) -> Result<Value, ApplyError> {
+    check(config, info)?;
+    let request = Request {
+        live,
+        config,
+        writer,
+        info,
+    };
+    let mut applied = match request.run(force) {
+        Err(ApplyError::Conflicts(conflicts)) if writer.manager == KUBECTL => {
+            let allowed = live
+                .map(|live| from_client_side_apply(live, info.root()))
+                .unwrap_or_default();
+            let rest: Vec<Conflict> = conflicts
+                .into_iter()
+                .filter(|one| !allowed.contains(&one.field))
+                .collect();
+            if !rest.is_empty() {
+                return Err(ApplyError::Conflicts(rest));
+            }
+            request.run(true)?
+        }
+        outcome => outcome?,
+    };
+    if writer.manager == KUBECTL
+        && applied["metadata"]["annotations"]
+            .get(LAST_APPLIED)
+            .is_some()
+    {
+        applied["metadata"]["annotations"][LAST_APPLIED] = format!("{config}\n").into();
+    }
+    Ok(applied)
+}
+
+fn check(config: &Value, info: &TypeInfo) -> Result<(), ApplyError> {
+    if config["metadata"]["managedFields"]
+        .as_array()
+        .is_some_and(|entries| !entries.is_empty())
+    {
+        return Err(ApplyError::ManagedFieldsSet);
+    }
+    let Some(field) = undeclared(config, Some(info.root()), "") else {
+        return Ok(());
+    };
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let metadata = &config["metadata"];
+    Err(ApplyError::Undeclared {
+        object: format!(
+            "{}/{}",
+            text(&metadata["namespace"]),
+            text(&metadata["name"])
+        ),
+        api_version: text(&config["apiVersion"]),
+        kind: text(&config["kind"]),
+        field,
+    })
+}
+
+struct Request<'a> {
+    live: Option<&'a Value>,
+    config: &'a Value,
+    writer: &'a Writer<'a>,
+    info: &'a TypeInfo,
+}
+
+impl Request<'_> {
+    fn run(&self, force: bool) -> Result<Value, ApplyError> {
+        let node = Some(self.info.root());
+        let live = self.live.map_or_else(|| json!({}), without_managers);
+        let mut managers = self.live.and_then(managers::parse).unwrap_or_default();
+        let mut own = Manager::of(self.writer, Operation::Apply);
+        let place = managers.iter().position(|one| one.is_same(&own));
+        let last = place.map(|place| managers.remove(place));
+        own.fields = strip(&field_set(self.config, node));
+        let merged = merge(&live, self.config, node);
+        let new = match &last {
+            Some(last) => self.prune(&merged, &last.fields, &own.fields, &managers),
+            None => merged,
+        };
+        let comparison = compare(&live, &new, node);
+        let changed = comparison.changed();
+        if !force {
+            refuse_conflicts(&managers, &changed)?;
+        }
+        for manager in &mut managers {
+            manager.fields = manager
+                .fields
+                .difference(&changed)
+                .difference(&comparison.removed);
+        }
+        if self.live.is_some() && new == live {
+            // Nothing changes: the time stays, and who has none gets none.
+            own.time = last.and_then(|last| last.time);
+        }
+        managers.push(own);
+        let mut new = new;
+        managers::write(&mut new, managers);
+        Ok(new)
+    }
+
+    /// Removes what this manager applied last time, applies no more, and nobody else owns.
+    fn prune(&self, merged: &Value, last: &FieldSet, own: &FieldSet, others: &[Manager]) -> Value {
+        let node = Some(self.info.root());
+        let named = |set: &FieldSet| set.with_named_fields(node);
+        let gone = |remove: &FieldSet| without(merged, remove, node).unwrap_or_else(|| json!({}));
+        let has = named(&field_set(merged, node));
+        let last = named(last);
+        let owned = others
+            .iter()
+            .fold(own.clone(), |all, manager| all.union(&manager.fields));
+        // Fields owned below what was removed bring their parents back.
+        let first = gone(&last);
+        let second = gone(&has.difference(&named(&field_set(&first, node)).union(&named(&owned))));
+        // What was removed along with them, though never applied by this manager, stays too.
+        gone(
+            &has.difference(&named(&field_set(&second, node)))
+                .intersection(&last),
+        )
+    }
+}
+
+fn refuse_conflicts(managers: &[Manager], changed: &FieldSet) -> Result<(), ApplyError> {
+    let mut conflicts = Vec::new();
+    for manager in managers {
+        let fields = manager.fields.intersection(changed).paths();
+        conflicts.extend(fields.into_iter().map(|field| Conflict {
+            manager: manager.describe(),
+            field,
+        }));
+    }
+    if conflicts.is_empty() {
+        return Ok(());
+    }
+    conflicts
+        .sort_by(|left, right| (&left.manager, &left.field).cmp(&(&right.manager, &right.field)));
+    Err(ApplyError::Conflicts(conflicts))
+}
+
+/// Fields that client-side apply set and that still are as it set them: `kubectl` may take these over.
+fn from_client_side_apply(live: &Value, node: Node<'_>) -> Vec<String> {
+    let text = live["metadata"]["annotations"][LAST_APPLIED]
+        .as_str()
+        .unwrap_or_default();
+    let Ok(last) = serde_json::from_str::<Value>(text) else {
+        return Vec::new();
+    };
+    let comparison = compare(&last, &without_managers(live), Some(node));
+    let fields = field_set(&last, Some(node));
+    fields
+        .difference(&comparison.modified)
+        .difference(&comparison.added)
+        .difference(&comparison.removed)
+        .paths()
+}
+
+fn without_managers(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("managedFields");
+    }
+    object
+}
+
+/// A set without what nobody owns: identity and what the server keeps.
+fn strip(set: &FieldSet) -> FieldSet {
+    let none = || Value::Object(Map::new());
+    let metadata: Map<String, Value> = [
+        "name",
+        "namespace",
+        "creationTimestamp",
+        "selfLink",
+        "uid",
+        "clusterName",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+    ]
+    .into_iter()
+    .map(|name| (format!("f:{name}"), none()))
+    .chain([(".".to_owned(), none())])
+    .collect();
+    let stripped = json!({ "f:apiVersion": {}, "f:kind": {}, "f:metadata": metadata });
+    FieldSet::parse(&stripped).map_or_else(|| set.clone(), |stripped| set.difference(&stripped))
+}
+
+/// Records in `new` who wrote what: what differs from `old` belongs to the writer from now on, and to nobody else.
+/// Without `old` the object is being created. A writer may state `managedFields` itself, and forget them by `[{}]`.
+pub fn track_update(old: Option<&Value>, new: &mut Value, writer: &Writer<'_>, info: &TypeInfo) {
+    let mut managers = stated_managers(old, new, writer);
+    let before = old.map_or_else(|| info.empty_object(), without_managers);
+    let comparison = compare(&before, &without_managers(new), Some(info.root()));
+    let changed = comparison.changed();
+    for manager in &mut managers {
+        manager.fields = manager
+            .fields
+            .difference(&changed)
+            .difference(&comparison.removed);
+    }
+    let taken = strip(&changed);
+    if !taken.is_empty() {
+        let mut own = Manager::of(writer, Operation::Update);
+        own.fields = taken;
+        match managers.iter_mut().find(|one| one.is_same(&own)) {
+            Some(known) => {
+                known.fields = known.fields.union(&own.fields);
+                known.time = own.time;
+            }
+            None => managers.push(own),
+        }
+    }
+    if !new["metadata"].is_object() {
+        new["metadata"] = json!({});
+    }
+    managers::write(new, managers::cap(managers));
+}
+
+/// The managers to go on from: those the writer states on the object itself, else the stored ones.
+fn stated_managers(old: Option<&Value>, new: &Value, writer: &Writer<'_>) -> Vec<Manager> {
+    let stored = || old.and_then(managers::parse).unwrap_or_default();
+    if !writer.subresource.is_empty() {
+        return stored();
+    }
+    if managers::is_reset(new) {
+        return Vec::new();
+    }
+    match managers::parse(new) {
+        Some(stated) if !stated.is_empty() => stated,
+        _ => stored(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
