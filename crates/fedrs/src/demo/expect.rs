@@ -34,19 +34,35 @@ pub(crate) struct Expected(pub(crate) BTreeMap<&'static str, Share>);
 /// The layout that the planner gives for the goal's inputs.
 pub(crate) fn expected(goal: &LaidOut) -> Expected {
     let key = format!("{NAMESPACE}/{}", goal.set);
-    let names: Vec<_> =
-        MEMBERS.iter().map(|it| it.name).filter(|name| goal.without != Some(*name)).collect();
+    let names: Vec<_> = MEMBERS
+        .iter()
+        .map(|it| it.name)
+        .filter(|name| goal.without != Some(*name))
+        .collect();
     let within = laid_out(goal, &key, &names, goal.full);
     let without_limit = laid_out(goal, &key, &names, None);
-    let shares = names.iter().zip(within.iter().zip(without_limit)).map(|(&name, (&replicas, fair))| {
-        let full = goal.full.is_some_and(|(member, _)| member == name);
-        let waiting = if full { (fair - replicas).min(PROBES) } else { 0 };
-        (name, Share { replicas, waiting })
-    });
+    let shares =
+        names
+            .iter()
+            .zip(within.iter().zip(without_limit))
+            .map(|(&name, (&replicas, fair))| {
+                let full = goal.full.is_some_and(|(member, _)| member == name);
+                let waiting = if full {
+                    (fair - replicas).min(PROBES)
+                } else {
+                    0
+                };
+                (name, Share { replicas, waiting })
+            });
     Expected(shares.collect())
 }
 
-fn laid_out(goal: &LaidOut, key: &str, names: &[&'static str], full: Option<(&str, u64)>) -> Vec<u64> {
+fn laid_out(
+    goal: &LaidOut,
+    key: &str,
+    names: &[&'static str],
+    full: Option<(&str, u64)>,
+) -> Vec<u64> {
     let weight = |wanted: &str| {
         let of = |name: &str| goal.weights.iter().find(|it| it.0 == name).map(|it| it.1);
         of(wanted).or_else(|| of("*"))
@@ -55,13 +71,27 @@ fn laid_out(goal: &LaidOut, key: &str, names: &[&'static str], full: Option<(&st
         .iter()
         .map(|&name| Cluster {
             name,
-            preference: weight(name).map(|weight| Preference { weight, ..Preference::default() }),
+            preference: weight(name).map(|weight| Preference {
+                weight,
+                ..Preference::default()
+            }),
             current: 0,
-            capacity: full.filter(|(member, _)| *member == name).map(|(_, room)| room),
+            capacity: full
+                .filter(|(member, _)| *member == name)
+                .map(|(_, room)| room),
         })
         .collect();
-    let request = Request { key, replicas: goal.replicas, rebalance: true, clusters: &clusters };
-    plan(&request).shares.iter().map(|share| share.replicas).collect()
+    let request = Request {
+        key,
+        replicas: goal.replicas,
+        rebalance: true,
+        clusters: &clusters,
+    };
+    plan(&request)
+        .shares
+        .iter()
+        .map(|share| share.replicas)
+        .collect()
 }
 
 impl Expected {
@@ -117,7 +147,10 @@ impl Share {
 /// A member that can't be reached counts for nothing; what runs there is its own affair.
 fn unneeded(member: &MemberScene) -> Option<String> {
     let placed = member.desired.filter(|desired| *desired > 0)?;
-    Some(format!("{}: expected none placed there, the status says {placed}", member.name))
+    Some(format!(
+        "{}: expected none placed there, the status says {placed}",
+        member.name
+    ))
 }
 
 /// What is missing until `goal` is reached; empty once it is.
@@ -127,7 +160,12 @@ pub(crate) fn missing(goal: &Goal, scene: &SetScene) -> Vec<String> {
         Goal::Gone(set) => {
             let left = scene.members.iter().filter(|it| it.asked + it.pods > 0);
             let mut missing: Vec<_> = left
-                .map(|it| format!("{}: {} pods of {set} are left, {} asked for", it.name, it.pods, it.asked))
+                .map(|it| {
+                    format!(
+                        "{}: {} pods of {set} are left, {} asked for",
+                        it.name, it.pods, it.asked
+                    )
+                })
                 .collect();
             if scene.wanted.is_some() {
                 missing.push(format!("{set} is still there on the host"));
@@ -155,11 +193,17 @@ mod tests {
         for layout in layouts() {
             if let Some(document) = layout.document {
                 let expected = expected(layout);
-                assert!(expected.agrees_with(document), "{expected:?} is not {document:?}");
+                assert!(
+                    expected.agrees_with(document),
+                    "{expected:?} is not {document:?}"
+                );
                 compared += 1;
             }
         }
-        assert_eq!(compared, 3, "scenario 1 before and after the loss, and with a full cluster");
+        assert_eq!(
+            compared, 3,
+            "scenario 1 before and after the loss, and with a full cluster"
+        );
     }
 
     #[test]
@@ -167,21 +211,35 @@ mod tests {
         let of = |index: usize| expected(layouts().nth(index).unwrap()).0;
         let share = |replicas, waiting| Share { replicas, waiting };
         assert_eq!(of(1)[SMALL], share(6, PROBES), "F34: a couple stay waiting");
-        assert_eq!(of(2), BTreeMap::from([(LARGE, share(25, 0)), (SMALL, share(25, 0))]));
+        assert_eq!(
+            of(2),
+            BTreeMap::from([(LARGE, share(25, 0)), (SMALL, share(25, 0))])
+        );
         assert_eq!(
             of(4),
-            BTreeMap::from([(LARGE, share(20, 0)), (DARK, share(20, 0)), (SMALL, share(20, 0))])
+            BTreeMap::from([
+                (LARGE, share(20, 0)),
+                (DARK, share(20, 0)),
+                (SMALL, share(20, 0))
+            ])
         );
         assert_eq!(
             of(5),
-            BTreeMap::from([(LARGE, share(30, 0)), (DARK, share(15, 0)), (SMALL, share(15, 0))])
+            BTreeMap::from([
+                (LARGE, share(30, 0)),
+                (DARK, share(15, 0)),
+                (SMALL, share(15, 0))
+            ])
         );
     }
 
     fn reached(layout: &LaidOut) -> SetScene {
         let shares = expected(layout).0;
         let member = |name: &str| {
-            let share = shares.get(name).copied().unwrap_or(Share { replicas: 0, waiting: 0 });
+            let share = shares.get(name).copied().unwrap_or(Share {
+                replicas: 0,
+                waiting: 0,
+            });
             MemberScene {
                 name: name.to_owned(),
                 desired: Some(share.replicas),
@@ -202,7 +260,9 @@ mod tests {
     #[test]
     fn a_step_is_reached_by_its_exact_layout_alone() {
         for step in &STEPS {
-            let Goal::Layout(layout) = &step.goal else { continue };
+            let Goal::Layout(layout) = &step.goal else {
+                continue;
+            };
             assert_eq!(missing(&step.goal, &reached(layout)), Vec::<String>::new());
             type Spoil = fn(&mut SetScene);
             let spoils: [Spoil; 6] = [
@@ -216,7 +276,11 @@ mod tests {
             for spoil in spoils {
                 let mut scene = reached(layout);
                 spoil(&mut scene);
-                assert!(!missing(&step.goal, &scene).is_empty(), "{}: {scene:?}", step.told);
+                assert!(
+                    !missing(&step.goal, &scene).is_empty(),
+                    "{}: {scene:?}",
+                    step.told
+                );
             }
         }
     }
@@ -228,7 +292,12 @@ mod tests {
         let dark = scene.members.iter_mut().find(|it| it.name == DARK).unwrap();
         (dark.asked, dark.pods, dark.ready) = (17, 17, 17);
         assert!(missing(&Goal::Layout(*layout), &scene).is_empty());
-        scene.members.iter_mut().find(|it| it.name == DARK).unwrap().desired = Some(17);
+        scene
+            .members
+            .iter_mut()
+            .find(|it| it.name == DARK)
+            .unwrap()
+            .desired = Some(17);
         assert_eq!(
             missing(&Goal::Layout(*layout), &scene),
             ["us-east: expected none placed there, the status says 17"]
@@ -241,12 +310,19 @@ mod tests {
         assert!(missing(&gone, &SetScene::default()).is_empty());
         let left = SetScene {
             wanted: Some(50),
-            members: vec![MemberScene { name: "a".to_owned(), pods: 2, ..MemberScene::default() }],
+            members: vec![MemberScene {
+                name: "a".to_owned(),
+                pods: 2,
+                ..MemberScene::default()
+            }],
             ..SetScene::default()
         };
         assert_eq!(
             missing(&gone, &left),
-            ["a: 2 pods of shop are left, 0 asked for", "shop is still there on the host"]
+            [
+                "a: 2 pods of shop are left, 0 asked for",
+                "shop is still there on the host"
+            ]
         );
     }
 }

@@ -108,7 +108,11 @@ impl ReadyWatch {
         self.floor = self.floor.min(wanted);
         self.lowest = Some(self.lowest.map_or(ready, |lowest| lowest.min(ready)));
         if ready < self.floor && self.dip.is_none_or(|dip| ready < dip.ready) {
-            self.dip = Some(Dip { at, ready, floor: self.floor });
+            self.dip = Some(Dip {
+                at,
+                ready,
+                floor: self.floor,
+            });
         }
         self.floor = self.floor.max(ready.min(wanted));
     }
@@ -138,24 +142,39 @@ mod tests {
 
     #[test]
     fn f20_growing_and_moving_with_a_surplus_is_no_dip() {
-        assert_eq!(watched(&[(50, 0), (50, 20), (50, 50), (50, 67), (50, 50)]).dip(), None);
+        assert_eq!(
+            watched(&[(50, 0), (50, 20), (50, 50), (50, 67), (50, 50)]).dip(),
+            None
+        );
     }
 
     #[test]
     fn f20_below_what_it_was_is_a_dip_while_growing_too() {
         let dip = watched(&[(50, 0), (50, 39), (50, 38), (50, 50)]).dip();
-        assert_eq!(dip, Some(Dip { at: Duration::from_secs(2), ready: 38, floor: 39 }));
+        assert_eq!(
+            dip,
+            Some(Dip {
+                at: Duration::from_secs(2),
+                ready: 38,
+                floor: 39
+            })
+        );
     }
 
     #[test]
     fn f20_the_deepest_dip_is_told() {
-        let dip = watched(&[(50, 50), (50, 48), (50, 44), (50, 47)]).dip().unwrap();
+        let dip = watched(&[(50, 50), (50, 48), (50, 44), (50, 47)])
+            .dip()
+            .unwrap();
         assert_eq!((dip.ready, dip.floor), (44, 50));
     }
 
     #[test]
     fn f20_fewer_wanted_lowers_the_floor_and_more_wanted_does_not_raise_it() {
-        assert_eq!(watched(&[(60, 60), (40, 60), (40, 40), (60, 40), (60, 60)]).dip(), None);
+        assert_eq!(
+            watched(&[(60, 60), (40, 60), (40, 40), (60, 40), (60, 60)]).dip(),
+            None
+        );
         assert!(watched(&[(40, 40), (60, 40), (60, 39)]).dip().is_some());
     }
 

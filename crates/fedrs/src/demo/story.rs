@@ -17,9 +17,21 @@ pub(crate) const SMALL: &str = "ap-south";
 
 /// The members: of different sizes, so that it is seen that size alone moves nothing.
 pub(crate) const MEMBERS: [MemberSize<'static>; 3] = [
-    MemberSize { name: LARGE, nodes: 4, pods_per_node: 20 },
-    MemberSize { name: DARK, nodes: 3, pods_per_node: 20 },
-    MemberSize { name: SMALL, nodes: 2, pods_per_node: 20 },
+    MemberSize {
+        name: LARGE,
+        nodes: 4,
+        pods_per_node: 20,
+    },
+    MemberSize {
+        name: DARK,
+        nodes: 3,
+        pods_per_node: 20,
+    },
+    MemberSize {
+        name: SMALL,
+        nodes: 2,
+        pods_per_node: 20,
+    },
 ];
 
 /// The set that lives through the whole story.
@@ -87,6 +99,16 @@ pub(crate) struct LaidOut {
     pub(crate) document: Option<&'static [u64]>,
 }
 
+impl Goal {
+    /// The set that it is about.
+    pub(crate) fn set(&self) -> &'static str {
+        match self {
+            Self::Layout(layout) => layout.set,
+            Self::Gone(set) => set,
+        }
+    }
+}
+
 impl LaidOut {
     /// The preferences, as the set has them in `spec.placement`.
     pub(crate) fn placement(&self) -> Placement {
@@ -94,9 +116,15 @@ impl LaidOut {
             weight: i64::try_from(weight).expect("the story's weights are small"),
             ..ClusterPreference::default()
         };
-        let clusters: BTreeMap<_, _> =
-            self.weights.iter().map(|&(name, weight)| (name.to_owned(), preference(weight))).collect();
-        Placement { rebalance: true, clusters }
+        let clusters: BTreeMap<_, _> = self
+            .weights
+            .iter()
+            .map(|&(name, weight)| (name.to_owned(), preference(weight)))
+            .collect();
+        Placement {
+            rebalance: true,
+            clusters,
+        }
     }
 }
 
@@ -134,7 +162,11 @@ pub(crate) const STEPS: [Step; 7] = [
     Step {
         told: "us-east goes dark: its API server can't be reached any more.",
         deed: Deed::Disconnect,
-        goal: Goal::Layout(LaidOut { without: Some(DARK), document: None, ..EVEN_50 }),
+        goal: Goal::Layout(LaidOut {
+            without: Some(DARK),
+            document: None,
+            ..EVEN_50
+        }),
     },
     Step {
         told: "us-east is back, with all it ran: for a moment there are more replicas than wanted.",
@@ -144,7 +176,11 @@ pub(crate) const STEPS: [Step; 7] = [
     Step {
         told: "`web` is scaled to 60 through its scale subresource, as kubectl scale and autoscalers do it.",
         deed: Deed::Scale,
-        goal: Goal::Layout(LaidOut { replicas: 60, document: None, ..EVEN_50 }),
+        goal: Goal::Layout(LaidOut {
+            replicas: 60,
+            document: None,
+            ..EVEN_50
+        }),
     },
     Step {
         told: "eu-west gets twice the weight of the others.",
