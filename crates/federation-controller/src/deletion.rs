@@ -93,6 +93,8 @@ pub(crate) fn marker(key: &SetKey, uid: &str) -> Value {
                 "blockOwnerDeletion": true,
             }],
         },
+        // Nothing to keep; the API server asks for it.
+        "data": {},
         "revision": 1,
     })
 }
