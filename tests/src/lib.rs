@@ -1,1 +1,21 @@
-//! End-to-end scenarios.
+//! End-to-end scenarios: a host, members, the real controller; driven and watched through the Kubernetes API.
+//!
+//! ```text
+//! scenario --apply, scale, fault--> Fleet { host, members, controller } --observe--> Observation
+//! ```
+//!
+//! On embedded clusters time is paused: a scenario takes milliseconds and repeats. Every wait has a deadline, and a
+//! wait that fails prints what the clusters held and what was told.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests: what can't go on ends"
+)]
+
+mod fleet;
+mod observe;
+mod watcher;
+
+pub use fleet::{Fleet, FleetSpec, MemberSpec, even, frs};
+pub use observe::{Layout, SetState};
+pub use watcher::ReadyWatcher;

@@ -229,6 +229,12 @@ pub struct ClusterStatus {
     /// Since when creating the local set has been refused (F28).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused_since: Option<Time>,
+    /// The member's words when it last refused the local set (F28).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
+    /// Since when the cluster has not answered, once its replicas are placed elsewhere (F33).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_since: Option<Time>,
     /// Hash of the template last written there, and of what the member made of it: tells drift (F29).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,

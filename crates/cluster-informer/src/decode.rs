@@ -5,7 +5,7 @@
 //!      `-if it fails: raw object --> T    one object that can't be read is reported, the others go on
 //! ```
 
-use std::{borrow::Cow, fmt, marker::PhantomData};
+use std::{fmt, marker::PhantomData};
 
 use serde::{
     Deserialize, Deserializer,
@@ -13,7 +13,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use crate::wire::{Uid, or_default};
+use crate::wire::{Text, Uid, or_default};
 
 /// An object that could not be read.
 #[derive(Debug)]
@@ -123,7 +123,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Event<T> {
             fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Event<T>, A::Error> {
                 let mut kind = None;
                 let mut event = None;
-                while let Some(member) = members.next_key::<Cow<'de, str>>()? {
+                while let Some(Text(member)) = members.next_key()? {
                     match &*member {
                         "type" => kind = Some(members.next_value()?),
                         "object" => {

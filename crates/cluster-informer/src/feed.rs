@@ -11,9 +11,9 @@ pub(crate) struct Feed {
     has_listed: bool,
     /// Whether a list is under way, or about to begin.
     listing: bool,
-    /// When the member was last heard.
-    heard: Option<Timestamp>,
-    /// The first failure since then.
+    /// When what is known was last current, as far as the member was heard.
+    current: Option<Timestamp>,
+    /// The first failure since the member was heard.
     down_since: Option<Timestamp>,
 }
 
@@ -35,7 +35,9 @@ impl Feed {
 
     /// The member was heard; whether the feed had been failing before.
     pub(crate) fn alive(&mut self, now: Timestamp) -> bool {
-        self.heard = Some(now);
+        if !self.listing {
+            self.current = Some(now);
+        }
         self.down_since.take().is_some()
     }
 
@@ -44,15 +46,15 @@ impl Feed {
     }
 
     /// Stale as soon as a list is needed again, and when the watch has been failing for longer than `stale_after`.
-    /// Since when: when the member was last heard.
+    /// Since when: when what is known was last current.
     pub(crate) fn sync(&self, now: Timestamp, stale_after: SignedDuration) -> Sync {
         let down = self
             .down_since
             .is_some_and(|since| now.duration_since(since) > stale_after);
-        match self.heard {
-            Some(heard) if self.has_listed => {
+        match self.current {
+            Some(current) if self.has_listed => {
                 if self.listing || down {
-                    Sync::Stale { since: heard }
+                    Sync::Stale { since: current }
                 } else {
                     Sync::Synced
                 }
@@ -104,7 +106,7 @@ mod tests {
         feed.alive(at(52));
         assert_eq!(
             sync(&feed, 53),
-            Sync::Stale { since: at(52) },
+            Sync::Stale { since: at(50) },
             "pages are no complete list"
         );
         feed.listed(at(54));

@@ -81,18 +81,18 @@ impl MemberInformer {
         let member = member.into();
         let store = Arc::new(MemberStore::new(clock, settings.stale_after));
         let span = info_span!("informer", cluster = %member);
-        let metrics = Follower {
+        let metrics = Metrics {
             sets: metrics.of_feed(&member, SETS),
             pods: metrics.of_feed(&member, PODS),
             member: metrics.of_member(&member),
         };
-        let teller = Teller {
+        let notifier = Notifier {
             member,
             store: Arc::clone(&store),
             sink,
         };
         let run = follow(
-            teller,
+            notifier,
             client,
             selector(federation),
             settings,
@@ -112,18 +112,18 @@ fn selector(federation: &str) -> String {
     format!("{}={federation},{}", marks::FEDERATION, marks::SET)
 }
 
-struct Follower {
+struct Metrics {
     sets: FeedMetrics,
     pods: FeedMetrics,
     member: MemberMetrics,
 }
 
 async fn follow(
-    teller: Teller,
+    notifier: Notifier,
     client: Client,
     selector: String,
     settings: InformerSettings,
-    metrics: Follower,
+    metrics: Metrics,
     seed: u64,
     cancel: CancellationToken,
 ) {
@@ -132,7 +132,7 @@ async fn follow(
         client.clone(),
         Resource::labelled("/apis/apps/v1/replicasets", &*selector),
         SetSink {
-            teller: teller.clone(),
+            notifier: notifier.clone(),
             metrics: metrics.sets,
         },
         settings.reflect.clone(),
@@ -143,7 +143,7 @@ async fn follow(
         client.clone(),
         Resource::labelled("/api/v1/pods", &*selector),
         PodSink {
-            teller: teller.clone(),
+            notifier: notifier.clone(),
             metrics: metrics.pods,
         },
         settings.reflect,
@@ -151,7 +151,7 @@ async fn follow(
         cancel.clone(),
     );
     let probe_latency = metrics.member.probe_latency.clone();
-    let clock = Arc::clone(teller.store.clock());
+    let clock = Arc::clone(notifier.store.clock());
     let probe = probe::run(
         client,
         settings.probe,
@@ -160,17 +160,17 @@ async fn follow(
         cancel.clone(),
         |health, latency| {
             probe_latency.observe(latency.as_secs_f64());
-            teller.health(health);
+            notifier.health(health);
         },
     );
     let staleness = cancel.run_until_cancelled(async {
         loop {
             sleep(SYNC_LOOK).await;
-            teller.sync();
+            notifier.sync();
             metrics
                 .member
                 .staleness
-                .set(teller.store.staleness().as_secs_f64());
+                .set(notifier.store.staleness().as_secs_f64());
         }
     });
     // Boxed, as the four together are larger than a task's stack frame should be.
@@ -179,13 +179,13 @@ async fn follow(
 
 /// Passes on what changed in a member.
 #[derive(Clone)]
-struct Teller {
+struct Notifier {
     member: Arc<str>,
     store: Arc<MemberStore>,
     sink: Arc<dyn ChangeSink>,
 }
 
-impl Teller {
+impl Notifier {
     fn change(&self, key: &SetKey, change: Change) {
         self.sink.changed(&self.member, key, change);
     }
@@ -219,7 +219,7 @@ impl Teller {
 }
 
 struct SetSink {
-    teller: Teller,
+    notifier: Notifier,
     metrics: FeedMetrics,
 }
 
@@ -227,23 +227,23 @@ impl SetSink {
     fn count(&self) {
         self.metrics
             .objects
-            .set(self.teller.store.size().0.try_into().unwrap_or(i64::MAX));
+            .set(self.notifier.store.size().0.try_into().unwrap_or(i64::MAX));
     }
 }
 
 impl Sink<SetObject> for SetSink {
     fn restarted(&mut self) {
         self.metrics.lists.inc();
-        self.teller.store.restarted(FeedName::Sets);
-        self.teller.sync();
+        self.notifier.store.restarted(FeedName::Sets);
+        self.notifier.sync();
     }
 
     fn applied(&mut self, object: SetObject) {
         self.metrics.events.inc();
         let fact = SetFact::from(object);
         let key = fact.key.clone();
-        if let Some(change) = self.teller.store.set_applied(fact) {
-            self.teller.change(&key, change);
+        if let Some(change) = self.notifier.store.set_applied(fact) {
+            self.notifier.change(&key, change);
         }
         self.count();
     }
@@ -252,38 +252,50 @@ impl Sink<SetObject> for SetSink {
         self.metrics.events.inc();
         let fact = SetFact::from(object);
         let version = Version::of(&fact.resource_version);
-        if let Some(change) = self.teller.store.set_deleted(&fact.key, fact.id(), version) {
-            self.teller.change(&fact.key, change);
+        if let Some(change) = self
+            .notifier
+            .store
+            .set_deleted(&fact.key, fact.id(), version)
+        {
+            self.notifier.change(&fact.key, change);
         }
         self.count();
     }
 
     fn listed(&mut self, resource_version: &str) {
-        for (key, change) in self.teller.store.sets_listed(Version::of(resource_version)) {
-            self.teller.change(&key, change);
+        for (key, change) in self
+            .notifier
+            .store
+            .sets_listed(Version::of(resource_version))
+        {
+            self.notifier.change(&key, change);
         }
         self.count();
-        self.teller.sync();
+        self.notifier.sync();
     }
 
     fn failed(&mut self, error: &Error) {
         self.metrics.failures.inc();
-        self.teller.failed(FeedName::Sets, error);
+        self.notifier.failed(FeedName::Sets, error);
     }
 
     fn alive(&mut self) {
-        self.teller.alive(FeedName::Sets);
+        self.notifier.alive(FeedName::Sets);
     }
 
     fn malformed(&mut self, object: &Malformed) {
         self.metrics.malformed.inc();
         let Some(uid) = object.uid else { return };
         if !object.deleted {
-            self.teller.store.set_kept(uid);
+            self.notifier.store.set_kept(uid);
         } else if let (Some(namespace), Some(name)) = (&object.namespace, &object.name) {
             let key = SetKey::new(&**namespace, &**name);
-            if let Some(change) = self.teller.store.set_deleted(&key, uid, Version::default()) {
-                self.teller.change(&key, change);
+            if let Some(change) = self
+                .notifier
+                .store
+                .set_deleted(&key, uid, Version::default())
+            {
+                self.notifier.change(&key, change);
             }
         }
     }
@@ -294,7 +306,7 @@ impl Sink<SetObject> for SetSink {
 }
 
 struct PodSink {
-    teller: Teller,
+    notifier: Notifier,
     metrics: FeedMetrics,
 }
 
@@ -302,12 +314,12 @@ impl PodSink {
     fn count(&self) {
         self.metrics
             .objects
-            .set(self.teller.store.size().1.try_into().unwrap_or(i64::MAX));
+            .set(self.notifier.store.size().1.try_into().unwrap_or(i64::MAX));
     }
 
     fn remove(&self, uid: Uid, resource_version: &str) {
-        if let Some((key, change)) = self.teller.store.pod_deleted(uid, resource_version) {
-            self.teller.change(&key, change);
+        if let Some((key, change)) = self.notifier.store.pod_deleted(uid, resource_version) {
+            self.notifier.change(&key, change);
         }
     }
 }
@@ -315,14 +327,14 @@ impl PodSink {
 impl Sink<PodObject> for PodSink {
     fn restarted(&mut self) {
         self.metrics.lists.inc();
-        self.teller.store.restarted(FeedName::Pods);
-        self.teller.sync();
+        self.notifier.store.restarted(FeedName::Pods);
+        self.notifier.sync();
     }
 
     fn applied(&mut self, object: PodObject) {
         self.metrics.events.inc();
-        for (key, change) in self.teller.store.pod_applied(object) {
-            self.teller.change(&key, change);
+        for (key, change) in self.notifier.store.pod_applied(object) {
+            self.notifier.change(&key, change);
         }
         self.count();
     }
@@ -334,27 +346,27 @@ impl Sink<PodObject> for PodSink {
     }
 
     fn listed(&mut self, _resource_version: &str) {
-        for key in self.teller.store.pods_listed() {
-            self.teller.change(&key, Change::PodChanged);
+        for key in self.notifier.store.pods_listed() {
+            self.notifier.change(&key, Change::PodChanged);
         }
         self.count();
-        self.teller.sync();
+        self.notifier.sync();
     }
 
     fn failed(&mut self, error: &Error) {
         self.metrics.failures.inc();
-        self.teller.failed(FeedName::Pods, error);
+        self.notifier.failed(FeedName::Pods, error);
     }
 
     fn alive(&mut self) {
-        self.teller.alive(FeedName::Pods);
+        self.notifier.alive(FeedName::Pods);
     }
 
     fn malformed(&mut self, object: &Malformed) {
         self.metrics.malformed.inc();
         match object.uid {
             Some(uid) if object.deleted => self.remove(uid, ""),
-            Some(uid) => self.teller.store.pod_kept(uid),
+            Some(uid) => self.notifier.store.pod_kept(uid),
             None => {}
         }
     }

@@ -1,1 +1,473 @@
+//! A whole informer over a member in memory, on paused time: what the store says, and who is told what.
 
+use std::{collections::BTreeMap, io};
+
+use bytes::Bytes;
+use futures::{StreamExt, channel::mpsc, stream};
+use http::{Request, Response};
+use http_body::Frame;
+use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
+use jiff::Timestamp;
+use kube::client::Body;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout};
+use tower::service_fn;
+
+use super::*;
+use crate::view::Sync;
+
+type Chunk = Result<Frame<Bytes>, io::Error>;
+
+/// A member cluster. Fault contract: refuses connections while `down`; a watch ends when its sender is dropped.
+#[derive(Default)]
+struct Member {
+    version: u64,
+    /// By path of the collection, by uid.
+    objects: BTreeMap<&'static str, BTreeMap<String, Value>>,
+    watches: Vec<(&'static str, mpsc::UnboundedSender<Chunk>)>,
+    watches_down: bool,
+    down: bool,
+    /// Watches are told that their version is too old, until the next list.
+    compacted: bool,
+    requests: Vec<String>,
+}
+
+const SET_PATH: &str = "/apis/apps/v1/replicasets";
+const POD_PATH: &str = "/api/v1/pods";
+
+type Answer = Result<Response<UnsyncBoxBody<Bytes, io::Error>>, io::Error>;
+
+impl Member {
+    fn answer(&mut self, uri: &http::Uri) -> Answer {
+        self.requests.push(uri.to_string());
+        if self.down {
+            return Err(io::Error::other("connection refused"));
+        }
+        let path = match uri.path() {
+            "/readyz" => return Ok(full(200, "ok".into())),
+            SET_PATH => SET_PATH,
+            POD_PATH => POD_PATH,
+            path => panic!("{path} was asked for"),
+        };
+        let query = uri.query().unwrap_or_default();
+        assert!(
+            query.contains("labelSelector=fedrs.dev%2Ffederation%3Dfed%2Cfedrs.dev%2Freplica-set"),
+            "{query}"
+        );
+        if !query.contains("watch=true") {
+            self.compacted = false;
+            let items: Vec<_> = self.objects.entry(path).or_default().values().collect();
+            let list =
+                json!({"metadata": {"resourceVersion": self.version.to_string()}, "items": items});
+            return Ok(full(200, list.to_string()));
+        }
+        if self.watches_down {
+            return Err(io::Error::other("reset"));
+        }
+        if self.compacted {
+            return Ok(full(
+                410,
+                json!({"code": 410, "reason": "Expired", "message": "too old"}).to_string(),
+            ));
+        }
+        let (sender, receiver) = mpsc::unbounded();
+        self.watches.push((path, sender));
+        // A server ends a watch when it was asked to; a test that runs that long has it silent instead.
+        Ok(Response::new(
+            StreamBody::new(receiver.chain(stream::pending())).boxed_unsync(),
+        ))
+    }
+
+    fn put(&mut self, path: &'static str, mut object: Value) {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        let uid = object["metadata"]["uid"]
+            .as_str()
+            .expect("a uid")
+            .to_owned();
+        self.objects
+            .entry(path)
+            .or_default()
+            .insert(uid, object.clone());
+        self.send(path, "MODIFIED", &object);
+    }
+
+    fn remove(&mut self, path: &'static str, uid: &str) {
+        self.version += 1;
+        let mut object = self
+            .objects
+            .entry(path)
+            .or_default()
+            .remove(uid)
+            .expect("an object");
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        self.send(path, "DELETED", &object);
+    }
+
+    fn send(&mut self, path: &str, kind: &str, object: &Value) {
+        let line = format!("{}\n", json!({"type": kind, "object": object}));
+        for (_, watch) in self.watches.iter().filter(|(watched, _)| *watched == path) {
+            let _gone = watch.unbounded_send(Ok(Frame::data(Bytes::from(line.clone()))));
+        }
+    }
+
+    fn cut_watches(&mut self) {
+        for (_, watch) in self.watches.drain(..) {
+            let _gone = watch.unbounded_send(Err(io::Error::other("reset")));
+        }
+    }
+}
+
+fn full(status: u16, body: String) -> Response<UnsyncBoxBody<Bytes, io::Error>> {
+    let body = Full::new(Bytes::from(body))
+        .map_err(|never| match never {})
+        .boxed_unsync();
+    Response::builder()
+        .status(status)
+        .body(body)
+        .expect("a response")
+}
+
+fn set(replicas: u32, available: u32) -> Value {
+    json!({
+        "metadata": {"name": "web", "namespace": "default", "uid": "set", "generation": 1,
+            "labels": {"fedrs.dev/federation": "fed", "fedrs.dev/replica-set": "web"}},
+        "spec": {"replicas": replicas, "selector": {}, "template": {}},
+        "status": {"observedGeneration": 1, "replicas": 3, "readyReplicas": available, "availableReplicas": available},
+    })
+}
+
+fn pod(uid: &str, node: Option<&str>) -> Value {
+    json!({
+        "metadata": {"name": uid, "namespace": "default", "uid": uid, "creationTimestamp": "1970-01-01T00:00:07Z",
+            "labels": {"fedrs.dev/federation": "fed", "fedrs.dev/replica-set": "web"},
+            "ownerReferences": [{"uid": "set", "controller": true}]},
+        "spec": {"nodeName": node},
+        "status": {},
+    })
+}
+
+/// Notices, in words.
+#[derive(Clone)]
+struct Told(Arc<Mutex<Vec<String>>>);
+
+impl ChangeSink for Told {
+    fn changed(&self, member: &str, key: &SetKey, change: Change) {
+        self.0.lock().push(format!("{member} {key} {change:?}"));
+    }
+
+    fn member_changed(&self, member: &str) {
+        self.0.lock().push(member.to_owned());
+    }
+}
+
+struct World {
+    member: Arc<Mutex<Member>>,
+    told: Told,
+    informer: MemberInformer,
+    cancel: CancellationToken,
+}
+
+impl World {
+    fn new(objects: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
+        let mut member = Member {
+            version: 100,
+            ..Member::default()
+        };
+        for (path, object) in objects {
+            member.put(path, object);
+        }
+        let member = Arc::new(Mutex::new(member));
+        let service = service_fn({
+            let member = Arc::clone(&member);
+            move |request: Request<Body>| {
+                let member = Arc::clone(&member);
+                async move {
+                    sleep(Duration::from_millis(1)).await;
+                    member.lock().answer(request.uri())
+                }
+            }
+        });
+        let start = Instant::now();
+        let told = Told(Arc::default());
+        let clock: Clock = Arc::new(move || {
+            Timestamp::UNIX_EPOCH
+                + jiff::SignedDuration::try_from(start.elapsed()).expect("minutes")
+        });
+        let cancel = CancellationToken::new();
+        let informer = MemberInformer::spawn(
+            "a",
+            Client::new(service, "default"),
+            "fed",
+            Arc::new(told.clone()),
+            InformerSettings::default(),
+            &InformerMetrics::default(),
+            clock,
+            1,
+            cancel.clone(),
+        );
+        Self {
+            member,
+            told,
+            informer,
+            cancel,
+        }
+    }
+
+    fn view(&self) -> crate::SetView {
+        self.informer.store.set_view(&SetKey::new("default", "web"))
+    }
+
+    /// What was told since this was last asked.
+    fn told(&self) -> Vec<String> {
+        std::mem::take(&mut *self.told.0.lock())
+    }
+
+    async fn synced(&self) {
+        self.until("synced", || self.informer.store.sync() == Sync::Synced)
+            .await;
+        self.until("healthy", || {
+            self.informer.store.health() == Health::Healthy
+        })
+        .await;
+        self.told();
+    }
+
+    async fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
+        let wait = async {
+            while !holds() {
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(Duration::from_mins(2), wait)
+            .await
+            .unwrap_or_else(|_| panic!("not {what} within 2 minutes: {:?}", self.told()));
+    }
+
+    async fn settle(&self) {
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_lists_tell_of_the_member_not_of_each_object() {
+    let world = World::new([
+        (SET_PATH, set(3, 1)),
+        (POD_PATH, pod("p1", Some("n"))),
+        (POD_PATH, pod("p2", None)),
+    ]);
+    assert_eq!(world.informer.store.sync(), Sync::NotSynced);
+    assert_eq!(world.informer.store.health(), Health::Unknown);
+    world.settle().await;
+    assert_eq!(world.informer.store.sync(), Sync::Synced);
+    assert_eq!(world.told(), ["a", "a"], "synced, and healthy");
+    assert_eq!(world.informer.store.keys(), [SetKey::new("default", "web")]);
+    let view = world.view();
+    assert_eq!(
+        view.set.map(|set| (set.replicas, set.available)),
+        Some((3, 1))
+    );
+    assert_eq!((view.pods.present, view.pods.unscheduled), (2, 1));
+    // Created seven seconds in the future of our clock: cut to now.
+    assert_eq!(view.pods.waiting, [(Timestamp::UNIX_EPOCH, 1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn f22_changes_are_told_with_their_kind() {
+    let world = World::new([(SET_PATH, set(3, 1))]);
+    world.synced().await;
+    sleep(Duration::from_secs(8)).await;
+    world.member.lock().put(POD_PATH, pod("p1", None));
+    world.settle().await;
+    assert_eq!(
+        world.told(),
+        ["a default/web PodWaiting { since: 1970-01-01T00:00:07Z }"]
+    );
+    world.member.lock().put(POD_PATH, pod("p1", Some("n")));
+    world.member.lock().put(SET_PATH, set(3, 2));
+    world.settle().await;
+    let mut told = world.told();
+    told.sort();
+    assert_eq!(
+        told,
+        ["a default/web BecameReady", "a default/web PodChanged"]
+    );
+    world.member.lock().put(SET_PATH, set(9, 2));
+    world.settle().await;
+    assert_eq!(world.told(), ["a default/web SetDrifted"]);
+    world.member.lock().send(
+        POD_PATH,
+        "BOOKMARK",
+        &json!({"metadata": {"resourceVersion": "999"}}),
+    );
+    world.member.lock().put(SET_PATH, set(9, 2));
+    world.settle().await;
+    assert!(
+        world.told().is_empty(),
+        "a bookmark and a write that changed nothing"
+    );
+    world.member.lock().remove(POD_PATH, "p1");
+    world.member.lock().remove(SET_PATH, "set");
+    world.settle().await;
+    let mut told = world.told();
+    told.sort();
+    assert_eq!(
+        told,
+        ["a default/web PodChanged", "a default/web SetDrifted"]
+    );
+    assert_eq!(world.view(), crate::SetView::default());
+}
+
+#[tokio::test(start_paused = true)]
+async fn f29_the_answer_to_our_own_write_is_no_drift() {
+    let world = World::new([(SET_PATH, set(3, 1))]);
+    world.synced().await;
+    let mut written = set(5, 1);
+    written["metadata"]["resourceVersion"] = json!((world.member.lock().version + 1).to_string());
+    world
+        .informer
+        .store
+        .observe(SetFact::from_value(written).unwrap());
+    assert_eq!(world.view().set.map(|set| set.replicas), Some(5));
+    world.member.lock().put(SET_PATH, set(5, 1));
+    world.settle().await;
+    assert!(world.told().is_empty());
+    world
+        .informer
+        .store
+        .observe_deleted(&SetKey::new("default", "web"), "set");
+    world.member.lock().put(SET_PATH, set(5, 2));
+    world.settle().await;
+    assert_eq!(world.view().set, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn f39_too_old_a_version_makes_the_view_stale_until_a_list_is_complete() {
+    let world = World::new([(SET_PATH, set(3, 1)), (POD_PATH, pod("p1", Some("n")))]);
+    world.synced().await;
+    {
+        let mut member = world.member.lock();
+        member.cut_watches();
+        member.compacted = true;
+        member.remove(POD_PATH, "p1");
+    }
+    world
+        .until("stale", || {
+            matches!(world.informer.store.sync(), Sync::Stale { .. })
+        })
+        .await;
+    assert_eq!(world.told(), ["a"]);
+    world
+        .until("synced", || world.informer.store.sync() == Sync::Synced)
+        .await;
+    world.until("told", || world.told.0.lock().len() >= 2).await;
+    assert_eq!(world.told(), ["a default/web PodChanged", "a"]);
+    assert_eq!(world.view().pods.present, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn f33_watches_that_fail_make_the_view_stale_but_the_probe_decides_on_health() {
+    let world = World::new([(SET_PATH, set(3, 1))]);
+    world.synced().await;
+    {
+        let mut member = world.member.lock();
+        member.watches_down = true;
+        member.cut_watches();
+    }
+    sleep(Duration::from_secs(29)).await;
+    assert_eq!(world.informer.store.sync(), Sync::Synced);
+    assert!(world.told().is_empty(), "a cut alone is nothing to tell");
+    sleep(Duration::from_secs(9)).await;
+    assert!(matches!(world.informer.store.sync(), Sync::Stale { .. }));
+    assert_eq!(world.told(), ["a"]);
+    assert_eq!(world.informer.store.health(), Health::Healthy);
+    world.member.lock().watches_down = false;
+    world
+        .until("synced", || world.informer.store.sync() == Sync::Synced)
+        .await;
+    assert_eq!(world.told(), ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn f33_a_lost_member_is_unreachable_since_its_first_failed_probe_and_comes_back() {
+    let world = World::new([(SET_PATH, set(3, 1))]);
+    world.synced().await;
+    world.member.lock().down = true;
+    world
+        .until("unreachable", || {
+            matches!(world.informer.store.health(), Health::Unreachable { .. })
+        })
+        .await;
+    assert_eq!(world.told(), ["a", "a"], "failing, then unreachable");
+    assert_eq!(
+        world.view().set.map(|set| set.replicas),
+        Some(3),
+        "what is known stays"
+    );
+    world.member.lock().down = false;
+    world
+        .until("healthy", || {
+            world.informer.store.health() == Health::Healthy
+        })
+        .await;
+    assert_eq!(world.told(), ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_read_stays_as_it_was_through_a_relist() {
+    let world = World::new([(SET_PATH, set(3, 1)), (POD_PATH, pod("p1", Some("n")))]);
+    world.synced().await;
+    {
+        let mut member = world.member.lock();
+        let mut unreadable = set(4, 1);
+        unreadable["spec"]["replicas"] = json!("four");
+        member.put(SET_PATH, unreadable);
+        let mut unreadable = pod("p1", None);
+        unreadable["status"] = json!([1]);
+        member.put(POD_PATH, unreadable);
+        member.cut_watches();
+        member.compacted = true;
+    }
+    world
+        .until("stale", || {
+            matches!(world.informer.store.sync(), Sync::Stale { .. })
+        })
+        .await;
+    world
+        .until("synced", || world.informer.store.sync() == Sync::Synced)
+        .await;
+    assert_eq!(world.view().set.map(|set| set.replicas), Some(3));
+    assert_eq!(
+        (world.view().pods.present, world.view().pods.unscheduled),
+        (1, 0)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_ends_when_cancelled() {
+    let World {
+        informer, cancel, ..
+    } = World::new([]);
+    cancel.cancel();
+    timeout(Duration::from_secs(1), informer.task)
+        .await
+        .expect("it ends")
+        .expect("without a panic");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_seed_makes_one_row_of_requests() {
+    let mut rows = Vec::new();
+    for _ in 0..2 {
+        let world = World::new([(SET_PATH, set(3, 1))]);
+        world.synced().await;
+        world.member.lock().cut_watches();
+        sleep(Duration::from_mins(10)).await;
+        rows.push(world.member.lock().requests.clone());
+        world.cancel.cancel();
+        world.informer.task.await.expect("no panic");
+    }
+    assert!(rows[0].len() > 60);
+    assert_eq!(rows[0], rows[1]);
+}

@@ -41,10 +41,7 @@ impl Lines {
     /// end when the stream ends is not a line: its object would be cut.
     pub(crate) fn next(&mut self) -> Option<Line> {
         loop {
-            let Some(end) = self.rest[self.searched..]
-                .iter()
-                .position(|byte| *byte == b'\n')
-            else {
+            let Some(end) = memchr::memchr(b'\n', &self.rest[self.searched..]) else {
                 self.searched = self.rest.len();
                 if self.rest.len() > self.limit {
                     self.rest.clear();

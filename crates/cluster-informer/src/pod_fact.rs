@@ -94,8 +94,7 @@ impl<'de> Deserialize<'de> for PodConditions {
                 ("PodScheduled", "True") => conditions.scheduled = true,
                 ("PodScheduled", _) => {
                     conditions.unscheduled_since = condition.last_transition_time;
-                    conditions.unscheduled_message =
-                        condition.message.map(Into::into);
+                    conditions.unscheduled_message = condition.message.map(Into::into);
                 }
                 _ => {}
             }
@@ -165,7 +164,7 @@ mod tests {
 
     const NOW: u32 = 1_000_000;
 
-    fn pod(spec: Value, status: Value) -> PodObject {
+    fn pod(spec: &Value, status: &Value) -> PodObject {
         serde_json::from_value(json!({
             "metadata": {
                 "uid": "p", "namespace": "default", "resourceVersion": "7", "creationTimestamp": "1970-01-02T00:00:00Z",
@@ -177,7 +176,7 @@ mod tests {
         .unwrap()
     }
 
-    fn standing(spec: Value, status: Value) -> Option<Standing> {
+    fn standing(spec: &Value, status: &Value) -> Option<Standing> {
         pod(spec, status).standing(Seconds(NOW).timestamp())
     }
 
@@ -203,7 +202,7 @@ mod tests {
             (scheduled("False", "2050-01-03T00:00:00Z"), Seconds(NOW)),
         ] {
             assert_eq!(
-                standing(json!({}), status.clone()),
+                standing(&json!({}), &status),
                 Some(Standing::Unscheduled(since)),
                 "{status}"
             );
@@ -214,15 +213,15 @@ mod tests {
     fn a_node_or_the_condition_ends_the_wait() {
         let pending = json!({"phase": "Pending"});
         assert_eq!(
-            standing(json!({"nodeName": "n"}), pending.clone()),
+            standing(&json!({"nodeName": "n"}), &pending),
             Some(Standing::NotReady)
         );
         assert_eq!(
-            standing(json!({}), scheduled("True", "1970-01-03T00:00:00Z")),
+            standing(&json!({}), &scheduled("True", "1970-01-03T00:00:00Z")),
             Some(Standing::NotReady)
         );
         assert_eq!(
-            standing(json!({"nodeName": ""}), pending),
+            standing(&json!({"nodeName": ""}), &pending),
             Some(Standing::Unscheduled(Seconds(86_400)))
         );
     }
@@ -232,12 +231,12 @@ mod tests {
         let ready =
             json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]});
         assert_eq!(
-            standing(json!({"nodeName": "n"}), ready),
+            standing(&json!({"nodeName": "n"}), &ready),
             Some(Standing::Ready)
         );
         for phase in ["Succeeded", "Failed"] {
             assert_eq!(
-                standing(json!({"nodeName": "n"}), json!({"phase": phase})),
+                standing(&json!({"nodeName": "n"}), &json!({"phase": phase})),
                 None
             );
         }
@@ -245,7 +244,7 @@ mod tests {
 
     #[test]
     fn the_message_is_the_schedulers() {
-        let mut pod = pod(json!({}), scheduled("False", "1970-01-03T00:00:00Z"));
+        let mut pod = pod(&json!({}), &scheduled("False", "1970-01-03T00:00:00Z"));
         assert_eq!(pod.waiting_message().as_deref(), Some("0/3 nodes"));
     }
 }

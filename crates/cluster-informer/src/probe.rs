@@ -120,6 +120,8 @@ async fn probe(client: &Client, patience: Duration) -> Outcome {
         .expect("a constant path is a request");
     match timeout(patience, client.send(request)).await {
         Ok(Ok(response)) => classify(response.status()),
+        // Our own credentials can't be had (a plugin, a token's file): that says nothing of the member.
+        Ok(Err(error @ kube::Error::Auth(_))) => Outcome::Denied(describe(&error)),
         Ok(Err(error)) => Outcome::Failed(describe(&error)),
         Err(_) => Outcome::Failed(format!("no answer within {patience:?}")),
     }

@@ -1,1 +1,168 @@
+//! What a row of probes makes of a member's health, and when it is probed.
 
+use std::sync::Arc;
+
+use http::Response;
+use parking_lot::Mutex;
+use tower::service_fn;
+
+use super::*;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).expect("in range")
+}
+
+fn failed() -> Outcome {
+    Outcome::Failed("reset".into())
+}
+
+#[test]
+fn f33_so_many_failures_in_a_row_make_it_unreachable_since_the_first() {
+    let (since, message) = (at(10), "reset".to_owned());
+    let failing = Health::Failing {
+        since,
+        message: message.clone(),
+    };
+    let unreachable = Health::Unreachable { since, message };
+    let denied = Health::Unauthorized {
+        message: "403".into(),
+    };
+    let steps = [
+        (0, Outcome::Alive, Health::Healthy),
+        (10, failed(), failing.clone()),
+        (20, failed(), failing),
+        (30, failed(), unreachable.clone()),
+        (40, failed(), unreachable),
+        (50, Outcome::Alive, Health::Healthy),
+        (
+            60,
+            failed(),
+            Health::Failing {
+                since: at(60),
+                message: "reset".into(),
+            },
+        ),
+        (70, Outcome::Denied("403".into()), denied),
+        (
+            80,
+            failed(),
+            Health::Failing {
+                since: at(80),
+                message: "reset".into(),
+            },
+        ),
+    ];
+    let mut row = Row::default();
+    for (second, outcome, expected) in steps {
+        assert_eq!(
+            row.record(outcome, at(second), 3),
+            expected,
+            "at {second} s"
+        );
+    }
+}
+
+#[test]
+fn f33_what_an_answer_says() {
+    for (status, alive, denied) in [
+        (200, true, false),
+        (429, true, false),
+        (401, false, true),
+        (403, false, true),
+        (404, false, false),
+        (500, false, false),
+        (503, false, false),
+    ] {
+        let outcome = classify(StatusCode::from_u16(status).unwrap());
+        assert_eq!(outcome == Outcome::Alive, alive, "{status}");
+        assert_eq!(matches!(outcome, Outcome::Denied(_)), denied, "{status}");
+    }
+}
+
+/// Probes a member for a minute that hangs, breaks, or answers.
+async fn probe_for_a_minute(
+    answer: Option<Result<u16, &'static str>>,
+    seed: u64,
+) -> Vec<(Duration, Health)> {
+    let service = service_fn(move |request: Request<Body>| async move {
+        assert_eq!(request.uri(), "/readyz");
+        match answer {
+            None => std::future::pending().await,
+            Some(Err(error)) => Err(std::io::Error::other(error)),
+            Some(Ok(status)) => Ok(Response::builder()
+                .status(status)
+                .body(Body::empty())
+                .expect("a response")),
+        }
+    });
+    let start = Instant::now();
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let clock: Clock =
+        Arc::new(move || at(i64::try_from(start.elapsed().as_secs()).expect("small")));
+    let cancel = CancellationToken::new();
+    let report = {
+        let log = Arc::clone(&log);
+        move |health, latency: Duration| {
+            assert!(latency <= Duration::from_secs(5));
+            log.lock().push((start.elapsed(), health));
+        }
+    };
+    let run = run(
+        Client::new(service, "default"),
+        ProbeSettings::default(),
+        clock,
+        seed,
+        cancel,
+        report,
+    );
+    timeout(Duration::from_mins(1), run)
+        .await
+        .expect_err("it never ends by itself");
+    log.lock().clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn f33_a_member_that_hangs_is_unreachable_after_three_probes() {
+    let log = probe_for_a_minute(None, 1).await;
+    assert_eq!(
+        log[0].1,
+        Health::Failing {
+            since: at(5),
+            message: "no answer within 5s".into()
+        }
+    );
+    assert!(
+        matches!(log[2].1, Health::Unreachable { .. }) && log[2].0 <= Duration::from_secs(35),
+        "{log:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_connection_is_described() {
+    let log = probe_for_a_minute(Some(Err("connection refused")), 1).await;
+    assert!(
+        matches!(&log[0].1, Health::Failing { message, .. } if message.contains("connection refused")),
+        "{log:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_probe_is_at_once_and_the_phase_is_drawn() {
+    let times = async |seed| -> Vec<Duration> {
+        probe_for_a_minute(Some(Ok(200)), seed)
+            .await
+            .into_iter()
+            .map(|(at, _)| at)
+            .collect()
+    };
+    let first = times(1).await;
+    assert!(first[0] <= Duration::from_millis(1), "{first:?}");
+    assert!(
+        first[1..]
+            .windows(2)
+            .all(|pair| pair[1].abs_diff(pair[0]).as_millis().abs_diff(10_000) <= 2),
+        "{first:?}"
+    );
+    assert_eq!(times(1).await, first);
+    assert_ne!(times(2).await, first);
+}

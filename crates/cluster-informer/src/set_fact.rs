@@ -1,4 +1,4 @@
-//! A local set (apps/v1 ReplicaSet), decoded into what a check needs; of its template only a hash is kept.
+//! A local set (apps/v1 `ReplicaSet`), decoded into what a check needs; of its template only a hash is kept.
 
 use fedrs_api::SetKey;
 use jiff::Timestamp;
@@ -14,7 +14,7 @@ use crate::{
 /// Messages of members are kept for explanations; longer ones are cut.
 const MAX_MESSAGE_CHARS: usize = 512;
 
-/// A ReplicaSet as it comes over the wire, partially.
+/// A `ReplicaSet` as it comes over the wire, partially.
 #[derive(Debug, Deserialize)]
 pub struct SetObject {
     pub(crate) metadata: SetMeta,
@@ -141,7 +141,7 @@ impl From<SetObject> for SetFact {
 }
 
 impl SetFact {
-    /// Reads an apps/v1 ReplicaSet, as a member answers to a write.
+    /// Reads an apps/v1 `ReplicaSet`, as a member answers to a write.
     ///
     /// # Errors
     /// If it isn't JSON, or not of that form.
@@ -149,7 +149,7 @@ impl SetFact {
         serde_json::from_slice::<SetObject>(object).map(Self::from)
     }
 
-    /// Reads an apps/v1 ReplicaSet that is parsed already.
+    /// Reads an apps/v1 `ReplicaSet` that is parsed already.
     ///
     /// # Errors
     /// If it isn't of that form.

@@ -1,5 +1,7 @@
 //! Which of a list, an event and a write's answer is believed, and which notice comes of it.
 
+use proptest::prelude::*;
+
 use super::*;
 
 fn key() -> SetKey {
@@ -94,7 +96,7 @@ fn f22_each_change_has_its_notice() {
 fn our_own_writes_are_no_drift() {
     let mut table = table([fact("a", 10)]);
     let written = with(12, |set| {
-        (set.replicas, set.spec_hash, set.floor) = (20, 7, 20)
+        (set.replicas, set.spec_hash, set.floor) = (20, 7, 20);
     });
     table.observe(written.clone());
     assert_eq!(table.get(&key()), Some(&written));
@@ -245,7 +247,7 @@ fn a_set_that_cannot_be_read_survives_the_sweep() {
 fn f20_the_floor_is_the_lowest_until_the_member_caught_up() {
     let write = |version, generation, replicas| {
         with(version, |set| {
-            (set.generation, set.replicas, set.floor) = (generation, replicas, replicas)
+            (set.generation, set.replicas, set.floor) = (generation, replicas, replicas);
         })
     };
     let floor = |table: &SetTable| table.get(&key()).unwrap().floor;
@@ -261,11 +263,11 @@ fn f20_the_floor_is_the_lowest_until_the_member_caught_up() {
         "somebody's write in between comes to light late"
     );
     table.applied(with(15, |set| {
-        (set.generation, set.observed_generation, set.replicas) = (4, 3, 8)
+        (set.generation, set.observed_generation, set.replicas) = (4, 3, 8);
     }));
     assert_eq!(floor(&table), 2);
     table.applied(with(16, |set| {
-        (set.generation, set.observed_generation, set.replicas) = (4, 4, 8)
+        (set.generation, set.observed_generation, set.replicas) = (4, 4, 8);
     }));
     assert_eq!(floor(&table), 8);
     table.observe(SetFact {
@@ -276,4 +278,83 @@ fn f20_the_floor_is_the_lowest_until_the_member_caught_up() {
         ..fact("b", 20)
     });
     assert_eq!(floor(&table), 3, "another object");
+}
+
+/// A member's one set as it was after each write, by anyone; versions count up from 1.
+#[derive(Clone, Debug)]
+enum Write {
+    /// Somebody's change, seen by the watch alone.
+    Theirs(u32),
+    /// Ours: its answer is observed after so many events.
+    Ours(u32, usize),
+    /// Deleted by somebody and made anew.
+    Anew(u32),
+    /// Events from there on are shown again by a new list.
+    Relist,
+    /// An event that was shown is shown again.
+    Repeat(usize),
+}
+
+fn write() -> impl Strategy<Value = Write> {
+    prop_oneof![
+        3 => (0..5u32).prop_map(Write::Theirs),
+        3 => ((0..5u32), 0..4usize).prop_map(|(replicas, late)| Write::Ours(replicas, late)),
+        1 => (0..5u32).prop_map(Write::Anew),
+        1 => Just(Write::Relist),
+        2 => (0..6usize).prop_map(Write::Repeat),
+    ]
+}
+
+proptest! {
+    /// However late answers come, and whichever events come again: once all is delivered, the newest state stands.
+    #[test]
+    fn f39_the_newest_state_stands_after_late_answers_and_repeated_events(writes in prop::collection::vec(write(), 1..60)) {
+        let mut table = SetTable::default();
+        let mut version = 1;
+        let mut current = fact("uid-1", version);
+        let mut shown = vec![current.clone()];
+        let mut answers: Vec<(usize, SetFact)> = Vec::new();
+        table.restarted();
+        table.applied(current.clone());
+        table.listed(Version::of("1"));
+        for write in writes {
+            match write {
+                Write::Theirs(replicas) | Write::Ours(replicas, _) => {
+                    version += 1;
+                    current = SetFact { replicas, floor: replicas, resource_version: version.to_string(), ..current };
+                    if let Write::Ours(_, late) = write {
+                        answers.push((late, current.clone()));
+                    }
+                    table.applied(current.clone());
+                    shown.push(current.clone());
+                }
+                Write::Anew(replicas) => {
+                    version += 1;
+                    table.deleted(&key(), current.id(), Version::of(&version.to_string()));
+                    version += 1;
+                    current = SetFact { replicas, floor: replicas, ..fact(&format!("uid-{version}"), version) };
+                    table.applied(current.clone());
+                    shown.push(current.clone());
+                }
+                Write::Relist => {
+                    table.restarted();
+                    table.applied(current.clone());
+                    table.listed(Version::of(&version.to_string()));
+                }
+                Write::Repeat(back) => {
+                    if let Some(old) = shown.iter().rev().nth(back) {
+                        table.applied(old.clone());
+                    }
+                }
+            }
+            for (late, answer) in &mut answers {
+                if *late == 0 {
+                    table.observe(answer.clone());
+                }
+                *late = late.wrapping_sub(1);
+            }
+            answers.retain(|(late, _)| *late != usize::MAX);
+            prop_assert_eq!(table.get(&key()), Some(&current));
+        }
+    }
 }

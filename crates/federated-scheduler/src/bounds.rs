@@ -44,33 +44,32 @@ impl Bounds {
         let mut rest = request.replicas;
         let mut present: u128 = 0;
         let mut weighted = 0;
-        let mut candidates: SmallVec<[Candidate; INLINE_CLUSTERS]> = order
-            .iter()
-            .map(|place| {
-                let cluster = &request.clusters[place.index];
-                let ceiling = ceiling(cluster);
-                let minimum = minimum(cluster).min(ceiling).min(rest);
-                rest -= minimum;
-                let kept = if request.rebalance {
-                    0
-                } else {
-                    cluster.current.min(ceiling)
-                };
-                let lower = kept.saturating_sub(minimum);
-                present += u128::from(lower);
-                let weight = weight(cluster);
-                weighted += usize::from(weight > 0);
-                let upper = if weight > 0 { ceiling - minimum } else { lower };
-                Candidate {
-                    index: place.index,
-                    weight: weight.max(1),
-                    minimum,
-                    lower,
-                    upper,
-                    extra: 0,
-                }
-            })
-            .collect();
+        let mut candidates = SmallVec::<[Candidate; INLINE_CLUSTERS]>::with_capacity(order.len());
+        for place in order {
+            let index = place.index();
+            let cluster = &request.clusters[index];
+            let ceiling = ceiling(cluster);
+            let minimum = minimum(cluster).min(ceiling).min(rest);
+            rest -= minimum;
+            let kept = if request.rebalance {
+                0
+            } else {
+                cluster.current.min(ceiling)
+            };
+            let lower = kept.saturating_sub(minimum);
+            present += u128::from(lower);
+            let weight = weight(cluster);
+            weighted += usize::from(weight > 0);
+            let upper = if weight > 0 { ceiling - minimum } else { lower };
+            candidates.push(Candidate {
+                index,
+                weight: weight.max(1),
+                minimum,
+                lower,
+                upper,
+                extra: 0,
+            });
+        }
         let shrinking = present > u128::from(rest);
         for candidate in &mut candidates {
             if shrinking {

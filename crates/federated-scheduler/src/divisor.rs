@@ -187,8 +187,8 @@ impl Threshold {
             .sum();
         let (mut too_low, mut too_high) = (Self(0), Self(u128::MAX));
         let mut threshold = Self::quotient(u128::from(replicas), weight);
-        // Rounding alone misses by this much; closing in further than the last few steps cost is in vain.
-        let close_enough = candidates.len() as u128 / 16;
+        // So few single steps are quicker than another look at all candidates.
+        let close_enough = 2 + candidates.len() as u128 / 16;
         for step in 0.. {
             let need = threshold.need(candidates);
             let wanted = u128::from(replicas);

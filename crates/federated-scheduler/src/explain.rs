@@ -4,8 +4,10 @@
 //! is cheaper than a seat that was filled elsewhere, and *kept* at its lower bound if its last seat is
 //! dearer than a free one elsewhere. All others share by weight what the bound ones leave.
 
+use smallvec::{SmallVec, smallvec};
+
 use crate::{
-    Cluster, Layout, Request, Share,
+    Cluster, INLINE_CLUSTERS, Layout, Request, Share,
     bounds::{Bounds, Candidate, ceiling, minimum},
     quota::Quota,
     reason::{Reason, Reasons},
@@ -21,20 +23,21 @@ pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds) -> Layout {
         Tier::new(request, bounds, weighted, true, unplaced > 0),
         Tier::new(request, bounds, unweighted, false, unplaced > 0),
     ];
-    let empty = Share {
-        replicas: 0,
-        rank: 0,
-        reasons: Reasons::new(),
-    };
-    let mut shares = vec![empty; request.clusters.len()];
+    // Shares are large and written once, in the request's order; finding their ranks first is cheaper.
+    let mut ranks: SmallVec<[usize; INLINE_CLUSTERS]> = smallvec![0; request.clusters.len()];
     for (rank, candidate) in bounds.candidates.iter().enumerate() {
+        ranks[candidate.index] = rank;
+    }
+    let share = |&rank: &usize| {
+        let candidate = &bounds.candidates[rank];
         let tier = &tiers[usize::from(rank >= bounds.weighted)];
-        shares[candidate.index] = Share {
+        Share {
             replicas: given(candidate),
             rank,
             reasons: tier.reasons(candidate),
-        };
-    }
+        }
+    };
+    let shares = ranks.iter().map(share).collect();
     Layout { shares, unplaced }
 }
 
@@ -49,6 +52,8 @@ struct Tier<'a> {
     dearest_filled: Option<Seat>,
     /// The cheapest free seat below the upper bounds.
     cheapest_free: Option<Seat>,
+    /// A seat of the price at which some were filled and others weren't, by the order alone.
+    tie: Option<Seat>,
     /// The weight and the extras of the candidates that share by weight.
     free_weight: u128,
     free_replicas: u64,
@@ -77,6 +82,7 @@ impl<'a> Tier<'a> {
             unplaced,
             dearest_filled: None,
             cheapest_free: None,
+            tie: None,
             free_weight: 0,
             free_replicas: 0,
         };
@@ -94,6 +100,10 @@ impl<'a> Tier<'a> {
                 );
             }
         }
+        tier.tie = tier.dearest_filled.filter(|filled| {
+            tier.cheapest_free
+                .is_some_and(|free| filled.cmp_price(&free).is_eq())
+        });
         for candidate in candidates {
             if tier.standing(candidate) == Standing::Free {
                 tier.free_weight += u128::from(candidate.weight);
@@ -199,14 +209,9 @@ impl<'a> Tier<'a> {
     }
 
     fn quota(&self, candidate: &Candidate) -> Quota {
-        let tie = self.dearest_filled.zip(self.cheapest_free);
-        let tied = tie.is_some_and(|(filled, free)| {
-            let seat = |number| Seat::new(candidate, number, 0);
-            filled.cmp_price(&free).is_eq()
-                && (seat(candidate.extra).cmp_price(&free).is_eq()
-                    || seat(candidate.extra.saturating_add(1))
-                        .cmp_price(&free)
-                        .is_eq())
+        let tied = self.tie.is_some_and(|tie| {
+            let is_tied = |number| Seat::new(candidate, number, 0).cmp_price(&tie).is_eq();
+            is_tied(candidate.extra) || is_tied(candidate.extra.saturating_add(1))
         });
         Quota::new(
             candidate.weight,

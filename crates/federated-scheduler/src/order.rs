@@ -10,35 +10,53 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::{Cluster, INLINE_CLUSTERS, Request};
 
-/// Positions of the request's clusters, the one served first at the front.
+/// The request's clusters, the one served first at the front.
 pub(crate) type Order = SmallVec<[Place; INLINE_CLUSTERS]>;
 
-/// One cluster's place in the order.
-#[derive(Clone, Copy)]
-pub(crate) struct Place {
-    /// The inverted weight above the hash: ascending by this is the order, as long as no two hashes collide.
-    precedence: u128,
+/// One cluster's place in the order: from the top, the inverted weight (64 bits), the upper half of the hash (32 bits)
+/// and the cluster's position in the request (32 bits). One number, so that sorting compares and moves no more than that.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place(u128);
+
+impl Place {
+    fn new(cluster: &Cluster<'_>, seed: u64, index: usize) -> Self {
+        let index = u32::try_from(index).expect("fewer than 2^32 clusters fit into memory");
+        let hash = hash(cluster, seed) >> 32 << 32;
+        Self(u128::from(!weight(cluster)) << 64 | u128::from(hash | u64::from(index)))
+    }
+
     /// The cluster's position in the request.
-    pub(crate) index: usize,
+    pub(crate) fn index(self) -> usize {
+        (self.0 & u128::from(u32::MAX)) as usize
+    }
+
+    /// Whether weight and upper half of the hash are the same.
+    fn ties_with(self, other: Self) -> bool {
+        self.0 >> 32 == other.0 >> 32
+    }
 }
 
 /// The order of the request's clusters.
 pub(crate) fn of(request: &Request<'_>) -> Order {
     let seed = xxh3_64(request.key.as_bytes());
-    let place = |(index, cluster): (usize, &Cluster<'_>)| Place {
-        precedence: u128::from(!weight(cluster)) << 64
-            | u128::from(xxh3_64_with_seed(cluster.name.as_bytes(), seed)),
-        index,
-    };
-    let mut order: Order = request.clusters.iter().enumerate().map(place).collect();
-    order.sort_unstable_by_key(|place| place.precedence);
-    // Names are looked at only where hashes collide: comparing them in the sort above would slow it down.
-    for equal in order.chunk_by_mut(|a, b| a.precedence == b.precedence) {
-        if equal.len() > 1 {
-            equal.sort_unstable_by_key(|place| request.clusters[place.index].name);
+    let mut order = Order::with_capacity(request.clusters.len());
+    for (index, cluster) in request.clusters.iter().enumerate() {
+        order.push(Place::new(cluster, seed, index));
+    }
+    order.sort_unstable();
+    // The rest of the hash, and the name, are looked at only where they are needed: of a thousand clusters, once in ten
+    // thousand sets.
+    for tied in order.chunk_by_mut(|a, b| a.ties_with(*b)) {
+        if tied.len() > 1 {
+            let cluster = |place: &Place| &request.clusters[place.index()];
+            tied.sort_unstable_by_key(|place| (hash(cluster(place), seed), cluster(place).name));
         }
     }
     order
+}
+
+fn hash(cluster: &Cluster<'_>, seed: u64) -> u64 {
+    xxh3_64_with_seed(cluster.name.as_bytes(), seed)
 }
 
 /// A cluster's weight; 0 without preferences.
@@ -72,7 +90,7 @@ mod tests {
         };
         of(&request)
             .iter()
-            .map(|place| clusters[place.index].name.to_owned())
+            .map(|place| clusters[place.index()].name.to_owned())
             .collect()
     }
 

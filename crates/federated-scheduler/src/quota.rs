@@ -50,16 +50,21 @@ impl Quota {
         tied: bool,
     ) -> Self {
         let share = u128::from(weight) * u128::from(of_replicas);
-        let (whole, rest) = (share / of_weight, share % of_weight);
+        // Dividing would cost more than all the rest. A product that overflows is above any share.
+        let cmp_share = |replicas: u128| {
+            replicas
+                .checked_mul(of_weight)
+                .map_or(Ordering::Greater, |product| product.cmp(&share))
+        };
         let extra = u128::from(extra);
-        let rounding = match (extra.cmp(&whole), rest) {
-            (Ordering::Equal, 0) => Rounding::Exact,
-            (Ordering::Equal, _) if tied => Rounding::DownByOrder,
-            (Ordering::Equal, _) => Rounding::Down,
-            (Ordering::Less, _) => Rounding::FarDown,
-            (Ordering::Greater, 1..) if extra == whole + 1 && tied => Rounding::UpByOrder,
-            (Ordering::Greater, 1..) if extra == whole + 1 => Rounding::Up,
-            (Ordering::Greater, _) => Rounding::FarUp,
+        let rounding = match cmp_share(extra) {
+            Ordering::Equal => Rounding::Exact,
+            Ordering::Greater if cmp_share(extra - 1).is_ge() => Rounding::FarUp,
+            Ordering::Less if cmp_share(extra + 1).is_le() => Rounding::FarDown,
+            Ordering::Greater if tied => Rounding::UpByOrder,
+            Ordering::Less if tied => Rounding::DownByOrder,
+            Ordering::Greater => Rounding::Up,
+            Ordering::Less => Rounding::Down,
         };
         let low = of_weight & u128::from(u64::MAX);
         Self {

@@ -101,7 +101,9 @@ impl fmt::Display for Reason {
                 )
             }
             Self::OthersKeep => f.write_str("what other clusters have is kept and leaves none"),
-            Self::WeightZero => f.write_str("its weight is 0, so that it gets no more than that"),
+            Self::WeightZero => {
+                f.write_str("its weight is 0: nothing beyond its minimum and what it keeps")
+            }
             Self::WeightZeroGivesUp { present } => {
                 write!(
                     f,

@@ -96,6 +96,7 @@ pub(crate) fn marker(key: &SetKey, uid: &str) -> Value {
         // Nothing to keep; the API server asks for it.
         "data": {},
         "revision": 1,
+        "data": { "purpose": "keeps a foreground deletion waiting for the members" },
     })
 }
 

@@ -97,7 +97,11 @@ impl Reconciler {
         };
         match patched {
             // The watch shows the finalizer; deciding need not wait for it.
-            Ok(_) => true,
+            Ok(answer) => {
+                self.memories.recall(key, &entry.object);
+                self.memories.put_version(key, memory::version_of(&answer));
+                true
+            }
             Err(error) => {
                 tracing::warn!(frs = %key, %error, "finalizer not written");
                 false

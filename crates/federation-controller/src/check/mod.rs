@@ -436,6 +436,9 @@ impl std::fmt::Display for TemplateRecord {
 /// Outcomes of actions, by member: what the executor found out.
 pub type Outcomes = BTreeMap<String, Outcome>;
 
+/// How a refusal begins that is about a set of somebody else (F29, F40).
+pub(crate) const NAME_CONFLICT: &str = "NameConflict:";
+
 /// What became of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -484,10 +487,10 @@ pub fn remember(
                     .to_string(),
                 );
                 if cluster.refused_since.take().is_some() {
-                    (cluster.failures, cluster.next_try) = (0, None);
+                    (cluster.failures, cluster.next_try, cluster.refusal) = (0, None, None);
                 }
             }
-            Some(Outcome::Refused(_)) => report::refused(cluster, now, settings),
+            Some(Outcome::Refused(message)) => report::refused(cluster, message, now, settings),
             Some(Outcome::Undecided(_)) | None => {}
         }
     }

@@ -5,7 +5,11 @@ use fedrs_api::{SetKey, ValidFrs, marks};
 use serde_json::{Value, json};
 
 use super::{CallError, Executor, MemberAccess, set_path, undecided};
-use crate::{calls, check::Outcome, manifest};
+use crate::{
+    calls,
+    check::{NAME_CONFLICT, Outcome},
+    manifest,
+};
 
 /// What may be done with a set that has our name.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,14 +33,14 @@ fn claim(live: &Value, frs: &ValidFrs, federation: &str) -> Claim {
     let owner = metadata["labels"][marks::FEDERATION].as_str();
     if let Some(other) = owner.filter(|owner| *owner != federation) {
         return Claim::Refused(format!(
-            "NameConflict: the set belongs to federation {other}"
+            "{NAME_CONFLICT} the set belongs to federation {other}"
         ));
     }
     let owners = metadata["ownerReferences"].as_array();
     let controller = owners.and_then(|it| it.iter().find(|owner| owner["controller"] == true));
     if let Some(controller) = controller {
         return Claim::Refused(format!(
-            "NameConflict: the set is controlled by {} {}",
+            "{NAME_CONFLICT} the set is controlled by {} {}",
             controller["kind"].as_str().unwrap_or("an object"),
             controller["name"].as_str().unwrap_or("without a name")
         ));

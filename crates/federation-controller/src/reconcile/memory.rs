@@ -61,6 +61,13 @@ impl Memories {
         self.0.lock().get(key).is_some_and(|memory| memory.moving)
     }
 
+    /// The object has this version after a write of ours.
+    pub(super) fn put_version(&self, key: &SetKey, version: Option<String>) {
+        if let Some(memory) = self.0.lock().get_mut(key) {
+            memory.resource_version = version;
+        }
+    }
+
     fn published(&self, key: &SetKey) -> (Option<FederatedReplicaSetStatus>, Option<String>) {
         let memories = self.0.lock();
         memories
@@ -103,9 +110,7 @@ impl Reconciler {
             .await
         {
             Ok(answer) => {
-                let version = answer["metadata"]["resourceVersion"]
-                    .as_str()
-                    .map(str::to_owned);
+                let version = version_of(&answer);
                 self.memories.put_published(key, status.clone(), version);
             }
             // Gone, or changed meanwhile: the watch tells, and its version is used next time.
@@ -116,6 +121,13 @@ impl Reconciler {
             }
         }
     }
+}
+
+/// The version of an object that a write answered.
+pub(super) fn version_of(answer: &Value) -> Option<String> {
+    answer["metadata"]["resourceVersion"]
+        .as_str()
+        .map(str::to_owned)
 }
 
 /// The later of two versions of one object.

@@ -1,0 +1,231 @@
+//! The conditions of a FederatedReplicaSet (F6): what holds, and what is being waited for.
+
+use fedrs_api::FederatedReplicaSetStatus;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+use super::{clock, settled};
+use crate::check::{Considered, NAME_CONFLICT, count, snapshot::Snapshot, standing::Standing};
+
+/// The conditions of the status (F6).
+pub(super) fn conditions(
+    snapshot: &Snapshot<'_>,
+    members: &[Considered<'_>],
+    status: &FederatedReplicaSetStatus,
+    joining: bool,
+    now: Timestamp,
+) -> Vec<Condition> {
+    let wanted = u64::from(snapshot.frs.replicas);
+    let mut set = Conditions::after(snapshot, now);
+    set.put(
+        "Accepted",
+        true,
+        "Valid",
+        "the spec and its preferences are valid",
+    );
+    placed_condition(&mut set, members, status, joining);
+    let ready = count(status.available_replicas);
+    set.put(
+        "Ready",
+        ready >= wanted,
+        if ready >= wanted {
+            "AllReady"
+        } else {
+            "NotAllReady"
+        },
+        &format!("{ready} of {wanted} replicas are available"),
+    );
+    if settled(members, status) {
+        set.put(
+            "Progressing",
+            false,
+            "Settled",
+            "every cluster holds what it should",
+        );
+    } else {
+        let reason = if snapshot.frs.paused {
+            "Paused"
+        } else {
+            "Moving"
+        };
+        set.put(
+            "Progressing",
+            !snapshot.frs.paused,
+            reason,
+            &awaited(members, status),
+        );
+    }
+    if let Some(message) = conflicts(status) {
+        set.put("NameConflict", true, "SetOfAnother", &message);
+    }
+    if let Some(message) = blocked(members, status) {
+        set.put("MoveBlocked", true, "NoReadyReplacement", &message);
+    }
+    if snapshot.frs.paused {
+        set.put(
+            "Paused",
+            true,
+            "Paused",
+            "spec.paused is set: nothing is changed in the members",
+        );
+    }
+    set.built
+}
+
+fn placed_condition(
+    set: &mut Conditions<'_>,
+    members: &[Considered<'_>],
+    status: &FederatedReplicaSetStatus,
+    joining: bool,
+) {
+    let asked = members
+        .iter()
+        .filter(|it| it.usable())
+        .all(|it| it.placed() == it.target.total());
+    if joining {
+        set.put(
+            "Placed",
+            false,
+            "WaitingForMembers",
+            "members that were just added have not answered yet",
+        );
+    } else if status.unplaced > 0 {
+        let message = format!(
+            "no cluster can run {} of the replicas: preferences and capacities leave no room",
+            status.unplaced
+        );
+        set.put("Placed", false, "NoRoom", &message);
+    } else if asked {
+        set.put("Placed", true, "AllPlaced", "every replica has a cluster");
+    } else {
+        set.put(
+            "Placed",
+            false,
+            "Moving",
+            "replicas are on their way to their clusters",
+        );
+    }
+}
+
+/// What is being waited for, cluster by cluster.
+fn awaited(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> String {
+    let mut parts = Vec::new();
+    for it in members {
+        let name = &it.member.name;
+        match &it.standing {
+            Standing::Joining { until } => {
+                parts.push(format!("{name} to answer, until {}", clock(*until)));
+            }
+            Standing::Frozen { why, until } => {
+                let until =
+                    until.map_or(String::new(), |until| format!(", until {}", clock(until)));
+                parts.push(format!("{name} to come back ({why}){until}"));
+            }
+            Standing::Lost { .. } => {}
+            Standing::Usable => {
+                let target = it.target.total();
+                let missing = target.saturating_sub(it.available());
+                if missing > it.target.probes {
+                    parts.push(format!("{missing} replicas to get ready in {name}"));
+                }
+                if it.placed() > target {
+                    parts.push(format!(
+                        "{} replicas to be replaced in {name}",
+                        it.placed() - target
+                    ));
+                }
+            }
+        }
+    }
+    if parts.is_empty() && status.unplaced > 0 {
+        parts.push(format!(
+            "room for {} replicas in any cluster",
+            status.unplaced
+        ));
+    }
+    format!("waiting for {}", parts.join(", "))
+}
+
+/// Members in which the set's name is taken by somebody else's set (F29, F40).
+fn conflicts(status: &FederatedReplicaSetStatus) -> Option<String> {
+    let words: Vec<_> = status
+        .clusters
+        .iter()
+        .filter_map(|it| {
+            Some((
+                &it.name,
+                it.refusal.as_deref()?.strip_prefix(NAME_CONFLICT)?,
+            ))
+        })
+        .map(|(name, words)| format!("{name}:{words}"))
+        .collect();
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+/// A move that can't go on: replicas stay that should go, and their replacements find no room (F20).
+fn blocked(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> Option<String> {
+    let kept: Vec<_> = members
+        .iter()
+        .filter(|it| it.usable() && it.next > it.target.total())
+        .map(|it| format!("{} in {}", it.next - it.target.total(), it.member.name))
+        .collect();
+    let failing = members
+        .iter()
+        .any(|it| it.usable() && it.seen.failed > it.target.probes);
+    (!kept.is_empty() && (failing || status.unplaced > 0)).then(|| {
+        format!(
+            "{} stay although placed elsewhere: no replacement can run",
+            kept.join(", ")
+        )
+    })
+}
+
+/// Builds conditions, keeping the time of the last transition where the status stays (F6).
+struct Conditions<'a> {
+    before: &'a [Condition],
+    generation: i64,
+    now: Timestamp,
+    built: Vec<Condition>,
+}
+
+impl<'a> Conditions<'a> {
+    fn after(snapshot: &Snapshot<'a>, now: Timestamp) -> Self {
+        Self {
+            before: &snapshot.memory.conditions,
+            generation: snapshot.frs.generation,
+            now,
+            built: Vec::new(),
+        }
+    }
+
+    fn put(&mut self, type_: &str, holds: bool, reason: &str, message: &str) {
+        let condition = condition(self.before, type_, holds, reason, message, self.now);
+        self.built.push(Condition {
+            observed_generation: Some(self.generation),
+            ..condition
+        });
+    }
+}
+
+/// A condition whose transition time is that of `before`, unless its status changed.
+pub(crate) fn condition(
+    before: &[Condition],
+    type_: &str,
+    holds: bool,
+    reason: &str,
+    message: &str,
+    now: Timestamp,
+) -> Condition {
+    let status = if holds { "True" } else { "False" };
+    let same = before
+        .iter()
+        .find(|it| it.type_ == type_ && it.status == status);
+    Condition {
+        type_: type_.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        last_transition_time: same.map_or(Time(now), |it| it.last_transition_time.clone()),
+        observed_generation: None,
+    }
+}

@@ -1,0 +1,234 @@
+//! What a check tells people: the status with its reasons (F6, F19); conditions and notices beside it.
+
+mod conditions;
+mod notices;
+
+use fedrs_api::{ClusterStatus, FederatedReplicaSetStatus};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+pub(crate) use self::conditions::condition;
+use self::conditions::conditions;
+pub(super) use self::notices::notices;
+use super::{
+    Considered, after, number,
+    snapshot::{CheckSettings, Snapshot},
+    standing::Standing,
+};
+
+/// The status to publish.
+pub(super) fn status(
+    snapshot: &Snapshot<'_>,
+    members: &[Considered<'_>],
+    unplaced: u64,
+    joining: bool,
+    now: Timestamp,
+) -> FederatedReplicaSetStatus {
+    let frs = snapshot.frs;
+    let clusters: Vec<_> = members
+        .iter()
+        .filter(|it| concerns(snapshot, it))
+        .map(|it| cluster_status(snapshot, it, joining))
+        .collect();
+    let sum = |of: fn(&ClusterStatus) -> i32| clusters.iter().map(of).sum::<i32>();
+    let with_replicas = clusters.iter().filter(|it| it.desired > 0).count();
+    let complete = clusters
+        .iter()
+        .filter(|it| it.desired > 0 && it.ready >= it.desired)
+        .count();
+    let mut status = FederatedReplicaSetStatus {
+        observed_generation: Some(frs.generation),
+        observed_preferences_hash: frs.preferences_hash.clone(),
+        replicas: sum(|it| it.replicas),
+        ready_replicas: members
+            .iter()
+            .filter(|it| counted(it))
+            .map(|it| number(it.ready()))
+            .sum(),
+        available_replicas: sum(|it| it.ready),
+        selector: frs.selector_text.clone(),
+        placed: number(u64::from(frs.replicas).saturating_sub(unplaced)),
+        unplaced: number(unplaced),
+        summary: format!("{complete}/{with_replicas}"),
+        conditions: Vec::new(),
+        clusters,
+    };
+    status.conditions = conditions(snapshot, members, &status, joining, now);
+    status
+}
+
+/// Whether the status has an entry for the member: it has replicas, or preferences that explain why not.
+fn concerns(snapshot: &Snapshot<'_>, it: &Considered<'_>) -> bool {
+    it.placed() > 0
+        || it.member.view.set.is_some()
+        || snapshot
+            .frs
+            .placement
+            .for_cluster(&it.member.name)
+            .is_some()
+}
+
+/// Whether what the member last showed is still counted.
+fn counted(it: &Considered<'_>) -> bool {
+    !matches!(it.standing, Standing::Lost { .. })
+}
+
+fn cluster_status(snapshot: &Snapshot<'_>, it: &Considered<'_>, joining: bool) -> ClusterStatus {
+    let memory = it.memory.cloned().unwrap_or_default();
+    let mut status = ClusterStatus {
+        name: it.member.name.clone(),
+        ..memory
+    };
+    if counted(it) {
+        status.replicas = it.set().map_or(0, |set| number(u64::from(set.current)));
+        status.ready = number(it.available());
+        status.unscheduled = number(it.seen.waiting);
+    } else {
+        (status.replicas, status.ready, status.unscheduled) = (0, 0, 0);
+        (status.desired, status.probes) = (0, 0);
+    }
+    status.lost_since = match it.standing {
+        Standing::Lost { since } => Some(Time(since)),
+        // Nothing has been heard yet that says it is back.
+        Standing::Joining { .. } | Standing::Frozen { .. } => status.lost_since,
+        Standing::Usable => None,
+    };
+    if it.usable() && !joining {
+        status.desired = number(it.target.layout + it.target.pending);
+        status.probes = number(it.target.probes);
+        status.capacity = it.room.capacity.map(number);
+        status.step = if it.room.capacity.is_some() {
+            number(it.room.step)
+        } else {
+            0
+        };
+        if it.refused_since().is_none() {
+            (status.refused_since, status.refusal) = (None, None);
+            status.failures = i32::try_from(it.room.failures).unwrap_or(i32::MAX);
+            status.next_try = it.room.next_try.map(Time);
+        }
+        if it.member.view.set.is_none() {
+            status.template = None;
+        }
+    }
+    status.reason = reason(snapshot, it, &status);
+    status
+}
+
+/// Why the cluster has its number, in a sentence or two (F19).
+fn reason(snapshot: &Snapshot<'_>, it: &Considered<'_>, status: &ClusterStatus) -> String {
+    let mut sentences = Vec::new();
+    match &it.standing {
+        Standing::Usable => sentences.extend(it.reasons.iter().cloned()),
+        Standing::Joining { until } => {
+            sentences.push(format!(
+                "just added: its first answer is awaited until {}",
+                clock(*until)
+            ));
+        }
+        Standing::Frozen { why, until } => {
+            let what = until.map_or("nothing is changed until that ends".to_owned(), |until| {
+                format!(
+                    "its replicas go elsewhere at {} if that goes on",
+                    clock(until)
+                )
+            });
+            sentences.push(format!("left as it is since {why}; {what}"));
+        }
+        Standing::Lost { since } => {
+            sentences.push(format!(
+                "lost since {}: its replicas are placed elsewhere",
+                clock(*since)
+            ));
+        }
+    }
+    if it.usable() {
+        sentences.extend(waiting_reasons(it, status));
+    }
+    if snapshot.frs.paused {
+        sentences.push("paused: nothing is changed".to_owned());
+    }
+    sentences.join("; ")
+}
+
+fn waiting_reasons(it: &Considered<'_>, status: &ClusterStatus) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if !it.member.schedulable {
+        sentences.push("cordoned: it gets no more than it has".to_owned());
+    }
+    if let Some(since) = it.refused_since() {
+        let next = status
+            .next_try
+            .as_ref()
+            .map_or("at the next check".to_owned(), |time| {
+                format!("at {}", clock(time.0))
+            });
+        sentences.push(format!(
+            "refuses the set since {} ({}), tried again {next}",
+            clock(since),
+            status.refusal.as_deref().unwrap_or("without a word")
+        ));
+    }
+    if it.target.pending > 0 {
+        sentences.push(format!(
+            "{} of them wait for room, which no cluster has",
+            it.target.pending
+        ));
+    }
+    if it.target.probes > 0 {
+        sentences.push(format!(
+            "{} more wait there to notice when there is room again",
+            it.target.probes
+        ));
+    }
+    if it.seen.waiting > 0 {
+        let message = it.seen.message.as_deref().unwrap_or("no reason given");
+        sentences.push(format!("{} wait for a node ({message})", it.seen.waiting));
+    }
+    if let Some(due) = it.seen.next_failure {
+        sentences.push(format!(
+            "if they still wait at {} others get them",
+            clock(due)
+        ));
+    }
+    let surplus = it.next.saturating_sub(it.target.total());
+    if surplus > 0 {
+        sentences.push(format!(
+            "{surplus} more stay until their replacements are ready"
+        ));
+    }
+    sentences
+}
+
+/// Time of day and date as logs show it, to the second.
+fn clock(time: Timestamp) -> String {
+    format!("{time:.0}")
+}
+
+/// Whether nothing is left to do, nor to wait for but that room appears, which probes will show (F27).
+pub(super) fn settled(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> bool {
+    status.unplaced == 0
+        && members.iter().all(|it| match it.standing {
+            Standing::Usable => {
+                let target = it.target.total();
+                let available = it.available() + it.target.probes;
+                it.placed() == target && available >= target && it.refused_since().is_none()
+            }
+            Standing::Lost { .. } => true,
+            Standing::Joining { .. } | Standing::Frozen { .. } => false,
+        })
+}
+
+/// A refused creation in the memory (F28): since when, and when to try again.
+pub(super) fn refused(
+    cluster: &mut ClusterStatus,
+    message: &str,
+    now: Timestamp,
+    settings: &CheckSettings,
+) {
+    cluster.refusal = Some(message.to_owned());
+    cluster.refused_since.get_or_insert(Time(now));
+    cluster.failures = cluster.failures.saturating_add(1);
+    let failures = u32::try_from(cluster.failures).unwrap_or(1);
+    cluster.next_try = Some(Time(after(now, settings.backoff(failures))));
+}

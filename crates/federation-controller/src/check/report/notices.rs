@@ -1,0 +1,136 @@
+//! What changed since the last check, and what is being done, for people: becomes Events (F38).
+
+use fedrs_api::FederatedReplicaSetStatus;
+
+use super::clock;
+use crate::check::{
+    Action, Considered, Notice, SetChange, count, snapshot::Snapshot, standing::Standing,
+};
+
+/// What changed since the last status, and what is being done, for people.
+pub(in crate::check) fn notices(
+    snapshot: &Snapshot<'_>,
+    members: &[Considered<'_>],
+    status: &FederatedReplicaSetStatus,
+    actions: &[Action],
+) -> Vec<Notice> {
+    let mut notices = Vec::new();
+    for it in members {
+        notices.extend(room_notice(it));
+        notices.extend(loss_notice(it));
+    }
+    let why = |member: &str| {
+        status
+            .clusters
+            .iter()
+            .find(|it| it.name == member)
+            .map_or("", |it| it.reason.as_str())
+    };
+    for action in actions {
+        notices.push(action_notice(action, why(&action.member)));
+    }
+    let unplaced = (snapshot.memory.unplaced, status.unplaced);
+    if unplaced.1 > 0 && unplaced.0 != unplaced.1 {
+        notices.push(Notice {
+            warning: true,
+            reason: "Unplaced",
+            message: format!("{} replicas find no room in any cluster", unplaced.1),
+        });
+    }
+    notices
+}
+
+/// A cluster that turned out to be full, or to have room again (F34).
+fn room_notice(it: &Considered<'_>) -> Option<Notice> {
+    if !it.usable() {
+        return None;
+    }
+    let name = &it.member.name;
+    let before = it.memory.and_then(|memory| memory.capacity).map(count);
+    let (warning, reason, message) = match (before, it.room.capacity) {
+        (None, Some(capacity)) => (
+            true,
+            "ClusterFull",
+            format!(
+                "{name} holds {capacity}: {} have waited too long ({})",
+                it.seen.failed,
+                it.seen.message.as_deref().unwrap_or("no reason given")
+            ),
+        ),
+        (Some(before), Some(capacity)) if capacity > before => (
+            false,
+            "ClusterHasRoom",
+            format!("{name} has room again: {before} to {capacity} are tried"),
+        ),
+        (Some(_), None) => (
+            false,
+            "ClusterHasRoom",
+            format!("{name} has no known limit any more"),
+        ),
+        _ => return None,
+    };
+    Some(Notice {
+        warning,
+        reason,
+        message,
+    })
+}
+
+/// A cluster that is lost, or back (F33).
+fn loss_notice(it: &Considered<'_>) -> Option<Notice> {
+    let name = &it.member.name;
+    let was_lost = it.memory.is_some_and(|memory| memory.lost_since.is_some());
+    match it.standing {
+        Standing::Lost { since } if !was_lost && it.placed() > 0 => Some(Notice {
+            warning: true,
+            reason: "ClusterLost",
+            message: format!(
+                "{name} is lost since {}: its {} replicas are placed elsewhere",
+                clock(since),
+                it.placed()
+            ),
+        }),
+        Standing::Usable if was_lost => Some(Notice {
+            warning: false,
+            reason: "ClusterBack",
+            message: format!("{name} is back, with {} replicas", it.placed()),
+        }),
+        _ => None,
+    }
+}
+
+fn action_notice(action: &Action, why: &str) -> Notice {
+    let member = &action.member;
+    let (warning, reason, message) = match &action.change {
+        SetChange::Create { replicas } => (
+            false,
+            "Created",
+            format!("created in {member} with {replicas} replicas: {why}"),
+        ),
+        SetChange::Scale { from, to, .. } if to > from => (
+            false,
+            "ScaledUp",
+            format!("{member} from {from} to {to}: {why}"),
+        ),
+        SetChange::Scale { from, to, .. } => (
+            false,
+            "ScaledDown",
+            format!("{member} from {from} to {to}: {why}"),
+        ),
+        SetChange::Overwrite { drifted: true, .. } => (
+            true,
+            "DriftRepaired",
+            format!("{member}: the set was changed there and is written anew"),
+        ),
+        SetChange::Overwrite { .. } => (
+            false,
+            "Updated",
+            format!("{member}: the template was written"),
+        ),
+    };
+    Notice {
+        warning,
+        reason,
+        message,
+    }
+}

@@ -1,0 +1,296 @@
+//! A host and its members, with the controller that works on them.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use federation_controller::{
+    Controller, Running, clock::Clock, config::Config, members::MemberEvent, metrics::Metrics,
+};
+use http::Request;
+use jiff::Timestamp;
+use kube::Client;
+use serde_json::{Value, json};
+use sim_cluster::SimCluster;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// When every scenario begins.
+const EPOCH: i64 = 1_800_000_000;
+
+/// What a fleet is made of.
+#[derive(Clone, Debug)]
+pub struct FleetSpec {
+    /// The members.
+    pub members: Vec<MemberSpec>,
+    /// The controller's configuration.
+    pub config: Config,
+    /// Everything random comes from it.
+    pub seed: u64,
+}
+
+/// One member cluster.
+#[derive(Clone, Debug)]
+pub struct MemberSpec {
+    /// Its name.
+    pub name: String,
+    /// How many nodes it has.
+    pub nodes: usize,
+    /// How many pods a node can run.
+    pub pods_per_node: u32,
+}
+
+impl Default for FleetSpec {
+    fn default() -> Self {
+        let member = |name: &str| MemberSpec {
+            name: name.to_owned(),
+            nodes: 3,
+            pods_per_node: 110,
+        };
+        Self {
+            members: ["a", "b", "c"].map(member).into(),
+            config: Config::default(),
+            seed: 1,
+        }
+    }
+}
+
+/// A running fleet.
+pub struct Fleet {
+    host: SimCluster,
+    members: BTreeMap<String, SimCluster>,
+    controller: Option<(Running, CancellationToken)>,
+    events: mpsc::Sender<MemberEvent>,
+    spec: FleetSpec,
+    clock: Clock,
+}
+
+impl Fleet {
+    /// Starts the clusters, installs the CRDs, and starts the controller with all members.
+    pub async fn start(spec: FleetSpec) -> Self {
+        log_if_asked();
+        let epoch = Timestamp::from_second(EPOCH).unwrap();
+        let host = SimCluster::builder("host")
+            .nodes(0)
+            .seed(spec.seed)
+            .epoch(epoch)
+            .start();
+        let mut members = BTreeMap::new();
+        for (number, member) in (1..).zip(&spec.members) {
+            let cluster = SimCluster::builder(&member.name)
+                .nodes(member.nodes)
+                .node_resources("64", "256Gi", member.pods_per_node)
+                .seed(spec.seed + number)
+                .epoch(epoch)
+                .start();
+            members.insert(member.name.clone(), cluster);
+        }
+        let started = tokio::time::Instant::now();
+        let clock = Clock::new(move || epoch + started.elapsed());
+        let (events, _) = mpsc::channel(1);
+        let mut fleet = Self {
+            host,
+            members,
+            controller: None,
+            events,
+            spec,
+            clock,
+        };
+        for crd in fedrs_api::crd::all() {
+            let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+            fleet
+                .on_host("POST", path, &serde_json::to_value(crd).unwrap())
+                .await
+                .unwrap();
+        }
+        fleet.start_controller().await;
+        fleet
+    }
+
+    /// Starts a controller: a first one, or another after [`stop_controller`](Self::stop_controller).
+    pub async fn start_controller(&mut self) {
+        assert!(self.controller.is_none(), "one controller at a time");
+        let (events, members) = mpsc::channel(64);
+        self.events = events;
+        let cancel = CancellationToken::new();
+        let controller = Controller {
+            host: client(&self.host),
+            members,
+            config: self.spec.config.clone(),
+            clock: self.clock.clone(),
+            seed: self.spec.seed,
+            metrics: Metrics::default().into(),
+        };
+        let running = controller.start(cancel.clone()).await.unwrap();
+        self.controller = Some((running, cancel));
+        for name in self.member_names() {
+            self.add_member(&name).await;
+        }
+        self.events.send(MemberEvent::Complete).await.unwrap();
+    }
+
+    /// Ends the controller in order.
+    pub async fn stop_controller(&mut self) {
+        let (running, cancel) = self.controller.take().unwrap();
+        cancel.cancel();
+        running.joined().await;
+    }
+
+    /// Tells the controller of a member: the first time, or again after its kubeconfig changed.
+    pub async fn add_member(&self, name: &str) {
+        let client = client(&self.members[name]);
+        let event = MemberEvent::Present {
+            name: name.to_owned(),
+            client,
+        };
+        self.events.send(event).await.unwrap();
+    }
+
+    /// Takes a member's kubeconfig away.
+    pub async fn remove_member(&self, name: &str) {
+        self.events
+            .send(MemberEvent::Gone {
+                name: name.to_owned(),
+            })
+            .await
+            .unwrap();
+    }
+
+    /// Starts one more member cluster, which the controller doesn't know yet.
+    pub fn start_member(&mut self, name: &str) {
+        let epoch = self.clock.now();
+        let cluster = SimCluster::builder(name)
+            .nodes(3)
+            .seed(self.spec.seed + 99)
+            .epoch(epoch)
+            .start();
+        self.members.insert(name.to_owned(), cluster);
+    }
+
+    /// The host cluster itself, for faults.
+    pub fn host(&self) -> &SimCluster {
+        &self.host
+    }
+
+    /// A member cluster itself, for faults.
+    pub fn member(&self, name: &str) -> &SimCluster {
+        &self.members[name]
+    }
+
+    /// All members' names, in order.
+    pub fn member_names(&self) -> Vec<String> {
+        self.members.keys().cloned().collect()
+    }
+
+    /// The time in the fleet.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// A request to the host as a user makes it.
+    pub async fn on_host(&self, method: &str, path: &str, body: &Value) -> kube::Result<Value> {
+        send(client(&self.host), method, path, body).await
+    }
+
+    /// A request to a member as its own user makes it.
+    pub async fn on_member(
+        &self,
+        name: &str,
+        method: &str,
+        path: &str,
+        body: &Value,
+    ) -> kube::Result<Value> {
+        send(client(&self.members[name]), method, path, body).await
+    }
+
+    /// Creates a FederatedReplicaSet.
+    pub async fn create(&self, frs: &Value) {
+        self.on_host("POST", FRS_PATH, frs).await.unwrap();
+    }
+
+    /// Changes the FederatedReplicaSet `name` by a merge patch.
+    pub async fn patch(&self, name: &str, patch: &Value) {
+        self.on_host("PATCH", &format!("{FRS_PATH}/{name}"), patch)
+            .await
+            .unwrap();
+    }
+
+    /// Waits until `holds`, at most `seconds`; panics with what the fleet held if it never does.
+    pub async fn wait_until(
+        &self,
+        what: &str,
+        seconds: u64,
+        mut holds: impl AsyncFnMut(&Self) -> bool,
+    ) {
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(seconds);
+        while !holds(self).await {
+            if tokio::time::Instant::now() >= deadline {
+                panic!("not within {seconds} s: {what}\n{}", self.describe().await);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+/// `FEDRS_LOG=debug` shows what a failing scenario did.
+fn log_if_asked() {
+    if let Ok(filter) = std::env::var("FEDRS_LOG") {
+        // The scenarios of one process share it.
+        let _ = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_test_writer()
+            .try_init();
+    }
+}
+
+/// How often a wait looks.
+const LOOK: Duration = Duration::from_millis(20);
+/// Where the scenarios' FederatedReplicaSets are.
+pub(crate) const FRS_PATH: &str =
+    "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets";
+
+/// A client of an embedded cluster, without network.
+fn client(cluster: &SimCluster) -> Client {
+    Client::new(cluster.service(), "default")
+}
+
+async fn send(client: Client, method: &str, path: &str, body: &Value) -> kube::Result<Value> {
+    let content_type = if method == "PATCH" {
+        "application/merge-patch+json"
+    } else {
+        "application/json"
+    };
+    let bytes = if body.is_null() {
+        Vec::new()
+    } else {
+        body.to_string().into_bytes()
+    };
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(http::header::CONTENT_TYPE, content_type)
+        .body(bytes)
+        .unwrap();
+    client.request(request).await
+}
+
+/// A FederatedReplicaSet in the namespace `default`.
+pub fn frs(name: &str, replicas: u32, placement: &Value) -> Value {
+    json!({
+        "apiVersion": "fedrs.dev/v1alpha1",
+        "kind": "FederatedReplicaSet",
+        "metadata": { "name": name, "namespace": "default" },
+        "spec": {
+            "replicas": replicas,
+            "selector": { "matchLabels": { "app": name } },
+            "template": {
+                "metadata": { "labels": { "app": name } },
+                "spec": { "containers": [{ "name": "main", "image": "registry.example/main:1" }] },
+            },
+            "placement": placement,
+        },
+    })
+}
+
+/// Preferences that spread evenly over all clusters.
+pub fn even(rebalance: bool) -> Value {
+    json!({ "rebalance": rebalance, "clusters": { "*": { "weight": 1 } } })
+}

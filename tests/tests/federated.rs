@@ -1,0 +1,276 @@
+//! The federated controller over embedded clusters on paused time.
+
+use fedrs_tests::{Fleet, FleetSpec, ReadyWatcher, even, frs};
+use serde_json::{Value, json};
+
+#[tokio::test(start_paused = true)]
+async fn scenario_1_an_even_spread() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    fleet.create(&frs("web", 50, &even(true))).await;
+    fleet
+        .wait_until("50 run, evenly", 30, async |it| it.available("web") == 50)
+        .await;
+    assert_eq!(fleet.sorted_layout("web"), [16, 17, 17]);
+    fleet
+        .wait_until("the status says so", 2, async |it| {
+            it.condition("web", "Ready").await.as_deref() == Some("True")
+        })
+        .await;
+    let status = fleet.frs("web").await["status"].clone();
+    assert_eq!(status["readyReplicas"], 50);
+    assert_eq!(status["summary"], "3/3");
+    assert_eq!(status["selector"], "app=web");
+}
+
+#[tokio::test(start_paused = true)]
+async fn f34_a_small_member_keeps_six_and_a_couple_waiting() {
+    let mut spec = FleetSpec::default();
+    (spec.members[2].nodes, spec.members[2].pods_per_node) = (1, 6);
+    let fleet = Fleet::start(spec).await;
+    fleet.create(&frs("web", 50, &even(true))).await;
+    fleet
+        .wait_until("50 run", 180, async |it| it.available("web") == 50)
+        .await;
+    assert_eq!(
+        fleet.sorted_layout("web"),
+        [8, 22, 22],
+        "two of c's eight wait"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn f33_a_member_goes_dark_and_returns_without_a_dip() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    fleet.create(&frs("web", 50, &even(true))).await;
+    fleet
+        .wait_until("50 run", 30, async |it| it.available("web") == 50)
+        .await;
+    let watcher = ReadyWatcher::start(&fleet, "web");
+    fleet.member("b").faults().set_unreachable(true);
+    fleet
+        .wait_until("its replicas run elsewhere", 180, async |it| {
+            let layout = it.layout("web");
+            layout["a"] == 25 && layout["c"] == 25 && it.available("web") >= 66
+        })
+        .await;
+    fleet.member("b").faults().set_unreachable(false);
+    fleet
+        .wait_until("the surplus is gone", 120, async |it| {
+            it.sorted_layout("web") == [16, 17, 17] && it.available("web") == 50
+        })
+        .await;
+    assert_eq!(watcher.lowest(), 50, "never fewer");
+    let reasons = fleet.event_reasons("web").await;
+    assert!(reasons.contains(&"ClusterLost".to_owned()), "{reasons:?}");
+    assert!(reasons.contains(&"ClusterBack".to_owned()), "{reasons:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn f20_a_move_by_weight_never_dips_and_keeps_to_the_surge() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    fleet.create(&frs("web", 40, &even(true))).await;
+    fleet
+        .wait_until("40 run", 30, async |it| it.available("web") == 40)
+        .await;
+    let watcher = ReadyWatcher::start(&fleet, "web");
+    let clusters = json!({ "a": { "weight": 8 }, "b": { "weight": 1 }, "c": { "weight": 1 } });
+    fleet
+        .patch(
+            "web",
+            &json!({ "spec": { "placement": { "clusters": clusters } } }),
+        )
+        .await;
+    fleet
+        .patch(
+            "web",
+            &json!({ "spec": { "placement": { "clusters": { "*": null } } } }),
+        )
+        .await;
+    fleet
+        .wait_until("moved", 120, async |it| {
+            it.sorted_layout("web") == [4, 4, 32] && it.available("web") == 40
+        })
+        .await;
+    assert_eq!(watcher.lowest(), 40);
+    assert!(watcher.highest() <= 50, "{}", watcher.highest());
+}
+
+#[tokio::test(start_paused = true)]
+async fn f31_a_deleted_set_is_made_again_at_once() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    fleet.create(&frs("web", 9, &even(true))).await;
+    fleet
+        .wait_until("9 run", 30, async |it| it.available("web") == 9)
+        .await;
+    let path = "/apis/apps/v1/namespaces/default/replicasets/web";
+    let orphan = json!({ "propagationPolicy": "Orphan" });
+    fleet.on_member("a", "DELETE", path, &orphan).await.unwrap();
+    fleet
+        .wait_until("made again", 5, async |it| it.layout("web")["a"] == 3)
+        .await;
+    fleet
+        .wait_until("its pods are adopted", 5, async |it| {
+            it.available("web") == 9
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f29_drift_is_repaired_at_once() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    fleet.create(&frs("web", 9, &even(true))).await;
+    fleet
+        .wait_until("9 run", 30, async |it| it.available("web") == 9)
+        .await;
+    let path = "/apis/apps/v1/namespaces/default/replicasets/web";
+    fleet
+        .on_member("a", "PATCH", path, &json!({ "spec": { "replicas": 7 } }))
+        .await
+        .unwrap();
+    fleet
+        .wait_until("replicas repaired", 5, async |it| {
+            it.layout("web")["a"] == 3
+        })
+        .await;
+    let image = json!([{ "name": "main", "image": "registry.example/other:1" }]);
+    let patch = json!({ "spec": { "template": { "spec": { "containers": image } } } });
+    fleet.on_member("a", "PATCH", path, &patch).await.unwrap();
+    fleet
+        .wait_until("template repaired", 5, async |it| {
+            let set = it.local_set("a", "web").unwrap_or_default();
+            set["spec"]["template"]["spec"]["containers"][0]["image"] == "registry.example/main:1"
+        })
+        .await;
+    fleet
+        .wait_until("an event says so", 5, async |it| {
+            it.event_reasons("web")
+                .await
+                .contains(&"DriftRepaired".to_owned())
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f5_deleting_leaves_the_local_sets_running_without_our_marks() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    fleet.create(&frs("web", 9, &even(true))).await;
+    fleet
+        .wait_until("9 run", 30, async |it| it.available("web") == 9)
+        .await;
+    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
+    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
+    fleet
+        .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
+        .await;
+    assert_eq!(fleet.available("web"), 9);
+    for member in fleet.member_names() {
+        let set = fleet.local_set(&member, "web").expect("it goes on");
+        let labels = set["metadata"]["labels"].to_string();
+        assert!(!labels.contains("fedrs.dev"), "{labels}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f5_foreground_cascade_deletes_the_local_sets() {
+    for policy in [json!("Foreground"), Value::Null] {
+        let fleet = Fleet::start(FleetSpec::default()).await;
+        let mut set = frs("web", 9, &even(true));
+        if policy.is_null() {
+            set["spec"]["deletionPolicy"] = json!("Delete");
+        }
+        fleet.create(&set).await;
+        fleet
+            .wait_until("9 run", 30, async |it| it.available("web") == 9)
+            .await;
+        let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
+        let options = json!({ "propagationPolicy": policy });
+        fleet.on_host("DELETE", path, &options).await.unwrap();
+        fleet
+            .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
+            .await;
+        fleet
+            .wait_until("and all its pods", 30, async |it| {
+                it.available("web") == 0 && it.local_set("a", "web").is_none()
+            })
+            .await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f4_invalid_preferences_change_nothing() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    fleet.create(&frs("web", 9, &even(true))).await;
+    fleet
+        .wait_until("9 run", 30, async |it| it.available("web") == 9)
+        .await;
+    let annotation =
+        json!({ "federation.kubernetes.io/replica-set-preferences": "{\"clusters\": 5}" });
+    let patch = json!({ "metadata": { "annotations": annotation }, "spec": { "placement": null, "replicas": 30 } });
+    fleet.patch("web", &patch).await;
+    fleet
+        .wait_until("it is refused", 5, async |it| {
+            it.condition("web", "Accepted").await.as_deref() == Some("False")
+        })
+        .await;
+    assert_eq!(fleet.sorted_layout("web"), [3, 3, 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn f36_a_member_added_later_gets_its_share_and_a_removed_one_is_lost() {
+    let mut fleet = Fleet::start(FleetSpec::default()).await;
+    fleet.create(&frs("web", 12, &even(true))).await;
+    fleet
+        .wait_until("12 run", 30, async |it| it.available("web") == 12)
+        .await;
+    fleet.start_member("d");
+    let watcher = ReadyWatcher::start(&fleet, "web");
+    fleet.add_member("d").await;
+    fleet
+        .wait_until("four clusters share", 60, async |it| {
+            it.sorted_layout("web") == [3, 3, 3, 3]
+        })
+        .await;
+    assert_eq!(watcher.lowest(), 12);
+    fleet.remove_member("d").await;
+    fleet
+        .wait_until("the others have it all again", 120, async |it| {
+            let layout = it.layout("web");
+            [layout["a"], layout["b"], layout["c"]] == [4, 4, 4]
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restarted_controller_writes_nothing() {
+    let mut fleet = Fleet::start(FleetSpec::default()).await;
+    fleet.create(&frs("web", 50, &even(true))).await;
+    fleet
+        .wait_until("50 run", 30, async |it| it.available("web") == 50)
+        .await;
+    fleet
+        .wait_until("settled", 5, async |it| {
+            it.condition("web", "Progressing").await.as_deref() == Some("False")
+        })
+        .await;
+    tokio::time::sleep(std::time::Duration::from_secs(120)).await;
+    fleet.stop_controller().await;
+    let versions = |fleet: &Fleet| -> Vec<Value> {
+        let version = |name: &String| {
+            fleet
+                .local_set(name, "web")
+                .map(|it| it["metadata"]["resourceVersion"].clone())
+        };
+        fleet.member_names().iter().filter_map(version).collect()
+    };
+    let before = (
+        versions(&fleet),
+        fleet.frs("web").await["metadata"]["resourceVersion"].clone(),
+    );
+    fleet.start_controller().await;
+    tokio::time::sleep(std::time::Duration::from_secs(300)).await;
+    let after = (
+        versions(&fleet),
+        fleet.frs("web").await["metadata"]["resourceVersion"].clone(),
+    );
+    assert_eq!(before, after);
+}
