@@ -93,8 +93,6 @@ pub(crate) fn marker(key: &SetKey, uid: &str) -> Value {
                 "blockOwnerDeletion": true,
             }],
         },
-        // Nothing to keep; the API server asks for it.
-        "data": {},
         "revision": 1,
         "data": { "purpose": "keeps a foreground deletion waiting for the members" },
     })
