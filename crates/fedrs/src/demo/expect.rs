@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use federated_scheduler::{Cluster, Preference, Request, plan};
 
 use super::{
-    scene::{MemberScene, SetScene},
+    scene::{MemberScene, SetScene, State},
     story::{Goal, LaidOut, MEMBERS},
 };
 
@@ -125,20 +125,22 @@ impl Share {
         let reached = member.desired == Some(self.replicas)
             && member.asked == total
             && member.pods == total
-            && member.ready == self.replicas;
+            && member.ready == self.replicas
+            && matches!(member.state, State::Healthy | State::Full(_));
         let waiting = match self.waiting {
             0 => String::new(),
             waiting => format!(" and {waiting} waiting"),
         };
         (!reached).then(|| {
             format!(
-                "{}: expected {} ready{waiting}; the status says {}, its set asks for {}, it has {} pods, {} ready",
+                "{}: expected {} ready{waiting}; the status says {}, its set asks for {}, it has {} pods, {} ready; it is {}",
                 member.name,
                 self.replicas,
                 member.desired.map_or("nothing".to_owned(), |desired| desired.to_string()),
                 member.asked,
                 member.pods,
                 member.ready,
+                member.state,
             )
         })
     }
@@ -158,12 +160,17 @@ pub(crate) fn missing(goal: &Goal, scene: &SetScene) -> Vec<String> {
     match goal {
         Goal::Layout(layout) => expected(layout).missing(layout, scene),
         Goal::Gone(set) => {
-            let left = scene.members.iter().filter(|it| it.asked + it.pods > 0);
+            let left = scene
+                .members
+                .iter()
+                .filter(|it| it.asked + it.pods + it.stopping > 0);
             let mut missing: Vec<_> = left
                 .map(|it| {
                     format!(
                         "{}: {} pods of {set} are left, {} asked for",
-                        it.name, it.pods, it.asked
+                        it.name,
+                        it.pods + it.stopping,
+                        it.asked
                     )
                 })
                 .collect();
@@ -246,6 +253,7 @@ mod tests {
                 asked: share.replicas + share.waiting,
                 pods: share.replicas + share.waiting,
                 ready: share.replicas,
+                state: State::Healthy,
                 ..MemberScene::default()
             }
         };
@@ -265,13 +273,14 @@ mod tests {
             };
             assert_eq!(missing(&step.goal, &reached(layout)), Vec::<String>::new());
             type Spoil = fn(&mut SetScene);
-            let spoils: [Spoil; 6] = [
+            let spoils: [Spoil; 7] = [
                 |scene| scene.wanted = Some(49),
                 |scene| scene.settled = false,
                 |scene| scene.members[0].ready -= 1,
                 |scene| scene.members[0].asked += 1,
                 |scene| scene.members[0].pods += 1,
                 |scene| scene.members[0].desired = None,
+                |scene| scene.members[0].state = State::Unreachable,
             ];
             for spoil in spoils {
                 let mut scene = reached(layout);
@@ -312,7 +321,8 @@ mod tests {
             wanted: Some(50),
             members: vec![MemberScene {
                 name: "a".to_owned(),
-                pods: 2,
+                pods: 1,
+                stopping: 1,
                 ..MemberScene::default()
             }],
             ..SetScene::default()

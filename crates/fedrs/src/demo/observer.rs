@@ -165,6 +165,7 @@ impl Observer {
             pods: running.pods,
             ready: running.ready,
             waiting: running.waiting,
+            stopping: running.stopping,
         }
     }
 
@@ -193,6 +194,7 @@ struct Running {
     pods: u64,
     ready: u64,
     waiting: u64,
+    stopping: u64,
 }
 
 fn running(api: &Api, set: &str) -> Running {
@@ -205,7 +207,11 @@ fn running(api: &Api, set: &str) -> Running {
     };
     for pod in api.list(&kinds::PODS, Some(NAMESPACE)) {
         let metadata = &pod["metadata"];
-        if metadata["labels"][APP_LABEL] != set || !metadata["deletionTimestamp"].is_null() {
+        if metadata["labels"][APP_LABEL] != set {
+            continue;
+        }
+        if !metadata["deletionTimestamp"].is_null() {
+            running.stopping += 1;
             continue;
         }
         running.pods += 1;

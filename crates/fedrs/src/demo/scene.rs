@@ -36,6 +36,8 @@ pub(crate) struct MemberScene {
     pub(crate) ready: u64,
     /// Of these: without a node.
     pub(crate) waiting: u64,
+    /// Pods that are being deleted.
+    pub(crate) stopping: u64,
 }
 
 /// How a member is, as its MemberCluster and the set's status say.

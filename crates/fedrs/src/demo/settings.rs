@@ -11,7 +11,7 @@ pub(crate) fn controller() -> Config {
         check_delay: Duration::from_millis(500),
         recheck_interval: Duration::from_secs(1),
         status_delay: Duration::from_millis(100),
-        unscheduled_timeout: Duration::from_secs(3),
+        unscheduled_timeout: Duration::from_secs(4),
         backoff_initial: Duration::from_secs(5),
         backoff_max: Duration::from_secs(30),
         probe: ProbeConfig {
@@ -19,15 +19,15 @@ pub(crate) fn controller() -> Config {
             timeout: Duration::from_millis(1500),
             failure_threshold: 3,
         },
-        lost_grace_period: Duration::from_secs(3),
+        lost_grace_period: Duration::from_secs(5),
         ..Config::default()
     }
 }
 
-/// How quick the embedded clusters are: pods take a second to start, so that it is seen.
+/// How quick the embedded clusters are: pods take two seconds to start, so that it is seen.
 pub(crate) fn clusters() -> Settings {
     Settings {
-        start_time: Duration::from_secs(1),
+        start_time: Duration::from_secs(2),
         ..Settings::default()
     }
 }
@@ -59,6 +59,6 @@ mod tests {
             u64::from(controller().probe_replicas),
             crate::demo::expect::PROBES
         );
-        assert!(told().contains("a pod may wait 3 s for a node (by default 60 s)"));
+        assert!(told().contains("a pod may wait 4 s for a node (by default 60 s)"));
     }
 }

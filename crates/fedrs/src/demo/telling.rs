@@ -141,18 +141,20 @@ fn whys(members: &[MemberScene]) -> Vec<String> {
         .collect()
 }
 
-/// Up to where most people read on: the status has the rest.
+/// What most people want to know of a reason: the status has the rest.
 fn shortened(reason: &str) -> String {
-    let cut = reason
-        .find(": of equal claims")
-        .map_or(reason, |end| &reason[..end]);
-    let rest = reason[cut.len()..]
-        .split_once("; ")
-        .map_or("", |(_, rest)| rest);
-    if rest.is_empty() {
-        cut.to_owned()
-    } else {
-        format!("{cut}; {rest}")
+    let sentences: Vec<_> = reason.split("; ").map(shortened_sentence).collect();
+    sentences.join("; ")
+}
+
+fn shortened_sentence(sentence: &str) -> String {
+    if let Some((share, _)) = sentence.split_once(": of equal claims") {
+        return share.to_owned();
+    }
+    // A scheduler's message goes on for long after its first sentence.
+    match sentence.split_once(". ") {
+        Some((first, _)) if first.contains('(') => format!("{first})"),
+        _ => sentence.to_owned(),
     }
 }
 
@@ -208,7 +210,7 @@ mod tests {
             member(
                 "b",
                 16,
-                "its share by weight is 16.67 of 50 (weight 1 of 3), rounded down: of equal claims so and so; 2 more wait",
+                "its share by weight is 16.67 of 50 (weight 1 of 3), rounded down: of equal claims so and so; 2 wait for a node (0/2 nodes are available: 2 Too many pods. no new claims, preemption: none.)",
             ),
             member("c", 17, up),
         ];
@@ -216,7 +218,7 @@ mod tests {
             whys(&members),
             [
                 "a 17, c 17: its share by weight is 16.67 of 50 (weight 1 of 3), rounded up",
-                "b 16: its share by weight is 16.67 of 50 (weight 1 of 3), rounded down; 2 more wait",
+                "b 16: its share by weight is 16.67 of 50 (weight 1 of 3), rounded down; 2 wait for a node (0/2 nodes are available: 2 Too many pods)",
             ]
         );
     }
