@@ -520,3 +520,47 @@ async fn discovery_says_what_is_served() {
     assert_eq!(aggregated["kind"], "APIGroupDiscoveryList");
     assert_eq!(client.send(Method::GET, "/readyz", None).await.text, "ok");
 }
+
+/// Creates something of every kind by server-side apply, which needs the kind's schema.
+#[tokio::test(start_paused = true)]
+async fn every_kind_has_a_schema() {
+    let (cluster, client) = cluster();
+    let kept = cluster
+        .api()
+        .kinds()
+        .into_iter()
+        .filter(|kind| !kind.is_review());
+    for kind in kept {
+        let prefix = if kind.group.is_empty() {
+            "/api"
+        } else {
+            "/apis"
+        };
+        let namespace = if kind.namespaced {
+            "namespaces/default/"
+        } else {
+            ""
+        };
+        let path = format!(
+            "{prefix}/{}/{namespace}{}/x",
+            kind.api_version(),
+            kind.plural
+        );
+        let object =
+            json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": {"name": "x"}});
+        let answer = client
+            .patch(
+                &format!("{path}?fieldManager=me&force=true"),
+                "apply-patch+yaml",
+                &object,
+            )
+            .await;
+        // Many need more than a name; none may be unknown.
+        assert!(
+            matches!(answer.code, 200 | 201 | 422),
+            "{path}: {} {}",
+            answer.code,
+            answer.text
+        );
+    }
+}
