@@ -274,3 +274,27 @@ async fn a_restarted_controller_writes_nothing() {
     );
     assert_eq!(before, after);
 }
+
+#[tokio::test(start_paused = true)]
+async fn c5_overlapping_selectors_are_told_on_both_sets_while_they_last() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    fleet.create(&frs("web", 3, &even(true))).await;
+    let mut other = frs("web-2", 3, &even(true));
+    other["spec"]["selector"]["matchLabels"] = json!({ "app": "web" });
+    other["spec"]["template"]["metadata"]["labels"] = json!({ "app": "web", "track": "canary" });
+    fleet.create(&other).await;
+    for name in ["web", "web-2"] {
+        fleet
+            .wait_until("told", 5, async |it| {
+                it.condition(name, "SelectorOverlap").await.as_deref() == Some("True")
+            })
+            .await;
+    }
+    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web-2";
+    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
+    fleet
+        .wait_until("over", 30, async |it| {
+            it.condition("web", "SelectorOverlap").await.is_none()
+        })
+        .await;
+}

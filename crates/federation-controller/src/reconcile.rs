@@ -118,6 +118,7 @@ impl Reconciler {
             wanted_spec_hash: entry.wanted_spec_hash,
             memory: &memory,
             members: &members,
+            overlapping: &self.sets.overlapping(key),
             settings: &self.settings,
             observe_only: !check_due,
         };

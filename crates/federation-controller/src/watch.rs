@@ -99,9 +99,15 @@ impl SetSink {
             .set(i64::try_from(invalid).unwrap_or(i64::MAX));
     }
 
+    fn check_now(&self, keys: impl IntoIterator<Item = SetKey>) {
+        for key in keys {
+            self.reconciler.agenda.check(key, Duration::ZERO);
+        }
+    }
+
     fn gone(&self, key: &SetKey) {
-        self.sets().remove(key);
-        self.reconciler.agenda.check(key.clone(), Duration::ZERO);
+        let others = self.sets().remove(key);
+        self.check_now(others.into_iter().chain([key.clone()]));
     }
 }
 
@@ -112,11 +118,11 @@ impl Sink<FederatedReplicaSet> for SetSink {
 
     fn applied(&mut self, object: FederatedReplicaSet) {
         let federation = Arc::clone(&self.reconciler.executor.federation);
-        let (key, changed) = self.sets().apply(object, &federation);
-        self.seen.insert(key.clone());
-        if changed {
+        let applied = self.sets().apply(object, &federation);
+        self.seen.insert(applied.key.clone());
+        if applied.changed {
             self.count(&self.reconciler.metrics);
-            self.reconciler.agenda.check(key, Duration::ZERO);
+            self.check_now(applied.others.into_iter().chain([applied.key]));
         }
     }
 

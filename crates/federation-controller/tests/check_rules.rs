@@ -125,6 +125,7 @@ impl World {
             wanted_spec_hash: WANTED,
             memory: &self.memory,
             members: &self.members,
+            overlapping: &[],
             settings: &self.settings,
             observe_only: false,
         }

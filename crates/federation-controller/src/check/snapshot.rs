@@ -17,6 +17,8 @@ pub struct Snapshot<'a> {
     pub memory: &'a FederatedReplicaSetStatus,
     /// The members of the federation, by name, each once.
     pub members: &'a [Member],
+    /// Names of other sets of the namespace whose selectors overlap with this one's.
+    pub overlapping: &'a [String],
     /// Durations and bounds.
     pub settings: &'a CheckSettings,
     /// Whether only the status is wanted: nothing is changed in a member (F22).

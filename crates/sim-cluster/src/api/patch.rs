@@ -75,7 +75,7 @@ impl State {
         }
         let mut object = Value::clone(&convert::to_version(target.kind, old));
         change(target.kind, &mut object, patch)?;
-        self.replace(clock, target, old, object, options, Origin::Written)
+        self.replace(clock, target, old, object, options, Origin::Patched(patch))
     }
 
     /// Server-side apply of an object that is there.

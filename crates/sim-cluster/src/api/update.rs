@@ -139,7 +139,7 @@ impl State {
         old: &Object,
         mut object: Value,
         options: &WriteOptions,
-        origin: Origin,
+        origin: Origin<'_>,
     ) -> Result<Written, Status> {
         let Target {
             kind,

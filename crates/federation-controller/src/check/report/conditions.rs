@@ -58,6 +58,13 @@ pub(super) fn conditions(
     if let Some(message) = conflicts(status) {
         set.put("NameConflict", true, "SetOfAnother", &message);
     }
+    if !snapshot.overlapping.is_empty() {
+        let message = format!(
+            "the selectors of {} and this set match each other's pods: each could adopt what the other leaves behind",
+            snapshot.overlapping.join(", ")
+        );
+        set.put("SelectorOverlap", true, "OverlappingSelector", &message);
+    }
     if let Some(message) = blocked(members, status) {
         set.put("MoveBlocked", true, "NoReadyReplacement", &message);
     }
