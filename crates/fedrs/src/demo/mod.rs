@@ -155,7 +155,7 @@ async fn perform(
     let (seen, scenes) = watch::channel(Scene::default());
     // Ended by itself, so that the table shows what happens up to the end.
     let watching = CancellationToken::new();
-    let observing = tokio::spawn(Observer::of(fleet)?.run(step, seen, watching.clone()));
+    let observing = Observer::of(fleet)?.start(step, seen, watching.clone())?;
     let (teller, told) = Teller::new();
     let (showing, live) = show(told, scenes.clone(), cancel)?;
     let mut play = Play {
@@ -187,7 +187,7 @@ async fn perform(
     };
     drop(teller);
     watching.cancel();
-    observing.await?;
+    observing.join().expect("the observer does not panic");
     showing
         .await?
         .context("failed to write to standard output")?;

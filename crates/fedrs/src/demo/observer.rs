@@ -8,6 +8,7 @@
 
 use std::{
     collections::BTreeMap,
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -71,20 +72,25 @@ impl Observer {
         })
     }
 
-    /// Looks until `cancel`. `steps` says which step of the story it is.
-    pub(crate) async fn run(
+    /// Looks until `cancel`, on a thread of its own: a busy runtime must not make it look away. `steps` says
+    /// which step of the story it is.
+    pub(crate) fn start(
         self,
         steps: watch::Receiver<usize>,
         scenes: watch::Sender<Scene>,
         cancel: CancellationToken,
-    ) {
-        let mut scene = Scene::default();
-        let mut ticks = tokio::time::interval(PERIOD);
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        while cancel.run_until_cancelled(ticks.tick()).await.is_some() {
-            scene = self.look(scene, *steps.borrow());
-            scenes.send_replace(scene.clone());
-        }
+    ) -> std::io::Result<JoinHandle<()>> {
+        let look = move || {
+            let mut scene = Scene::default();
+            while !cancel.is_cancelled() {
+                scene = self.look(scene, *steps.borrow());
+                scenes.send_replace(scene.clone());
+                thread::sleep(PERIOD);
+            }
+        };
+        thread::Builder::new()
+            .name("observer".to_owned())
+            .spawn(look)
     }
 
     fn look(&self, before: Scene, step: usize) -> Scene {

@@ -8,7 +8,7 @@ use ratatui::{
 use super::{
     observer::Scene,
     scene::{MemberScene, SetScene, State},
-    story::{STEPS, WEB},
+    story::{Goal, STEPS, WEB},
 };
 
 /// Lines of the table, with the empty one above it.
@@ -50,11 +50,18 @@ impl Palette {
     }
 }
 
-/// The set of the step that the story is at: after it, the one that stays.
+/// The set of the step that the story is at; one that is gone gives way to the one that stays.
 pub(crate) fn set_shown(scene: &Scene) -> (&'static str, SetScene) {
+    let set = |name| scene.sets.get(name).cloned().unwrap_or_default();
     let step = scene.step.checked_sub(1).and_then(|index| STEPS.get(index));
-    let name = step.map_or(WEB, |step| step.goal.set());
-    (name, scene.sets.get(name).cloned().unwrap_or_default())
+    if let Some(step) = step {
+        let shown = set(step.goal.set());
+        let gone = matches!(step.goal, Goal::Gone(_)) && shown.wanted.is_none();
+        if !gone {
+            return (step.goal.set(), shown);
+        }
+    }
+    (WEB, set(WEB))
 }
 
 /// The table of `scene`, [`HEIGHT`] lines.
@@ -94,10 +101,11 @@ fn title(scene: &Scene, name: &str, set: &SetScene) -> Line<'static> {
     let wanted = set
         .wanted
         .map_or("not there".to_owned(), |wanted| format!("{wanted} wanted"));
-    let lowest = set
-        .watch
-        .lowest()
-        .map_or(String::new(), |it| format!(", lowest in this step {it}"));
+    // A set that starts from nothing has had none.
+    let lowest = match set.watch.lowest() {
+        None | Some(0) => String::new(),
+        Some(lowest) => format!(", never below {lowest} in this step"),
+    };
     let seconds = scene.at.as_secs();
     let rest = format!(
         ": {wanted}, {} ready{lowest}  [{}:{:02}]",
@@ -115,7 +123,9 @@ fn row(member: &MemberScene, most: u64, palette: Palette) -> Line<'static> {
     let cells = |count: u64| usize::try_from((count * BAR).div_ceil(most.max(1))).unwrap_or(0);
     let ready = cells(member.ready);
     let starting = cells(member.pods.max(member.ready)) - ready;
-    let empty = cells(most) - ready - starting;
+    let empty = usize::try_from(BAR)
+        .unwrap_or(0)
+        .saturating_sub(ready + starting);
     let style = palette.state(&member.state);
     let desired = member
         .desired
