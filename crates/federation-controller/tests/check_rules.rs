@@ -99,6 +99,7 @@ fn hold(member: &mut Member, replicas: u32, ready: u32) {
 }
 
 /// One member after another, in a little world where every write succeeds and every replica with room runs.
+#[derive(Clone)]
 struct World {
     frs: ValidFrs,
     members: Vec<Member>,
@@ -336,6 +337,40 @@ fn f34_a_failed_try_backs_off_and_does_not_swing() {
     }
     assert!(history.len() < 12, "a bounded number of moves: {history:?}");
     assert_eq!(world.placed(), [21, 21, 10]);
+}
+
+#[test]
+fn f34_where_all_are_full_nothing_swings_and_room_anywhere_is_noticed() {
+    for rebalance in [true, false] {
+        let names = ["a", "b", "c"];
+        let mut world = World::new(frs(20, even(rebalance)), &names);
+        for name in names {
+            world.set_room(name, 6);
+        }
+        let mut history = vec![world.placed()];
+        for _ in 0..600 {
+            world.step();
+            for name in names {
+                world.set_room(name, 6);
+            }
+            if history.last() != Some(&world.placed()) {
+                history.push(world.placed());
+            }
+            world.now += 10;
+        }
+        assert!(history.len() < 6, "a bounded number of moves: {history:?}");
+        let status = world.check().status;
+        assert_eq!(status.unplaced, 2);
+        for name in names {
+            let mut world = world.clone();
+            for _ in 0..20 {
+                world.set_room(name, 40);
+                world.step();
+                world.now += 10;
+            }
+            assert_eq!(world.ready(), 20, "{name}: {:?}", world.placed());
+        }
+    }
 }
 
 #[test]

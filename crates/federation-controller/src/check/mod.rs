@@ -28,7 +28,7 @@ use self::{
     capacity::{Room, Seen, see},
     moves::{Bounds, Holding, next_step},
     standing::{Standing, standing},
-    target::{Target, Usable, fair_shares, targets},
+    target::{Target, Usable, shares_with_room, targets},
 };
 pub(crate) use self::{report::condition, standing::after};
 
@@ -123,8 +123,6 @@ struct Considered<'a> {
     seen: Seen,
     room: Room,
     target: Target,
-    /// What it would get if no cluster had a limit.
-    fair: u64,
     /// The scheduler's sentences.
     reasons: Vec<String>,
     /// `spec.replicas` after this check's action.
@@ -148,7 +146,6 @@ impl<'a> Considered<'a> {
             seen,
             room,
             target: Target::default(),
-            fair: 0,
             reasons: Vec::new(),
             next: 0,
         };
@@ -291,19 +288,19 @@ fn decide(snapshot: &Snapshot<'_>, members: &mut [Considered<'_>], now: Timestam
         .iter()
         .map(|it| it.as_usable(now, settings))
         .collect();
-    let fair = fair_shares(snapshot.frs, &key, replicas, &clusters);
+    let with_room = shares_with_room(snapshot.frs, &key, replicas, &clusters);
     let rebalance = snapshot.frs.placement.rebalance;
-    for (it, &fair) in usable.iter_mut().zip(&fair) {
-        it.room = std::mem::take(&mut it.room).learn(&it.seen, fair, rebalance, now, settings);
+    for (it, share) in usable.iter_mut().zip(with_room) {
+        let room = std::mem::take(&mut it.room);
+        it.room = room.learn(&it.seen, share, rebalance, now, settings);
     }
     let clusters: Vec<_> = usable
         .iter()
         .map(|it| it.as_usable(now, settings))
         .collect();
-    let laid_out = targets(snapshot.frs, &key, replicas, &clusters, fair, settings);
+    let laid_out = targets(snapshot.frs, &key, replicas, &clusters, settings);
     for (i, it) in usable.iter_mut().enumerate() {
         it.target = laid_out.per_cluster[i];
-        it.fair = laid_out.fair[i];
         it.reasons = laid_out.layout.shares[i]
             .reasons
             .iter()
