@@ -61,6 +61,7 @@ fn running(name: &str, replicas: u32) -> Member {
         removed: None,
         health: Health::Healthy,
         sync: Sync::Synced,
+        busy: false,
         view: SetView::default(),
     };
     if replicas > 0 {
@@ -142,6 +143,7 @@ impl World {
         for Action {
             member: name,
             change,
+            ..
         } in &decided.actions
         {
             let member = self.members.iter_mut().find(|it| it.name == *name).unwrap();
@@ -533,12 +535,12 @@ fn f28_a_refused_creation_backs_off_and_its_replicas_go_elsewhere_meanwhile() {
     assert_eq!(world.check().actions, [], "backs off, and X is not over");
     world.now = 60;
     let decided = world.check();
-    let create = Action {
-        member: "c".into(),
-        change: SetChange::Create { replicas: 2 },
-    };
+    let create = SetChange::Create { replicas: 2 };
     assert!(
-        decided.actions.contains(&create),
+        decided
+            .actions
+            .iter()
+            .any(|it| it.member == "c" && it.change == create),
         "tried with a couple: {:?}",
         decided.actions
     );

@@ -54,6 +54,8 @@ pub struct Action {
     pub member: String,
     /// What to do there.
     pub change: SetChange,
+    /// What people should be told once it is done.
+    pub notice: Notice,
 }
 
 /// How a local set changes. Carries what the write is conditional on.
@@ -257,7 +259,7 @@ pub fn check(snapshot: &Snapshot<'_>, now: Timestamp) -> Check {
         actions(snapshot, &members, now)
     };
     let status = report::status(snapshot, &members, unplaced, joining, now);
-    let events = report::notices(snapshot, &members, &status, &actions);
+    let events = report::notices(snapshot, &members, &status);
     let next_check = next_check(snapshot, &members, &status, &actions, now);
     let moving = members
         .iter()
@@ -330,9 +332,12 @@ fn decide(snapshot: &Snapshot<'_>, members: &mut [Considered<'_>], now: Timestam
 fn actions(snapshot: &Snapshot<'_>, members: &[Considered<'_>], now: Timestamp) -> Vec<Action> {
     let changes = members.iter().filter(|it| it.usable()).filter_map(|it| {
         let change = change(snapshot, it, now)?;
+        let member = it.member.name.clone();
+        let notice = report::action_notice(&member, &change, &it.reasons.join("; "));
         Some(Action {
-            member: it.member.name.clone(),
+            member,
             change,
+            notice,
         })
     });
     changes.collect()
@@ -444,10 +449,19 @@ pub(crate) const NAME_CONFLICT: &str = "NameConflict:";
 pub enum Outcome {
     /// Written; the set as the member now shows it.
     Written(SetFact),
+    /// There was a set of somebody: written over (F29); the set as the member now shows it.
+    TakenOver {
+        /// The set.
+        set: SetFact,
+        /// What was changed in it, in words.
+        changed: String,
+    },
     /// The member refused to create the set (F28), and its words.
     Refused(String),
-    /// It didn't happen, and will be decided anew: a conflict, a timeout.
+    /// It didn't happen, or nobody knows, and will be decided anew: a conflict, a deadline.
     Undecided(String),
+    /// The answer is still awaited: until it comes nothing is decided about the member.
+    Unanswered,
 }
 
 /// Says in the status that the spec can't be carried out (F4); everything else stays as it was.
@@ -478,7 +492,7 @@ pub fn remember(
 ) {
     for cluster in &mut status.clusters {
         match outcomes.get(&cluster.name) {
-            Some(Outcome::Written(set)) => {
+            Some(Outcome::Written(set) | Outcome::TakenOver { set, .. }) => {
                 cluster.template = Some(
                     TemplateRecord {
                         wanted,
@@ -491,7 +505,7 @@ pub fn remember(
                 }
             }
             Some(Outcome::Refused(message)) => report::refused(cluster, message, now, settings),
-            Some(Outcome::Undecided(_)) | None => {}
+            Some(Outcome::Undecided(_) | Outcome::Unanswered) | None => {}
         }
     }
 }

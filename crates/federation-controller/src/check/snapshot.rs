@@ -42,6 +42,8 @@ pub struct Member {
     pub health: Health,
     /// Whether `view` is current.
     pub sync: Sync,
+    /// Whether an earlier write for this FederatedReplicaSet has not been answered yet.
+    pub busy: bool,
     /// What it holds for this FederatedReplicaSet.
     pub view: SetView,
 }

@@ -51,6 +51,10 @@ pub(crate) fn standing(member: &Member, now: Timestamp, settings: &CheckSettings
             until: None,
         },
         Health::Healthy => match member.sync {
+            Sync::Synced if member.busy => Standing::Frozen {
+                why: "it has not answered our last write yet".to_owned(),
+                until: None,
+            },
             Sync::Synced => Standing::Usable,
             Sync::NotSynced => joining(member, now, settings, "its objects are still being listed"),
             Sync::Stale { since } => Standing::Frozen {

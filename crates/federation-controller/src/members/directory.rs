@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::MemberEvent;
+use crate::error_text::chain;
 
 /// How often the folder is looked at.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -156,18 +157,4 @@ pub fn harden(config: &mut Config) {
     // Deadlines are put around each call; watches are idle for long.
     config.read_timeout = None;
     config.write_timeout = None;
-}
-
-/// An error with its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
 }

@@ -162,6 +162,7 @@ impl Entry {
             removed: self.removed,
             health,
             sync,
+            busy: false,
             view,
         }
     }

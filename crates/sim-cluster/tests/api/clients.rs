@@ -181,9 +181,10 @@ async fn over_https_only_with_the_token() {
         assert_eq!(mode & 0o777, 0o600);
     }
     let kubeconfig = kube::config::Kubeconfig::read_from(&path).expect("readable");
-    let config = Config::from_custom_kubeconfig(kubeconfig, &Default::default())
-        .await
-        .expect("usable");
+    let config =
+        Config::from_custom_kubeconfig(kubeconfig, &kube::config::KubeConfigOptions::default())
+            .await
+            .expect("usable");
     let client = Client::try_from(config.clone()).expect("a client");
     let nodes = Api::<DynamicObject>::all_with(
         client.clone(),
@@ -207,7 +208,7 @@ async fn over_https_only_with_the_token() {
         .expect("allowed");
 
     let mut stranger = config;
-    stranger.auth_info = Default::default();
+    stranger.auth_info = kube::config::AuthInfo::default();
     stranger.default_retry = false;
     let stranger = Client::try_from(stranger).expect("a client");
     let refused = api(stranger.clone(), "", "ConfigMap")

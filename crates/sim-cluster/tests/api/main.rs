@@ -2,5 +2,6 @@
 
 mod clients;
 mod requests;
+mod scale;
 mod support;
 mod watches;

@@ -87,9 +87,9 @@ impl Client {
         self.send(Method::DELETE, path, body).await
     }
 
-    pub(crate) async fn patch(&self, path: &str, form: &str, patch: &Value) -> Answer {
+    pub(crate) async fn patch(&self, path: &str, form: &str, body: &Value) -> Answer {
         let request = Request::patch(path).header("content-type", format!("application/{form}"));
-        self.exchange(request, patch.to_string()).await
+        self.exchange(request, body.to_string()).await
     }
 }
 

@@ -59,7 +59,7 @@ async fn list_version(client: &Client) -> String {
     let list = client.get(MAPS).await.expect(200);
     list["metadata"]["resourceVersion"]
         .as_str()
-        .unwrap()
+        .expect("a version")
         .to_owned()
 }
 

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 pub(crate) use self::conditions::condition;
 use self::conditions::conditions;
-pub(super) use self::notices::notices;
+pub(super) use self::notices::{action_notice, notices};
 use super::{
     Considered, after, number,
     snapshot::{CheckSettings, Snapshot},
