@@ -255,9 +255,13 @@ impl Fleet {
     ) {
         let deadline = tokio::time::Instant::now() + Duration::from_secs(seconds);
         while !holds(self).await {
-            if tokio::time::Instant::now() >= deadline {
-                panic!("not within {seconds} s: {what}\n{}", self.describe().await);
-            }
+            let late = tokio::time::Instant::now() >= deadline;
+            let state = if late {
+                self.describe().await
+            } else {
+                String::new()
+            };
+            assert!(!late, "not within {seconds} s: {what}\n{state}");
             tokio::time::sleep(LOOK).await;
         }
     }

@@ -1,5 +1,7 @@
 //! Members and people that make trouble: refused, foreign, slow, broken, changed by hand.
 
+#![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
+
 use std::time::Duration;
 
 use fedrs_tests::{Fleet, FleetSpec, ReadyWatcher, even, frs};

@@ -119,13 +119,12 @@ impl Executor {
             .collect();
         let mut outcomes = Outcomes::new();
         for (member, mut answer) in calls {
-            let outcome = match timeout_at(deadline, &mut answer).await {
-                Ok(outcome) => outcome.ok(),
-                Err(_) => {
-                    // From here on the answer goes to `late`, unless it has just come.
-                    answer.close();
-                    answer.try_recv().ok()
-                }
+            let outcome = if let Ok(outcome) = timeout_at(deadline, &mut answer).await {
+                outcome.ok()
+            } else {
+                // From here on the answer goes to `late`, unless it has just come.
+                answer.close();
+                answer.try_recv().ok()
             };
             outcomes.insert(member, outcome.unwrap_or(Outcome::Unanswered));
         }

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
 use crate::{
+    error_text::chain,
     host::{HostStore, key_of},
     metrics::Metrics,
     reconcile::Reconciler,
@@ -53,7 +54,11 @@ impl Progress {
                 self.kind
             )
         } else {
-            format!("{} can't be read from the host: {error}", self.kind)
+            format!(
+                "{} can't be read from the host: {}",
+                self.kind,
+                chain(error)
+            )
         };
         self.listed.send_if_modified(|listed| {
             let changed = listed.trouble.as_deref() != Some(&message);

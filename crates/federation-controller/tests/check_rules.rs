@@ -59,6 +59,7 @@ fn running(name: &str, replicas: u32) -> Member {
         grace_period: Duration::from_secs(60),
         joined: at(-3600),
         removed: None,
+        unusable: None,
         health: Health::Healthy,
         sync: Sync::Synced,
         busy: false,
@@ -608,4 +609,20 @@ fn the_template_record_reads_what_it_wrote() {
     for nonsense in ["", "x", "12", "12-", "zz-1"] {
         assert_eq!(TemplateRecord::parse(nonsense), None, "{nonsense}");
     }
+}
+
+#[test]
+fn a_member_that_was_never_usable_unsettles_nothing() {
+    let mut world = World::new(frs(30, even(true)), &["a", "b", "c"]);
+    world.members[2].unusable = Some("no YAML".into());
+    world.settle(1);
+    assert_eq!(world.placed(), [15, 15, 0]);
+    let decided = world.check();
+    assert_eq!(decided.next_check, None);
+    assert_eq!(condition(&decided, "Progressing"), "False");
+    let reason = &decided.status.clusters[2].reason;
+    assert!(
+        reason.contains("its kubeconfig can't be used (no YAML)"),
+        "{reason}"
+    );
 }

@@ -6,6 +6,9 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
+/// kube logs every failed request as an error by itself; what matters of it is told by its callers.
+const DEFAULT: &str = "info,kube_client=off";
+
 /// How logs look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
@@ -27,7 +30,7 @@ pub(crate) struct LogArgs {
         global = true,
         env = "FEDRS_LOG",
         value_name = "FILTER",
-        default_value = "info"
+        default_value = DEFAULT
     )]
     log: String,
 }

@@ -38,6 +38,8 @@ pub struct Member {
     pub joined: Timestamp,
     /// Since when its kubeconfig is gone: a removed member is a lost one, with its grace.
     pub removed: Option<Timestamp>,
+    /// Why its kubeconfig can't be used, where none ever could.
+    pub unusable: Option<String>,
     /// What the probe says.
     pub health: Health,
     /// Whether `view` is current.

@@ -123,6 +123,7 @@ fn awaited(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> St
             Standing::Joining { until } => {
                 parts.push(format!("{name} to answer, until {}", clock(*until)));
             }
+            Standing::Frozen { .. } if it.placed() == 0 => {}
             Standing::Frozen { why, until } => {
                 let until =
                     until.map_or(String::new(), |until| format!(", until {}", clock(until)));
