@@ -44,9 +44,7 @@ impl Bounds {
         let mut rest = request.replicas;
         let mut present: u128 = 0;
         let mut weighted = 0;
-        let mut candidates = SmallVec::<[Candidate; INLINE_CLUSTERS]>::with_capacity(order.len());
-        for place in order {
-            let index = place.index();
+        let candidate = |index: usize| {
             let cluster = &request.clusters[index];
             let ceiling = ceiling(cluster);
             let minimum = minimum(cluster).min(ceiling).min(rest);
@@ -60,16 +58,17 @@ impl Bounds {
             present += u128::from(lower);
             let weight = weight(cluster);
             weighted += usize::from(weight > 0);
-            let upper = if weight > 0 { ceiling - minimum } else { lower };
-            candidates.push(Candidate {
+            Candidate {
                 index,
                 weight: weight.max(1),
                 minimum,
                 lower,
-                upper,
+                upper: if weight > 0 { ceiling - minimum } else { lower },
                 extra: 0,
-            });
-        }
+            }
+        };
+        let mut candidates: SmallVec<[Candidate; INLINE_CLUSTERS]> =
+            order.iter().map(candidate).collect();
         let shrinking = present > u128::from(rest);
         for candidate in &mut candidates {
             if shrinking {

@@ -35,6 +35,7 @@ mod reason;
 mod seat;
 
 use bounds::Bounds;
+use order::Order;
 pub use quota::{Quota, Rounding};
 pub use reason::{Reason, Reasons};
 
@@ -116,7 +117,7 @@ pub struct Share {
 /// ```
 #[must_use]
 pub fn plan(request: &Request<'_>) -> Layout {
-    let order = order::of(request);
+    let order = Order::of(request);
     let mut bounds = Bounds::new(request, &order);
     divide(&mut bounds);
     explain::layout(request, &bounds)
