@@ -10,7 +10,8 @@ use crate::{
     Cluster, INLINE_CLUSTERS, Layout, Request, Share,
     bounds::{Bounds, Candidate, ceiling, minimum},
     quota::Quota,
-    reason::{Reason, Reasons},
+    reason::Reason,
+    reasons::Reasons,
     seat::Seat,
 };
 
@@ -209,10 +210,13 @@ impl<'a> Tier<'a> {
     }
 
     fn quota(&self, candidate: &Candidate) -> Quota {
-        let tied = self.tie.is_some_and(|tie| {
-            let is_tied = |number| Seat::new(candidate, number, 0).cmp_price(&tie).is_eq();
-            is_tied(candidate.extra) || is_tied(candidate.extra.saturating_add(1))
-        });
+        let tied = || {
+            self.tie.is_some_and(|tie| {
+                let is_tied = |number| Seat::new(candidate, number, 0).cmp_price(&tie).is_eq();
+                candidate.extra > 0 && is_tied(candidate.extra)
+                    || is_tied(candidate.extra.saturating_add(1))
+            })
+        };
         Quota::new(
             candidate.weight,
             self.free_weight,

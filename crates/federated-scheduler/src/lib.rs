@@ -32,12 +32,14 @@ mod explain;
 mod order;
 mod quota;
 mod reason;
+mod reasons;
 mod seat;
 
 use bounds::Bounds;
 use order::Order;
 pub use quota::{Quota, Rounding};
-pub use reason::{Reason, Reasons};
+pub use reason::Reason;
+pub use reasons::Reasons;
 
 /// Clusters up to which the scheduler's own working sets stay off the heap. Most federations have fewer.
 const INLINE_CLUSTERS: usize = 8;

@@ -49,7 +49,10 @@ impl Order {
     /// with usual weights there is a pair of them once in millions of sets.
     fn settle_ties(&mut self, clusters: &[Cluster<'_>], seed: u64) {
         let position = self.position;
-        for tied in self.places.chunk_by_mut(|a, b| a | position == b | position) {
+        for tied in self
+            .places
+            .chunk_by_mut(|a, b| a | position == b | position)
+        {
             if tied.len() > 1 {
                 tied.sort_unstable_by_key(|place| {
                     let cluster = &clusters[(place & position) as usize];
@@ -62,7 +65,9 @@ impl Order {
     /// The clusters' positions in the request, the one served first at the front.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = usize> {
         let position = self.position;
-        self.places.iter().map(move |place| (place & position) as usize)
+        self.places
+            .iter()
+            .map(move |place| (place & position) as usize)
     }
 }
 

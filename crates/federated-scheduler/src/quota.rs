@@ -16,8 +16,8 @@ pub struct Quota {
     pub rounding: Rounding,
     // The sum of the weights in two parts: a `u128` would add half to the size of every reason. As many clusters as
     // would need more than 96 bits fit into no memory.
-    of_weight_high: u32,
-    of_weight_low: u64,
+    pub(crate) of_weight_high: u32,
+    pub(crate) of_weight_low: u64,
 }
 
 /// How a proportional share became a whole number of replicas.
@@ -47,33 +47,23 @@ impl Quota {
         of_weight: u128,
         of_replicas: u64,
         extra: u64,
-        tied: bool,
+        tied: impl FnOnce() -> bool,
     ) -> Self {
-        let share = u128::from(weight) * u128::from(of_replicas);
-        // Dividing would cost more than all the rest. A product that overflows is above any share.
-        let cmp_share = |replicas: u128| {
-            replicas
-                .checked_mul(of_weight)
-                .map_or(Ordering::Greater, |product| product.cmp(&share))
-        };
-        let extra = u128::from(extra);
-        let rounding = match cmp_share(extra) {
-            Ordering::Equal => Rounding::Exact,
-            Ordering::Greater if cmp_share(extra - 1).is_ge() => Rounding::FarUp,
-            Ordering::Less if cmp_share(extra + 1).is_le() => Rounding::FarDown,
-            Ordering::Greater if tied => Rounding::UpByOrder,
-            Ordering::Less if tied => Rounding::DownByOrder,
-            Ordering::Greater => Rounding::Up,
-            Ordering::Less => Rounding::Down,
-        };
-        let low = of_weight & u128::from(u64::MAX);
+        let mut rounding = rounding(weight, of_weight, of_replicas, extra);
+        if matches!(rounding, Rounding::Up | Rounding::Down) && tied() {
+            rounding = match rounding {
+                Rounding::Up => Rounding::UpByOrder,
+                _ => Rounding::DownByOrder,
+            };
+        }
         Self {
             weight,
             of_replicas,
             rounding,
             of_weight_high: u32::try_from(of_weight >> 64)
                 .expect("less than 2^32 weights were added up"),
-            of_weight_low: u64::try_from(low).expect("the upper bits are cut off"),
+            // The lower half.
+            of_weight_low: of_weight as u64,
         }
     }
 
@@ -81,6 +71,33 @@ impl Quota {
     #[must_use]
     pub fn of_weight(&self) -> u128 {
         u128::from(self.of_weight_high) << 64 | u128::from(self.of_weight_low)
+    }
+}
+
+/// How `weight * of_replicas / of_weight` became `extra`, ties aside.
+fn rounding(weight: u64, of_weight: u128, of_replicas: u64, extra: u64) -> Rounding {
+    // Nearly always all products fit into 64 bits, and then nothing has to be divided.
+    let share = weight.checked_mul(of_replicas);
+    let one = u64::try_from(of_weight).ok();
+    let given = one.and_then(|one| extra.checked_mul(one));
+    if let (Some(share), Some(one), Some(given)) = (share, one, given) {
+        return match given.cmp(&share) {
+            Ordering::Equal => Rounding::Exact,
+            Ordering::Greater if given - share >= one => Rounding::FarUp,
+            Ordering::Greater => Rounding::Up,
+            Ordering::Less if share - given >= one => Rounding::FarDown,
+            Ordering::Less => Rounding::Down,
+        };
+    }
+    let share = u128::from(weight) * u128::from(of_replicas);
+    let (whole, is_whole) = (share / of_weight, share.is_multiple_of(of_weight));
+    let extra = u128::from(extra);
+    match extra.cmp(&whole) {
+        Ordering::Equal if is_whole => Rounding::Exact,
+        Ordering::Equal => Rounding::Down,
+        Ordering::Greater if extra - 1 == whole && !is_whole => Rounding::Up,
+        Ordering::Greater => Rounding::FarUp,
+        Ordering::Less => Rounding::FarDown,
     }
 }
 
@@ -127,7 +144,7 @@ mod tests {
     #[test]
     fn f19_quotas_read_well() {
         let text = |weight, of_weight, replicas, extra, tied| {
-            Quota::new(weight, of_weight, replicas, extra, tied).to_string()
+            Quota::new(weight, of_weight, replicas, extra, || tied).to_string()
         };
         assert_eq!(text(2, 4, 48, 24, false), "24 of 48 (weight 2 of 4)");
         assert_eq!(
@@ -150,7 +167,7 @@ mod tests {
 
     #[test]
     fn quotas_are_exact_over_the_whole_range() {
-        let quota = Quota::new(u64::MAX, u128::from(u64::MAX) * 3, 50, 17, false);
+        let quota = Quota::new(u64::MAX, u128::from(u64::MAX) * 3, 50, 17, || false);
         assert_eq!(quota.rounding, Rounding::Up);
         let weights = format!(
             "16.67 of 50 (weight {} of {})",
@@ -158,7 +175,7 @@ mod tests {
             u128::from(u64::MAX) * 3
         );
         assert!(quota.to_string().starts_with(&weights), "{quota}");
-        let most = Quota::new(u64::MAX, u128::from(u64::MAX), u64::MAX, u64::MAX, false);
+        let most = Quota::new(u64::MAX, u128::from(u64::MAX), u64::MAX, u64::MAX, || false);
         assert_eq!(most.rounding, Rounding::Exact);
         assert!(
             most.to_string().starts_with(&u64::MAX.to_string()),

@@ -38,11 +38,16 @@ impl Seat {
         (candidate.extra < candidate.upper).then(|| Self::new(candidate, candidate.extra + 1, rank))
     }
 
-    /// Compares prices exactly, for all of `u64`.
-    ///
-    /// (2k − 1) / w against (2k' − 1) / w' is 2kw' + w against 2k'w + w'. The doubled products don't fit
-    /// into 128 bits, their halves do: kw' + ⌊w/2⌋ first, then the bit that halving dropped.
+    /// Compares prices exactly, for all of `u64`: (2k − 1) / w against (2k' − 1) / w' by multiplying both with ww'.
     pub(crate) fn cmp_price(&self, other: &Self) -> Ordering {
+        let all = self.number | self.weight | other.number | other.weight;
+        if all >> 31 == 0 {
+            // Nearly always; and much quicker.
+            let odd = |seat: &Self, other: &Self| (2 * seat.number - 1) * other.weight;
+            return odd(self, other).cmp(&odd(other, self));
+        }
+        // That is 2kw' + w against 2k'w + w'. The doubled products don't fit into 128 bits, their halves do:
+        // kw' + ⌊w/2⌋ first, then the bit that halving dropped.
         let half = |seat: &Self, other: &Self| {
             u128::from(seat.number) * u128::from(other.weight) + u128::from(seat.weight >> 1)
         };
@@ -82,6 +87,22 @@ mod tests {
         assert_eq!(seat(1, 1).cmp_price(&seat(2, 3)), Ordering::Equal);
         assert_eq!(seat(1, 3).cmp_price(&seat(2, 9)), Ordering::Equal);
         assert_eq!(seat(1, 3).cmp_price(&seat(2, 8)), Ordering::Less);
+        // Around the largest numbers whose products fit into 64 bits.
+        for bits in [30, 31, 32] {
+            let large = 1 << bits;
+            assert_eq!(
+                seat(large, large - 1).cmp_price(&seat(large, large - 1)),
+                Ordering::Equal
+            );
+            assert_eq!(
+                seat(large - 1, large - 1).cmp_price(&seat(large, large)),
+                Ordering::Less
+            );
+            assert_eq!(
+                seat(1, large - 1).cmp_price(&seat(1, large)),
+                Ordering::Greater
+            );
+        }
         assert_eq!(seat(max, max).cmp_price(&seat(max, max)), Ordering::Equal);
         assert_eq!(seat(max, 1).cmp_price(&seat(1, max)), Ordering::Greater);
         assert_eq!(
