@@ -16,9 +16,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use smallvec::SmallVec;
-
-use crate::{INLINE_CLUSTERS, bounds::Candidate, seat::Seat};
+use crate::{FEW_CLUSTERS, bounds::Candidate, seat::Seat};
 
 /// Newton steps before the search for a threshold halves its interval instead. Two to four are usual; the
 /// limit is there for bounds made so that each step meets another one.
@@ -122,11 +120,23 @@ impl Step for Free {
     }
 }
 
+/// The first claims of all candidates.
+fn claims<S: Step>(candidates: &[Candidate]) -> impl Iterator<Item = S::Claim> {
+    let first = |(rank, candidate)| S::first(candidate, rank);
+    candidates.iter().enumerate().filter_map(first)
+}
+
 /// Takes `steps` steps (above 0), the least claim first. The bounds must allow that many.
 fn take_steps<S: Step>(candidates: &mut [Candidate], steps: usize) {
-    let mut claims = SmallVec::<[S::Claim; INLINE_CLUSTERS]>::with_capacity(candidates.len());
-    let first = |(rank, candidate)| S::first(candidate, rank);
-    claims.extend(candidates.iter().enumerate().filter_map(first));
+    if steps == 1 || candidates.len() <= FEW_CLUSTERS {
+        // Looking at all of them for each step is quicker than keeping a queue.
+        for _ in 0..steps {
+            let claim = claims::<S>(candidates).min().expect("the bounds allow all steps");
+            S::grant(&mut candidates[S::rank(claim)], claim);
+        }
+        return;
+    }
+    let mut claims: Vec<_> = claims::<S>(candidates).collect();
     // As many claims as there are steps stand before all others: those lose, whatever follows.
     let last = (steps <= claims.len()).then(|| {
         let (_, &mut last, _) = claims.select_nth_unstable(steps - 1);

@@ -4,10 +4,8 @@
 //! is cheaper than a seat that was filled elsewhere, and *kept* at its lower bound if its last seat is
 //! dearer than a free one elsewhere. All others share by weight what the bound ones leave.
 
-use smallvec::{SmallVec, smallvec};
-
 use crate::{
-    Cluster, INLINE_CLUSTERS, Layout, Request, Share,
+    Cluster, Layout, Request, Share,
     bounds::{Bounds, Candidate, ceiling, minimum},
     quota::Quota,
     reason::Reason,
@@ -15,8 +13,8 @@ use crate::{
     seat::Seat,
 };
 
-/// The layout of the finished `bounds`, with reasons.
-pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds) -> Layout {
+/// The layout of the finished `bounds`, with reasons. `ranks` is memory for a number of each cluster.
+pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds<'_>, ranks: &mut [u64]) -> Layout {
     let given = |candidate: &Candidate| candidate.minimum + candidate.extra;
     let unplaced = request.replicas - bounds.candidates.iter().map(given).sum::<u64>();
     let (weighted, unweighted) = bounds.candidates.split_at(bounds.weighted);
@@ -25,11 +23,11 @@ pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds) -> Layout {
         Tier::new(request, bounds, unweighted, false, unplaced > 0),
     ];
     // Shares are large and written once, in the request's order; finding their ranks first is cheaper.
-    let mut ranks: SmallVec<[usize; INLINE_CLUSTERS]> = smallvec![0; request.clusters.len()];
-    for (rank, candidate) in bounds.candidates.iter().enumerate() {
+    for (candidate, rank) in bounds.candidates.iter().zip(0..) {
         ranks[candidate.index] = rank;
     }
-    let share = |&rank: &usize| {
+    let share = |&mut rank: &mut u64| {
+        let rank = rank as usize;
         let candidate = &bounds.candidates[rank];
         let tier = &tiers[usize::from(rank >= bounds.weighted)];
         Share {
@@ -38,14 +36,14 @@ pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds) -> Layout {
             reasons: tier.reasons(candidate),
         }
     };
-    let shares = ranks.iter().map(share).collect();
+    let shares = ranks.iter_mut().map(share).collect();
     Layout { shares, unplaced }
 }
 
 /// Candidates that share with each other: those with a weight, or those without.
 struct Tier<'a> {
     request: &'a Request<'a>,
-    bounds: &'a Bounds,
+    bounds: &'a Bounds<'a>,
     weighted: bool,
     /// More was to be had than all could take: every upper bound binds.
     unplaced: bool,
@@ -71,7 +69,7 @@ enum Standing {
 impl<'a> Tier<'a> {
     fn new(
         request: &'a Request<'a>,
-        bounds: &'a Bounds,
+        bounds: &'a Bounds<'a>,
         candidates: &[Candidate],
         weighted: bool,
         unplaced: bool,

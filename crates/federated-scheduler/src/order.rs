@@ -7,38 +7,35 @@
 
 use std::cmp::Reverse;
 
-use smallvec::SmallVec;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use crate::{Cluster, INLINE_CLUSTERS, Request};
+use crate::{Cluster, Request};
 
 /// The request's clusters, the one served first at the front.
-pub(crate) struct Order {
+pub(crate) struct Order<'a> {
     /// One number for each cluster, so that sorting compares and moves no more than that. From the top: the bits in which
     /// weights differ from the greatest one, the bits of the hash for which there is room, the cluster's position in
     /// the request.
-    places: SmallVec<[u64; INLINE_CLUSTERS]>,
+    places: &'a mut [u64],
     /// The bits of a place that are the position.
     position: u64,
 }
 
-impl Order {
-    /// The order of the request's clusters.
-    pub(crate) fn of(request: &Request<'_>) -> Self {
+impl<'a> Order<'a> {
+    /// The order of the request's clusters, in the memory of `places`: one for each cluster.
+    pub(crate) fn of(request: &Request<'_>, places: &'a mut [u64]) -> Self {
         let clusters = request.clusters;
         let seed = xxh3_64(request.key.as_bytes());
         let greatest = clusters.iter().map(weight).max().unwrap_or(0);
         let position = u64::MAX
             .checked_shr((clusters.len() as u64).leading_zeros())
             .unwrap_or(0);
-        let place = |(index, cluster): (usize, &Cluster<'_>)| {
+        for ((place, cluster), index) in places.iter_mut().zip(clusters).zip(0..) {
             let lighter = u128::from(greatest - weight(cluster));
             let all = (lighter << 64 | u128::from(hash(cluster, seed))) << greatest.leading_zeros();
-            // The upper half.
             let first = (all >> 64) as u64;
-            first & !position | index as u64
-        };
-        let mut places: SmallVec<_> = clusters.iter().enumerate().map(place).collect();
+            *place = first & !position | index;
+        }
         places.sort_unstable();
         let mut order = Self { places, position };
         order.settle_ties(clusters, seed);
@@ -104,7 +101,7 @@ mod tests {
             rebalance: false,
             clusters: &clusters,
         };
-        Order::of(&request)
+        Order::of(&request, &mut vec![0; clusters.len()])
             .iter()
             .map(|index| clusters[index].name.to_owned())
             .collect()
