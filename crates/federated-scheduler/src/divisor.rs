@@ -77,12 +77,14 @@ impl Step for Fill {
     type Claim = Seat;
 
     fn first(candidate: &Candidate, rank: usize) -> Option<Seat> {
-        Seat::first_free(candidate, rank)
+        let price = candidate.first_free()?;
+        Some(Seat { price, rank })
     }
 
     fn following(candidate: &Candidate, seat: Seat) -> Option<Seat> {
-        (seat.number < candidate.upper).then(|| Seat {
-            number: seat.number + 1,
+        let number = seat.price.number;
+        (number < candidate.upper).then(|| Seat {
+            price: candidate.price(number + 1),
             ..seat
         })
     }
@@ -92,7 +94,7 @@ impl Step for Fill {
     }
 
     fn grant(candidate: &mut Candidate, seat: Seat) {
-        candidate.extra = seat.number;
+        candidate.extra = seat.price.number;
     }
 }
 
@@ -103,12 +105,18 @@ impl Step for Free {
     type Claim = Reverse<Seat>;
 
     fn first(candidate: &Candidate, rank: usize) -> Option<Reverse<Seat>> {
-        Seat::last_filled(candidate, rank).map(Reverse)
+        let price = candidate.last_filled()?;
+        Some(Reverse(Seat { price, rank }))
     }
 
     fn following(candidate: &Candidate, Reverse(seat): Reverse<Seat>) -> Option<Reverse<Seat>> {
-        let number = seat.number - 1;
-        (number > candidate.lower).then_some(Reverse(Seat { number, ..seat }))
+        let number = seat.price.number - 1;
+        (number > candidate.lower).then(|| {
+            Reverse(Seat {
+                price: candidate.price(number),
+                ..seat
+            })
+        })
     }
 
     fn rank(Reverse(seat): Reverse<Seat>) -> usize {
@@ -116,7 +124,7 @@ impl Step for Free {
     }
 
     fn grant(candidate: &mut Candidate, Reverse(seat): Reverse<Seat>) {
-        candidate.extra = seat.number - 1;
+        candidate.extra = seat.price.number - 1;
     }
 }
 
@@ -131,7 +139,9 @@ fn take_steps<S: Step>(candidates: &mut [Candidate], steps: usize) {
     if steps == 1 || candidates.len() <= FEW_CLUSTERS {
         // Looking at all of them for each step is quicker than keeping a queue.
         for _ in 0..steps {
-            let claim = claims::<S>(candidates).min().expect("the bounds allow all steps");
+            let claim = claims::<S>(candidates)
+                .min()
+                .expect("the bounds allow all steps");
             S::grant(&mut candidates[S::rank(claim)], claim);
         }
         return;

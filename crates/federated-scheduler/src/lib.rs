@@ -34,6 +34,7 @@ mod quota;
 mod reason;
 mod reasons;
 mod seat;
+mod sharing;
 
 use bounds::{Bounds, Candidate};
 use order::Order;

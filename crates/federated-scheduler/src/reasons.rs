@@ -10,9 +10,6 @@ use crate::{
     reason::Reason,
 };
 
-/// The most reasons a number has: the minimum, what is present, and one bound or the share by weight.
-const MAX_REASONS: usize = 3;
-
 /// Why a cluster has its number (F19), in the order of the decisions. Never empty.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Reasons {
@@ -27,7 +24,8 @@ pub struct Reasons {
     of_weight_low: u64,
     of_weight_high: u32,
     rounding: Rounding,
-    kinds: [Option<Kind>; MAX_REASONS],
+    /// At most one of each decision: the minimum, what is present, and a bound or the share by weight.
+    kinds: [Option<Kind>; 3],
 }
 
 /// Which [`Reason`] it is.
@@ -49,6 +47,17 @@ enum Kind {
     WeightZeroGivesUp,
 }
 
+impl Kind {
+    /// Which of the decisions it is about, in their order.
+    const fn decision(self) -> usize {
+        match self {
+            Self::Minimum | Self::PartOfMinimum => 0,
+            Self::GivesUp | Self::Kept | Self::NotAboveShare | Self::WeightZeroGivesUp => 1,
+            _ => 2,
+        }
+    }
+}
+
 impl Reasons {
     pub(crate) const fn new() -> Self {
         Self {
@@ -59,12 +68,12 @@ impl Reasons {
             of_weight_low: 0,
             of_weight_high: 0,
             rounding: Rounding::Exact,
-            kinds: [None; MAX_REASONS],
+            kinds: [None; 3],
         }
     }
 
-    /// Adds a reason. At most one of `Minimum` and `PartOfMinimum`, of those with a number of replicas, and of a bound
-    /// and `ByWeight`.
+    /// Adds a reason. At most one of each decision, and the number of replicas of one alone.
+    #[inline]
     pub(crate) fn push(&mut self, reason: Reason) {
         let kind = match reason {
             Reason::NoPreference => Kind::NoPreference,
@@ -95,8 +104,7 @@ impl Reasons {
             Reason::WeightZero => Kind::WeightZero,
             Reason::WeightZeroGivesUp { present } => self.counted(Kind::WeightZeroGivesUp, present),
         };
-        let free = self.kinds.iter_mut().find(|kind| kind.is_none());
-        *free.expect("no number has more reasons") = Some(kind);
+        self.kinds[kind.decision()] = Some(kind);
     }
 
     fn counted(&mut self, kind: Kind, count: u64) -> Kind {
