@@ -2,6 +2,8 @@
 
 use std::{cmp::Ordering, fmt};
 
+use crate::seat::Price;
+
 /// A cluster's proportional share of the replicas that are shared out by weight.
 ///
 /// Those are the replicas that the minimums and the clusters at one of their bounds leave; they are shared
@@ -40,22 +42,24 @@ pub enum Rounding {
 }
 
 impl Quota {
-    /// The quota of `weight` in `of_weight` for `of_replicas`, where the cluster was given `extra` of them.
-    /// `tied` says that its last or next seat is priced as another cluster's that was decided by order.
+    /// The quota of `weight` in `of_weight` for `of_replicas`, where the cluster was given `extra` of them. `tie` is the
+    /// price at which seats were filled or not by order.
+    #[inline]
     pub(crate) fn new(
         weight: u64,
         of_weight: u128,
         of_replicas: u64,
         extra: u64,
-        tied: impl FnOnce() -> bool,
+        tie: Option<Price>,
     ) -> Self {
-        let mut rounding = rounding(weight, of_weight, of_replicas, extra);
-        if matches!(rounding, Rounding::Up | Rounding::Down) && tied() {
-            rounding = match rounding {
-                Rounding::Up => Rounding::UpByOrder,
-                _ => Rounding::DownByOrder,
-            };
-        }
+        let is_tie = |number| tie == Some(Price { number, weight });
+        let last_is_tie = || extra > 0 && is_tie(extra);
+        let next_is_tie = || is_tie(extra.saturating_add(1));
+        let rounding = match rounding(weight, of_weight, of_replicas, extra) {
+            Rounding::Up if last_is_tie() || next_is_tie() => Rounding::UpByOrder,
+            Rounding::Down if next_is_tie() || last_is_tie() => Rounding::DownByOrder,
+            rounding => rounding,
+        };
         Self {
             weight,
             of_replicas,
@@ -76,17 +80,16 @@ impl Quota {
 
 /// How `weight * of_replicas / of_weight` became `extra`, ties aside.
 fn rounding(weight: u64, of_weight: u128, of_replicas: u64, extra: u64) -> Rounding {
-    // Nearly always all products fit into 64 bits, and then nothing has to be divided.
-    let share = weight.checked_mul(of_replicas);
-    let one = u64::try_from(of_weight).ok();
-    let given = one.and_then(|one| extra.checked_mul(one));
-    if let (Some(share), Some(one), Some(given)) = (share, one, given) {
-        return match given.cmp(&share) {
-            Ordering::Equal => Rounding::Exact,
-            Ordering::Greater if given - share >= one => Rounding::FarUp,
-            Ordering::Greater => Rounding::Up,
-            Ordering::Less if share - given >= one => Rounding::FarDown,
-            Ordering::Less => Rounding::Down,
+    if of_weight >> 31 == 0 && of_replicas >> 31 == 0 {
+        // Nearly always. The weight is part of the one and `extra` of the other, so that both products are small.
+        let one = of_weight as i64;
+        let excess = extra as i64 * one - weight as i64 * of_replicas as i64;
+        return match excess {
+            0 => Rounding::Exact,
+            1.. if excess < one => Rounding::Up,
+            1.. => Rounding::FarUp,
+            _ if -excess < one => Rounding::Down,
+            _ => Rounding::FarDown,
         };
     }
     let share = u128::from(weight) * u128::from(of_replicas);
@@ -143,31 +146,31 @@ mod tests {
 
     #[test]
     fn f19_quotas_read_well() {
-        let text = |weight, of_weight, replicas, extra, tied| {
-            Quota::new(weight, of_weight, replicas, extra, || tied).to_string()
+        let text = |weight, of_weight, replicas, extra| {
+            Quota::new(weight, of_weight, replicas, extra, None).to_string()
         };
-        assert_eq!(text(2, 4, 48, 24, false), "24 of 48 (weight 2 of 4)");
+        assert_eq!(text(2, 4, 48, 24), "24 of 48 (weight 2 of 4)");
         assert_eq!(
-            text(1, 3, 50, 17, false),
+            text(1, 3, 50, 17),
             "16.67 of 50 (weight 1 of 3), rounded up"
         );
         assert_eq!(
-            text(1, 1_000_002, 50, 0, false),
+            text(1, 1_000_002, 50, 0),
             "0.00 of 50 (weight 1 of 1000002), rounded down"
         );
         assert_eq!(
-            text(1, 1_000, 999, 1, false),
+            text(1, 1_000, 999, 1),
             "1.00 of 999 (weight 1 of 1000), rounded up"
         );
         assert_eq!(
-            text(40, 100, 100, 33, false),
+            text(40, 100, 100, 33),
             "40 of 100 (weight 40 of 100); it gets fewer, because many clusters' shares were rounded up"
         );
     }
 
     #[test]
     fn quotas_are_exact_over_the_whole_range() {
-        let quota = Quota::new(u64::MAX, u128::from(u64::MAX) * 3, 50, 17, || false);
+        let quota = Quota::new(u64::MAX, u128::from(u64::MAX) * 3, 50, 17, None);
         assert_eq!(quota.rounding, Rounding::Up);
         let weights = format!(
             "16.67 of 50 (weight {} of {})",
@@ -175,7 +178,7 @@ mod tests {
             u128::from(u64::MAX) * 3
         );
         assert!(quota.to_string().starts_with(&weights), "{quota}");
-        let most = Quota::new(u64::MAX, u128::from(u64::MAX), u64::MAX, u64::MAX, || false);
+        let most = Quota::new(u64::MAX, u128::from(u64::MAX), u64::MAX, u64::MAX, None);
         assert_eq!(most.rounding, Rounding::Exact);
         assert!(
             most.to_string().starts_with(&u64::MAX.to_string()),

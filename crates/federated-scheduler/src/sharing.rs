@@ -90,11 +90,12 @@ impl Sharing {
     /// The quota of a candidate that shares by weight.
     #[inline]
     pub(crate) fn quota(&self, candidate: &Candidate) -> Quota {
-        let extra = candidate.extra;
-        let tied = || {
-            let is_tie = |number| self.tie == Some(candidate.price(number));
-            extra > 0 && is_tie(extra) || is_tie(extra.saturating_add(1))
-        };
-        Quota::new(candidate.weight, self.weight, self.replicas, extra, tied)
+        Quota::new(
+            candidate.weight,
+            self.weight,
+            self.replicas,
+            candidate.extra,
+            self.tie,
+        )
     }
 }
