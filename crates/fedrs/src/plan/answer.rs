@@ -42,7 +42,7 @@ impl Serialize for Answer<'_> {
             share
                 .reasons
                 .iter()
-                .map(ToString::to_string)
+                .map(|reason| reason.to_string())
                 .collect::<Vec<_>>()
         };
         answer.serialize_field("reasons", &ByCluster(self, sentences))?;
