@@ -56,7 +56,7 @@ impl ObjectKeeper {
         }
     }
 
-    /// The status that the host has, of an object that is created if it is missing.
+    /// The status that the host has, of an object that is created if it is missing: a restart writes nothing.
     async fn ensure(&self) -> Option<MemberClusterStatus> {
         let object = json!({
             "apiVersion": "fedrs.dev/v1alpha1",
@@ -65,9 +65,9 @@ impl ObjectKeeper {
             "spec": { "source": "File" },
         });
         let path = format!("{PATH}/{}", self.name);
-        let answer = match self.call(calls::post(&self.host, PATH, &object)).await {
-            Err(kube::Error::Api(status)) if status.code == 409 => {
-                self.call(calls::get(&self.host, &path)).await
+        let answer = match self.call(calls::get(&self.host, &path)).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => {
+                self.call(calls::post(&self.host, PATH, &object)).await
             }
             answer => answer,
         };
