@@ -87,7 +87,7 @@ async fn f20_a_move_by_weight_never_dips_and_keeps_to_the_surge() {
         )
         .await;
     fleet
-        .wait_until("moved", 120, async |it| {
+        .wait_until("moved", 30, async |it| {
             it.sorted_layout("web") == [4, 4, 32] && it.available("web") == 40
         })
         .await;

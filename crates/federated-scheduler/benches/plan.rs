@@ -5,11 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use divan::{AllocProfiler, Bencher, black_box};
+use divan::{Bencher, black_box};
 use federated_scheduler::{Cluster, Preference, Request, plan};
-
-#[global_allocator]
-static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
 
 const CLUSTERS: [usize; 3] = [3, 100, 1000];
 

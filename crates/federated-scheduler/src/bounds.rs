@@ -5,12 +5,10 @@
 //!                                      -> shrinking present is more than the rest: upper bounds (F17)
 //! ```
 
-use smallvec::SmallVec;
-
-use crate::{Cluster, INLINE_CLUSTERS, Request, order::Order, order::weight};
+use crate::{Cluster, Request, order::Order, order::weight};
 
 /// A cluster on its way to a share. Its place in the slice is its rank in the order of F11.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Candidate {
     /// The cluster's position in the request.
     pub(crate) index: usize,
@@ -27,9 +25,9 @@ pub(crate) struct Candidate {
 }
 
 /// All candidates in the order of F11, and what is left for them.
-pub(crate) struct Bounds {
+pub(crate) struct Bounds<'a> {
     /// One for each cluster of the request.
-    pub(crate) candidates: SmallVec<[Candidate; INLINE_CLUSTERS]>,
+    pub(crate) candidates: &'a mut [Candidate],
     /// How many candidates have a weight: the first ones, by the order.
     pub(crate) weighted: usize,
     /// Replicas left after the minimums.
@@ -38,15 +36,17 @@ pub(crate) struct Bounds {
     pub(crate) shrinking: bool,
 }
 
-impl Bounds {
-    /// Gives the minimums and derives the bounds of the extras.
-    pub(crate) fn new(request: &Request<'_>, order: &Order) -> Self {
+impl<'a> Bounds<'a> {
+    /// Gives the minimums and derives the bounds of the extras, in the memory of `candidates`: one for each cluster.
+    pub(crate) fn new(
+        request: &Request<'_>,
+        order: &Order<'_>,
+        candidates: &'a mut [Candidate],
+    ) -> Self {
         let mut rest = request.replicas;
         let mut present: u128 = 0;
         let mut weighted = 0;
-        let mut candidates = SmallVec::<[Candidate; INLINE_CLUSTERS]>::with_capacity(order.len());
-        for place in order {
-            let index = place.index();
+        for (candidate, index) in candidates.iter_mut().zip(order.iter()) {
             let cluster = &request.clusters[index];
             let ceiling = ceiling(cluster);
             let minimum = minimum(cluster).min(ceiling).min(rest);
@@ -60,18 +60,17 @@ impl Bounds {
             present += u128::from(lower);
             let weight = weight(cluster);
             weighted += usize::from(weight > 0);
-            let upper = if weight > 0 { ceiling - minimum } else { lower };
-            candidates.push(Candidate {
+            *candidate = Candidate {
                 index,
                 weight: weight.max(1),
                 minimum,
                 lower,
-                upper,
+                upper: if weight > 0 { ceiling - minimum } else { lower },
                 extra: 0,
-            });
+            };
         }
         let shrinking = present > u128::from(rest);
-        for candidate in &mut candidates {
+        for candidate in &mut *candidates {
             if shrinking {
                 (candidate.lower, candidate.upper) = (0, candidate.lower);
             } else {

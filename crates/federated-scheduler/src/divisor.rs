@@ -16,9 +16,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use smallvec::SmallVec;
-
-use crate::{INLINE_CLUSTERS, bounds::Candidate, seat::Seat};
+use crate::{FEW_CLUSTERS, bounds::Candidate, seat::Seat};
 
 /// Newton steps before the search for a threshold halves its interval instead. Two to four are usual; the
 /// limit is there for bounds made so that each step meets another one.
@@ -37,12 +35,7 @@ pub(crate) fn share_out(candidates: &mut [Candidate], replicas: u64) -> u64 {
         }
         return replicas - upper;
     }
-    let threshold = Threshold::search(candidates, replicas);
-    let mut filled: u128 = 0;
-    for candidate in candidates.iter_mut() {
-        candidate.extra = threshold.extras(candidate);
-        filled += u128::from(candidate.extra);
-    }
+    let filled = Threshold::fill_up(candidates, replicas);
     let replicas = u128::from(replicas);
     let steps =
         |steps| usize::try_from(steps).expect("a threshold misses by a few times the clusters");
@@ -79,12 +72,14 @@ impl Step for Fill {
     type Claim = Seat;
 
     fn first(candidate: &Candidate, rank: usize) -> Option<Seat> {
-        Seat::first_free(candidate, rank)
+        let price = candidate.first_free()?;
+        Some(Seat { price, rank })
     }
 
     fn following(candidate: &Candidate, seat: Seat) -> Option<Seat> {
-        (seat.number < candidate.upper).then(|| Seat {
-            number: seat.number + 1,
+        let number = seat.price.number;
+        (number < candidate.upper).then(|| Seat {
+            price: candidate.price(number + 1),
             ..seat
         })
     }
@@ -94,7 +89,7 @@ impl Step for Fill {
     }
 
     fn grant(candidate: &mut Candidate, seat: Seat) {
-        candidate.extra = seat.number;
+        candidate.extra = seat.price.number;
     }
 }
 
@@ -105,12 +100,18 @@ impl Step for Free {
     type Claim = Reverse<Seat>;
 
     fn first(candidate: &Candidate, rank: usize) -> Option<Reverse<Seat>> {
-        Seat::last_filled(candidate, rank).map(Reverse)
+        let price = candidate.last_filled()?;
+        Some(Reverse(Seat { price, rank }))
     }
 
     fn following(candidate: &Candidate, Reverse(seat): Reverse<Seat>) -> Option<Reverse<Seat>> {
-        let number = seat.number - 1;
-        (number > candidate.lower).then_some(Reverse(Seat { number, ..seat }))
+        let number = seat.price.number - 1;
+        (number > candidate.lower).then(|| {
+            Reverse(Seat {
+                price: candidate.price(number),
+                ..seat
+            })
+        })
     }
 
     fn rank(Reverse(seat): Reverse<Seat>) -> usize {
@@ -118,21 +119,43 @@ impl Step for Free {
     }
 
     fn grant(candidate: &mut Candidate, Reverse(seat): Reverse<Seat>) {
-        candidate.extra = seat.number - 1;
+        candidate.extra = seat.price.number - 1;
     }
+}
+
+/// The first claims of all candidates.
+fn claims<S: Step>(candidates: &[Candidate]) -> impl Iterator<Item = S::Claim> {
+    let first = |(rank, candidate)| S::first(candidate, rank);
+    candidates.iter().enumerate().filter_map(first)
+}
+
+/// The least claims, `count` (above 0) or all; the greatest of them can be peeked at.
+fn least<T: Ord>(mut claims: impl Iterator<Item = T>, count: usize) -> BinaryHeap<T> {
+    let mut least: BinaryHeap<_> = claims.by_ref().take(count).collect();
+    for claim in claims {
+        let mut greatest = least.peek_mut().expect("there is one of these already");
+        if claim < *greatest {
+            *greatest = claim;
+        }
+    }
+    least
 }
 
 /// Takes `steps` steps (above 0), the least claim first. The bounds must allow that many.
 fn take_steps<S: Step>(candidates: &mut [Candidate], steps: usize) {
-    let mut claims = SmallVec::<[S::Claim; INLINE_CLUSTERS]>::with_capacity(candidates.len());
-    let first = |(rank, candidate)| S::first(candidate, rank);
-    claims.extend(candidates.iter().enumerate().filter_map(first));
+    if steps == 1 || candidates.len() <= FEW_CLUSTERS {
+        // Looking at all of them for each step is quicker than keeping a queue.
+        for _ in 0..steps {
+            let claim = claims::<S>(candidates)
+                .min()
+                .expect("the bounds allow all steps");
+            S::grant(&mut candidates[S::rank(claim)], claim);
+        }
+        return;
+    }
     // As many claims as there are steps stand before all others: those lose, whatever follows.
-    let last = (steps <= claims.len()).then(|| {
-        let (_, &mut last, _) = claims.select_nth_unstable(steps - 1);
-        claims.truncate(steps);
-        last
-    });
+    let claims = least(claims::<S>(candidates), steps);
+    let last = claims.peek().copied().filter(|_| claims.len() == steps);
     let following = |candidates: &[Candidate], claim| {
         S::following(&candidates[S::rank(claim)], claim)
             .filter(|following| last.is_none_or(|last| *following < last))
@@ -175,25 +198,26 @@ struct Need {
 }
 
 impl Threshold {
-    /// A threshold at which the need of `candidates` misses `replicas` by about their number or less.
+    /// Fills `candidates` to a threshold at which they miss `replicas` by about their number or less. Returns the
+    /// number of seats filled.
     ///
     /// Newton's method: at each step the clusters between their bounds share what the others leave. Where it
     /// leaves the interval known to hold the answer, or takes too many steps, the interval is halved: at most
     /// 128 times, so that the time is bounded whatever the numbers are.
-    fn search(candidates: &[Candidate], replicas: u64) -> Self {
+    fn fill_up(candidates: &mut [Candidate], replicas: u64) -> u128 {
         let weight = candidates
             .iter()
             .map(|candidate| u128::from(candidate.weight))
             .sum();
+        let wanted = u128::from(replicas);
         let (mut too_low, mut too_high) = (Self(0), Self(u128::MAX));
-        let mut threshold = Self::quotient(u128::from(replicas), weight);
+        let mut threshold = Self::quotient(wanted, weight);
         // So few single steps are quicker than another look at all candidates.
         let close_enough = 2 + candidates.len() as u128 / 16;
         for step in 0.. {
-            let need = threshold.need(candidates);
-            let wanted = u128::from(replicas);
+            let need = threshold.fill(candidates);
             if need.replicas.abs_diff(wanted) <= close_enough {
-                break;
+                return need.replicas;
             }
             if need.replicas < wanted {
                 too_low = threshold;
@@ -204,7 +228,7 @@ impl Threshold {
                 .then(|| Self::quotient(wanted - need.bound, need.free_weight));
             if newton == Some(threshold) {
                 // All that is left is due to rounding.
-                break;
+                return need.replicas;
             }
             threshold = match newton {
                 Some(newton) if newton.is_between(too_low, too_high) => newton,
@@ -214,11 +238,16 @@ impl Threshold {
                 break;
             }
         }
-        threshold
+        threshold.fill(candidates).replicas
     }
 
     /// The threshold of `replicas` (below 2⁶⁴) for a total of `weight`.
     fn quotient(replicas: u128, weight: u128) -> Self {
+        if replicas >> 32 == 0 && weight >> 32 == 0 {
+            // Half as exact is exact enough for such weights; dividing 64 bits is ten times as quick.
+            let quotient = ((replicas as u64) << 32) / weight as u64;
+            return Self(u128::from(quotient) << 32);
+        }
         Self((replicas << 64) / weight)
     }
 
@@ -226,38 +255,53 @@ impl Threshold {
         low.0 < self.0 && self.0 < high.0
     }
 
-    /// What all candidates need at this threshold.
-    fn need(self, candidates: &[Candidate]) -> Need {
-        let mut need = Need {
-            replicas: 0,
-            bound: 0,
-            free_weight: 0,
-        };
-        for candidate in candidates {
-            let seats = self.seats(candidate);
-            let extras = seats.clamp(candidate.lower, candidate.upper);
-            need.replicas += u128::from(extras);
-            if extras == seats {
-                need.free_weight += u128::from(candidate.weight);
-            } else {
-                need.bound += u128::from(extras);
-            }
+    /// Gives all candidates the seats that cost at most twice the threshold, within their bounds.
+    fn fill(self, candidates: &mut [Candidate]) -> Need {
+        // The first one is the heaviest.
+        let greatest = candidates.first().map_or(0, |candidate| candidate.weight);
+        match self.in_64_bits(greatest) {
+            Some(threshold) => fill_by(candidates, |weight| (weight * threshold + (1 << 31)) >> 32),
+            None => fill_by(candidates, |weight| self.seats(weight)),
         }
-        need
     }
 
-    /// The candidate's seats that cost at most twice the threshold, within its bounds.
-    fn extras(self, candidate: &Candidate) -> u64 {
-        self.seats(candidate)
-            .clamp(candidate.lower, candidate.upper)
+    /// The threshold in units of 2⁻³², if that is exact and its product with weights up to `greatest` fits into 64 bits.
+    fn in_64_bits(self, greatest: u64) -> Option<u64> {
+        let threshold = u64::try_from(self.0 >> 32).ok()?;
+        let fits = threshold
+            .checked_mul(greatest)?
+            .checked_add(1 << 31)
+            .is_some();
+        (fits && self.0 == u128::from(threshold) << 32).then_some(threshold)
     }
 
-    /// The candidate's seats that cost at most twice the threshold: ⌊w·x + 1/2⌋, exactly, at most `u64::MAX`.
-    fn seats(self, candidate: &Candidate) -> u64 {
+    /// The seats of a weight that cost at most twice the threshold: ⌊w·x + 1/2⌋, exactly, at most `u64::MAX`.
+    fn seats(self, weight: u64) -> u64 {
         const HALF: u128 = 1 << 63;
-        let weight = u128::from(candidate.weight);
+        let weight = u128::from(weight);
         let (whole, fraction) = (self.0 >> 64, self.0 & u128::from(u64::MAX));
         let seats = weight * whole + ((weight * fraction + HALF) >> 64);
         u64::try_from(seats).unwrap_or(u64::MAX)
     }
+}
+
+/// Gives all candidates the `seats` of their weight, within their bounds.
+fn fill_by(candidates: &mut [Candidate], seats: impl Fn(u64) -> u64) -> Need {
+    let mut need = Need {
+        replicas: 0,
+        bound: 0,
+        free_weight: 0,
+    };
+    for candidate in candidates {
+        let seats = seats(candidate.weight);
+        // Bounds in the right order are an invariant: `clamp` would check it for each.
+        candidate.extra = seats.max(candidate.lower).min(candidate.upper);
+        need.replicas += u128::from(candidate.extra);
+        if candidate.extra == seats {
+            need.free_weight += u128::from(candidate.weight);
+        } else {
+            need.bound += u128::from(candidate.extra);
+        }
+    }
+    need
 }

@@ -1,161 +1,66 @@
 //! Says what decided each number (F19), from the finished numbers alone.
-//!
-//! A bound is given as the reason only where it binds: a cluster is *at its upper bound* if its next seat
-//! is cheaper than a seat that was filled elsewhere, and *kept* at its lower bound if its last seat is
-//! dearer than a free one elsewhere. All others share by weight what the bound ones leave.
-
-use smallvec::{SmallVec, smallvec};
 
 use crate::{
-    Cluster, INLINE_CLUSTERS, Layout, Request, Share,
+    Cluster, Layout, Request, Share,
     bounds::{Bounds, Candidate, ceiling, minimum},
-    quota::Quota,
-    reason::{Reason, Reasons},
-    seat::Seat,
+    reason::Reason,
+    reasons::Reasons,
+    sharing::{Sharing, Standing},
 };
 
-/// The layout of the finished `bounds`, with reasons.
-pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds) -> Layout {
+/// The layout of the finished `bounds`, with reasons. `ranks` is memory for a number of each cluster.
+pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds<'_>, ranks: &mut [u64]) -> Layout {
     let given = |candidate: &Candidate| candidate.minimum + candidate.extra;
     let unplaced = request.replicas - bounds.candidates.iter().map(given).sum::<u64>();
-    let (weighted, unweighted) = bounds.candidates.split_at(bounds.weighted);
-    let tiers = [
-        Tier::new(request, bounds, weighted, true, unplaced > 0),
-        Tier::new(request, bounds, unweighted, false, unplaced > 0),
-    ];
+    let explanation = Explanation {
+        request,
+        bounds,
+        sharing: Sharing::of(&bounds.candidates[..bounds.weighted], unplaced > 0),
+    };
     // Shares are large and written once, in the request's order; finding their ranks first is cheaper.
-    let mut ranks: SmallVec<[usize; INLINE_CLUSTERS]> = smallvec![0; request.clusters.len()];
-    for (rank, candidate) in bounds.candidates.iter().enumerate() {
+    for (candidate, rank) in bounds.candidates.iter().zip(0..) {
         ranks[candidate.index] = rank;
     }
-    let share = |&rank: &usize| {
+    let share = |(&rank, cluster): (&u64, &Cluster<'_>)| {
+        let rank = rank as usize;
         let candidate = &bounds.candidates[rank];
-        let tier = &tiers[usize::from(rank >= bounds.weighted)];
         Share {
             replicas: given(candidate),
             rank,
-            reasons: tier.reasons(candidate),
+            reasons: explanation.reasons(cluster, candidate, rank < bounds.weighted),
         }
     };
-    let shares = ranks.iter().map(share).collect();
+    let shares = ranks.iter().zip(request.clusters).map(share).collect();
     Layout { shares, unplaced }
 }
 
-/// Candidates that share with each other: those with a weight, or those without.
-struct Tier<'a> {
+/// What the numbers are explained by.
+struct Explanation<'a> {
     request: &'a Request<'a>,
-    bounds: &'a Bounds,
-    weighted: bool,
-    /// More was to be had than all could take: every upper bound binds.
-    unplaced: bool,
-    /// The dearest seat that was filled, apart from those that lower bounds fill.
-    dearest_filled: Option<Seat>,
-    /// The cheapest free seat below the upper bounds.
-    cheapest_free: Option<Seat>,
-    /// A seat of the price at which some were filled and others weren't, by the order alone.
-    tie: Option<Seat>,
-    /// The weight and the extras of the candidates that share by weight.
-    free_weight: u128,
-    free_replicas: u64,
+    bounds: &'a Bounds<'a>,
+    /// How those with a weight share with each other.
+    sharing: Sharing,
 }
 
-/// How a candidate's extras came about.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Standing {
-    AtUpper,
-    AtLower,
-    Free,
-}
-
-impl<'a> Tier<'a> {
-    fn new(
-        request: &'a Request<'a>,
-        bounds: &'a Bounds,
-        candidates: &[Candidate],
-        weighted: bool,
-        unplaced: bool,
-    ) -> Self {
-        let mut tier = Self {
-            request,
-            bounds,
-            weighted,
-            unplaced,
-            dearest_filled: None,
-            cheapest_free: None,
-            tie: None,
-            free_weight: 0,
-            free_replicas: 0,
-        };
-        if !weighted && !bounds.shrinking {
-            // Without a weight nothing is shared: all that can be said is in the candidate.
-            return tier;
-        }
-        // The rank only tells seats apart here, and which of equal prices came first was decided before.
-        for candidate in candidates {
-            tier.dearest_filled = tier.dearest_filled.max(Seat::last_filled(candidate, 0));
-            if let Some(seat) = Seat::first_free(candidate, 0) {
-                tier.cheapest_free = Some(
-                    tier.cheapest_free
-                        .map_or(seat, |cheapest| cheapest.min(seat)),
-                );
-            }
-        }
-        tier.tie = tier.dearest_filled.filter(|filled| {
-            tier.cheapest_free
-                .is_some_and(|free| filled.cmp_price(&free).is_eq())
-        });
-        for candidate in candidates {
-            if tier.standing(candidate) == Standing::Free {
-                tier.free_weight += u128::from(candidate.weight);
-                tier.free_replicas += candidate.extra;
-            }
-        }
-        tier
-    }
-
-    fn standing(&self, candidate: &Candidate) -> Standing {
-        let &Candidate {
-            extra,
-            lower,
-            upper,
-            ..
-        } = candidate;
-        let next = || Seat::new(candidate, extra.saturating_add(1), 0);
-        let last = || Seat::new(candidate, extra, 0);
-        if extra == upper
-            && (self.unplaced || self.dearest_filled.is_some_and(|filled| next() < filled))
-        {
-            Standing::AtUpper
-        } else if extra == lower
-            && extra > 0
-            && self.cheapest_free.is_some_and(|free| last() > free)
-        {
-            Standing::AtLower
-        } else {
-            Standing::Free
-        }
-    }
-
-    fn reasons(&self, candidate: &Candidate) -> Reasons {
-        let cluster = &self.request.clusters[candidate.index];
+impl Explanation<'_> {
+    /// Why `cluster` has the numbers of `candidate`. `weighted` says if it has a weight.
+    #[inline]
+    fn reasons(&self, cluster: &Cluster<'_>, candidate: &Candidate, weighted: bool) -> Reasons {
         let mut reasons = Reasons::new();
         if cluster.preference.is_none() {
             reasons.push(Reason::NoPreference);
-            return reasons;
-        }
-        if self.request.replicas == 0 {
+        } else if self.request.replicas == 0 {
             reasons.push(Reason::NoReplicas);
-            return reasons;
-        }
-        if explain_minimum(cluster, candidate, &mut reasons) {
-            return reasons;
-        }
-        if self.bounds.rest == 0 {
-            reasons.push(Reason::NothingLeft);
-        } else if self.bounds.shrinking {
-            self.explain_shrinking(cluster, candidate, &mut reasons);
-        } else {
-            self.explain_growing(cluster, candidate, &mut reasons);
+        } else if !explain_minimum(cluster, candidate, &mut reasons) {
+            if self.bounds.rest == 0 {
+                reasons.push(Reason::NothingLeft);
+            } else if self.bounds.shrinking {
+                self.explain_shrinking(cluster, candidate, weighted, &mut reasons);
+            } else if weighted {
+                self.explain_growing(cluster, candidate, &mut reasons);
+            } else {
+                self.explain_kept(cluster, candidate, false, &mut reasons);
+            }
         }
         reasons
     }
@@ -164,15 +69,16 @@ impl<'a> Tier<'a> {
         &self,
         cluster: &Cluster<'_>,
         candidate: &Candidate,
+        weighted: bool,
         reasons: &mut Reasons,
     ) {
         let present = cluster.current;
         let all_kept = candidate.extra == candidate.upper;
-        let decisive = match (self.weighted, candidate.upper) {
+        let decisive = match (weighted, candidate.upper) {
             (true, 1..) if all_kept => Reason::NotAboveShare { present },
             (true, 1..) => {
                 reasons.push(Reason::GivesUp { present });
-                Reason::ByWeight(self.quota(candidate))
+                Reason::ByWeight(self.sharing.quota(candidate))
             }
             (true, 0) => Reason::OthersKeep,
             (false, 1..) if !all_kept => Reason::WeightZeroGivesUp { present },
@@ -182,44 +88,33 @@ impl<'a> Tier<'a> {
         reasons.push(decisive);
     }
 
+    #[inline]
     fn explain_growing(&self, cluster: &Cluster<'_>, candidate: &Candidate, reasons: &mut Reasons) {
-        let standing = if self.weighted {
-            self.standing(candidate)
-        } else {
-            Standing::AtLower
-        };
-        match standing {
+        match self.sharing.standing(candidate) {
+            Standing::Free if self.sharing.replicas == 0 => reasons.push(Reason::OthersKeep),
+            Standing::Free => reasons.push(Reason::ByWeight(self.sharing.quota(candidate))),
             Standing::AtUpper => reasons.push(binding_ceiling(cluster)),
-            Standing::AtLower => {
-                if candidate.extra > 0 {
-                    reasons.push(Reason::Kept {
-                        present: cluster.current,
-                    });
-                }
-                if !self.request.rebalance && candidate.minimum + candidate.extra < cluster.current
-                {
-                    reasons.push(binding_ceiling(cluster));
-                } else if !self.weighted {
-                    reasons.push(Reason::WeightZero);
-                }
-            }
-            Standing::Free if self.free_replicas == 0 => reasons.push(Reason::OthersKeep),
-            Standing::Free => reasons.push(Reason::ByWeight(self.quota(candidate))),
+            Standing::AtLower => self.explain_kept(cluster, candidate, true, reasons),
         }
     }
 
-    fn quota(&self, candidate: &Candidate) -> Quota {
-        let tied = self.tie.is_some_and(|tie| {
-            let is_tied = |number| Seat::new(candidate, number, 0).cmp_price(&tie).is_eq();
-            is_tied(candidate.extra) || is_tied(candidate.extra.saturating_add(1))
-        });
-        Quota::new(
-            candidate.weight,
-            self.free_weight,
-            self.free_replicas,
-            candidate.extra,
-            tied,
-        )
+    /// Explains a cluster that shares in nothing: it has what is kept there.
+    fn explain_kept(
+        &self,
+        cluster: &Cluster<'_>,
+        candidate: &Candidate,
+        weighted: bool,
+        reasons: &mut Reasons,
+    ) {
+        let present = cluster.current;
+        if candidate.extra > 0 {
+            reasons.push(Reason::Kept { present });
+        }
+        if !self.request.rebalance && candidate.minimum + candidate.extra < present {
+            reasons.push(binding_ceiling(cluster));
+        } else if !weighted {
+            reasons.push(Reason::WeightZero);
+        }
     }
 }
 

@@ -32,14 +32,18 @@ mod explain;
 mod order;
 mod quota;
 mod reason;
+mod reasons;
 mod seat;
+mod sharing;
 
-use bounds::Bounds;
+use bounds::{Bounds, Candidate};
+use order::Order;
 pub use quota::{Quota, Rounding};
-pub use reason::{Reason, Reasons};
+pub use reason::Reason;
+pub use reasons::Reasons;
 
-/// Clusters up to which the scheduler's own working sets stay off the heap. Most federations have fewer.
-const INLINE_CLUSTERS: usize = 8;
+/// Clusters up to which all working memory is on the stack. Most federations have fewer.
+const FEW_CLUSTERS: usize = 8;
 
 /// What is to be laid out.
 #[derive(Clone, Copy, Debug)]
@@ -116,14 +120,30 @@ pub struct Share {
 /// ```
 #[must_use]
 pub fn plan(request: &Request<'_>) -> Layout {
-    let order = order::of(request);
-    let mut bounds = Bounds::new(request, &order);
+    let count = request.clusters.len();
+    if count <= FEW_CLUSTERS {
+        let mut places = [0; FEW_CLUSTERS];
+        let mut candidates = [Candidate::default(); FEW_CLUSTERS];
+        plan_in(request, &mut places[..count], &mut candidates[..count])
+    } else {
+        plan_in(
+            request,
+            &mut vec![0; count],
+            &mut vec![Candidate::default(); count],
+        )
+    }
+}
+
+/// Lays out `request` in the memory given: a place and a candidate for each cluster.
+fn plan_in(request: &Request<'_>, places: &mut [u64], candidates: &mut [Candidate]) -> Layout {
+    let order = Order::of(request, places);
+    let mut bounds = Bounds::new(request, &order, candidates);
     divide(&mut bounds);
-    explain::layout(request, &bounds)
+    explain::layout(request, &bounds, places)
 }
 
 /// Shares out what the minimums leave (F14, F17): sets the candidates' extras.
-fn divide(bounds: &mut Bounds) {
+fn divide(bounds: &mut Bounds<'_>) {
     let (weighted, unweighted) = bounds.candidates.split_at_mut(bounds.weighted);
     if bounds.shrinking {
         // Weight 0 means a share of 0: these are the furthest above it, so they give up theirs first (F17).

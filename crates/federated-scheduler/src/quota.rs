@@ -2,6 +2,8 @@
 
 use std::{cmp::Ordering, fmt};
 
+use crate::seat::Price;
+
 /// A cluster's proportional share of the replicas that are shared out by weight.
 ///
 /// Those are the replicas that the minimums and the clusters at one of their bounds leave; they are shared
@@ -16,8 +18,8 @@ pub struct Quota {
     pub rounding: Rounding,
     // The sum of the weights in two parts: a `u128` would add half to the size of every reason. As many clusters as
     // would need more than 96 bits fit into no memory.
-    of_weight_high: u32,
-    of_weight_low: u64,
+    pub(crate) of_weight_high: u32,
+    pub(crate) of_weight_low: u64,
 }
 
 /// How a proportional share became a whole number of replicas.
@@ -40,40 +42,32 @@ pub enum Rounding {
 }
 
 impl Quota {
-    /// The quota of `weight` in `of_weight` for `of_replicas`, where the cluster was given `extra` of them.
-    /// `tied` says that its last or next seat is priced as another cluster's that was decided by order.
+    /// The quota of `weight` in `of_weight` for `of_replicas`, where the cluster was given `extra` of them. `tie` is the
+    /// price at which seats were filled or not by order.
+    #[inline]
     pub(crate) fn new(
         weight: u64,
         of_weight: u128,
         of_replicas: u64,
         extra: u64,
-        tied: bool,
+        tie: Option<Price>,
     ) -> Self {
-        let share = u128::from(weight) * u128::from(of_replicas);
-        // Dividing would cost more than all the rest. A product that overflows is above any share.
-        let cmp_share = |replicas: u128| {
-            replicas
-                .checked_mul(of_weight)
-                .map_or(Ordering::Greater, |product| product.cmp(&share))
+        let is_tie = |number| tie == Some(Price { number, weight });
+        let last_is_tie = || extra > 0 && is_tie(extra);
+        let next_is_tie = || is_tie(extra.saturating_add(1));
+        let rounding = match rounding(weight, of_weight, of_replicas, extra) {
+            Rounding::Up if last_is_tie() || next_is_tie() => Rounding::UpByOrder,
+            Rounding::Down if next_is_tie() || last_is_tie() => Rounding::DownByOrder,
+            rounding => rounding,
         };
-        let extra = u128::from(extra);
-        let rounding = match cmp_share(extra) {
-            Ordering::Equal => Rounding::Exact,
-            Ordering::Greater if cmp_share(extra - 1).is_ge() => Rounding::FarUp,
-            Ordering::Less if cmp_share(extra + 1).is_le() => Rounding::FarDown,
-            Ordering::Greater if tied => Rounding::UpByOrder,
-            Ordering::Less if tied => Rounding::DownByOrder,
-            Ordering::Greater => Rounding::Up,
-            Ordering::Less => Rounding::Down,
-        };
-        let low = of_weight & u128::from(u64::MAX);
         Self {
             weight,
             of_replicas,
             rounding,
             of_weight_high: u32::try_from(of_weight >> 64)
                 .expect("less than 2^32 weights were added up"),
-            of_weight_low: u64::try_from(low).expect("the upper bits are cut off"),
+            // The lower half.
+            of_weight_low: of_weight as u64,
         }
     }
 
@@ -81,6 +75,32 @@ impl Quota {
     #[must_use]
     pub fn of_weight(&self) -> u128 {
         u128::from(self.of_weight_high) << 64 | u128::from(self.of_weight_low)
+    }
+}
+
+/// How `weight * of_replicas / of_weight` became `extra`, ties aside.
+fn rounding(weight: u64, of_weight: u128, of_replicas: u64, extra: u64) -> Rounding {
+    if of_weight >> 31 == 0 && of_replicas >> 31 == 0 {
+        // Nearly always. The weight is part of the one and `extra` of the other, so that both products are small.
+        let one = of_weight as i64;
+        let excess = extra as i64 * one - weight as i64 * of_replicas as i64;
+        return match excess {
+            0 => Rounding::Exact,
+            1.. if excess < one => Rounding::Up,
+            1.. => Rounding::FarUp,
+            _ if -excess < one => Rounding::Down,
+            _ => Rounding::FarDown,
+        };
+    }
+    let share = u128::from(weight) * u128::from(of_replicas);
+    let (whole, is_whole) = (share / of_weight, share.is_multiple_of(of_weight));
+    let extra = u128::from(extra);
+    match extra.cmp(&whole) {
+        Ordering::Equal if is_whole => Rounding::Exact,
+        Ordering::Equal => Rounding::Down,
+        Ordering::Greater if extra - 1 == whole && !is_whole => Rounding::Up,
+        Ordering::Greater => Rounding::FarUp,
+        Ordering::Less => Rounding::FarDown,
     }
 }
 
@@ -126,31 +146,31 @@ mod tests {
 
     #[test]
     fn f19_quotas_read_well() {
-        let text = |weight, of_weight, replicas, extra, tied| {
-            Quota::new(weight, of_weight, replicas, extra, tied).to_string()
+        let text = |weight, of_weight, replicas, extra| {
+            Quota::new(weight, of_weight, replicas, extra, None).to_string()
         };
-        assert_eq!(text(2, 4, 48, 24, false), "24 of 48 (weight 2 of 4)");
+        assert_eq!(text(2, 4, 48, 24), "24 of 48 (weight 2 of 4)");
         assert_eq!(
-            text(1, 3, 50, 17, false),
+            text(1, 3, 50, 17),
             "16.67 of 50 (weight 1 of 3), rounded up"
         );
         assert_eq!(
-            text(1, 1_000_002, 50, 0, false),
+            text(1, 1_000_002, 50, 0),
             "0.00 of 50 (weight 1 of 1000002), rounded down"
         );
         assert_eq!(
-            text(1, 1_000, 999, 1, false),
+            text(1, 1_000, 999, 1),
             "1.00 of 999 (weight 1 of 1000), rounded up"
         );
         assert_eq!(
-            text(40, 100, 100, 33, false),
+            text(40, 100, 100, 33),
             "40 of 100 (weight 40 of 100); it gets fewer, because many clusters' shares were rounded up"
         );
     }
 
     #[test]
     fn quotas_are_exact_over_the_whole_range() {
-        let quota = Quota::new(u64::MAX, u128::from(u64::MAX) * 3, 50, 17, false);
+        let quota = Quota::new(u64::MAX, u128::from(u64::MAX) * 3, 50, 17, None);
         assert_eq!(quota.rounding, Rounding::Up);
         let weights = format!(
             "16.67 of 50 (weight {} of {})",
@@ -158,7 +178,7 @@ mod tests {
             u128::from(u64::MAX) * 3
         );
         assert!(quota.to_string().starts_with(&weights), "{quota}");
-        let most = Quota::new(u64::MAX, u128::from(u64::MAX), u64::MAX, u64::MAX, false);
+        let most = Quota::new(u64::MAX, u128::from(u64::MAX), u64::MAX, u64::MAX, None);
         assert_eq!(most.rounding, Rounding::Exact);
         assert!(
             most.to_string().starts_with(&u64::MAX.to_string()),

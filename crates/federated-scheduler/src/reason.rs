@@ -1,6 +1,6 @@
-//! Why a cluster has its number (F19).
+//! Why a cluster has its number (F19), one reason at a time; `reasons` holds all of one number.
 
-use std::{fmt, ops::Deref};
+use std::fmt;
 
 use crate::quota::Quota;
 
@@ -111,72 +111,5 @@ impl fmt::Display for Reason {
                 )
             }
         }
-    }
-}
-
-/// The most reasons a number has: the minimum, what is present, and one bound or the share by weight.
-const MAX_REASONS: usize = 3;
-
-/// The reasons of one number, kept in place: a layout over a thousand clusters allocates no list for each.
-/// Reads as a slice.
-#[derive(Clone, Copy)]
-pub struct Reasons {
-    len: u8,
-    list: [Reason; MAX_REASONS],
-}
-
-impl Reasons {
-    pub(crate) const fn new() -> Self {
-        Self {
-            len: 0,
-            list: [Reason::NoReplicas; MAX_REASONS],
-        }
-    }
-
-    pub(crate) fn push(&mut self, reason: Reason) {
-        self.list[usize::from(self.len)] = reason;
-        self.len += 1;
-    }
-}
-
-impl Deref for Reasons {
-    type Target = [Reason];
-
-    fn deref(&self) -> &[Reason] {
-        &self.list[..usize::from(self.len)]
-    }
-}
-
-impl<'a> IntoIterator for &'a Reasons {
-    type Item = &'a Reason;
-    type IntoIter = std::slice::Iter<'a, Reason>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
-
-impl PartialEq for Reasons {
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
-    }
-}
-
-impl Eq for Reasons {}
-
-impl fmt::Debug for Reasons {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// All reasons in one line: `its minimum is 20; its share by weight is 10 of 30 (weight 1 of 3)`.
-impl fmt::Display for Reasons {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, reason) in self.iter().enumerate() {
-            let separator = if place == 0 { "" } else { "; " };
-            write!(f, "{separator}{reason}")?;
-        }
-        Ok(())
     }
 }

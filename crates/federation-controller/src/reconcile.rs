@@ -135,6 +135,8 @@ impl Reconciler {
             next_check,
             moving,
         } = decided;
+        // Known before anything is written: what follows from a write may be seen before it has returned.
+        self.memories.put_moving(key, moving);
         let subject = subject(entry);
         for notice in events {
             self.record(key, &subject, notice);
@@ -149,7 +151,7 @@ impl Reconciler {
             now,
             &self.settings,
         );
-        self.memories.remember(key, status.clone(), moving);
+        self.memories.remember(key, status.clone());
         self.publish(key, entry, &status).await;
         if check_due {
             self.plan_next(key, &outcomes, next_check, now);
@@ -290,7 +292,7 @@ impl Reconciler {
             };
             self.recorder.record(&subject(entry), notice);
         }
-        self.memories.remember(key, status.clone(), false);
+        self.memories.remember(key, status.clone());
         self.publish(key, entry, &status).await;
     }
 
@@ -319,7 +321,12 @@ impl ChangeSink for Reconciler {
     fn changed(&self, _member: &str, key: &SetKey, change: Change) {
         let delay = match change {
             Change::SetDrifted => Duration::ZERO,
-            Change::BecameReady if self.memories.is_moving(key) => Duration::ZERO,
+            // Sets and pods come by two watches: whichever shows the replacement last must be looked at (F20).
+            Change::BecameReady | Change::SetChanged | Change::PodChanged
+                if self.memories.is_moving(key) =>
+            {
+                Duration::ZERO
+            }
             Change::PodWaiting { since } => {
                 let due = check::after(since, self.settings.unscheduled_timeout);
                 until(self.clock.now(), due).min(self.config.check_delay)

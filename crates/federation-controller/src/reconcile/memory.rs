@@ -49,10 +49,17 @@ impl Memories {
         memory.status.clone()
     }
 
-    pub(super) fn remember(&self, key: &SetKey, status: FederatedReplicaSetStatus, moving: bool) {
-        let mut memories = self.0.lock();
-        let memory = memories.entry(key.clone()).or_default();
-        (memory.status, memory.moving) = (status, moving);
+    pub(super) fn remember(&self, key: &SetKey, status: FederatedReplicaSetStatus) {
+        if let Some(memory) = self.0.lock().get_mut(key) {
+            memory.status = status;
+        }
+    }
+
+    /// Whether replicas wait for their replacements to be ready.
+    pub(super) fn put_moving(&self, key: &SetKey, moving: bool) {
+        if let Some(memory) = self.0.lock().get_mut(key) {
+            memory.moving = moving;
+        }
     }
 
     pub(super) fn forget(&self, key: &SetKey) {

@@ -265,6 +265,8 @@ mod tests {
         }
     }
 
+    type Spoil = fn(&mut SetScene);
+
     #[test]
     fn a_step_is_reached_by_its_exact_layout_alone() {
         for step in &STEPS {
@@ -272,7 +274,6 @@ mod tests {
                 continue;
             };
             assert_eq!(missing(&step.goal, &reached(layout)), Vec::<String>::new());
-            type Spoil = fn(&mut SetScene);
             let spoils: [Spoil; 7] = [
                 |scene| scene.wanted = Some(49),
                 |scene| scene.settled = false,

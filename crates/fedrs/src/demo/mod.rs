@@ -59,7 +59,7 @@ use crate::{
 /// Time to read after each step on a terminal; in a pipe nobody waits.
 const READING_PAUSE: Duration = Duration::from_millis(2500);
 /// Everything may take this long to end; the process ends then in any case.
-const STOP_TIMEOUT: Duration = Duration::from_millis(1500);
+const STOP_TIMEOUT: Duration = Duration::from_millis(1000);
 /// Members that may be told at once; more wait in the folder's watcher.
 const MEMBER_EVENTS: usize = 16;
 

@@ -103,10 +103,11 @@ impl Observer {
             }
             sets.insert(name, self.set(name, watch, at));
         }
+        // There is no gap before the first look.
         let gap = if before.at.is_zero() {
-            Duration::ZERO
+            before.at
         } else {
-            at - before.at
+            at.saturating_sub(before.at)
         };
         Scene {
             at,

@@ -213,7 +213,8 @@ mod tests {
             lines.iter().all(|line| line.width() <= 80),
             "it fits on any terminal"
         );
-        lines.iter().map(|line| format!("{line}\n")).collect()
+        let lines: Vec<_> = lines.iter().map(ToString::to_string).collect();
+        lines.join("\n")
     }
 
     #[test]

@@ -100,7 +100,7 @@ pub(crate) fn reached(step: &Step, scene: &SetScene, took: Duration) -> Vec<Told
     lines
 }
 
-/// `eu-west 16, us-east 17 and ap-south 17 are ready`
+/// `eu-west 16, us-east 17, ap-south 17`
 fn numbers(scene: &SetScene) -> String {
     let shares: Vec<_> = scene
         .members
@@ -117,7 +117,11 @@ fn agreement(layout: &LaidOut) -> &'static str {
     }
 }
 
+/// How low ready replicas got on the way.
 fn never_below(scene: &SetScene) -> String {
+    if let Some(dip) = scene.watch.dip() {
+        return format!("ready replicas fell to {}", dip.ready);
+    }
     match scene.watch.lowest() {
         None | Some(0) => "no replica was taken back on the way".to_owned(),
         Some(lowest) => format!("ready replicas never fell below {lowest}"),

@@ -7,6 +7,7 @@
 //! fedrs itself isn't here: a client of these clusters can't tell them from others.
 
 use anyhow::Context;
+use futures::future::join_all;
 use jiff::Timestamp;
 use sim_cluster::{Api, Faults, NodeSpec, Server, Settings, SimCluster, api::WriteOptions};
 
@@ -107,10 +108,8 @@ impl Fleet {
 
     /// Ends all clusters. The kubeconfigs stay: the next run in the folder replaces them.
     pub(crate) async fn stop(self) {
-        for served in self.members.into_iter().chain([self.host]) {
-            served.server.stop().await;
-            served.cluster.stop().await;
-        }
+        let all = self.members.into_iter().chain([self.host]);
+        join_all(all.map(Served::stop)).await;
     }
 }
 
@@ -137,6 +136,11 @@ impl Served {
             .await
             .with_context(|| format!("cluster {name} can't be served on 127.0.0.1"))?;
         Ok(Self { cluster, server })
+    }
+
+    async fn stop(self) {
+        self.server.stop().await;
+        self.cluster.stop().await;
     }
 }
 

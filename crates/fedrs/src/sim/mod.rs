@@ -17,7 +17,7 @@ use self::{
 use crate::{controller::cancel_on_signal, demo};
 
 /// Clusters may take this long to end; the process ends then in any case.
-const STOP_TIMEOUT: Duration = Duration::from_millis(1500);
+const STOP_TIMEOUT: Duration = Duration::from_millis(1000);
 
 /// Start a host and member clusters in this process, reached by kubeconfigs
 ///

@@ -1,0 +1,101 @@
+//! How the clusters with a weight share: which of them are at a bound, and what the others share by weight.
+//!
+//! A bound is given as the reason only where it binds: a cluster is *at its upper bound* if its next seat
+//! is cheaper than a seat that was filled elsewhere, and *kept* at its lower bound if its last seat is
+//! dearer than a free one elsewhere. All others share by weight what the bound ones leave.
+
+use crate::{bounds::Candidate, quota::Quota, seat::Price};
+
+/// What the finished numbers of all clusters with a weight say about each of them.
+pub(crate) struct Sharing {
+    /// More was to be had than all could take: every upper bound binds.
+    unplaced: bool,
+    /// The dearest seat that was filled, apart from those that lower bounds fill.
+    dearest_filled: Option<Price>,
+    /// The cheapest free seat below the upper bounds.
+    cheapest_free: Option<Price>,
+    /// The price at which some seats were filled and others weren't, by the order alone.
+    tie: Option<Price>,
+    /// The weight of the candidates that share by weight.
+    weight: u128,
+    /// Their extras.
+    pub(crate) replicas: u64,
+}
+
+/// How a candidate's extras came about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    AtUpper,
+    AtLower,
+    Free,
+}
+
+impl Sharing {
+    /// How `candidates` share. `unplaced` says that they can't take everything.
+    pub(crate) fn of(candidates: &[Candidate], unplaced: bool) -> Self {
+        let (mut dearest_filled, mut cheapest_free) = (None::<Price>, None::<Price>);
+        for candidate in candidates {
+            if let Some(price) = candidate.last_filled()
+                && dearest_filled.is_none_or(|dearest| price > dearest)
+            {
+                dearest_filled = Some(price);
+            }
+            if let Some(price) = candidate.first_free()
+                && cheapest_free.is_none_or(|cheapest| price < cheapest)
+            {
+                cheapest_free = Some(price);
+            }
+        }
+        let mut sharing = Self {
+            unplaced,
+            dearest_filled,
+            cheapest_free,
+            tie: dearest_filled.filter(|filled| cheapest_free == Some(*filled)),
+            weight: 0,
+            replicas: 0,
+        };
+        for candidate in candidates {
+            if sharing.standing(candidate) == Standing::Free {
+                sharing.weight += u128::from(candidate.weight);
+                sharing.replicas += candidate.extra;
+            }
+        }
+        sharing
+    }
+
+    #[inline]
+    pub(crate) fn standing(&self, candidate: &Candidate) -> Standing {
+        let &Candidate {
+            extra,
+            lower,
+            upper,
+            ..
+        } = candidate;
+        let next = || candidate.price(extra.saturating_add(1));
+        let last = || candidate.price(extra);
+        if extra == upper
+            && (self.unplaced || self.dearest_filled.is_some_and(|filled| next() < filled))
+        {
+            Standing::AtUpper
+        } else if extra == lower
+            && extra > 0
+            && self.cheapest_free.is_some_and(|free| last() > free)
+        {
+            Standing::AtLower
+        } else {
+            Standing::Free
+        }
+    }
+
+    /// The quota of a candidate that shares by weight.
+    #[inline]
+    pub(crate) fn quota(&self, candidate: &Candidate) -> Quota {
+        Quota::new(
+            candidate.weight,
+            self.weight,
+            self.replicas,
+            candidate.extra,
+            self.tie,
+        )
+    }
+}
