@@ -311,3 +311,41 @@ async fn two_hands_on_one_set_do_not_swing() {
         })
         .await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn f39_a_member_that_is_back_is_listed_before_its_replicas_are_counted_on() {
+    // Gone for so short a time that no watch has been down for long enough to be stale by itself.
+    let mut spec = FleetSpec::default();
+    spec.config.probe.period = Duration::from_secs(1);
+    spec.config.lost_grace_period = Duration::from_secs(4);
+    let fleet = Fleet::start(spec).await;
+    fleet.create(&frs("web", 50, &even(true))).await;
+    fleet
+        .wait_until("50 run", 30, async |it| it.available("web") == 50)
+        .await;
+    fleet.member("b").faults().set_unreachable(true);
+    fleet
+        .wait_until("its replicas run elsewhere", 180, async |it| {
+            it.available("web") >= 66
+        })
+        .await;
+    // Nobody sees that b loses all it ran.
+    let none = |set: &mut Value| set["spec"]["replicas"] = json!(0);
+    let kind = &sim_cluster::kinds::REPLICA_SETS;
+    fleet
+        .member("b")
+        .api()
+        .modify(kind, None, "default", "web", none)
+        .unwrap();
+    fleet
+        .wait_until("b is empty", 30, async |it| it.available("web") == 50)
+        .await;
+    let watcher = ReadyWatcher::start(&fleet, "web");
+    fleet.member("b").faults().set_unreachable(false);
+    fleet
+        .wait_until("balanced again", 60, async |it| {
+            it.sorted_layout("web") == [16, 17, 17] && it.available("web") == 50
+        })
+        .await;
+    assert_eq!(watcher.lowest(), 50);
+}

@@ -310,7 +310,7 @@ fn decide(snapshot: &Snapshot<'_>, members: &mut [Considered<'_>], now: Timestam
         it.reasons = laid_out.layout.shares[i]
             .reasons
             .iter()
-            .map(ToString::to_string)
+            .map(|reason| reason.to_string())
             .collect();
     }
 
