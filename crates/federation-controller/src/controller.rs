@@ -171,13 +171,15 @@ impl Controller {
         tasks: &TaskTracker,
         cancel: &CancellationToken,
     ) -> (Arc<Reconciler>, Arc<Registry>) {
-        let (recorder, write_events) = Recorder::new(
-            self.host.clone(),
+        let (recorder, event_writers) = Recorder::new(
+            &self.host,
             self.clock.clone(),
             self.metrics.events_dropped.clone(),
-            cancel.clone(),
+            cancel,
         );
-        tasks.spawn(write_events);
+        for writer in event_writers {
+            tasks.spawn(writer);
+        }
         let registry = Arc::new(Registry::new(self.config.lost_grace_period));
         let reconciler = Reconciler {
             host: self.host.clone(),

@@ -1,12 +1,13 @@
 //! Events on the host: what happened to an object, for `kubectl describe` (F38).
 //!
 //! ```text
-//! record() -> bounded channel -> one task: first time POST, the same again PATCH of count and time
+//! record() -> bounded channel of one of a few writers: first time POST, the same again PATCH of count and time
 //! ```
 //!
-//! Never holds up a decision: when the channel is full an event is dropped and counted.
+//! An object's events all have the same writer, which keeps their order. Never holds up a decision: when the channel
+//! is full an event is dropped and counted.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use kube::Client;
@@ -18,10 +19,14 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{calls, check::Notice, clock::Clock, error_text::words};
 
-/// Events that may wait to be written: some 30 FederatedReplicaSets x 16 members moving at once.
+/// Events written at the same time: as many as sets are worked on by default, so that their writing keeps up.
+const WRITERS: usize = 8;
+/// Events that may wait for one writer, with all writers some 250 FederatedReplicaSets x 16 members moving at once.
 const QUEUE_LEN: usize = 512;
-/// Texts remembered so that the same event again is counted instead of repeated.
-const REMEMBERED: usize = 4096;
+/// Texts that each writer remembers, so that the same event again is counted instead of repeated.
+const REMEMBERED: usize = 1024;
+/// The longest that writing one event may take: a connection that died must not hold up the others for ever.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Kubernetes refuses longer messages.
 const MESSAGE_LEN_MAX: usize = 1024;
 
@@ -37,39 +42,45 @@ pub(crate) struct Subject {
 /// Records events; cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorder {
-    queue: mpsc::Sender<(Subject, Notice, Timestamp)>,
+    queues: Arc<[mpsc::Sender<(Subject, Notice, Timestamp)>]>,
     clock: Clock,
     dropped: Counter,
 }
 
 impl Recorder {
-    /// A recorder, and the task's body that writes to `host` until `cancel`.
+    /// A recorder, and the bodies of the tasks that write to `host` until `cancel`.
     pub(crate) fn new(
-        host: Client,
+        host: &Client,
         clock: Clock,
         dropped: Counter,
-        cancel: CancellationToken,
-    ) -> (Self, impl Future<Output = ()> + Send) {
-        let (queue, events) = mpsc::channel(QUEUE_LEN);
-        (
-            Self {
-                queue,
-                clock,
-                dropped,
-            },
-            write_events(host, events, cancel),
-        )
+        cancel: &CancellationToken,
+    ) -> (Self, Vec<impl Future<Output = ()> + Send + use<>>) {
+        let (queues, writers): (Vec<_>, _) = (0..WRITERS)
+            .map(|_| {
+                let (queue, events) = mpsc::channel(QUEUE_LEN);
+                (queue, write_events(host.clone(), events, cancel.clone()))
+            })
+            .unzip();
+        let recorder = Self {
+            queues: queues.into(),
+            clock,
+            dropped,
+        };
+        (recorder, writers)
     }
 
     /// Records `notice` about `subject`.
     pub(crate) fn record(&self, subject: &Subject, notice: Notice) {
-        if self
-            .queue
-            .try_send((subject.clone(), notice, self.clock.now()))
-            .is_err()
-        {
+        let event = (subject.clone(), notice, self.clock.now());
+        if self.queue_of(subject).try_send(event).is_err() {
             self.dropped.inc();
         }
+    }
+
+    fn queue_of(&self, subject: &Subject) -> &mpsc::Sender<(Subject, Notice, Timestamp)> {
+        let writers = self.queues.len() as u64;
+        let writer = usize::try_from(xxh3_64(subject.uid.as_bytes()) % writers);
+        &self.queues[writer.expect("there are few writers")]
     }
 }
 
@@ -86,10 +97,13 @@ async fn write_events(
         let name = event_name(&subject, &notice);
         let count = counts.entry(name.clone()).or_default();
         *count += 1;
-        if let Err(error) = write_event(&host, &subject, &notice, &name, *count, now).await {
-            let error = words(&error);
-            tracing::warn!(error, frs = %subject.name, reason = notice.reason, "event not written");
-        }
+        let write = write_event(&host, &subject, &notice, &name, *count, now);
+        let error = match tokio::time::timeout(WRITE_TIMEOUT, write).await {
+            Ok(Ok(())) => continue,
+            Ok(Err(error)) => words(&error),
+            Err(_) => format!("no answer within {WRITE_TIMEOUT:?}"),
+        };
+        tracing::warn!(error, frs = %subject.name, reason = notice.reason, "event not written");
     }
 }
 

@@ -526,6 +526,34 @@ fn f23_a_member_that_was_just_added_is_waited_for_a_little() {
 }
 
 #[test]
+fn f23_after_a_restart_what_was_told_stays_until_the_members_have_answered() {
+    let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    let views: Vec<_> = world.members.iter().map(|it| it.view.clone()).collect();
+    for (member, health) in
+        world
+            .members
+            .iter_mut()
+            .zip([Health::Healthy, Health::Unknown, Health::Healthy])
+    {
+        member.joined = at(world.now);
+        member.health = health;
+        member.sync = Sync::NotSynced;
+        member.view = SetView::default();
+    }
+    for (i, view) in views.into_iter().enumerate() {
+        let decided = world.check();
+        let told = (&decided.status, decided.actions.len(), decided.events.len());
+        assert_eq!(told, (&world.memory, 0, 0), "{i} have answered");
+        let member = &mut world.members[i];
+        (member.health, member.sync) = (Health::Healthy, Sync::Synced);
+        member.view = view;
+    }
+    let decided = world.check();
+    assert_eq!((decided.status, decided.actions), (world.memory, vec![]));
+}
+
+#[test]
 fn f31_a_deleted_set_is_created_again() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     world.settle(1);

@@ -255,8 +255,14 @@ pub fn check(snapshot: &Snapshot<'_>, now: Timestamp) -> Check {
     } else {
         actions(snapshot, &members, now)
     };
-    let status = report::status(snapshot, &members, unplaced, joining, now);
-    let events = report::notices(snapshot, &members, &status);
+    // What has been told stays until all have answered: a restart of a settled set writes nothing.
+    let (status, events) = if joining && snapshot.is_answered() {
+        (snapshot.memory.clone(), Vec::new())
+    } else {
+        let status = report::status(snapshot, &members, unplaced, joining, now);
+        let events = report::notices(snapshot, &members, &status);
+        (status, events)
+    };
     let next_check = next_check(snapshot, &members, &status, &actions, now);
     let moving = members
         .iter()

@@ -25,6 +25,14 @@ pub struct Snapshot<'a> {
     pub observe_only: bool,
 }
 
+impl Snapshot<'_> {
+    /// Whether the memory answers this very spec and these preferences.
+    pub(super) fn is_answered(&self) -> bool {
+        self.memory.observed_generation == Some(self.frs.generation)
+            && self.memory.observed_preferences_hash == self.frs.preferences_hash
+    }
+}
+
 /// One member cluster as a check sees it.
 #[derive(Clone, Debug)]
 pub struct Member {

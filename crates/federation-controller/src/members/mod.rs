@@ -157,6 +157,7 @@ impl Members {
                 name: name.to_owned(),
                 clock: self.clock.clone(),
                 call_timeout: self.config.call_timeout,
+                joining_timeout: self.config.joining_timeout,
             };
             self.tasks.spawn(keeper.run(self.cancel.clone()));
         }

@@ -29,6 +29,8 @@ pub(super) struct ObjectKeeper {
     pub(super) name: String,
     pub(super) clock: Clock,
     pub(super) call_timeout: Duration,
+    /// How long a member may take to answer before the object says that it doesn't.
+    pub(super) joining_timeout: Duration,
 }
 
 impl ObjectKeeper {
@@ -36,6 +38,7 @@ impl ObjectKeeper {
     pub(super) async fn run(self, cancel: CancellationToken) {
         let mut written: Option<MemberClusterStatus> = None;
         let mut version = None;
+        let told_from = tokio::time::Instant::now() + self.joining_timeout;
         let mut ticks = tokio::time::interval(PERIOD);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         while cancel.run_until_cancelled(ticks.tick()).await.is_some() {
@@ -49,6 +52,11 @@ impl ObjectKeeper {
                 version = self.version().await;
             }
             let Some(before) = &written else { continue };
+            // After a restart, what was told before is a better guess than that nothing is known.
+            let told = !before.conditions.is_empty();
+            if told && self.is_joining() && tokio::time::Instant::now() < told_from {
+                continue;
+            }
             let wanted = self.status(before, version.clone());
             if wanted != *before && self.write(&wanted).await {
                 written = Some(wanted);
@@ -56,7 +64,7 @@ impl ObjectKeeper {
         }
     }
 
-    /// The status that the host has, of an object that is created if it is missing.
+    /// The status that the host has, of an object that is created if it is missing: a restart writes nothing.
     async fn ensure(&self) -> Option<MemberClusterStatus> {
         let object = json!({
             "apiVersion": "fedrs.dev/v1alpha1",
@@ -65,9 +73,9 @@ impl ObjectKeeper {
             "spec": { "source": "File" },
         });
         let path = format!("{PATH}/{}", self.name);
-        let answer = match self.call(calls::post(&self.host, PATH, &object)).await {
-            Err(kube::Error::Api(status)) if status.code == 409 => {
-                self.call(calls::get(&self.host, &path)).await
+        let answer = match self.call(calls::get(&self.host, &path)).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => {
+                self.call(calls::post(&self.host, PATH, &object)).await
             }
             answer => answer,
         };
@@ -81,6 +89,15 @@ impl ObjectKeeper {
                 None
             }
         }
+    }
+
+    /// Whether its first answers are still awaited.
+    fn is_joining(&self) -> bool {
+        self.registry.access(&self.name).is_some_and(|member| {
+            member.store.health() == Health::Unknown
+                || (member.store.health() == Health::Healthy
+                    && member.store.sync() == Sync::NotSynced)
+        })
     }
 
     /// The version that the member's API server says it has, once it answers.
