@@ -13,6 +13,8 @@ use sim_cluster::SimCluster;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::link::{CrashPoint, Life, Link};
+
 /// When every scenario begins.
 const EPOCH: i64 = 1_800_000_000;
 
@@ -57,15 +59,15 @@ impl Default for FleetSpec {
 pub struct Fleet {
     host: SimCluster,
     members: BTreeMap<String, SimCluster>,
-    controller: Option<(Running, CancellationToken)>,
+    controller: Option<(Running, CancellationToken, Life)>,
     events: mpsc::Sender<MemberEvent>,
     spec: FleetSpec,
     clock: Clock,
 }
 
 impl Fleet {
-    /// Starts the clusters, installs the CRDs, and starts the controller with all members.
-    pub async fn start(spec: FleetSpec) -> Self {
+    /// Starts the clusters and installs the CRDs.
+    pub async fn start_clusters(spec: FleetSpec) -> Self {
         log_if_asked();
         let epoch = Timestamp::from_second(EPOCH).unwrap();
         let host = SimCluster::builder("host")
@@ -86,7 +88,7 @@ impl Fleet {
         let started = tokio::time::Instant::now();
         let clock = Clock::new(move || epoch + started.elapsed());
         let (events, _) = mpsc::channel(1);
-        let mut fleet = Self {
+        let fleet = Self {
             host,
             members,
             controller: None,
@@ -101,18 +103,30 @@ impl Fleet {
                 .await
                 .unwrap();
         }
+        fleet
+    }
+
+    /// Starts the clusters and the controller.
+    pub async fn start(spec: FleetSpec) -> Self {
+        let mut fleet = Self::start_clusters(spec).await;
         fleet.start_controller().await;
         fleet
     }
 
     /// Starts a controller: a first one, or another after [`stop_controller`](Self::stop_controller).
     pub async fn start_controller(&mut self) {
+        self.start_controller_until(None).await;
+    }
+
+    /// Starts a controller that crashes at `crash`; [`bury_controller`](Self::bury_controller) waits for that.
+    pub async fn start_controller_until(&mut self, crash: Option<CrashPoint>) {
+        let life = Life::until(crash);
         assert!(self.controller.is_none(), "one controller at a time");
         let (events, members) = mpsc::channel(64);
         self.events = events;
         let cancel = CancellationToken::new();
         let controller = Controller {
-            host: client(&self.host),
+            host: linked(&self.host, &life),
             members,
             config: self.spec.config.clone(),
             clock: self.clock.clone(),
@@ -120,7 +134,7 @@ impl Fleet {
             metrics: Metrics::default().into(),
         };
         let running = controller.start(cancel.clone()).await.unwrap();
-        self.controller = Some((running, cancel));
+        self.controller = Some((running, cancel, life));
         for name in self.member_names() {
             self.add_member(&name).await;
         }
@@ -129,14 +143,33 @@ impl Fleet {
 
     /// Ends the controller in order.
     pub async fn stop_controller(&mut self) {
-        let (running, cancel) = self.controller.take().unwrap();
+        let (running, cancel, _) = self.controller.take().unwrap();
         cancel.cancel();
         running.joined().await;
     }
 
+    /// Waits until the controller has crashed, and clears it away. Answers whether it crashed within `seconds`;
+    /// if not it is stopped.
+    pub async fn bury_controller(&mut self, seconds: u64) -> bool {
+        let (running, cancel, life) = self.controller.take().unwrap();
+        let crashed = tokio::time::timeout(Duration::from_secs(seconds), life.ended()).await;
+        life.end();
+        cancel.cancel();
+        running.joined().await;
+        crashed.is_ok()
+    }
+
+    /// Writes that the running controller has sent.
+    pub fn writes(&self) -> u64 {
+        self.controller
+            .as_ref()
+            .map_or(0, |(_, _, life)| life.writes())
+    }
+
     /// Tells the controller of a member: the first time, or again after its kubeconfig changed.
     pub async fn add_member(&self, name: &str) {
-        let client = client(&self.members[name]);
+        let (_, _, life) = self.controller.as_ref().unwrap();
+        let client = linked(&self.members[name], life);
         let event = MemberEvent::Present {
             name: name.to_owned(),
             client,
@@ -222,9 +255,13 @@ impl Fleet {
     ) {
         let deadline = tokio::time::Instant::now() + Duration::from_secs(seconds);
         while !holds(self).await {
-            if tokio::time::Instant::now() >= deadline {
-                panic!("not within {seconds} s: {what}\n{}", self.describe().await);
-            }
+            let late = tokio::time::Instant::now() >= deadline;
+            let state = if late {
+                self.describe().await
+            } else {
+                String::new()
+            };
+            assert!(!late, "not within {seconds} s: {what}\n{state}");
             tokio::time::sleep(LOOK).await;
         }
     }
@@ -246,6 +283,17 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Where the scenarios' FederatedReplicaSets are.
 pub(crate) const FRS_PATH: &str =
     "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets";
+
+/// A client of an embedded cluster for a controller with this life.
+fn linked(cluster: &SimCluster, life: &Life) -> Client {
+    Client::new(
+        Link {
+            life: life.clone(),
+            service: cluster.service(),
+        },
+        "default",
+    )
+}
 
 /// A client of an embedded cluster, without network.
 fn client(cluster: &SimCluster) -> Client {

@@ -13,9 +13,11 @@
 )]
 
 mod fleet;
+mod link;
 mod observe;
 mod watcher;
 
 pub use fleet::{Fleet, FleetSpec, MemberSpec, even, frs};
+pub use link::{CrashPoint, Life};
 pub use observe::{Layout, SetState};
 pub use watcher::ReadyWatcher;

@@ -87,7 +87,7 @@ async fn f20_a_move_by_weight_never_dips_and_keeps_to_the_surge() {
         )
         .await;
     fleet
-        .wait_until("moved", 120, async |it| {
+        .wait_until("moved", 30, async |it| {
             it.sorted_layout("web") == [4, 4, 32] && it.available("web") == 40
         })
         .await;
@@ -222,8 +222,8 @@ async fn f36_a_member_added_later_gets_its_share_and_a_removed_one_is_lost() {
     fleet
         .wait_until("12 run", 30, async |it| it.available("web") == 12)
         .await;
-    let watcher = ReadyWatcher::start(&fleet, "web");
     fleet.start_member("d");
+    let watcher = ReadyWatcher::start(&fleet, "web");
     fleet.add_member("d").await;
     fleet
         .wait_until("four clusters share", 60, async |it| {
@@ -273,4 +273,28 @@ async fn a_restarted_controller_writes_nothing() {
         fleet.frs("web").await["metadata"]["resourceVersion"].clone(),
     );
     assert_eq!(before, after);
+}
+
+#[tokio::test(start_paused = true)]
+async fn c5_overlapping_selectors_are_told_on_both_sets_while_they_last() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    fleet.create(&frs("web", 3, &even(true))).await;
+    let mut other = frs("web-2", 3, &even(true));
+    other["spec"]["selector"]["matchLabels"] = json!({ "app": "web" });
+    other["spec"]["template"]["metadata"]["labels"] = json!({ "app": "web", "track": "canary" });
+    fleet.create(&other).await;
+    for name in ["web", "web-2"] {
+        fleet
+            .wait_until("told", 5, async |it| {
+                it.condition(name, "SelectorOverlap").await.as_deref() == Some("True")
+            })
+            .await;
+    }
+    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web-2";
+    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
+    fleet
+        .wait_until("over", 30, async |it| {
+            it.condition("web", "SelectorOverlap").await.is_none()
+        })
+        .await;
 }

@@ -46,9 +46,8 @@ impl Default for CheckQueueMetrics {
 }
 
 impl CheckQueueMetrics {
-    /// Adds the metrics to `registry` under `to_check_`.
+    /// Adds the metrics to `registry`, which has the queue's name as its prefix.
     pub fn register(&self, registry: &mut Registry) {
-        let registry = registry.sub_registry_with_prefix("to_check");
         registry.register("depth", "Keys waiting for their delay", self.depth.clone());
         registry.register(
             "oldest_age_seconds",
@@ -104,9 +103,8 @@ impl Default for WorkQueueMetrics {
 }
 
 impl WorkQueueMetrics {
-    /// Adds the metrics to `registry` under `work_`.
+    /// Adds the metrics to `registry`, which has the queue's name as its prefix.
     pub fn register(&self, registry: &mut Registry) {
-        let registry = registry.sub_registry_with_prefix("work");
         registry.register("depth", "Keys waiting for a worker", self.depth.clone());
         registry.register(
             "oldest_age_seconds",

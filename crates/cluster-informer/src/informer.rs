@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use fedrs_api::{SetKey, marks};
 use futures::future::join4;
 use kube::Client;
-use tokio::{task::JoinHandle, time::sleep};
+use tokio::{sync::Notify, task::JoinHandle, time::sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, debug, info, info_span};
 
@@ -18,9 +18,9 @@ use crate::{
     metrics::{FeedMetrics, InformerMetrics, MemberMetrics, PODS, SETS},
     pod_fact::PodObject,
     probe::{self, ProbeSettings},
-    reflect::{ReflectSettings, Sink, Versioned, reflect},
+    reflect::{ReflectSettings, Sink, Versioned, reflect_anew},
     set_fact::SetObject,
-    store::{Clock, FeedName, MemberStore},
+    store::{Clock, FeedName, HealthChange, MemberStore},
     transport::Resource,
     view::{Change, ChangeSink, Health, MemberView, SetFact},
     wire::{Uid, Version},
@@ -128,7 +128,9 @@ async fn follow(
     cancel: CancellationToken,
 ) {
     let [set_seed, pod_seed, probe_seed] = [seed, seed.wrapping_add(1), seed.wrapping_add(2)];
-    let sets = reflect::<SetObject, _>(
+    // A member that is back is listed anew: what was known of it is from before it went.
+    let (relist_sets, relist_pods) = (Notify::new(), Notify::new());
+    let sets = reflect_anew::<SetObject, _>(
         client.clone(),
         Resource::labelled("/apis/apps/v1/replicasets", &*selector),
         SetSink {
@@ -137,9 +139,10 @@ async fn follow(
         },
         settings.reflect.clone(),
         set_seed,
+        &relist_sets,
         cancel.clone(),
     );
-    let pods = reflect::<PodObject, _>(
+    let pods = reflect_anew::<PodObject, _>(
         client.clone(),
         Resource::labelled("/api/v1/pods", &*selector),
         PodSink {
@@ -148,6 +151,7 @@ async fn follow(
         },
         settings.reflect,
         pod_seed,
+        &relist_pods,
         cancel.clone(),
     );
     let probe_latency = metrics.member.probe_latency.clone();
@@ -160,7 +164,10 @@ async fn follow(
         cancel.clone(),
         |health, latency| {
             probe_latency.observe(latency.as_secs_f64());
-            notifier.health(health);
+            if notifier.health(health) {
+                relist_sets.notify_one();
+                relist_pods.notify_one();
+            }
         },
     );
     let staleness = cancel.run_until_cancelled(async {
@@ -190,12 +197,15 @@ impl Notifier {
         self.sink.changed(&self.member, key, change);
     }
 
-    fn health(&self, health: Health) {
+    /// Takes in what the probe says; whether the member is back, so that it has to be listed anew.
+    fn health(&self, health: Health) -> bool {
         let told = format!("{health:?}");
-        if self.store.set_health(health) {
+        let change = self.store.set_health(health);
+        if change != HealthChange::None {
             info!(health = told, "member changed its health");
             self.sink.member_changed(&self.member);
         }
+        change == HealthChange::Back
     }
 
     fn sync(&self) {

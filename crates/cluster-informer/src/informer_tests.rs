@@ -39,6 +39,14 @@ const POD_PATH: &str = "/api/v1/pods";
 type Answer = Result<Response<UnsyncBoxBody<Bytes, io::Error>>, io::Error>;
 
 impl Member {
+    /// Lists asked for so far.
+    fn lists(&self) -> usize {
+        self.requests
+            .iter()
+            .filter(|uri| uri.contains("limit="))
+            .count()
+    }
+
     fn answer(&mut self, uri: &http::Uri) -> Answer {
         self.requests.push(uri.to_string());
         if self.down {
@@ -405,13 +413,27 @@ async fn f33_a_lost_member_is_unreachable_since_its_first_failed_probe_and_comes
         Some(3),
         "what is known stays"
     );
-    world.member.lock().down = false;
+    let lists = {
+        let mut member = world.member.lock();
+        member.down = false;
+        member.lists()
+    };
     world
         .until("healthy", || {
-            world.informer.store.health() == Health::Healthy
+            let store = &world.informer.store;
+            let healthy = store.health() == Health::Healthy;
+            assert!(
+                !healthy || store.sync() != Sync::Synced || world.member.lock().lists() > lists,
+                "what is known is from before it went"
+            );
+            healthy && store.sync() == Sync::Synced
         })
         .await;
-    assert_eq!(world.told(), ["a"]);
+    assert_eq!(
+        world.told(),
+        ["a", "a", "a"],
+        "healthy, its view stale, listed again"
+    );
 }
 
 #[tokio::test(start_paused = true)]

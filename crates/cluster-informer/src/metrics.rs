@@ -62,9 +62,8 @@ impl Default for InformerMetrics {
 }
 
 impl InformerMetrics {
-    /// Adds the metrics to `registry` under `informer_`.
+    /// Adds the metrics to `registry`, which has the prefix of members.
     pub fn register(&self, registry: &mut Registry) {
-        let registry = registry.sub_registry_with_prefix("informer");
         registry.register("objects", "Objects tracked", self.objects.clone());
         registry.register(
             "events",

@@ -15,6 +15,7 @@ use std::{future::Future, time::Duration};
 use futures::StreamExt;
 use kube::{Client, Resource as KubeResource};
 use serde::de::DeserializeOwned;
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
@@ -121,11 +122,36 @@ pub async fn reflect<T, S>(
     T: DeserializeOwned + Versioned + Send,
     S: Sink<T>,
 {
+    reflect_anew(
+        client,
+        resource,
+        sink,
+        settings,
+        seed,
+        &Notify::new(),
+        cancel,
+    )
+    .await;
+}
+
+/// [`reflect`], which drops what it is doing and begins with a list each time `anew` is notified: an open watch
+/// may have lost its server without a word, and a pause after failures may last long after the server is back.
+pub(crate) async fn reflect_anew<T, S>(
+    client: Client,
+    resource: Resource,
+    sink: S,
+    settings: ReflectSettings,
+    seed: u64,
+    anew: &Notify,
+    cancel: CancellationToken,
+) where
+    T: DeserializeOwned + Versioned + Send,
+    S: Sink<T>,
+{
     let what = resource.path.clone();
     let transport = KubeTransport::new(client, resource);
-    cancel
-        .run_until_cancelled(Reflector::new(transport, sink, settings, seed, what).run())
-        .await;
+    let reflector = Reflector::new(transport, sink, settings, seed, what);
+    cancel.run_until_cancelled(reflector.run(anew)).await;
 }
 
 enum State {
@@ -167,14 +193,21 @@ impl<I: Transport, S> Reflector<I, S> {
         }
     }
 
-    pub(crate) async fn run<T>(mut self)
+    pub(crate) async fn run<T>(mut self, anew: &Notify)
     where
         T: DeserializeOwned + Versioned + Send,
         S: Sink<T>,
     {
         let mut state = State::List;
         loop {
-            state = self.step(state).await;
+            state = tokio::select! {
+                biased;
+                () = anew.notified() => {
+                    self.backoff.reset();
+                    State::List
+                }
+                next = self.step(state) => next,
+            };
         }
     }
 

@@ -219,9 +219,12 @@ async fn run(answers: impl IntoIterator<Item = Answer>) -> Log {
         ..ReflectSettings::default()
     };
     let reflector = Reflector::new(script, Recorder(log.clone()), settings, 1, "things".into());
-    timeout(Duration::from_mins(10), reflector.run::<Thing>())
-        .await
-        .expect_err("it never ends by itself");
+    timeout(
+        Duration::from_mins(10),
+        reflector.run::<Thing>(&Notify::new()),
+    )
+    .await
+    .expect_err("it never ends by itself");
     log
 }
 

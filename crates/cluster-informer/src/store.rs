@@ -195,13 +195,36 @@ impl MemberStore {
         mem::replace(&mut state.announced, sync) != sync
     }
 
-    /// Takes in what the probe says; whether that is another kind of health than before.
-    pub(crate) fn set_health(&self, health: Health) -> bool {
+    /// Takes in what the probe says. What is known of a member that is back is from before it went, and stale until
+    /// it has been listed again (F39).
+    pub(crate) fn set_health(&self, health: Health) -> HealthChange {
         let mut state = self.state.write();
-        let before = mem::discriminant(&state.health);
-        state.health = health;
-        before != mem::discriminant(&state.health)
+        let before = mem::replace(&mut state.health, health);
+        if mem::discriminant(&before) == mem::discriminant(&state.health) {
+            return HealthChange::None;
+        }
+        let was_gone = matches!(
+            before,
+            Health::Unreachable { .. } | Health::Unauthorized { .. }
+        );
+        if was_gone && state.health == Health::Healthy {
+            state.set_feed.restarted();
+            state.pod_feed.restarted();
+            return HealthChange::Back;
+        }
+        HealthChange::Other
     }
+}
+
+/// What a probe changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HealthChange {
+    /// Nothing but words.
+    None,
+    /// The kind of health.
+    Other,
+    /// The member was gone and is healthy now.
+    Back,
 }
 
 impl MemberView for MemberStore {

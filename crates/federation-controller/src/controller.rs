@@ -154,7 +154,7 @@ impl Controller {
                     Some(uid) => return uid.into(),
                     None => "its kube-system namespace has no uid".to_owned(),
                 },
-                Ok(Err(error)) => error.to_string(),
+                Ok(Err(error)) => crate::error_text::words(&error),
                 Err(_) => format!("no answer within {:?}", self.config.call_timeout),
             };
             if trouble != told {
@@ -189,6 +189,8 @@ impl Controller {
                 call_timeout: self.config.call_timeout,
                 create_kube_namespaces: self.config.create_kube_namespaces,
                 metrics: Arc::clone(&self.metrics),
+                tasks: tasks.clone(),
+                cancel: cancel.clone(),
             },
             recorder,
             clock: self.clock.clone(),

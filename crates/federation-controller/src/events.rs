@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{calls, check::Notice, clock::Clock};
+use crate::{calls, check::Notice, clock::Clock, error_text::words};
 
 /// Events that may wait to be written: some 30 FederatedReplicaSets x 16 members moving at once.
 const QUEUE_LEN: usize = 512;
@@ -87,7 +87,8 @@ async fn write_events(
         let count = counts.entry(name.clone()).or_default();
         *count += 1;
         if let Err(error) = write_event(&host, &subject, &notice, &name, *count, now).await {
-            tracing::warn!(%error, frs = %subject.name, reason = notice.reason, "event not written");
+            let error = words(&error);
+            tracing::warn!(error, frs = %subject.name, reason = notice.reason, "event not written");
         }
     }
 }

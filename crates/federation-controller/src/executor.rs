@@ -15,14 +15,19 @@ use std::{sync::Arc, time::Duration};
 
 use cluster_informer::{MemberView, SetFact};
 use fedrs_api::{SetKey, ValidFrs};
-use futures::future::join_all;
 use kube::Client;
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use tokio::{
+    sync::{Semaphore, oneshot},
+    time::{Instant, timeout_at},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     calls,
     check::{Action, Outcome, Outcomes, Seat, SetChange},
+    error_text::words,
+    host::Entry,
     manifest,
     metrics::Metrics,
 };
@@ -40,7 +45,7 @@ pub(crate) struct MemberAccess {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallError {
     /// The API server said no, or could not be asked.
-    #[error("{0}")]
+    #[error("{}", words(.0))]
     Api(#[from] kube::Error),
     /// No answer in time: it may or may not have taken effect.
     #[error("no answer within {0:?}")]
@@ -67,7 +72,21 @@ pub(crate) struct Executor {
     pub(crate) call_timeout: Duration,
     pub(crate) create_kube_namespaces: bool,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) cancel: CancellationToken,
 }
+
+/// What became of an action after it was no longer waited for.
+#[derive(Clone, Debug)]
+pub(crate) struct LateOutcome {
+    pub(crate) member: String,
+    pub(crate) outcome: Outcome,
+    /// What was written.
+    pub(crate) wanted_spec_hash: u64,
+}
+
+/// How long the work on a set waits for members' answers. Healthy ones take milliseconds.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The path of the ReplicaSets of `namespace`.
 fn sets_path(namespace: &str) -> String {
@@ -80,24 +99,65 @@ pub(crate) fn set_path(key: &SetKey) -> String {
 }
 
 impl Executor {
-    /// Carries out `actions`, all members at once.
+    /// Carries out `actions`, all members at once, and waits a little for the answers: a member that takes longer
+    /// holds up nobody else, and its outcome goes to `late`.
     pub(crate) async fn carry_out(
         &self,
-        frs: &ValidFrs,
+        entry: &Arc<Entry>,
         actions: &[Action],
         access: impl Fn(&str) -> Option<MemberAccess>,
+        late: Arc<dyn Fn(LateOutcome) + Send + Sync>,
     ) -> Outcomes {
-        let calls = actions.iter().map(|action| {
-            let member = access(&action.member);
-            async move {
-                let outcome = match member {
-                    Some(member) => self.act(frs, &member, &action.change).await,
-                    None => Outcome::Undecided("the member is gone".to_owned()),
-                };
-                (action.member.clone(), outcome)
+        let deadline = Instant::now() + PATIENCE;
+        let calls: Vec<_> = actions
+            .iter()
+            .filter_map(|action| {
+                let access = access(&action.member)?;
+                let call = self.begin(entry, action, access, Arc::clone(&late));
+                Some((action.member.clone(), call))
+            })
+            .collect();
+        let mut outcomes = Outcomes::new();
+        for (member, mut answer) in calls {
+            let outcome = if let Ok(outcome) = timeout_at(deadline, &mut answer).await {
+                outcome.ok()
+            } else {
+                // From here on the answer goes to `late`, unless it has just come.
+                answer.close();
+                answer.try_recv().ok()
+            };
+            outcomes.insert(member, outcome.unwrap_or(Outcome::Unanswered));
+        }
+        outcomes
+    }
+
+    /// Starts one action.
+    fn begin(
+        &self,
+        entry: &Arc<Entry>,
+        action: &Action,
+        access: MemberAccess,
+        late: Arc<dyn Fn(LateOutcome) + Send + Sync>,
+    ) -> oneshot::Receiver<Outcome> {
+        let (answer, answered) = oneshot::channel();
+        let (this, entry, action) = (self.clone(), Arc::clone(entry), action.clone());
+        let cancel = self.cancel.clone();
+        self.tasks.spawn(async move {
+            let Ok(frs) = &entry.valid else { return };
+            let act = this.act(frs, &access, &action.change);
+            let Some(outcome) = cancel.run_until_cancelled(act).await else {
+                return;
+            };
+            if let Err(outcome) = answer.send(outcome) {
+                let wanted_spec_hash = entry.wanted_spec_hash;
+                late(LateOutcome {
+                    member: action.member,
+                    outcome,
+                    wanted_spec_hash,
+                });
             }
         });
-        join_all(calls).await.into_iter().collect()
+        answered
     }
 
     async fn act(&self, frs: &ValidFrs, member: &MemberAccess, change: &SetChange) -> Outcome {

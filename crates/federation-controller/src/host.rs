@@ -1,6 +1,9 @@
 //! FederatedReplicaSets as the host last showed them, checked once when they change.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use fedrs_api::{FederatedReplicaSet, FieldError, SetKey, ValidFrs};
 use parking_lot::RwLock;
@@ -21,41 +24,57 @@ pub(crate) struct Entry {
 /// All FederatedReplicaSets. One task writes, everybody reads.
 #[derive(Debug, Default)]
 pub(crate) struct HostStore {
-    entries: RwLock<BTreeMap<SetKey, Arc<Entry>>>,
+    sets: RwLock<Sets>,
+}
+
+#[derive(Debug, Default)]
+struct Sets {
+    entries: BTreeMap<SetKey, Arc<Entry>>,
+    /// For each set the others of its namespace that could adopt its pods, or it theirs. Symmetric.
+    overlaps: BTreeMap<SetKey, BTreeSet<SetKey>>,
+}
+
+/// What an object that came in changed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Applied {
+    /// Its key.
+    pub(crate) key: SetKey,
+    /// Whether anything but the status changed.
+    pub(crate) changed: bool,
+    /// Others whose selectors overlap with it now, or no longer do.
+    pub(crate) others: Vec<SetKey>,
 }
 
 impl HostStore {
     pub(crate) fn get(&self, key: &SetKey) -> Option<Arc<Entry>> {
-        self.entries.read().get(key).cloned()
+        self.sets.read().entries.get(key).cloned()
+    }
+
+    /// Names of the sets whose selectors overlap with that of `key`, in order.
+    pub(crate) fn overlapping(&self, key: &SetKey) -> Vec<String> {
+        let sets = self.sets.read();
+        let names = sets.overlaps.get(key).into_iter().flatten();
+        names.map(|other| other.name.to_string()).collect()
     }
 
     /// All keys, in order.
     pub(crate) fn keys(&self) -> Vec<SetKey> {
-        self.entries.read().keys().cloned().collect()
+        self.sets.read().entries.keys().cloned().collect()
     }
 
     /// How many there are, and how many of them are invalid.
     pub(crate) fn counts(&self) -> (usize, usize) {
-        let entries = self.entries.read();
-        (
-            entries.len(),
-            entries
-                .values()
-                .filter(|entry| entry.valid.is_err())
-                .count(),
-        )
+        let sets = self.sets.read();
+        let invalid = sets.entries.values().filter(|entry| entry.valid.is_err());
+        (sets.entries.len(), invalid.count())
     }
 
-    /// Takes in `object`; answers its key, and whether anything but the status changed.
-    pub(crate) fn apply(
-        &self,
-        mut object: FederatedReplicaSet,
-        federation: &str,
-    ) -> (SetKey, bool) {
+    /// Takes in `object`.
+    pub(crate) fn apply(&self, mut object: FederatedReplicaSet, federation: &str) -> Applied {
         object.metadata.managed_fields = None;
         let key = key_of(&object);
-        let mut entries = self.entries.write();
-        let before = entries.get(&key);
+        let mut sets = self.sets.write();
+        let before = sets.entries.get(&key);
         let changed = before.is_none_or(|before| differs(&before.object, &object));
         let (valid, wanted_spec_hash) = match before {
             // A status of ours came back: what was derived still holds.
@@ -67,13 +86,69 @@ impl HostStore {
             valid,
             wanted_spec_hash,
         };
-        entries.insert(key.clone(), Arc::new(entry));
-        (key, changed)
+        let others = if changed {
+            sets.find_overlaps(&key, &entry)
+        } else {
+            Vec::new()
+        };
+        sets.entries.insert(key.clone(), Arc::new(entry));
+        Applied {
+            key,
+            changed,
+            others,
+        }
     }
 
-    pub(crate) fn remove(&self, key: &SetKey) {
-        self.entries.write().remove(key);
+    /// Forgets `key`; answers the sets that overlapped with it.
+    pub(crate) fn remove(&self, key: &SetKey) -> Vec<SetKey> {
+        let mut sets = self.sets.write();
+        sets.entries.remove(key);
+        sets.put_overlaps(key, BTreeSet::new())
     }
+}
+
+impl Sets {
+    /// Looks for overlaps of `entry`; answers the sets whose own have changed by that.
+    fn find_overlaps(&mut self, key: &SetKey, entry: &Entry) -> Vec<SetKey> {
+        let first_of_namespace = SetKey::new(Arc::clone(&key.namespace), "");
+        let overlaps = self
+            .entries
+            .range(first_of_namespace..)
+            .take_while(|(other, _)| other.namespace == key.namespace)
+            .filter(|(other, it)| *other != key && overlap(entry, it))
+            .map(|(other, _)| other.clone());
+        let overlaps = overlaps.collect();
+        self.put_overlaps(key, overlaps)
+    }
+
+    fn put_overlaps(&mut self, key: &SetKey, now: BTreeSet<SetKey>) -> Vec<SetKey> {
+        let before = self.overlaps.remove(key).unwrap_or_default();
+        let changed: Vec<SetKey> = before.symmetric_difference(&now).cloned().collect();
+        for other in &changed {
+            let theirs = self.overlaps.entry(other.clone()).or_default();
+            if !theirs.remove(key) {
+                theirs.insert(key.clone());
+            }
+            if theirs.is_empty() {
+                self.overlaps.remove(other);
+            }
+        }
+        if !now.is_empty() {
+            self.overlaps.insert(key.clone(), now);
+        }
+        changed
+    }
+}
+
+/// Whether one of two sets could adopt the other's pods.
+fn overlap(a: &Entry, b: &Entry) -> bool {
+    let (Ok(a), Ok(b)) = (&a.valid, &b.valid) else {
+        return false;
+    };
+    let takes = |a: &ValidFrs, b: &ValidFrs| {
+        fedrs_api::selector::matches(&a.selector, &b.template.metadata.labels)
+    };
+    takes(a, b) || takes(b, a)
 }
 
 fn derive(

@@ -22,6 +22,7 @@ pub mod metrics;
 mod agenda;
 mod calls;
 mod deletion;
+mod error_text;
 mod events;
 mod executor;
 mod host;

@@ -51,7 +51,7 @@ const RETRY: Duration = Duration::from_secs(1);
 
 impl Reconciler {
     /// Works on `key`: checks it, or only publishes its status.
-    pub(crate) async fn work_on(&self, key: &SetKey, check_due: bool) {
+    pub(crate) async fn work_on(self: &Arc<Self>, key: &SetKey, check_due: bool) {
         let Some(entry) = self.sets.get(key) else {
             self.memories.forget(key);
             self.agenda.forget(key);
@@ -109,33 +109,40 @@ impl Reconciler {
         }
     }
 
-    async fn check(&self, key: &SetKey, entry: &Entry, frs: &ValidFrs, check_due: bool) {
+    async fn check(
+        self: &Arc<Self>,
+        key: &SetKey,
+        entry: &Arc<Entry>,
+        frs: &ValidFrs,
+        check_due: bool,
+    ) {
         let now = self.clock.now();
-        let memory = self.memories.recall(key, &entry.object);
-        let members = self.metrics.time("snapshot", || self.members.snapshot(key));
+        let (memory, members) = self.look(key, entry, now);
         let snapshot = Snapshot {
             frs,
             wanted_spec_hash: entry.wanted_spec_hash,
             memory: &memory,
             members: &members,
+            overlapping: &self.sets.overlapping(key),
             settings: &self.settings,
             observe_only: !check_due,
         };
+        let decided = self.metrics.time("check", || check::check(&snapshot, now));
         let Check {
             actions,
             mut status,
             events,
             next_check,
             moving,
-        } = self.metrics.time("check", || check::check(&snapshot, now));
+        } = decided;
+        // Known before anything is written: what follows from a write may be seen before it has returned.
+        self.memories.put_moving(key, moving);
         let subject = subject(entry);
         for notice in events {
-            tracing::info!(frs = %key, reason = notice.reason, "{}", notice.message);
-            self.recorder.record(&subject, notice);
+            self.record(key, &subject, notice);
         }
-        let access = |name: &str| self.members.access(name);
-        let outcomes = self.executor.carry_out(frs, &actions, access).await;
-        self.tell_failures(key, &subject, &outcomes);
+        let outcomes = self.carry_out(key, entry, &actions).await;
+        self.tell(key, &subject, &actions, &outcomes);
         let now = self.clock.now();
         check::remember(
             &mut status,
@@ -144,11 +151,66 @@ impl Reconciler {
             now,
             &self.settings,
         );
-        self.memories.remember(key, status.clone(), moving);
+        self.memories.remember(key, status.clone());
         self.publish(key, entry, &status).await;
         if check_due {
             self.plan_next(key, &outcomes, next_check, now);
         }
+    }
+
+    /// What is known: the memory, with the answers that came late, and the members.
+    fn look(
+        &self,
+        key: &SetKey,
+        entry: &Entry,
+        now: Timestamp,
+    ) -> (FederatedReplicaSetStatus, Vec<check::Member>) {
+        let mut memory = self.memories.recall(key, &entry.object);
+        let (come, awaited) = self.memories.take_late(key);
+        for late in come {
+            let outcomes = Outcomes::from([(late.member, late.outcome)]);
+            check::remember(
+                &mut memory,
+                &outcomes,
+                late.wanted_spec_hash,
+                now,
+                &self.settings,
+            );
+        }
+        let mut members = self.metrics.time("snapshot", || self.members.snapshot(key));
+        for member in &mut members {
+            member.busy = awaited.contains(&member.name);
+        }
+        (memory, members)
+    }
+
+    /// Carries `actions` out; an answer that takes long checks the set once it comes.
+    async fn carry_out(
+        self: &Arc<Self>,
+        key: &SetKey,
+        entry: &Arc<Entry>,
+        actions: &[check::Action],
+    ) -> Outcomes {
+        let late = {
+            let (this, key) = (Arc::downgrade(self), key.clone());
+            move |outcome| {
+                if let Some(this) = this.upgrade() {
+                    this.memories.put_late(&key, outcome);
+                    this.agenda.check(key.clone(), Duration::ZERO);
+                }
+            }
+        };
+        let access = |name: &str| self.members.access(name);
+        let outcomes = self
+            .executor
+            .carry_out(entry, actions, access, Arc::new(late))
+            .await;
+        for (member, outcome) in &outcomes {
+            if *outcome == Outcome::Unanswered {
+                self.memories.put_unanswered(key, member);
+            }
+        }
+        outcomes
     }
 
     fn plan_next(
@@ -169,27 +231,43 @@ impl Reconciler {
         }
     }
 
-    fn tell_failures(&self, key: &SetKey, subject: &Subject, outcomes: &Outcomes) {
-        for (member, outcome) in outcomes {
-            let (reason, message) = match outcome {
-                Outcome::Written(_) => continue,
-                Outcome::Refused(message) => ("CreationRefused", message),
-                Outcome::Undecided(message) => {
+    /// Tells what was done in the members, and what they refused.
+    fn tell(
+        &self,
+        key: &SetKey,
+        subject: &Subject,
+        actions: &[check::Action],
+        outcomes: &Outcomes,
+    ) {
+        for action in actions {
+            let member = &action.member;
+            let notice = match outcomes.get(member) {
+                Some(Outcome::Written(_)) => action.notice.clone(),
+                Some(Outcome::TakenOver { changed, .. }) => Notice {
+                    warning: true,
+                    reason: "Overwritten",
+                    message: format!(
+                        "{member}: a set of that name was there and is taken over: {changed}"
+                    ),
+                },
+                Some(Outcome::Refused(message)) => Notice {
+                    warning: true,
+                    reason: "CreationRefused",
+                    message: format!("{member} refuses the set: {message}"),
+                },
+                Some(Outcome::Undecided(message)) => {
                     tracing::debug!(frs = %key, cluster = %member, message, "decided anew");
                     continue;
                 }
+                Some(Outcome::Unanswered) | None => continue,
             };
-            tracing::warn!(frs = %key, cluster = %member, reason, "{message}");
-            let message = format!("{member} refuses the set: {message}");
-            self.recorder.record(
-                subject,
-                Notice {
-                    warning: true,
-                    reason,
-                    message,
-                },
-            );
+            self.record(key, subject, notice);
         }
+    }
+
+    fn record(&self, key: &SetKey, subject: &Subject, notice: Notice) {
+        tracing::info!(frs = %key, reason = notice.reason, "{}", notice.message);
+        self.recorder.record(subject, notice);
     }
 
     /// F4: the last good layout stays, a condition and an event say what is wrong and where.
@@ -214,7 +292,7 @@ impl Reconciler {
             };
             self.recorder.record(&subject(entry), notice);
         }
-        self.memories.remember(key, status.clone(), false);
+        self.memories.remember(key, status.clone());
         self.publish(key, entry, &status).await;
     }
 
@@ -243,7 +321,12 @@ impl ChangeSink for Reconciler {
     fn changed(&self, _member: &str, key: &SetKey, change: Change) {
         let delay = match change {
             Change::SetDrifted => Duration::ZERO,
-            Change::BecameReady if self.memories.is_moving(key) => Duration::ZERO,
+            // Sets and pods come by two watches: whichever shows the replacement last must be looked at (F20).
+            Change::BecameReady | Change::SetChanged | Change::PodChanged
+                if self.memories.is_moving(key) =>
+            {
+                Duration::ZERO
+            }
             Change::PodWaiting { since } => {
                 let due = check::after(since, self.settings.unscheduled_timeout);
                 until(self.clock.now(), due).min(self.config.check_delay)

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
 use crate::{
+    error_text::chain,
     host::{HostStore, key_of},
     metrics::Metrics,
     reconcile::Reconciler,
@@ -53,7 +54,11 @@ impl Progress {
                 self.kind
             )
         } else {
-            format!("{} can't be read from the host: {error}", self.kind)
+            format!(
+                "{} can't be read from the host: {}",
+                self.kind,
+                chain(error)
+            )
         };
         self.listed.send_if_modified(|listed| {
             let changed = listed.trouble.as_deref() != Some(&message);
@@ -99,9 +104,15 @@ impl SetSink {
             .set(i64::try_from(invalid).unwrap_or(i64::MAX));
     }
 
+    fn check_now(&self, keys: impl IntoIterator<Item = SetKey>) {
+        for key in keys {
+            self.reconciler.agenda.check(key, Duration::ZERO);
+        }
+    }
+
     fn gone(&self, key: &SetKey) {
-        self.sets().remove(key);
-        self.reconciler.agenda.check(key.clone(), Duration::ZERO);
+        let others = self.sets().remove(key);
+        self.check_now(others.into_iter().chain([key.clone()]));
     }
 }
 
@@ -112,11 +123,11 @@ impl Sink<FederatedReplicaSet> for SetSink {
 
     fn applied(&mut self, object: FederatedReplicaSet) {
         let federation = Arc::clone(&self.reconciler.executor.federation);
-        let (key, changed) = self.sets().apply(object, &federation);
-        self.seen.insert(key.clone());
-        if changed {
+        let applied = self.sets().apply(object, &federation);
+        self.seen.insert(applied.key.clone());
+        if applied.changed {
             self.count(&self.reconciler.metrics);
-            self.reconciler.agenda.check(key, Duration::ZERO);
+            self.check_now(applied.others.into_iter().chain([applied.key]));
         }
     }
 

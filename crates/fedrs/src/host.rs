@@ -21,6 +21,14 @@ pub(crate) struct HostArgs {
 }
 
 impl HostArgs {
+    /// The host of a kubeconfig file.
+    pub(crate) fn of(kubeconfig: PathBuf) -> Self {
+        Self {
+            kubeconfig: Some(kubeconfig),
+            context: None,
+        }
+    }
+
     /// A client of the host.
     pub(crate) async fn client(&self) -> anyhow::Result<Client> {
         let options = KubeConfigOptions {

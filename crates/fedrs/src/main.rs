@@ -2,11 +2,13 @@
 
 mod controller;
 mod crds;
+mod demo;
 mod explain;
 mod host;
 mod logging;
 mod plan;
 mod server;
+mod sim;
 
 use std::process::ExitCode;
 
@@ -24,6 +26,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Demo(demo::DemoArgs),
+    Sim(sim::SimArgs),
     Controller(controller::ControllerArgs),
     Plan(plan::Arguments),
     Explain(explain::ExplainArgs),
@@ -53,6 +57,11 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
+        Command::Demo(args) => return runtime()?.block_on(demo::run(args, &cli.log)),
+        Command::Sim(args) => {
+            cli.log.start()?;
+            runtime()?.block_on(sim::run(args))?;
+        }
         Command::Controller(args) => {
             cli.log.start()?;
             runtime()?.block_on(controller::run(args))?;

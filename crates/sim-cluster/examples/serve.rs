@@ -1,5 +1,5 @@
-//! A cluster to try by hand: `cargo run -p sim-cluster --example serve -- /tmp/sim.yaml [NODES]`, then
-//! `kubectl --kubeconfig /tmp/sim.yaml get nodes`. Ctrl-C ends it.
+//! A cluster to try by hand: `cargo run -p sim-cluster --example serve -- sim.yaml [NODES]`, then
+//! `kubectl --kubeconfig sim.yaml get nodes`. Ctrl-C ends it.
 
 use std::path::PathBuf;
 

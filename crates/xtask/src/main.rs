@@ -1,6 +1,9 @@
 //! Development tasks: `cargo xtask --help`.
 
+mod bench;
 mod crds;
+
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -20,11 +23,16 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Measures the product as a whole; what is measured part by part is under `cargo bench`.
+    #[command(subcommand)]
+    Bench(bench::Bench),
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> anyhow::Result<ExitCode> {
     match Arguments::parse().task {
-        Task::Crds { check: false } => crds::write(),
-        Task::Crds { check: true } => crds::check(),
+        Task::Crds { check: false } => crds::write()?,
+        Task::Crds { check: true } => crds::check()?,
+        Task::Bench(bench) => return bench.run(),
     }
+    Ok(ExitCode::SUCCESS)
 }

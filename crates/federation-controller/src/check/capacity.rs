@@ -4,7 +4,7 @@
 //!                 failed for longer than X              a probe got a node
 //!  no limit known ------------------------> full at c ----------------------> room: c + found + step, step doubles
 //!        ^                                   |   ^                                |
-//!        '----- the fair share fits in c ----'   '----- growth failed for X ------'  (step 1, next try backs off)
+//!        '----- its share fits in c ---------'   '----- growth failed for X ------'  (step 1, next try backs off)
 //! ```
 
 use cluster_informer::SetView;
@@ -99,12 +99,12 @@ impl Room {
 
     /// What is known after having `seen` the cluster (F10, F34).
     ///
-    /// `fair` is what the cluster would get if no cluster had a limit: what fits it needs no memory. With
-    /// `rebalance` false nothing moves back, so that room found is simply no limit any more.
+    /// `with_room` is what the cluster would get if its room had no limit, where one is known: what fits needs no
+    /// memory. With `rebalance` false nothing moves back, so that room found is simply no limit any more.
     pub(crate) fn learn(
         self,
         seen: &Seen,
-        fair: u64,
+        with_room: Option<u64>,
         rebalance: bool,
         now: Timestamp,
         settings: &CheckSettings,
@@ -123,7 +123,11 @@ impl Room {
                     Self::default()
                 }
             }
-            Some(capacity) if seen.waiting == 0 && fair <= capacity => Self::default(),
+            Some(capacity)
+                if seen.waiting == 0 && with_room.is_none_or(|share| share <= capacity) =>
+            {
+                Self::default()
+            }
             Some(_) => self,
         }
     }

@@ -28,7 +28,7 @@ use self::{
     capacity::{Room, Seen, see},
     moves::{Bounds, Holding, next_step},
     standing::{Standing, standing},
-    target::{Target, Usable, fair_shares, targets},
+    target::{Target, Usable, shares_with_room, targets},
 };
 pub(crate) use self::{report::condition, standing::after};
 
@@ -54,6 +54,8 @@ pub struct Action {
     pub member: String,
     /// What to do there.
     pub change: SetChange,
+    /// What people should be told once it is done.
+    pub notice: Notice,
 }
 
 /// How a local set changes. Carries what the write is conditional on.
@@ -121,8 +123,6 @@ struct Considered<'a> {
     seen: Seen,
     room: Room,
     target: Target,
-    /// What it would get if no cluster had a limit.
-    fair: u64,
     /// The scheduler's sentences.
     reasons: Vec<String>,
     /// `spec.replicas` after this check's action.
@@ -146,7 +146,6 @@ impl<'a> Considered<'a> {
             seen,
             room,
             target: Target::default(),
-            fair: 0,
             reasons: Vec::new(),
             next: 0,
         };
@@ -257,7 +256,7 @@ pub fn check(snapshot: &Snapshot<'_>, now: Timestamp) -> Check {
         actions(snapshot, &members, now)
     };
     let status = report::status(snapshot, &members, unplaced, joining, now);
-    let events = report::notices(snapshot, &members, &status, &actions);
+    let events = report::notices(snapshot, &members, &status);
     let next_check = next_check(snapshot, &members, &status, &actions, now);
     let moving = members
         .iter()
@@ -289,23 +288,23 @@ fn decide(snapshot: &Snapshot<'_>, members: &mut [Considered<'_>], now: Timestam
         .iter()
         .map(|it| it.as_usable(now, settings))
         .collect();
-    let fair = fair_shares(snapshot.frs, &key, replicas, &clusters);
+    let with_room = shares_with_room(snapshot.frs, &key, replicas, &clusters);
     let rebalance = snapshot.frs.placement.rebalance;
-    for (it, &fair) in usable.iter_mut().zip(&fair) {
-        it.room = std::mem::take(&mut it.room).learn(&it.seen, fair, rebalance, now, settings);
+    for (it, share) in usable.iter_mut().zip(with_room) {
+        let room = std::mem::take(&mut it.room);
+        it.room = room.learn(&it.seen, share, rebalance, now, settings);
     }
     let clusters: Vec<_> = usable
         .iter()
         .map(|it| it.as_usable(now, settings))
         .collect();
-    let laid_out = targets(snapshot.frs, &key, replicas, &clusters, fair, settings);
+    let laid_out = targets(snapshot.frs, &key, replicas, &clusters, settings);
     for (i, it) in usable.iter_mut().enumerate() {
         it.target = laid_out.per_cluster[i];
-        it.fair = laid_out.fair[i];
         it.reasons = laid_out.layout.shares[i]
             .reasons
             .iter()
-            .map(ToString::to_string)
+            .map(|reason| reason.to_string())
             .collect();
     }
 
@@ -330,9 +329,12 @@ fn decide(snapshot: &Snapshot<'_>, members: &mut [Considered<'_>], now: Timestam
 fn actions(snapshot: &Snapshot<'_>, members: &[Considered<'_>], now: Timestamp) -> Vec<Action> {
     let changes = members.iter().filter(|it| it.usable()).filter_map(|it| {
         let change = change(snapshot, it, now)?;
+        let member = it.member.name.clone();
+        let notice = report::action_notice(&member, &change, &it.reasons.join("; "));
         Some(Action {
-            member: it.member.name.clone(),
+            member,
             change,
+            notice,
         })
     });
     changes.collect()
@@ -444,10 +446,19 @@ pub(crate) const NAME_CONFLICT: &str = "NameConflict:";
 pub enum Outcome {
     /// Written; the set as the member now shows it.
     Written(SetFact),
+    /// There was a set of somebody: written over (F29); the set as the member now shows it.
+    TakenOver {
+        /// The set.
+        set: SetFact,
+        /// What was changed in it, in words.
+        changed: String,
+    },
     /// The member refused to create the set (F28), and its words.
     Refused(String),
-    /// It didn't happen, and will be decided anew: a conflict, a timeout.
+    /// It didn't happen, or nobody knows, and will be decided anew: a conflict, a deadline.
     Undecided(String),
+    /// The answer is still awaited: until it comes nothing is decided about the member.
+    Unanswered,
 }
 
 /// Says in the status that the spec can't be carried out (F4); everything else stays as it was.
@@ -478,7 +489,7 @@ pub fn remember(
 ) {
     for cluster in &mut status.clusters {
         match outcomes.get(&cluster.name) {
-            Some(Outcome::Written(set)) => {
+            Some(Outcome::Written(set) | Outcome::TakenOver { set, .. }) => {
                 cluster.template = Some(
                     TemplateRecord {
                         wanted,
@@ -491,7 +502,7 @@ pub fn remember(
                 }
             }
             Some(Outcome::Refused(message)) => report::refused(cluster, message, now, settings),
-            Some(Outcome::Undecided(_)) | None => {}
+            Some(Outcome::Undecided(_) | Outcome::Unanswered) | None => {}
         }
     }
 }

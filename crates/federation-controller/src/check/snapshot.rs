@@ -17,6 +17,8 @@ pub struct Snapshot<'a> {
     pub memory: &'a FederatedReplicaSetStatus,
     /// The members of the federation, by name, each once.
     pub members: &'a [Member],
+    /// Names of other sets of the namespace whose selectors overlap with this one's.
+    pub overlapping: &'a [String],
     /// Durations and bounds.
     pub settings: &'a CheckSettings,
     /// Whether only the status is wanted: nothing is changed in a member (F22).
@@ -36,10 +38,14 @@ pub struct Member {
     pub joined: Timestamp,
     /// Since when its kubeconfig is gone: a removed member is a lost one, with its grace.
     pub removed: Option<Timestamp>,
+    /// Why its kubeconfig can't be used, where none ever could.
+    pub unusable: Option<String>,
     /// What the probe says.
     pub health: Health,
     /// Whether `view` is current.
     pub sync: Sync,
+    /// Whether an earlier write for this FederatedReplicaSet has not been answered yet.
+    pub busy: bool,
     /// What it holds for this FederatedReplicaSet.
     pub view: SetView,
 }

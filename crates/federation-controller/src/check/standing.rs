@@ -34,6 +34,10 @@ pub(crate) fn standing(member: &Member, now: Timestamp, settings: &CheckSettings
     if let Some(since) = member.removed {
         return lost_after_grace(member, since, now, "its kubeconfig was removed");
     }
+    if let Some(why) = &member.unusable {
+        let why = format!("its kubeconfig can't be used ({why})");
+        return Standing::Frozen { why, until: None };
+    }
     match &member.health {
         Health::Unreachable { since, message } => lost_after_grace(
             member,
@@ -51,6 +55,10 @@ pub(crate) fn standing(member: &Member, now: Timestamp, settings: &CheckSettings
             until: None,
         },
         Health::Healthy => match member.sync {
+            Sync::Synced if member.busy => Standing::Frozen {
+                why: "it has not answered our last write yet".to_owned(),
+                until: None,
+            },
             Sync::Synced => Standing::Usable,
             Sync::NotSynced => joining(member, now, settings, "its objects are still being listed"),
             Sync::Stale { since } => Standing::Frozen {

@@ -39,6 +39,11 @@ impl Usable<'_> {
         min_limit(room, self.open_limit())
     }
 
+    /// Whether room is what may keep it below its share.
+    fn is_limited(&self) -> bool {
+        self.refused || self.room.capacity.is_some()
+    }
+
     /// The limit that no probe can lift: a cordoned cluster keeps what it has.
     fn open_limit(&self) -> Option<u64> {
         (!self.schedulable).then(|| self.present())
@@ -76,37 +81,43 @@ impl Target {
 pub(crate) struct Targets {
     pub(crate) layout: Layout,
     pub(crate) per_cluster: Vec<Target>,
-    /// What each cluster would get if no cluster had a limit to its room.
-    pub(crate) fair: Vec<u64>,
 }
 
-/// What each cluster would get if no cluster had a limit to its room and moves were free.
-pub(crate) fn fair_shares(
+/// What each cluster whose room is known would get if its room had no limit and moves were free; `None` for the
+/// others. The limits of the others hold: where all are full, each could take more than its share by weight.
+pub(crate) fn shares_with_room(
     frs: &ValidFrs,
     key: &str,
     replicas: u64,
     clusters: &[Usable<'_>],
-) -> Vec<u64> {
-    let open: Vec<_> = clusters
+) -> Vec<Option<u64>> {
+    let mut within: Vec<_> = clusters
         .iter()
-        .map(|cluster| to_scheduler(frs, cluster, cluster.present(), cluster.open_limit()))
+        .map(|cluster| to_scheduler(frs, cluster, cluster.present(), cluster.limit()))
         .collect();
-    let layout = plan(&Request {
-        key,
-        replicas,
-        rebalance: true,
-        clusters: &open,
-    });
-    layout.shares.iter().map(|share| share.replicas).collect()
+    let share = |(i, cluster): (usize, &Usable<'_>)| {
+        if !cluster.is_limited() {
+            return None;
+        }
+        let limit = std::mem::replace(&mut within[i].capacity, cluster.open_limit());
+        let layout = plan(&Request {
+            key,
+            replicas,
+            rebalance: true,
+            clusters: &within,
+        });
+        within[i].capacity = limit;
+        Some(layout.shares[i].replicas)
+    };
+    clusters.iter().enumerate().map(share).collect()
 }
 
-/// Lays `replicas` out over `clusters` (F10 to F19, F34). `fair` is what [`fair_shares`] answers.
+/// Lays `replicas` out over `clusters` (F10 to F19, F34).
 pub(crate) fn targets(
     frs: &ValidFrs,
     key: &str,
     replicas: u64,
     clusters: &[Usable<'_>],
-    fair: Vec<u64>,
     settings: &CheckSettings,
 ) -> Targets {
     let within: Vec<_> = clusters
@@ -130,10 +141,13 @@ pub(crate) fn targets(
     if layout.unplaced > 0 {
         place_pending(frs, key, replicas, layout.unplaced, clusters, &mut targets);
     }
-    for ((target, cluster), &fair) in targets.iter_mut().zip(clusters).zip(&fair) {
+    let with_room = shares_with_room(frs, key, replicas, clusters);
+    for ((target, cluster), with_room) in targets.iter_mut().zip(clusters).zip(with_room) {
         // Only where room is what keeps it below its share; those that wait anyway serve as probes.
-        if cluster.schedulable && (cluster.refused || cluster.room.capacity.is_some()) {
-            let missing = fair.saturating_sub(target.layout);
+        if let Some(share) = with_room
+            && cluster.schedulable
+        {
+            let missing = share.saturating_sub(target.layout);
             let probes = missing.min(u64::from(settings.probe_replicas));
             target.probes = probes.saturating_sub(target.pending);
         }
@@ -141,7 +155,6 @@ pub(crate) fn targets(
     Targets {
         layout,
         per_cluster: targets,
-        fair,
     }
 }
 

@@ -52,6 +52,38 @@ fn claim(live: &Value, frs: &ValidFrs, federation: &str) -> Claim {
     }
 }
 
+/// Says of a set that was written over what became different.
+fn taken_over(outcome: Outcome, frs: &ValidFrs, before: &Value) -> Outcome {
+    let Outcome::Written(set) = outcome else {
+        return outcome;
+    };
+    let mut changed = Vec::new();
+    if before["replicas"] != set.replicas {
+        changed.push(format!(
+            "replicas {} to {}",
+            before["replicas"], set.replicas
+        ));
+    }
+    let images = |spec: &Value| -> Vec<String> {
+        let containers = spec["containers"].as_array().into_iter().flatten();
+        containers
+            .filter_map(|it| it["image"].as_str().map(str::to_owned))
+            .collect()
+    };
+    let (old, new) = (
+        images(&before["template"]["spec"]),
+        images(&frs.template.spec),
+    );
+    if old != new {
+        changed.push(format!("images {} to {}", old.join(", "), new.join(", ")));
+    }
+    changed.push("template and labels".to_owned());
+    Outcome::TakenOver {
+        set,
+        changed: changed.join("; "),
+    }
+}
+
 impl Executor {
     /// Makes a set that has our name ours (F29), or says why that can't be.
     pub(super) async fn take_over(
@@ -76,7 +108,9 @@ impl Executor {
                     .as_u64()
                     .and_then(|it| u32::try_from(it).ok());
                 let replicas = replicas.max(running.unwrap_or(0));
-                self.write_over(frs, member, live, replicas).await
+                let before = live["spec"].clone();
+                let written = self.write_over(frs, member, live, replicas).await;
+                written.map(|outcome| taken_over(outcome, frs, &before))
             }
             Claim::Replace => self.replace(frs, member, &live).await,
             Claim::Wait => Ok(Outcome::Undecided(

@@ -19,25 +19,34 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::MemberEvent;
+use crate::error_text::chain;
 
 /// How often the folder is looked at.
 const PERIOD: Duration = Duration::from_secs(1);
 /// A kubeconfig is some kilobytes; what is larger is something else.
 const FILE_LEN_MAX: u64 = 1 << 20;
 
-/// What was last found: the content of each member's file, or why it can't be read.
-type Found = BTreeMap<String, Result<String, String>>;
+/// The content of each member's file, or why it can't be read.
+type Members = BTreeMap<String, Result<String, String>>;
+
+/// What was last found.
+#[derive(Default)]
+struct Found {
+    members: Members,
+    /// Names of kubeconfigs that can't be names of members.
+    ignored: Vec<String>,
+}
 
 /// Watches `folder` until `cancel`.
 pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: CancellationToken) {
-    let mut known = Found::new();
+    let mut known = Found::default();
     let mut told_trouble = false;
     let mut complete = false;
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     while cancel.run_until_cancelled(ticks.tick()).await.is_some() {
         let found = match read(&folder).await {
-            Ok(found) if found.is_empty() && !known.is_empty() => {
+            Ok(found) if found.members.is_empty() && !known.members.is_empty() => {
                 trouble(
                     &mut told_trouble,
                     &folder,
@@ -52,7 +61,13 @@ pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: C
             }
         };
         told_trouble = false;
-        for event in changes(&known, &found).await {
+        if found.ignored != known.ignored {
+            for name in &found.ignored {
+                let folder = folder.display();
+                tracing::warn!(%folder, file = name, "ignored: a member's name is a DNS label of at most 63 characters");
+            }
+        }
+        for event in changes(&known.members, &found.members).await {
             if events.send(event).await.is_err() {
                 return;
             }
@@ -73,22 +88,27 @@ fn trouble(told: &mut bool, folder: &Path, message: &str) {
 
 /// All kubeconfigs of `folder`, by member name.
 async fn read(folder: &Path) -> io::Result<Found> {
-    let mut found = Found::new();
+    let (mut members, mut ignored) = (Members::new(), Vec::new());
     let mut entries = tokio::fs::read_dir(folder).await?;
     while let Some(entry) = entries.next_entry().await? {
         let path = entry.path();
         let Some(name) = member_name(&path) else {
             continue;
         };
+        if !fedrs_api::is_dns_label(&name) {
+            ignored.push(name);
+            continue;
+        }
         let content = read_file(&path).await.map_err(|error| error.to_string());
-        if found.insert(name.clone(), content).is_some() {
-            found.insert(
+        if members.insert(name.clone(), content).is_some() {
+            members.insert(
                 name,
                 Err("two files of the folder have this name".to_owned()),
             );
         }
     }
-    Ok(found)
+    ignored.sort();
+    Ok(Found { members, ignored })
 }
 
 /// The member that a file is for: its name without `.yaml`, `.yml` or `.kubeconfig`. Hidden files are none.
@@ -111,7 +131,7 @@ async fn read_file(path: &Path) -> io::Result<String> {
 }
 
 /// What became of each member between two looks.
-async fn changes(known: &Found, found: &Found) -> Vec<MemberEvent> {
+async fn changes(known: &Members, found: &Members) -> Vec<MemberEvent> {
     let mut events = Vec::new();
     for (name, content) in found {
         if known.get(name) != Some(content) {
@@ -127,9 +147,6 @@ async fn changes(known: &Found, found: &Found) -> Vec<MemberEvent> {
 async fn present(name: &str, content: &Result<String, String>) -> MemberEvent {
     let name = name.to_owned();
     let client = match content {
-        _ if !fedrs_api::is_dns_label(&name) => {
-            Err("the file's name is not a DNS label of at most 63 characters".to_owned())
-        }
         Ok(content) => client(content).await,
         Err(message) => Err(message.clone()),
     };
@@ -156,18 +173,4 @@ pub fn harden(config: &mut Config) {
     // Deadlines are put around each call; watches are idle for long.
     config.read_timeout = None;
     config.write_timeout = None;
-}
-
-/// An error with its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
 }

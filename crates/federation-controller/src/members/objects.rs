@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::Registry;
-use crate::{calls, check, clock::Clock, executor::MemberAccess};
+use crate::{calls, check, clock::Clock, error_text::words, executor::MemberAccess};
 
 /// How often what is known is compared with what was written.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -77,7 +77,7 @@ impl ObjectKeeper {
                 Some(serde_json::from_value(status).unwrap_or_default())
             }
             Err(error) => {
-                tracing::debug!(cluster = %self.name, %error, "MemberCluster not written");
+                tracing::debug!(cluster = %self.name, error = words(&error), "MemberCluster not written");
                 None
             }
         }
@@ -111,7 +111,7 @@ impl ObjectKeeper {
         {
             Ok(_) => true,
             Err(error) => {
-                tracing::debug!(cluster = %self.name, %error, "MemberCluster status not written");
+                tracing::debug!(cluster = %self.name, error = words(&error), "MemberCluster status not written");
                 false
             }
         }

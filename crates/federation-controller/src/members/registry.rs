@@ -133,22 +133,13 @@ impl Entry {
     }
 
     fn member(&self, name: &str, key: &SetKey, grace_period: Duration) -> check::Member {
-        let (health, sync, view) = match (&self.access, &self.broken) {
-            (Some(access), _) => (
+        let (health, sync, view) = match &self.access {
+            Some(access) => (
                 access.store.health(),
                 access.store.sync(),
                 access.store.set_view(key),
             ),
-            (None, Some(message)) => {
-                // It can't be asked, and that won't pass by itself: left as it is, without a grace period.
-                let message = format!("its kubeconfig: {message}");
-                (
-                    Health::Unauthorized { message },
-                    Sync::NotSynced,
-                    SetView::default(),
-                )
-            }
-            (None, None) => (Health::Unknown, Sync::NotSynced, SetView::default()),
+            None => (Health::Unknown, Sync::NotSynced, SetView::default()),
         };
         let own = self
             .spec
@@ -160,8 +151,10 @@ impl Entry {
             grace_period: own.map_or(grace_period, Duration::from_secs),
             joined: self.joined,
             removed: self.removed,
+            unusable: self.broken.clone().filter(|_| self.access.is_none()),
             health,
             sync,
+            busy: false,
             view,
         }
     }

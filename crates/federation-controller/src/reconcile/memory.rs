@@ -1,13 +1,13 @@
 //! What the last check of each set answered: the next one's memory, and what the host has been told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, SetKey};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{RETRY, Reconciler, frs_path};
-use crate::{calls, host::Entry};
+use crate::{calls, executor::LateOutcome, host::Entry};
 
 /// One set's memory.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +20,8 @@ struct Memory {
     published: Option<FederatedReplicaSetStatus>,
     /// The version our last write of the status made.
     resource_version: Option<String>,
+    /// Members that have not answered our last write, with the answer once it has come.
+    unanswered: BTreeMap<String, Option<LateOutcome>>,
 }
 
 /// All sets' memories. Each is used by one worker at a time; the lock is for the map.
@@ -47,14 +49,50 @@ impl Memories {
         memory.status.clone()
     }
 
-    pub(super) fn remember(&self, key: &SetKey, status: FederatedReplicaSetStatus, moving: bool) {
-        let mut memories = self.0.lock();
-        let memory = memories.entry(key.clone()).or_default();
-        (memory.status, memory.moving) = (status, moving);
+    pub(super) fn remember(&self, key: &SetKey, status: FederatedReplicaSetStatus) {
+        if let Some(memory) = self.0.lock().get_mut(key) {
+            memory.status = status;
+        }
+    }
+
+    /// Whether replicas wait for their replacements to be ready.
+    pub(super) fn put_moving(&self, key: &SetKey, moving: bool) {
+        if let Some(memory) = self.0.lock().get_mut(key) {
+            memory.moving = moving;
+        }
     }
 
     pub(super) fn forget(&self, key: &SetKey) {
         self.0.lock().remove(key);
+    }
+
+    /// The answer of `member` is still awaited.
+    pub(super) fn put_unanswered(&self, key: &SetKey, member: &str) {
+        if let Some(memory) = self.0.lock().get_mut(key) {
+            // The answer may have come since the wait was given up.
+            memory.unanswered.entry(member.to_owned()).or_insert(None);
+        }
+    }
+
+    /// An answer that nobody waited for any longer.
+    pub(super) fn put_late(&self, key: &SetKey, late: LateOutcome) {
+        if let Some(memory) = self.0.lock().get_mut(key) {
+            memory.unanswered.insert(late.member.clone(), Some(late));
+        }
+    }
+
+    /// The answers that have come meanwhile, and the members whose answers are still awaited.
+    pub(super) fn take_late(&self, key: &SetKey) -> (Vec<LateOutcome>, BTreeSet<String>) {
+        let mut memories = self.0.lock();
+        let Some(memory) = memories.get_mut(key) else {
+            return Default::default();
+        };
+        let (come, awaited): (BTreeMap<_, _>, _) = std::mem::take(&mut memory.unanswered)
+            .into_iter()
+            .partition(|(_, it)| it.is_some());
+        memory.unanswered = awaited;
+        let awaited = memory.unanswered.keys().cloned().collect();
+        (come.into_values().flatten().collect(), awaited)
     }
 
     pub(super) fn is_moving(&self, key: &SetKey) -> bool {

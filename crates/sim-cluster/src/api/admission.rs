@@ -9,21 +9,23 @@
 use serde_json::Value;
 
 use super::update::Target;
-use super::{FieldValidation, WriteOptions, text_at};
+use super::{FieldValidation, Patch, WriteOptions, text_at};
 use crate::apply::{self, ApplyError, Writer};
 use crate::builtin::{self, NameRule};
 use crate::clock::Clock;
 use crate::field::FieldError;
 use crate::resources::{Kind, kinds};
 use crate::schema::{TypeInfo, strict_error, validate_definition, validate_definition_update};
-use crate::status::{Cause, Status};
+use crate::status::{Cause, Details, Status};
 use crate::store::Object;
 
 /// Where an object that is to be stored comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Origin<'a> {
     /// Its writer made all of it: what differs from before is the writer's.
     Written,
+    /// The same by a patch other than apply, which is said in refusals.
+    Patched(&'a Patch),
     /// Server-side apply made it and has recorded the owners.
     Applied,
 }
@@ -42,13 +44,13 @@ pub(crate) fn prepare_create(
     kind: &Kind,
     object: &mut Value,
     options: &WriteOptions,
-    origin: Origin,
+    origin: Origin<'_>,
 ) -> Result<Vec<String>, Status> {
-    let warnings = read(kind, object, options)?;
+    let warnings = read(kind, object, options, origin)?;
     if kind.is_custom() && kind.has_subresource("status") {
         remove_status(object);
     }
-    if origin == Origin::Written {
+    if origin != Origin::Applied {
         record_owner(clock, kind, None, None, object, options);
     }
     let errors = if let Some(custom) = &kind.custom {
@@ -76,12 +78,12 @@ pub(crate) fn prepare_update(
     old: &Value,
     object: &mut Value,
     options: &WriteOptions,
-    origin: Origin,
+    origin: Origin<'_>,
 ) -> Result<Vec<String>, Status> {
     let kind = target.kind;
     let subresource = target.subresource.unwrap_or_default();
-    let warnings = read(kind, object, options)?;
-    if origin == Origin::Written {
+    let warnings = read(kind, object, options, origin)?;
+    if origin != Origin::Applied {
         record_owner(clock, kind, target.subresource, Some(old), object, options);
     }
     let errors = if let Some(custom) = &kind.custom {
@@ -188,14 +190,28 @@ fn drop_unknown(
 }
 
 /// Brings an object into the form of its type; unknown fields are dropped, reported or refused.
-fn read(kind: &Kind, object: &mut Value, options: &WriteOptions) -> Result<Vec<String>, Status> {
+fn read(
+    kind: &Kind,
+    object: &mut Value,
+    options: &WriteOptions,
+    origin: Origin<'_>,
+) -> Result<Vec<String>, Status> {
+    // What a refusal of a patch shows, before it is changed.
+    let patched = match origin {
+        Origin::Patched(Patch::Strategic(patch)) => Some(go_text(patch)),
+        Origin::Patched(_) => Some(object.to_string()),
+        Origin::Written | Origin::Applied => None,
+    };
+    let refuse = |detail: &str| match &patched {
+        Some(patched) => unpatchable(patched, detail),
+        None => undecodable(kind, detail),
+    };
     let unknown = if let Some(custom) = &kind.custom {
         let unknown = custom.schema.prune(object);
         custom.schema.default(object);
         unknown
     } else if let Some(info) = kind.builtin_type() {
-        let unknown =
-            builtin::decode(object, info).map_err(|error| undecodable(kind, &error.to_string()))?;
+        let unknown = builtin::decode(object, info).map_err(|error| refuse(&error.to_string()))?;
         builtin::defaults(&kind.kind, object);
         unknown
     } else {
@@ -206,9 +222,41 @@ fn read(kind: &Kind, object: &mut Value, options: &WriteOptions) -> Result<Vec<S
         FieldValidation::Ignore => Ok(Vec::new()),
         FieldValidation::Warn => Ok(warnings_of(&unknown, duplicate)),
         FieldValidation::Strict => match strict_error(&unknown, duplicate) {
-            Some(detail) => Err(undecodable(kind, &detail)),
+            Some(detail) => Err(refuse(&detail)),
             None => Ok(Vec::new()),
         },
+    }
+}
+
+/// 422 for a patch whose outcome is no object of the kind; it names no kind, as the API server has it.
+fn unpatchable(patched: &str, detail: &str) -> Status {
+    let cause = Cause::invalid("patch", &patched.into(), detail);
+    let details = Details {
+        causes: vec![cause.clone()],
+        ..Details::default()
+    };
+    Status {
+        details: Some(Box::new(details)),
+        ..Status::new(422, "Invalid", format!(" \"\" is invalid: {cause}"))
+    }
+}
+
+/// A value as Go's `%+v` shows it: `map[spec:map[replicas:1]]`.
+fn go_text(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(go_text).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(fields) => {
+            let fields: Vec<String> = (fields.iter())
+                .map(|(name, value)| format!("{name}:{}", go_text(value)))
+                .collect();
+            format!("map[{}]", fields.join(" "))
+        }
+        scalar => scalar.to_string(),
     }
 }
 

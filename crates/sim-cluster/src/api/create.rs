@@ -66,7 +66,7 @@ impl State {
         namespace: &str,
         mut object: Value,
         options: &WriteOptions,
-        origin: Origin,
+        origin: Origin<'_>,
     ) -> Result<Written, Status> {
         check_body(kind, namespace, &mut object)?;
         let given_name = text_at(&object, "/metadata/name").to_owned();

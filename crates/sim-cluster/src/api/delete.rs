@@ -82,48 +82,59 @@ impl State {
             });
         }
         let grace = grace_of(clock, kind, &old, options);
-        let held = |object| Deleted {
-            object,
-            gone: false,
-        };
         if matches!(grace, Grace::Running) {
-            return Ok(held(old));
-        }
-        let finalizers = finalizers_for(&old, options.propagation);
-        let pending = !metadata::finalizers(&old).is_empty() || !finalizers.is_empty();
-        let mut current = Object::clone(&old);
-        let mut seconds_left = 0;
-        if pending || matches!(grace, Grace::Set { .. }) {
-            let mut object = Value::clone(&old);
-            metadata::set_finalizers(&mut object, &finalizers);
-            if let Grace::Set { until, seconds } = grace {
-                mark(&mut object, &until, seconds);
-                seconds_left = seconds;
-            } else {
-                mark_now(clock, &mut object);
-            }
-            if object != *old && !options.dry_run {
-                current = self.store.put(kind, namespace, name, object);
-                lifecycle::after_put(self, clock, kind, &current);
-            } else if options.dry_run {
-                current = object.into();
-            }
-        }
-        if seconds_left > 0 || !finalizers.is_empty() {
-            return Ok(held(current));
-        }
-        if options.dry_run {
             return Ok(Deleted {
-                object: current,
-                gone: true,
+                object: old,
+                gone: false,
             });
         }
-        let last = self.store.remove(kind, namespace, name).unwrap_or(current);
+        let finalizers = finalizers_for(&old, options.propagation);
+        let ends_now = !matches!(grace, Grace::Set { seconds, .. } if seconds > 0);
+        let marked = self.mark_deleted(clock, kind, &old, grace, &finalizers, options.dry_run);
+        let gone = ends_now && finalizers.is_empty();
+        if !gone || options.dry_run {
+            return Ok(Deleted {
+                object: marked,
+                gone,
+            });
+        }
+        let last = self.store.remove(kind, namespace, name).unwrap_or(marked);
         lifecycle::after_remove(self, clock, kind, &last);
-        Ok(Deleted {
-            object: last,
-            gone: true,
-        })
+        Ok(Deleted { object: last, gone })
+    }
+
+    /// Writes into an object that its deletion has begun, if something holds it or its kind has grace periods:
+    /// others go without a trace.
+    fn mark_deleted(
+        &mut self,
+        clock: &Clock,
+        kind: &Kind,
+        old: &Object,
+        grace: Grace,
+        finalizers: &[String],
+        dry_run: bool,
+    ) -> Object {
+        let held = !metadata::finalizers(old).is_empty() || !finalizers.is_empty();
+        if !held && matches!(grace, Grace::None) {
+            return Object::clone(old);
+        }
+        let mut object = Value::clone(old);
+        metadata::set_finalizers(&mut object, finalizers);
+        if let Grace::Set { until, seconds } = grace {
+            mark(&mut object, &until, seconds);
+        } else {
+            mark_now(clock, &mut object);
+        }
+        if dry_run || object == **old {
+            return object.into();
+        }
+        let (namespace, name) = (
+            text_at(old, "/metadata/namespace"),
+            text_at(old, "/metadata/name"),
+        );
+        let marked = self.store.put(kind, namespace, name, object);
+        lifecycle::after_put(self, clock, kind, &marked);
+        marked
     }
 
     /// A namespace terminates first; it is removed when its finalizers are gone.

@@ -10,7 +10,7 @@ use super::{Api, State, WriteOptions, Written, text_at};
 use crate::clock::Clock;
 use crate::patch::{PatchError, json_patch, merge_patch, strategic_patch};
 use crate::resources::{Kind, convert};
-use crate::status::{Cause, Details, Status};
+use crate::status::Status;
 use crate::store::Object;
 
 /// A patch in one of the four forms.
@@ -75,7 +75,7 @@ impl State {
         }
         let mut object = Value::clone(&convert::to_version(target.kind, old));
         change(target.kind, &mut object, patch)?;
-        self.replace(clock, target, old, object, options, Origin::Written)
+        self.replace(clock, target, old, object, options, Origin::Patched(patch))
     }
 
     /// Server-side apply of an object that is there.
@@ -162,17 +162,11 @@ fn refusal(error: PatchError) -> Status {
     match error {
         PatchError::Malformed(message) => Status::bad_request(message),
         PatchError::TooLarge(message) => Status::new(413, "RequestEntityTooLarge", message),
-        PatchError::Rejected(message) => {
-            let details = Details {
-                causes: vec![Cause {
-                    message,
-                    ..Cause::default()
-                }],
-                ..Details::default()
-            };
+        PatchError::Rejected(why) => {
+            tracing::debug!(why, "a patch does not fit its object");
             let message = "the server rejected our request due to an error in our request";
             Status {
-                details: Some(Box::new(details)),
+                details: Some(Box::default()),
                 ..Status::new(422, "Invalid", message)
             }
         }

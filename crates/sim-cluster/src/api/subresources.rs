@@ -150,7 +150,7 @@ fn negative(name: &str, replicas: i64) -> Status {
     Status::invalid(&scale, name, vec![cause])
 }
 
-/// Where a kind keeps what `scale` shows; built-in kinds keep it where ReplicaSets do.
+/// Where a kind keeps what `scale` shows; built-in kinds keep it where replica sets do.
 fn paths(kind: &Kind) -> ScalePaths {
     let custom = kind.custom.as_ref().and_then(|custom| custom.scale.clone());
     custom.unwrap_or_else(|| ScalePaths {
@@ -190,7 +190,7 @@ fn to_scale(object: &Value, paths: &ScalePaths) -> Value {
     scale
 }
 
-/// A `LabelSelector` (or a ReplicationController's map) in the query's form, as Go prints it.
+/// A `LabelSelector` (or a replication controller's map) in the query's form, as Go prints it.
 pub(crate) fn selector_text(selector: &Value) -> String {
     let texts = |value: &Value| -> Vec<String> {
         let values = value.as_array().into_iter().flatten();

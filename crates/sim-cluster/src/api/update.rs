@@ -139,7 +139,7 @@ impl State {
         old: &Object,
         mut object: Value,
         options: &WriteOptions,
-        origin: Origin,
+        origin: Origin<'_>,
     ) -> Result<Written, Status> {
         let Target {
             kind,
@@ -331,14 +331,13 @@ fn bump_generation(kind: &Kind, subresource: Option<&str>, old: &Value, object: 
         matches!(field, "metadata" | "apiVersion" | "kind")
             || (field == "status" && kind.has_subresource("status"))
     };
-    let wish = |value: &Value| -> Vec<(String, Value)> {
-        let fields = value.as_object().into_iter().flatten();
-        fields
-            .filter(|(field, _)| !ignored(field))
-            .map(|(field, value)| (field.clone(), value.clone()))
-            .collect()
+    let same = {
+        let before = old.as_object().into_iter().flatten();
+        let after = object.as_object().into_iter().flatten();
+        let before = before.filter(|(field, _)| !ignored(field));
+        before.eq(after.filter(|(field, _)| !ignored(field)))
     };
-    if wish(old) != wish(object) {
+    if !same {
         object["metadata"]["generation"] = json!(metadata::generation(old) + 1);
     }
 }

@@ -58,6 +58,9 @@ fn compare_place(
     into: &mut Comparison,
 ) {
     let (old, new) = sides;
+    if old == new {
+        return;
+    }
     let leaf = is_leaf(old, new, node);
     match (old, new) {
         (None, _) => into.added.insert(element.clone()),
@@ -93,12 +96,10 @@ fn compare_parts(
     match example {
         Shape::Fields(_) => {
             let empty = Map::new();
-            let fields = |side: Option<&Value>| {
-                side.and_then(Value::as_object)
-                    .cloned()
-                    .unwrap_or_else(|| empty.clone())
-            };
-            let (old, new) = (fields(old), fields(new));
+            let (old, new) = (
+                old.and_then(Value::as_object).unwrap_or(&empty),
+                new.and_then(Value::as_object).unwrap_or(&empty),
+            );
             let names = old
                 .keys()
                 .chain(new.keys().filter(|name| !old.contains_key(*name)));
@@ -121,28 +122,34 @@ fn compare_items(
     into: &mut Comparison,
 ) {
     let item_node = node.and_then(|node| node.items());
-    let keyed = |side: Option<&Value>| -> Vec<(PathElement, Value)> {
-        let items = side.and_then(Value::as_array).into_iter().flatten();
-        items
-            .map(|item| (item_element(item, kind, item_node), item.clone()))
-            .collect()
-    };
-    let (old, new) = (keyed(old), keyed(new));
-    let find = |list: &[(PathElement, Value)], element: &PathElement| {
-        list.iter()
-            .find(|(other, _)| other == element)
-            .map(|(_, item)| item.clone())
-    };
+    let (old, new) = (keyed(old, kind, item_node), keyed(new, kind, item_node));
     for (element, item) in &old {
-        let other = find(&new, element);
-        compare_place(element, (Some(item), other.as_ref()), item_node, into);
+        compare_place(element, (Some(item), find(&new, element)), item_node, into);
     }
-    for (element, item) in new
+    let added = new
         .iter()
-        .filter(|(element, _)| find(&old, element).is_none())
-    {
+        .filter(|(element, _)| find(&old, element).is_none());
+    for (element, item) in added {
         compare_place(element, (None, Some(item)), item_node, into);
     }
+}
+
+/// The items of a list with what tells them apart.
+fn keyed<'a>(
+    list: Option<&'a Value>,
+    kind: &ListKind<'_>,
+    item_node: Option<Node<'_>>,
+) -> Vec<(PathElement, &'a Value)> {
+    let items = list.and_then(Value::as_array).into_iter().flatten();
+    items
+        .map(|item| (item_element(item, kind, item_node), item))
+        .collect()
+}
+
+fn find<'a>(list: &[(PathElement, &'a Value)], element: &PathElement) -> Option<&'a Value> {
+    list.iter()
+        .find(|(other, _)| other == element)
+        .map(|(_, item)| *item)
 }
 
 #[cfg(test)]

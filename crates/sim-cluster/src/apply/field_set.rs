@@ -62,6 +62,7 @@ impl Ord for PathElement {
         self.rank()
             .cmp(&other.rank())
             .then_with(|| match (self, other) {
+                (Self::Field(left), Self::Field(right)) => left.cmp(right),
                 (Self::Index(left), Self::Index(right)) => left.cmp(right),
                 _ => self.to_key().cmp(&other.to_key()),
             })
@@ -104,19 +105,24 @@ pub struct FieldSet {
 impl FieldSet {
     /// Reads `fieldsV1`; none if it is malformed.
     pub fn parse(fields: &Value) -> Option<Self> {
+        Self::parse_fields(fields.as_object()?)
+    }
+
+    fn parse_fields(fields: &Map<String, Value>) -> Option<Self> {
         let mut set = Self::default();
-        for (name, below) in fields.as_object()? {
+        for (name, below) in fields {
             if name == "." {
                 continue;
             }
             let element = PathElement::parse(name)?;
             let below = below.as_object()?;
-            if below.is_empty() || below.contains_key(".") {
-                set.members.insert(element.clone());
-            }
-            let child = Self::parse(&Value::Object(below.clone()))?;
+            let child = Self::parse_fields(below)?;
+            let is_member = below.is_empty() || below.contains_key(".");
             if !child.is_empty() {
-                set.children.insert(element, child);
+                set.children.insert(element.clone(), child);
+            }
+            if is_member {
+                set.members.insert(element);
             }
         }
         Some(set)

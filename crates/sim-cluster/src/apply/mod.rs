@@ -13,6 +13,8 @@ mod field_set;
 mod managers;
 mod typed;
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value, json};
 
 use crate::schema::{Node, TypeInfo};
@@ -208,7 +210,7 @@ impl Request<'_> {
         let mut own = Manager::of(self.writer, Operation::Apply);
         let place = managers.iter().position(|one| one.is_same(&own));
         let last = place.map(|place| managers.remove(place));
-        own.fields = strip(&field_set(self.config, node));
+        own.fields = field_set(self.config, node).difference(&UNOWNED);
         let merged = merge(&live, self.config, node);
         let new = match &last {
             Some(last) => self.prune(&merged, &last.fields, &own.fields, &managers),
@@ -298,9 +300,8 @@ fn without_managers(object: &Value) -> Value {
     object
 }
 
-/// A set without what nobody owns: identity and what the server keeps.
-fn strip(set: &FieldSet) -> FieldSet {
-    let none = || Value::Object(Map::new());
+/// What nobody owns: identity and what the server keeps.
+static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
     let metadata: Map<String, Value> = [
         "name",
         "namespace",
@@ -313,27 +314,30 @@ fn strip(set: &FieldSet) -> FieldSet {
         "resourceVersion",
     ]
     .into_iter()
-    .map(|name| (format!("f:{name}"), none()))
-    .chain([(".".to_owned(), none())])
+    .map(|name| format!("f:{name}"))
+    .chain([".".to_owned()])
+    .map(|name| (name, json!({})))
     .collect();
-    let stripped = json!({ "f:apiVersion": {}, "f:kind": {}, "f:metadata": metadata });
-    FieldSet::parse(&stripped).map_or_else(|| set.clone(), |stripped| set.difference(&stripped))
-}
+    FieldSet::parse(&json!({ "f:apiVersion": {}, "f:kind": {}, "f:metadata": metadata }))
+        .expect("the set is a constant")
+});
 
 /// Records in `new` who wrote what: what differs from `old` belongs to the writer from now on, and to nobody else.
 /// Without `old` the object is being created. A writer may state `managedFields` itself, and forget them by `[{}]`.
 pub fn track_update(old: Option<&Value>, new: &mut Value, writer: &Writer<'_>, info: &TypeInfo) {
-    let mut managers = stated_managers(old, new, writer);
-    let before = old.map_or_else(|| info.empty_object(), without_managers);
-    let comparison = compare(&before, &without_managers(new), Some(info.root()));
+    let comparison = match old {
+        Some(old) => compare(old, new, Some(info.root())),
+        None => compare(&info.empty_object(), new, Some(info.root())),
+    };
     let changed = comparison.changed();
+    let mut managers = stated_managers(old, new, writer);
     for manager in &mut managers {
         manager.fields = manager
             .fields
             .difference(&changed)
             .difference(&comparison.removed);
     }
-    let taken = strip(&changed);
+    let taken = changed.difference(&UNOWNED);
     if !taken.is_empty() {
         let mut own = Manager::of(writer, Operation::Update);
         own.fields = taken;

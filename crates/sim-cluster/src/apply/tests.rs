@@ -339,3 +339,25 @@ fn applied_items_keep_their_order_among_others() {
         .collect();
     assert_eq!(order, ["b", "c", "x", "a"]);
 }
+
+proptest::proptest! {
+    #[test]
+    fn applying_twice_is_applying_once(labels in proptest::collection::btree_map("[a-d]", "[x-z]", 0..4), before in proptest::collection::btree_map("[a-d]", "[x-z]", 0..4)) {
+        let info = replica_set_type();
+        let mut live = replica_set(1);
+        live["metadata"]["labels"] = json!(before);
+        track_update(None, &mut live, &writer("other", NOW), &info);
+        let mut wanted = config(None);
+        wanted["metadata"]["labels"] = json!(labels);
+        let once = apply(Some(&live), &wanted, &writer("me", NOW), true, &info).unwrap();
+        let twice = apply(Some(&once), &wanted, &writer("me", LATER), true, &info).unwrap();
+        proptest::prop_assert_eq!(&twice, &once);
+        for (name, value) in &labels {
+            proptest::prop_assert_eq!(&once["metadata"]["labels"][name.as_str()], value);
+        }
+        // What only the other owns stays.
+        for name in before.keys().filter(|name| !labels.contains_key(*name)) {
+            proptest::prop_assert_eq!(&once["metadata"]["labels"][name.as_str()], &before[name]);
+        }
+    }
+}

@@ -3,6 +3,8 @@
 //! value -> wrong types (an error) -> unknown fields (reported and dropped) -> canonical quantities ->
 //! what Go leaves out when it writes the object (empty lists, maps and strings) left out.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use crate::field::{go_json_kind, quote};
@@ -27,6 +29,9 @@ pub enum DecodeError {
     /// A text that is no quantity.
     #[error(transparent)]
     Quantity(#[from] NotAQuantity),
+    /// A text that is not base64, at this byte.
+    #[error("illegal base64 data at input byte {0}")]
+    Base64(usize),
     /// A text that is no time.
     #[error("parsing time {} as \"2006-01-02T15:04:05Z07:00\": cannot parse {} as \"2006\"", quote(.0), quote(.0))]
     Time(String),
@@ -129,6 +134,7 @@ impl Reader {
         match node.json_type() {
             Some("object") => self.read_object(value, node, place),
             Some("array") => self.read_list(value, node, place),
+            Some("string") if node.schema()["format"] == "byte" => read_base64(value, place, node),
             Some("string") => expect(value, place, node, value.is_string()),
             Some("boolean") => expect(value, place, node, value.is_boolean()),
             Some("integer") => expect(value, place, node, value.is_i64() || value.is_u64()),
@@ -263,6 +269,18 @@ fn read_quantity(value: &mut Value) -> Result<(), DecodeError> {
     Ok(())
 }
 
+fn read_base64(value: &Value, place: &Place, node: Node<'_>) -> Result<(), DecodeError> {
+    expect(value, place, node, value.is_string())?;
+    let text = value.as_str().unwrap_or_default();
+    match STANDARD.decode(text) {
+        Ok(_) => Ok(()),
+        Err(
+            base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _),
+        ) => Err(DecodeError::Base64(at)),
+        Err(_) => Err(DecodeError::Base64(text.len())),
+    }
+}
+
 fn read_time(value: &mut Value, place: &Place, node: Node<'_>) -> Result<(), DecodeError> {
     expect(value, place, node, value.is_string())?;
     let text = value.as_str().unwrap_or_default();
@@ -336,6 +354,7 @@ mod tests {
     #[case("ReplicaSet", json!({"spec": {"replicas": "x"}}), "json: cannot unmarshal string into Go struct field ReplicaSetSpec.spec.replicas of type int32")]
     #[case("Pod", json!({"spec": {"containers": {}}}), "json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container")]
     #[case("ConfigMap", json!({"data": {"a": 1}}), "json: cannot unmarshal number into Go struct field ConfigMap.data of type string")]
+    #[case("Secret", json!({"data": {"a": "b!"}}), "illegal base64 data at input byte 1")]
     #[case("Pod", json!({"spec": {"containers": [{"resources": {"limits": {"cpu": "x"}}}]}}), "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
     fn a_wrong_type_is_named_as_go_names_it(
         #[case] kind: &str,

@@ -1,5 +1,7 @@
 //! Defaults of the built-in kinds, as the API server's decoder sets them; they count as the writer's own fields.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 /// Sets what the writer left out. `object` has been decoded; `kind` is its kind (kinds without defaults are left alone).
@@ -18,7 +20,7 @@ pub fn defaults(kind: &str, object: &mut Value) {
         }
         "Deployment" => default_deployment(&mut object["spec"]),
         "Namespace" => default_namespace(object),
-        "Secret" => set(object, "type", "Opaque"),
+        "Secret" => default_secret(object),
         "Service" => default_service(&mut object["spec"]),
         "CustomResourceDefinition" => default_custom_resource_definition(&mut object["spec"]),
         "ClusterRoleBinding" | "RoleBinding" => default_binding(object),
@@ -229,6 +231,24 @@ fn default_deployment(spec: &mut Value) {
     default_template(&mut spec["template"]);
 }
 
+/// `stringData` is written down as `data`.
+fn default_secret(object: &mut Value) {
+    set(object, "type", "Opaque");
+    let texts = object
+        .as_object_mut()
+        .and_then(|fields| fields.remove("stringData"));
+    for (key, text) in texts
+        .as_ref()
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
+        let encoded = STANDARD.encode(text.as_str().unwrap_or_default());
+        set(&mut object["data"], key, "");
+        object["data"][key.as_str()] = encoded.into();
+    }
+}
+
 fn default_namespace(object: &mut Value) {
     if let Some(name) = object["metadata"].get("name").cloned() {
         set(
@@ -309,6 +329,16 @@ mod tests {
                 "resources": { "limits": { "cpu": "1" }, "requests": { "cpu": "1" } } }]
         } });
         assert_eq!(pod, expected);
+    }
+
+    #[test]
+    fn texts_of_a_secret_become_data() {
+        let mut secret = json!({ "stringData": { "a": "b" }, "data": { "a": "", "c": "ZA==" } });
+        defaults("Secret", &mut secret);
+        assert_eq!(
+            secret,
+            json!({ "type": "Opaque", "data": { "a": "Yg==", "c": "ZA==" } })
+        );
     }
 
     #[test]

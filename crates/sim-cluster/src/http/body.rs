@@ -1,4 +1,4 @@
-//! Bodies of requests: JSON, YAML, and the one message that kubectl sends as protobuf.
+//! Bodies of requests: JSON, YAML, and the few kinds that kubectl sends as protobuf.
 
 use http::HeaderMap;
 use serde_json::{Value, json};
@@ -16,13 +16,7 @@ pub(crate) fn object(kind: &Kind, headers: &HeaderMap, body: &[u8]) -> Result<Va
     let value = match encoding_of(headers)? {
         Encoding::Json => from_json(body).map_err(|why| unrecognized(kind, &why))?,
         Encoding::Yaml => from_yaml(body).map_err(|why| unrecognized(kind, &why))?,
-        Encoding::Protobuf => protobuf::access_review(body).ok_or_else(|| {
-            Status::new(
-                415,
-                "UnsupportedMediaType",
-                "protobuf is understood for SelfSubjectAccessReview alone; send application/json",
-            )
-        })?,
+        Encoding::Protobuf => from_protobuf(body)?,
     };
     check_type(kind, &value)?;
     Ok(value)
@@ -71,6 +65,22 @@ fn unrecognized(kind: &Kind, why: &str) -> Status {
     ))
 }
 
+fn from_protobuf(body: &[u8]) -> Result<Value, Status> {
+    protobuf::object(body).ok_or_else(|| {
+        let message = "this kind is not understood in protobuf: send application/json";
+        Status::new(415, "UnsupportedMediaType", message)
+    })
+}
+
+/// The body of a subresource that is no part of the object, in whatever form it comes.
+pub(crate) fn any(headers: &HeaderMap, body: &[u8]) -> Result<Value, Status> {
+    match encoding_of(headers)? {
+        Encoding::Json => from_json(body).map_err(Status::bad_request),
+        Encoding::Yaml => from_yaml(body).map_err(Status::bad_request),
+        Encoding::Protobuf => from_protobuf(body),
+    }
+}
+
 /// A JSON document.
 pub(crate) fn from_json(body: &[u8]) -> Result<Value, String> {
     serde_json::from_slice(body)
@@ -95,7 +105,7 @@ pub(crate) fn delete_options(headers: &HeaderMap, body: &[u8]) -> Result<Option<
     let value = match encoding_of(headers)? {
         Encoding::Yaml => from_yaml(body),
         Encoding::Json => from_json(body),
-        Encoding::Protobuf => Err("protobuf is not understood here".to_owned()),
+        Encoding::Protobuf => protobuf::object(body).ok_or_else(|| "it is malformed".to_owned()),
     };
     let value = value.map_err(|why| {
         Status::bad_request(format!(

@@ -53,7 +53,7 @@ pub(crate) fn health(path: &str, verbose: bool) -> Result<Response<Body>, Status
     ))
 }
 
-/// `/`, `/api`, `/apis` and what is below them down to the lists of resources; OpenAPI.
+/// `/`, `/api`, `/apis` and what is below them down to the lists of resources; `OpenAPI`.
 pub(crate) fn answer_discovery(
     api: &Api,
     path: &Path,

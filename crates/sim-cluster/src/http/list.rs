@@ -76,7 +76,7 @@ pub(crate) fn list(
         }
         Shape::Table => {
             let now = api.clock().now();
-            let table = tables::table(kind, &page.items, meta, view.row_object, true, now);
+            let table = tables::table(kind, &page.items, &meta, view.row_object, true, now);
             answer(200, &table, Some(format))
         }
     })
@@ -139,14 +139,13 @@ fn snapshot(
     }
     api.with_store(|store| {
         let current = store.revision();
-        let exact = match position {
-            Some(position) => Some(position.revision).filter(|&revision| revision > 0),
-            None => {
-                check_not_future(options.version, current)?;
-                options
-                    .version
-                    .filter(|_| options.version_match == Some(VersionMatch::Exact))
-            }
+        let exact = if let Some(position) = position {
+            // A token that goes on inconsistently names no version.
+            Some(position.revision).filter(|&revision| revision > 0)
+        } else {
+            check_not_future(options.version, current)?;
+            let is_exact = options.version_match == Some(VersionMatch::Exact);
+            options.version.filter(|_| is_exact)
         };
         let Some(revision) = exact else {
             return Ok((store.list(kind, namespace).cloned().collect(), current));

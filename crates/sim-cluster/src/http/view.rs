@@ -52,7 +52,7 @@ impl View {
                 tables::table(
                     &self.kind,
                     objects,
-                    meta,
+                    &meta,
                     self.row_object,
                     true,
                     clock.now(),
@@ -71,7 +71,7 @@ impl View {
         tables::table(
             &self.kind,
             objects,
-            meta,
+            &meta,
             self.row_object,
             first,
             clock.now(),

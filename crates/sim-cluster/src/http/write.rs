@@ -66,9 +66,7 @@ impl Write<'_> {
     }
 
     fn create_subresource(&self) -> Result<Response<Body>, Status> {
-        let given = body::from_json(self.body)
-            .or_else(|_| body::from_yaml(self.body))
-            .map_err(Status::bad_request)?;
+        let given = body::any(self.headers, self.body)?;
         match self.subresource {
             Some("binding") => {
                 let options = self
@@ -114,7 +112,7 @@ impl Write<'_> {
         options.duplicate_fields = duplicate_fields(self.body);
         match self.subresource {
             Some("scale") => {
-                let scale = body::from_json(self.body).map_err(Status::bad_request)?;
+                let scale = body::any(self.headers, self.body)?;
                 let write = ScaleWrite::Put(&scale);
                 let scale = self.api.write_scale(self.target(), &write, &options)?;
                 return Ok(answer(200, &scale, Some(self.format)));

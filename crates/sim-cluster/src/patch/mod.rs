@@ -17,8 +17,8 @@ pub enum PatchError {
     /// Not a patch of its format; a 400 with this message.
     #[error("{0}")]
     Malformed(String),
-    /// A patch that does not fit the object: a 422 whose message is
-    /// `the server rejected our request due to an error in our request` and whose only cause is this text.
+    /// A patch that does not fit the object: a 422 of reason `Invalid` with the message
+    /// `the server rejected our request due to an error in our request` and no causes; this text is for logs.
     #[error("{0}")]
     Rejected(String),
     /// More operations than allowed; a 413 with this message.

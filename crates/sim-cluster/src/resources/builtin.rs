@@ -112,7 +112,7 @@ builtin_kinds! {
     PODS = "" "v1" "pods" "Pod" namespaced ["po"] ["all"] ["binding" "eviction" "resize" "status"];
     /// Templates of pods.
     POD_TEMPLATES = "" "v1" "podtemplates" "PodTemplate" namespaced [] [] [];
-    /// The forerunner of ReplicaSets; stored only.
+    /// The forerunner of replica sets; stored only.
     REPLICATION_CONTROLLERS = "" "v1" "replicationcontrollers" "ReplicationController" namespaced ["rc"] ["all"] ["scale" "status"];
     /// Limits on the sum of a namespace's objects.
     RESOURCE_QUOTAS = "" "v1" "resourcequotas" "ResourceQuota" namespaced ["quota"] [] ["status"];
@@ -128,7 +128,7 @@ builtin_kinds! {
     DAEMON_SETS = "apps" "v1" "daemonsets" "DaemonSet" namespaced ["ds"] ["all"] ["status"];
     /// Deployments; stored only.
     DEPLOYMENTS = "apps" "v1" "deployments" "Deployment" namespaced ["deploy"] ["all"] ["scale" "status"];
-    /// ReplicaSets.
+    /// Replica sets.
     REPLICA_SETS = "apps" "v1" "replicasets" "ReplicaSet" namespaced ["rs"] ["all"] ["scale" "status"];
     /// Stateful sets; stored only.
     STATEFUL_SETS = "apps" "v1" "statefulsets" "StatefulSet" namespaced ["sts"] ["all"] ["scale" "status"];

@@ -5,6 +5,7 @@
 use std::sync::LazyLock;
 
 use k8s_openapi::api::{
+    admissionregistration::v1 as admissionregistration,
     apps::v1 as apps,
     authentication::v1 as authentication,
     authorization::v1 as authorization,
@@ -15,6 +16,8 @@ use k8s_openapi::api::{
     events::v1 as events,
     policy::v1 as policy,
     rbac::v1 as rbac,
+    scheduling::v1 as scheduling,
+    storage::v1 as storage,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as apiextensions;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
@@ -72,11 +75,15 @@ builtin_kinds! {
     "" "v1" "io.k8s.api.core.v1":
         core::Binding as "Binding", core::ConfigMap as "ConfigMap", core::Endpoints as "Endpoints",
         core::Event as "Event", core::LimitRange as "LimitRange", core::Namespace as "Namespace", core::Node as "Node",
-        core::PersistentVolumeClaim as "PersistentVolumeClaim", core::Pod as "Pod", core::PodTemplate as "PodTemplate",
-        core::ResourceQuota as "ResourceQuota", core::Secret as "Secret", core::Service as "Service",
+        core::PersistentVolume as "PersistentVolume", core::PersistentVolumeClaim as "PersistentVolumeClaim", core::Pod as "Pod", core::PodTemplate as "PodTemplate",
+        core::ReplicationController as "ReplicationController", core::ResourceQuota as "ResourceQuota", core::Secret as "Secret", core::Service as "Service",
         core::ServiceAccount as "ServiceAccount";
     "apps" "v1" "io.k8s.api.apps.v1":
-        apps::ControllerRevision as "ControllerRevision", apps::Deployment as "Deployment", apps::ReplicaSet as "ReplicaSet";
+        apps::ControllerRevision as "ControllerRevision", apps::DaemonSet as "DaemonSet", apps::Deployment as "Deployment",
+        apps::ReplicaSet as "ReplicaSet", apps::StatefulSet as "StatefulSet";
+    "admissionregistration.k8s.io" "v1" "io.k8s.api.admissionregistration.v1":
+        admissionregistration::MutatingWebhookConfiguration as "MutatingWebhookConfiguration",
+        admissionregistration::ValidatingWebhookConfiguration as "ValidatingWebhookConfiguration";
     "authentication.k8s.io" "v1" "io.k8s.api.authentication.v1":
         authentication::SelfSubjectReview as "SelfSubjectReview", authentication::TokenRequest as "TokenRequest",
         authentication::TokenReview as "TokenReview";
@@ -96,6 +103,8 @@ builtin_kinds! {
     "rbac.authorization.k8s.io" "v1" "io.k8s.api.rbac.v1":
         rbac::ClusterRole as "ClusterRole", rbac::ClusterRoleBinding as "ClusterRoleBinding", rbac::Role as "Role",
         rbac::RoleBinding as "RoleBinding";
+    "scheduling.k8s.io" "v1" "io.k8s.api.scheduling.v1": scheduling::PriorityClass as "PriorityClass";
+    "storage.k8s.io" "v1" "io.k8s.api.storage.v1": storage::StorageClass as "StorageClass";
     "apiextensions.k8s.io" "v1" "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1":
         apiextensions::CustomResourceDefinition as "CustomResourceDefinition";
 }

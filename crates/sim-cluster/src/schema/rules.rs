@@ -14,7 +14,7 @@ use cel::{Context, Env, Program, Value as CelValue, extensions};
 use serde_json::Value;
 
 use super::validate::same_item;
-use crate::field::{FieldError, FieldErrorKind, join};
+use crate::field::{FieldError, join};
 
 static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut env = Env::stdlib();
@@ -189,24 +189,16 @@ impl Rules {
             // What was wrong before and has not changed is let through, but for rules about the change itself.
             Ok(_) if !is_transition && old == Some(value) => return None,
             Ok(_) => self.message(rule, &context, text),
-            Err(error) => format!(
-                "{error} evaluating rule: {}",
-                rule["message"].as_str().unwrap_or(text.trim())
-            ),
+            Err(error) => {
+                let words = rule["message"].as_str().unwrap_or(text.trim());
+                return Some(FieldError::invalid(
+                    path,
+                    kind,
+                    format!("{error} evaluating rule: {words}"),
+                ));
+            }
         };
-        let at = join(
-            path,
-            rule["fieldPath"]
-                .as_str()
-                .unwrap_or_default()
-                .trim_start_matches('.'),
-        );
-        Some(match rule["reason"].as_str() {
-            Some("FieldValueForbidden") => FieldError::forbidden(at, detail),
-            Some("FieldValueRequired") => FieldError::required(at, detail),
-            Some("FieldValueDuplicate") => FieldError::new(FieldErrorKind::Duplicate, at, kind, ""),
-            _ => FieldError::invalid(at, kind, detail),
-        })
+        Some(failure(rule, value, path, detail))
     }
 
     /// The rule's message: by its expression, as written, or the rule itself.
@@ -230,6 +222,27 @@ impl Rules {
             })
             .unwrap_or_else(|| format!("failed rule: {}", text.trim()))
     }
+}
+
+/// The error of a rule that does not hold; its value is shown if it is a simple one.
+fn failure(rule: &Value, value: &Value, path: &str, detail: String) -> FieldError {
+    let at = join(
+        path,
+        rule["fieldPath"]
+            .as_str()
+            .unwrap_or_default()
+            .trim_start_matches('.'),
+    );
+    let error = match rule["reason"].as_str() {
+        Some("FieldValueForbidden") => FieldError::forbidden(at, detail),
+        Some("FieldValueRequired") => FieldError::required(at, detail),
+        Some("FieldValueDuplicate") => FieldError::duplicate(at, value.clone()),
+        _ => FieldError::invalid(at, value.clone(), detail),
+    };
+    if value.is_object() || value.is_array() {
+        return error.without_value();
+    }
+    error
 }
 
 fn rules_of(schema: &Value) -> impl Iterator<Item = &Value> {
@@ -389,9 +402,9 @@ mod tests {
     }
 
     #[rstest]
-    #[case(json!({"rule": "self.replicas > 1"}), "spec: Invalid value: \"object\": failed rule: self.replicas > 1")]
-    #[case(json!({"rule": "self.replicas > 1", "message": "too few"}), "spec: Invalid value: \"object\": too few")]
-    #[case(json!({"rule": "self.replicas > 1", "messageExpression": "'only ' + string(self.replicas)"}), "spec: Invalid value: \"object\": only 1")]
+    #[case(json!({"rule": "self.replicas > 1"}), "spec: Invalid value: failed rule: self.replicas > 1")]
+    #[case(json!({"rule": "self.replicas > 1", "message": "too few"}), "spec: Invalid value: too few")]
+    #[case(json!({"rule": "self.replicas > 1", "messageExpression": "'only ' + string(self.replicas)"}), "spec: Invalid value: only 1")]
     #[case(json!({"rule": "self.replicas > 1", "message": "no", "reason": "FieldValueForbidden", "fieldPath": ".replicas"}), "spec.replicas: Forbidden: no")]
     fn a_rule_that_fails_speaks(#[case] rule: Value, #[case] message: &str) {
         assert_eq!(errors(&rule, &json!({ "replicas": 1 }), None), [message]);
@@ -404,7 +417,7 @@ mod tests {
         assert_eq!(errors(&rule, &new, None), Vec::<String>::new());
         assert_eq!(
             errors(&rule, &new, Some(&old)),
-            ["spec: Invalid value: \"object\": name is immutable"]
+            ["spec: Invalid value: name is immutable"]
         );
     }
 

@@ -30,18 +30,17 @@ fn check(
     if value.is_null() && schema.get("nullable") == Some(&Value::Bool(true)) {
         return;
     }
-    if !check_type(value, schema, path, errors) {
-        return;
-    }
-    check_enum(value, schema, path, errors);
+    // A wrong type hides nothing else: the API server reports all it finds, in this order.
+    check_type(value, schema, path, errors);
+    check_combinations(value, schema, path, errors);
     match value {
         Value::String(text) => check_string(text, schema, path, errors),
         Value::Number(number) => check_number(number, schema, path, errors),
         Value::Array(items) => check_list(items, old, schema, path, errors),
-        Value::Object(_) => check_object(value, old, schema, path, errors),
         _ => {}
     }
-    check_combinations(value, schema, path, errors);
+    check_enum(value, schema, path, errors);
+    check_object(value, old, schema, path, errors);
 }
 
 fn json_type(value: &Value) -> &'static str {
@@ -60,12 +59,12 @@ fn is_integer(number: &Number) -> bool {
     number.is_i64() || number.is_u64() || number.as_f64().is_some_and(|float| float.fract() == 0.0)
 }
 
-fn check_type(value: &Value, schema: &Value, path: &str, errors: &mut Vec<FieldError>) -> bool {
+fn check_type(value: &Value, schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let found = json_type(value);
     let int_or_string = schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true));
     let wanted = match schema.get("type").and_then(Value::as_str) {
         None | Some("") if int_or_string => "integer,string",
-        None | Some("") => return true,
+        None | Some("") => return,
         Some(wanted) => wanted,
     };
     let fits = wanted
@@ -80,7 +79,6 @@ fn check_type(value: &Value, schema: &Value, path: &str, errors: &mut Vec<FieldE
             detail,
         ));
     }
-    fits
 }
 
 fn check_enum(value: &Value, schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
@@ -463,6 +461,22 @@ mod tests {
         assert_eq!(
             validate(&json!({ "a": 3 }), Some(&json!({ "a": 2 })), &root).len(),
             1
+        );
+    }
+
+    #[test]
+    fn a_wrong_type_does_not_hide_a_wrong_value() {
+        let root = json!({ "type": "object", "properties": { "a": { "type": "integer", "enum": [1, 2] } } });
+        let texts: Vec<String> = validate(&json!({ "a": "x" }), None, &root)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(
+            texts,
+            [
+                r#"a: Invalid value: "string": a in body must be of type integer: "string""#,
+                r#"a: Unsupported value: "x": supported values: "1", "2""#,
+            ]
         );
     }
 

@@ -1,4 +1,4 @@
-//! The part of JSONPath that printer columns use: fields, quoted fields, indices, `[*]` and simple filters.
+//! The part of `JSONPath` that printer columns use: fields, quoted fields, indices, `[*]` and simple filters.
 
 use serde_json::Value;
 
@@ -128,12 +128,11 @@ fn bracket_end(text: &str) -> Option<usize> {
     for (at, letter) in text.char_indices() {
         match (quote, letter) {
             (Some(open), _) if open == letter => quote = None,
-            (Some(_), _) => {}
             (None, '"' | '\'') => quote = Some(letter),
             (None, '[') => depth += 1,
             (None, ']') if depth == 0 => return Some(at),
             (None, ']') => depth -= 1,
-            (None, _) => {}
+            (Some(_) | None, _) => {}
         }
     }
     None

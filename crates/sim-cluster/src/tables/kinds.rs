@@ -4,12 +4,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::pods::names_and_images;
-use super::{Cells, Layout, age, columns, items, join, labels_text, name, number, or_none, since};
+use super::{
+    Cells, Columns, Layout, age, columns, items, join, labels_text, name, number, or_none, since,
+    text,
+};
 use crate::api::text_at;
 use crate::resources::Kind;
-
-/// Columns and the function that fills them.
-type Printer = (&'static [&'static str], fn(&Value, Timestamp) -> Cells);
 
 pub(super) fn layout(kind: &Kind) -> Layout {
     let (names, cells) = printer(kind);
@@ -19,7 +19,7 @@ pub(super) fn layout(kind: &Kind) -> Layout {
     }
 }
 
-fn printer(kind: &Kind) -> Printer {
+fn printer(kind: &Kind) -> Columns {
     match &*kind.storage {
         "namespaces" => (&["Name", "Status", "Age"], |object, now| {
             vec![
@@ -80,94 +80,14 @@ fn printer(kind: &Kind) -> Printer {
                 ]
             },
         ),
-        "controllerrevisions.apps" => (&["Name", "Controller", "Revision", "Age"], revision),
-        "leases.coordination.k8s.io" => (&["Name", "Holder", "Age"], |object, now| {
-            vec![
-                name(object),
-                text(object, "/spec/holderIdentity"),
-                age(object, now),
-            ]
-        }),
-        "poddisruptionbudgets.policy" => (
-            &[
-                "Name",
-                "Min Available",
-                "Max Unavailable",
-                "#Allowed Disruptions",
-                "Age",
-            ],
-            disruption_budget,
-        ),
-        "horizontalpodautoscalers.autoscaling" => (
-            &[
-                "Name",
-                "Reference",
-                "Targets",
-                "MinPods",
-                "MaxPods",
-                "Replicas",
-                "Age",
-            ],
-            autoscaler,
-        ),
-        "rolebindings.rbac.authorization.k8s.io"
-        | "clusterrolebindings.rbac.authorization.k8s.io" => (
-            &[
-                "Name",
-                "Role",
-                "Age",
-                "*Users",
-                "*Groups",
-                "*ServiceAccounts",
-            ],
-            role_binding,
-        ),
-        "priorityclasses.scheduling.k8s.io" => (
-            &["Name", "Value", "Global-Default", "Age", "PreemptionPolicy"],
-            priority_class,
-        ),
-        "storageclasses.storage.k8s.io" => (STORAGE_CLASS, storage_class),
-        "persistentvolumeclaims" => (CLAIM, claim),
-        "persistentvolumes" => (VOLUME, volume),
-        "mutatingwebhookconfigurations.admissionregistration.k8s.io"
-        | "validatingwebhookconfigurations.admissionregistration.k8s.io" => {
-            (&["Name", "#Webhooks", "Age"], |object, now| {
-                vec![
-                    name(object),
-                    json!(items(object, "/webhooks").count()),
-                    age(object, now),
-                ]
-            })
-        }
-        "limitranges"
-        | "roles.rbac.authorization.k8s.io"
-        | "clusterroles.rbac.authorization.k8s.io"
-        | "customresourcedefinitions.apiextensions.k8s.io" => {
-            (&["Name", "Created At"], |object, _| {
-                vec![name(object), text(object, "/metadata/creationTimestamp")]
-            })
-        }
         _ => (&["Name", "Age"], |object, now| {
             vec![name(object), age(object, now)]
         }),
     }
 }
 
-fn text(object: &Value, pointer: &str) -> Value {
-    json!(text_at(object, pointer))
-}
-
 fn count(fields: &Value) -> usize {
     fields.as_object().map_or(0, serde_json::Map::len)
-}
-
-/// A number or a percentage as it stands, or `N/A`.
-fn number_or_text(value: &Value) -> Value {
-    match value {
-        Value::Null => json!("N/A"),
-        Value::String(text) => json!(text),
-        other => json!(other.to_string()),
-    }
 }
 
 const NODE: &[&str] = &[
@@ -414,217 +334,5 @@ fn quota(object: &Value, now: Timestamp) -> Cells {
         json!(requests.join(", ")),
         json!(limits.join(", ")),
         age(object, now),
-    ]
-}
-
-fn revision(object: &Value, now: Timestamp) -> Cells {
-    let owner =
-        items(object, "/metadata/ownerReferences").find(|each| each["controller"] == json!(true));
-    let owner = owner.map(|owner| {
-        let api_version = text_at(owner, "/apiVersion");
-        let group = api_version.split_once('/').map_or("", |(group, _)| group);
-        let kind = text_at(owner, "/kind").to_lowercase();
-        let qualified = if group.is_empty() {
-            kind
-        } else {
-            format!("{kind}.{group}")
-        };
-        format!("{qualified}/{}", text_at(owner, "/name"))
-    });
-    vec![
-        name(object),
-        or_none(&owner.unwrap_or_default()),
-        json!(number(object, "/revision")),
-        age(object, now),
-    ]
-}
-
-fn disruption_budget(object: &Value, now: Timestamp) -> Cells {
-    vec![
-        name(object),
-        number_or_text(&object["spec"]["minAvailable"]),
-        number_or_text(&object["spec"]["maxUnavailable"]),
-        json!(number(object, "/status/disruptionsAllowed")),
-        age(object, now),
-    ]
-}
-
-fn autoscaler(object: &Value, now: Timestamp) -> Cells {
-    let target = &object["spec"]["scaleTargetRef"];
-    let reference = format!("{}/{}", text_at(target, "/kind"), text_at(target, "/name"));
-    let targets: Vec<String> = items(object, "/spec/metrics")
-        .map(|metric| {
-            let resource = &metric["resource"];
-            let wanted = match resource["target"]["averageUtilization"].as_i64() {
-                Some(percent) => format!("{percent}%"),
-                None => text_at(resource, "/target/averageValue").to_owned(),
-            };
-            let current = items(object, "/status/currentMetrics")
-                .find(|each| each["resource"]["name"] == resource["name"])
-                .and_then(|each| each["resource"]["current"]["averageUtilization"].as_i64());
-            let current =
-                current.map_or_else(|| "<unknown>".to_owned(), |percent| format!("{percent}%"));
-            format!("{}: {current}/{wanted}", text_at(resource, "/name"))
-        })
-        .collect();
-    vec![
-        name(object),
-        json!(reference),
-        or_none(&targets.join(", ")),
-        json!(
-            object["spec"]["minReplicas"]
-                .as_i64()
-                .map_or("<unset>".to_owned(), |least| least.to_string())
-        ),
-        json!(number(object, "/spec/maxReplicas")),
-        json!(number(object, "/status/currentReplicas")),
-        age(object, now),
-    ]
-}
-
-fn role_binding(object: &Value, now: Timestamp) -> Cells {
-    let role = &object["roleRef"];
-    let subjects = |kind: &str| -> Value {
-        let of_kind = items(object, "/subjects").filter(|each| each["kind"] == kind);
-        let names: Vec<String> = of_kind
-            .map(|each| match text_at(each, "/namespace") {
-                "" => text_at(each, "/name").to_owned(),
-                namespace => format!("{namespace}/{}", text_at(each, "/name")),
-            })
-            .collect();
-        json!(names.join(", "))
-    };
-    vec![
-        name(object),
-        json!(format!(
-            "{}/{}",
-            text_at(role, "/kind"),
-            text_at(role, "/name")
-        )),
-        age(object, now),
-        subjects("User"),
-        subjects("Group"),
-        subjects("ServiceAccount"),
-    ]
-}
-
-fn priority_class(object: &Value, now: Timestamp) -> Cells {
-    vec![
-        name(object),
-        json!(number(object, "/value")),
-        json!(object["globalDefault"] == json!(true)),
-        age(object, now),
-        text(object, "/preemptionPolicy"),
-    ]
-}
-
-const STORAGE_CLASS: &[&str] = &[
-    "Name",
-    "Provisioner",
-    "ReclaimPolicy",
-    "VolumeBindingMode",
-    "AllowVolumeExpansion",
-    "Age",
-];
-
-fn storage_class(object: &Value, now: Timestamp) -> Cells {
-    let policy = text_at(object, "/reclaimPolicy");
-    let mode = text_at(object, "/volumeBindingMode");
-    vec![
-        name(object),
-        text(object, "/provisioner"),
-        json!(if policy.is_empty() { "Delete" } else { policy }),
-        json!(if mode.is_empty() { "Immediate" } else { mode }),
-        json!(object["allowVolumeExpansion"] == json!(true)),
-        age(object, now),
-    ]
-}
-
-/// `RWO,ROX`.
-fn access_modes(object: &Value, pointer: &str) -> Value {
-    let short = items(object, pointer)
-        .filter_map(Value::as_str)
-        .map(|mode| match mode {
-            "ReadWriteOnce" => "RWO",
-            "ReadOnlyMany" => "ROX",
-            "ReadWriteMany" => "RWX",
-            "ReadWriteOncePod" => "RWOP",
-            other => other,
-        });
-    json!(join(short))
-}
-
-fn or_unset(object: &Value, pointer: &str) -> Value {
-    match text_at(object, pointer) {
-        "" => json!("<unset>"),
-        text => json!(text),
-    }
-}
-
-const CLAIM: &[&str] = &[
-    "Name",
-    "Status",
-    "Volume",
-    "Capacity",
-    "Access Modes",
-    "StorageClass",
-    "VolumeAttributesClass",
-    "Age",
-    "*VolumeMode",
-];
-
-fn claim(object: &Value, now: Timestamp) -> Cells {
-    let bound = !text_at(object, "/spec/volumeName").is_empty();
-    let if_bound = |value: Value| if bound { value } else { json!("") };
-    vec![
-        name(object),
-        text(object, "/status/phase"),
-        text(object, "/spec/volumeName"),
-        if_bound(text(object, "/status/capacity/storage")),
-        if_bound(access_modes(object, "/status/accessModes")),
-        text(object, "/spec/storageClassName"),
-        or_unset(object, "/spec/volumeAttributesClassName"),
-        age(object, now),
-        or_unset(object, "/spec/volumeMode"),
-    ]
-}
-
-const VOLUME: &[&str] = &[
-    "Name",
-    "Capacity",
-    "Access Modes",
-    "Reclaim Policy",
-    "Status",
-    "Claim",
-    "StorageClass",
-    "VolumeAttributesClass",
-    "Reason",
-    "Age",
-    "*VolumeMode",
-];
-
-fn volume(object: &Value, now: Timestamp) -> Cells {
-    let claim = &object["spec"]["claimRef"];
-    let claimed = if claim.is_object() {
-        format!(
-            "{}/{}",
-            text_at(claim, "/namespace"),
-            text_at(claim, "/name")
-        )
-    } else {
-        String::new()
-    };
-    vec![
-        name(object),
-        text(object, "/spec/capacity/storage"),
-        access_modes(object, "/spec/accessModes"),
-        text(object, "/spec/persistentVolumeReclaimPolicy"),
-        text(object, "/status/phase"),
-        json!(claimed),
-        text(object, "/spec/storageClassName"),
-        or_unset(object, "/spec/volumeAttributesClassName"),
-        text(object, "/status/reason"),
-        age(object, now),
-        or_unset(object, "/spec/volumeMode"),
     ]
 }

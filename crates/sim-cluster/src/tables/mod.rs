@@ -8,6 +8,8 @@ mod custom;
 mod json_path;
 mod kinds;
 mod pods;
+mod policies;
+mod storage;
 mod workloads;
 
 use jiff::Timestamp;
@@ -44,17 +46,23 @@ struct Column {
 /// A row's cells, one per column.
 type Cells = Vec<Value>;
 
+/// Fills the cells of an object's row.
+type Printer = dyn Fn(&Value, Timestamp) -> Cells;
+
+/// Columns in their short form, and the function that fills them.
+type Columns = (&'static [&'static str], fn(&Value, Timestamp) -> Cells);
+
 /// How the cells of a kind are made.
 struct Layout {
     columns: Vec<Column>,
-    cells: Box<dyn Fn(&Value, Timestamp) -> Cells>,
+    cells: Box<Printer>,
 }
 
 /// A `Table` of objects of one kind; `headers` says whether the columns are described.
 pub fn table(
     kind: &Kind,
     objects: &[Object],
-    metadata: Value,
+    metadata: &Value,
     row_object: RowObject,
     headers: bool,
     now: Timestamp,
@@ -94,6 +102,8 @@ fn layout_of(kind: &Kind) -> Layout {
         Some(custom) => custom::layout(custom),
         None => pods::layout(kind)
             .or_else(|| workloads::layout(kind))
+            .or_else(|| storage::layout(kind))
+            .or_else(|| policies::layout(kind))
             .unwrap_or_else(|| kinds::layout(kind)),
     }
 }
@@ -140,6 +150,11 @@ fn describe(column: &str) -> &'static str {
         }
         _ => "",
     }
+}
+
+/// Text at a pointer; empty if there is none.
+fn text(object: &Value, pointer: &str) -> Value {
+    json!(text_at(object, pointer))
 }
 
 fn name(object: &Value) -> Value {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sim_cluster::api::Propagation;
 use sim_cluster::kinds;
 
-use crate::cluster::{Cluster, is_ready, name, owner, set};
+use crate::cluster::{Cluster, condition, is_ready, name, owner, set};
 
 fn names(cluster: &Cluster) -> BTreeSet<String> {
     cluster.pods().iter().map(|pod| name(pod)).collect()
@@ -252,17 +252,60 @@ async fn pods_are_available_after_min_ready_seconds() {
 
 #[tokio::test(start_paused = true)]
 async fn many_sets_settle_in_little_simulated_time() {
-    let cluster = Cluster::new(20, 1_000).await;
-    for number in 0..100 {
+    let cluster = Cluster::new(10, 110).await;
+    for number in 0..20 {
         cluster.create_set(&format!("web-{number}"), 20);
     }
     let before = cluster.api.clock().now();
+    let ready =
+        |c: &Cluster, number| c.set(&format!("web-{number}"))["status"]["readyReplicas"] == 20;
     cluster
-        .until("all are ready", |c| {
-            c.set("web-99")["status"]["readyReplicas"] == 20 && c.ready_pods() == 2_000
+        .until("all are ready", |c| (0..20).all(|number| ready(c, number)))
+        .await;
+    let took = cluster.api.clock().now().duration_since(before).as_millis();
+    // 400 bindings of a millisecond each, a second to start, and then a status each.
+    assert!((1_390..2_000).contains(&took), "{took} ms");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quota_stops_creation_and_a_raised_one_lets_it_go_on() {
+    let cluster = Cluster::new(1, 110).await;
+    let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": {"pods": "3"}}});
+    cluster.create(&kinds::RESOURCE_QUOTAS, quota);
+    cluster.pass(1).await;
+    cluster.create_set("web", 5);
+    let failure = |c: &Cluster| condition(&c.set("web"), "ReplicaFailure");
+    cluster
+        .until("the set says so", |c| {
+            failure(c)["status"] == "True" && c.ready_pods() == 3
         })
         .await;
-    let took = cluster.api.clock().now().duration_since(before).as_secs();
-    // 2,000 bindings of 1 ms each, and a second to start.
-    assert!(took < 10, "{took} s");
+    assert_eq!(failure(&cluster)["reason"], "FailedCreate");
+    let message = failure(&cluster)["message"].as_str().unwrap().to_owned();
+    assert!(message.starts_with("pods \"web-"), "{message}");
+    assert!(
+        message.ends_with(
+            "is forbidden: exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3"
+        ),
+        "{message}"
+    );
+    assert!(cluster.events("web").contains(&"FailedCreate".to_owned()));
+    cluster.pass(300).await;
+    assert_eq!(
+        failure(&cluster)["message"],
+        message,
+        "the first message stays"
+    );
+    assert_eq!(cluster.set("web")["status"]["replicas"], 3);
+    cluster.edit(&kinds::RESOURCE_QUOTAS, "q", |quota| {
+        quota["spec"]["hard"]["pods"] = json!("9");
+    });
+    cluster
+        .until("all are ready", |c| {
+            c.set("web")["status"]["readyReplicas"] == 5
+        })
+        .await;
+    cluster
+        .until("the condition is gone", |c| failure(c).is_null())
+        .await;
 }

@@ -92,7 +92,7 @@ async fn gates_hold_a_pod_back() {
     cluster.pass(60).await;
     assert!(cluster.pod("p")["spec"]["nodeName"].is_null());
     cluster.edit(&kinds::PODS, "p", |pod| {
-        let _ = pod["spec"]
+        let () = pod["spec"]
             .as_object_mut()
             .unwrap()
             .remove("schedulingGates")

@@ -58,6 +58,13 @@ pub(super) fn conditions(
     if let Some(message) = conflicts(status) {
         set.put("NameConflict", true, "SetOfAnother", &message);
     }
+    if !snapshot.overlapping.is_empty() {
+        let message = format!(
+            "the selectors of {} and this set match each other's pods: each could adopt what the other leaves behind",
+            snapshot.overlapping.join(", ")
+        );
+        set.put("SelectorOverlap", true, "OverlappingSelector", &message);
+    }
     if let Some(message) = blocked(members, status) {
         set.put("MoveBlocked", true, "NoReadyReplacement", &message);
     }
@@ -116,6 +123,7 @@ fn awaited(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> St
             Standing::Joining { until } => {
                 parts.push(format!("{name} to answer, until {}", clock(*until)));
             }
+            Standing::Frozen { .. } if it.placed() == 0 => {}
             Standing::Frozen { why, until } => {
                 let until =
                     until.map_or(String::new(), |until| format!(", until {}", clock(until)));

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 pub(crate) use self::conditions::condition;
 use self::conditions::conditions;
-pub(super) use self::notices::notices;
+pub(super) use self::notices::{action_notice, notices};
 use super::{
     Considered, after, number,
     snapshot::{CheckSettings, Snapshot},
@@ -215,7 +215,9 @@ pub(super) fn settled(members: &[Considered<'_>], status: &FederatedReplicaSetSt
                 it.placed() == target && available >= target && it.refused_since().is_none()
             }
             Standing::Lost { .. } => true,
-            Standing::Joining { .. } | Standing::Frozen { .. } => false,
+            // Where nothing is, nothing can be missing; its first answer causes a check.
+            Standing::Frozen { .. } => it.placed() == 0,
+            Standing::Joining { .. } => false,
         })
 }
 

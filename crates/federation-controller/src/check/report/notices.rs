@@ -1,33 +1,20 @@
-//! What changed since the last check, and what is being done, for people: becomes Events (F38).
+//! What changed since the last check, and what is done about it, for people: becomes Events (F38).
 
 use fedrs_api::FederatedReplicaSetStatus;
 
 use super::clock;
-use crate::check::{
-    Action, Considered, Notice, SetChange, count, snapshot::Snapshot, standing::Standing,
-};
+use crate::check::{Considered, Notice, SetChange, count, snapshot::Snapshot, standing::Standing};
 
-/// What changed since the last status, and what is being done, for people.
+/// What changed since the last status, for people.
 pub(in crate::check) fn notices(
     snapshot: &Snapshot<'_>,
     members: &[Considered<'_>],
     status: &FederatedReplicaSetStatus,
-    actions: &[Action],
 ) -> Vec<Notice> {
     let mut notices = Vec::new();
     for it in members {
         notices.extend(room_notice(it));
         notices.extend(loss_notice(it));
-    }
-    let why = |member: &str| {
-        status
-            .clusters
-            .iter()
-            .find(|it| it.name == member)
-            .map_or("", |it| it.reason.as_str())
-    };
-    for action in actions {
-        notices.push(action_notice(action, why(&action.member)));
     }
     let unplaced = (snapshot.memory.unplaced, status.unplaced);
     if unplaced.1 > 0 && unplaced.0 != unplaced.1 {
@@ -99,9 +86,9 @@ fn loss_notice(it: &Considered<'_>) -> Option<Notice> {
     }
 }
 
-fn action_notice(action: &Action, why: &str) -> Notice {
-    let member = &action.member;
-    let (warning, reason, message) = match &action.change {
+/// What is being done in a member, and why.
+pub(in crate::check) fn action_notice(member: &str, change: &SetChange, why: &str) -> Notice {
+    let (warning, reason, message) = match change {
         SetChange::Create { replicas } => (
             false,
             "Created",

@@ -80,6 +80,10 @@ fn start_container(
 
 /// What a pod's first report sets for good.
 fn begin(pod: &mut Value, place: &Place, now: Timestamp) {
+    // A pod made with a node's name never met the scheduler.
+    if condition(pod, "PodScheduled").is_none_or(|c| text(c, &["status"]) != "True") {
+        set(pod, "PodScheduled", true, now);
+    }
     if pod["status"].get("startTime").is_none() {
         pod["status"]["startTime"] = json!(stamp(now));
     }

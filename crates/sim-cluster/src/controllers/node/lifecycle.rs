@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -44,7 +44,8 @@ enum Key {
 #[derive(Debug)]
 pub(crate) struct NodeLifecycle {
     queue: Queue<Key>,
-    heard: BTreeMap<String, Timestamp>,
+    /// By the monotonic clock, so that a clock that is set right or wrong loses no node.
+    heard: BTreeMap<String, Instant>,
     /// Each node's readiness as last seen: `True`, `False`, `Unknown`.
     readiness: BTreeMap<String, String>,
 }
@@ -68,9 +69,7 @@ impl NodeLifecycle {
             return;
         };
         let node = object::name(new).to_owned();
-        self.heard
-            .entry(node.clone())
-            .or_insert_with(|| world.now());
+        self.heard.entry(node.clone()).or_insert_with(Instant::now);
         let ready = readiness(new).to_owned();
         if self.readiness.get(&node) != Some(&ready) {
             let all_down = self.none_is_ready();
@@ -105,12 +104,9 @@ impl NodeLifecycle {
             return Ok(());
         };
         let now = world.now();
-        let grace =
-            SignedDuration::try_from(world.settings.node_grace).unwrap_or(SignedDuration::MAX);
-        let lost_at = heard.saturating_add(grace).unwrap_or(Timestamp::MAX);
-        if now < lost_at {
-            self.queue
-                .add_at(Key::Node(name.to_owned()), world.instant(lost_at));
+        let lost_at = *heard + world.settings.node_grace;
+        if Instant::now() < lost_at {
+            self.queue.add_at(Key::Node(name.to_owned()), lost_at);
         } else if readiness(&node) != "Unknown" {
             world.note(
                 &kinds::NODES,
@@ -315,9 +311,9 @@ impl Controller for NodeLifecycle {
             && change.namespace == LEASE_NAMESPACE
             && new.is_some()
         {
-            // Our own clock counts, not the one in the lease, so that a wrong clock on a node loses nobody.
+            // When it came counts, not the time in it, so that a wrong clock on a node loses nobody.
             if let Some(heard) = self.heard.get_mut(&change.name) {
-                *heard = world.now();
+                *heard = Instant::now();
             }
         } else if change.kind == *kinds::PODS {
             let bound = new.filter(|new| {

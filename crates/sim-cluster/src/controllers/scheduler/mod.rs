@@ -76,8 +76,10 @@ impl Scheduler {
                 .add(Object::clone(new));
         } else if is_ours(pod) {
             // A change of the status alone is mostly our own and opens no door.
-            let wish = |pod: &Object| (pod["spec"].clone(), pod["metadata"]["labels"].clone());
-            if old.is_none_or(|old| wish(old) != wish(new)) {
+            let same = |old: &Object| {
+                old["spec"] == new["spec"] && old["metadata"]["labels"] == new["metadata"]["labels"]
+            };
+            if !old.is_some_and(same) {
                 self.waiting.remove(pod.uid());
                 self.queue.add(pod.uid().to_owned());
             }
@@ -114,14 +116,12 @@ impl Scheduler {
         let node = self.nodes.entry(object::name(new).to_owned()).or_default();
         node.set_object(Object::clone(new));
         // Heartbeats open no door.
-        let offer = |node: &Object| {
-            (
-                node["spec"].clone(),
-                node["metadata"]["labels"].clone(),
-                node["status"]["allocatable"].clone(),
-            )
+        let same = |old: &Object| {
+            old["spec"] == new["spec"]
+                && old["metadata"]["labels"] == new["metadata"]["labels"]
+                && old["status"]["allocatable"] == new["status"]["allocatable"]
         };
-        if old.is_none_or(|old| offer(old) != offer(new)) {
+        if !old.is_some_and(same) {
             self.wake();
         }
     }

@@ -1,0 +1,281 @@
+//! Field numbers of the messages that kubectl posts, as Kubernetes' `generated.proto` files number them.
+//!
+//! Fields that kubectl never fills in such a request are left out.
+
+/// The fields of a message.
+pub(super) type Message = &'static [Field];
+
+/// One field.
+#[derive(Clone, Copy)]
+pub(super) struct Field {
+    pub(super) number: u64,
+    pub(super) name: &'static str,
+    pub(super) form: Type,
+}
+
+/// What a field holds.
+#[derive(Clone, Copy)]
+pub(super) enum Type {
+    Text,
+    Bytes,
+    Number,
+    Flag,
+    Quantity,
+    IntOrString,
+    Message(Message),
+    List(&'static Type),
+    Map(&'static Type),
+}
+
+const fn field(number: u64, name: &'static str, form: Type) -> Field {
+    Field { number, name, form }
+}
+
+const fn text(number: u64, name: &'static str) -> Field {
+    field(number, name, Type::Text)
+}
+
+const fn texts(number: u64, name: &'static str) -> Field {
+    field(number, name, Type::List(&Type::Text))
+}
+
+const fn text_map(number: u64, name: &'static str) -> Field {
+    field(number, name, Type::Map(&Type::Text))
+}
+
+const fn message(number: u64, name: &'static str, message: Message) -> Field {
+    field(number, name, Type::Message(message))
+}
+
+/// The table of a kind.
+pub(super) fn of_kind(kind: &str) -> Option<Message> {
+    Some(match kind {
+        "Namespace" => NAMESPACE,
+        "ConfigMap" => CONFIG_MAP,
+        "Secret" => SECRET,
+        "ServiceAccount" | "SelfSubjectReview" => METADATA_ALONE,
+        "ResourceQuota" => RESOURCE_QUOTA,
+        "Deployment" => DEPLOYMENT,
+        "PodDisruptionBudget" => DISRUPTION_BUDGET,
+        "PriorityClass" => PRIORITY_CLASS,
+        "Role" | "ClusterRole" => ROLE,
+        "RoleBinding" | "ClusterRoleBinding" => ROLE_BINDING,
+        "Eviction" => EVICTION,
+        "TokenRequest" => TOKEN_REQUEST,
+        "SelfSubjectAccessReview" => ACCESS_REVIEW,
+        "SelfSubjectRulesReview" => RULES_REVIEW,
+        "DeleteOptions" => DELETE_OPTIONS,
+        _ => return None,
+    })
+}
+
+pub(super) const UNKNOWN: Message = &[
+    message(1, "typeMeta", &[text(1, "apiVersion"), text(2, "kind")]),
+    field(2, "raw", Type::Bytes),
+];
+pub(super) const QUANTITY: Message = &[text(1, "text")];
+pub(super) const INT_OR_STRING: Message = &[
+    field(1, "type", Type::Number),
+    field(2, "number", Type::Number),
+    text(3, "text"),
+];
+
+const METADATA: Field = message(1, "metadata", OBJECT_META);
+const OBJECT_META: Message = &[
+    text(1, "name"),
+    text(2, "generateName"),
+    text(3, "namespace"),
+    text(5, "uid"),
+    text(6, "resourceVersion"),
+    text_map(11, "labels"),
+    text_map(12, "annotations"),
+    texts(14, "finalizers"),
+];
+const METADATA_ALONE: Message = &[METADATA];
+
+const NAMESPACE: Message = &[METADATA, message(2, "spec", &[texts(1, "finalizers")])];
+
+const CONFIG_MAP: Message = &[
+    METADATA,
+    text_map(2, "data"),
+    field(3, "binaryData", Type::Map(&Type::Bytes)),
+    field(4, "immutable", Type::Flag),
+];
+
+const SECRET: Message = &[
+    METADATA,
+    field(2, "data", Type::Map(&Type::Bytes)),
+    text(3, "type"),
+    text_map(4, "stringData"),
+    field(5, "immutable", Type::Flag),
+];
+
+const RESOURCE_QUOTA: Message = &[
+    METADATA,
+    message(
+        2,
+        "spec",
+        &[
+            field(1, "hard", Type::Map(&Type::Quantity)),
+            texts(2, "scopes"),
+        ],
+    ),
+];
+
+const LABEL_SELECTOR: Message = &[
+    text_map(1, "matchLabels"),
+    field(
+        2,
+        "matchExpressions",
+        Type::List(&Type::Message(&[
+            text(1, "key"),
+            text(2, "operator"),
+            texts(3, "values"),
+        ])),
+    ),
+];
+
+const CONTAINER_PORT: Message = &[
+    text(1, "name"),
+    field(2, "hostPort", Type::Number),
+    field(3, "containerPort", Type::Number),
+    text(4, "protocol"),
+];
+const CONTAINER: Message = &[
+    text(1, "name"),
+    text(2, "image"),
+    texts(3, "command"),
+    texts(4, "args"),
+    field(6, "ports", Type::List(&Type::Message(CONTAINER_PORT))),
+];
+const POD_TEMPLATE: Message = &[
+    METADATA,
+    message(
+        2,
+        "spec",
+        &[field(
+            2,
+            "containers",
+            Type::List(&Type::Message(CONTAINER)),
+        )],
+    ),
+];
+const DEPLOYMENT: Message = &[
+    METADATA,
+    message(
+        2,
+        "spec",
+        &[
+            field(1, "replicas", Type::Number),
+            message(2, "selector", LABEL_SELECTOR),
+            message(3, "template", POD_TEMPLATE),
+        ],
+    ),
+];
+
+const DISRUPTION_BUDGET: Message = &[
+    METADATA,
+    message(
+        2,
+        "spec",
+        &[
+            field(1, "minAvailable", Type::IntOrString),
+            message(2, "selector", LABEL_SELECTOR),
+            field(3, "maxUnavailable", Type::IntOrString),
+        ],
+    ),
+];
+
+const PRIORITY_CLASS: Message = &[
+    METADATA,
+    field(2, "value", Type::Number),
+    field(3, "globalDefault", Type::Flag),
+    text(4, "description"),
+    text(5, "preemptionPolicy"),
+];
+
+const POLICY_RULE: Message = &[
+    texts(1, "verbs"),
+    texts(2, "apiGroups"),
+    texts(3, "resources"),
+    texts(4, "resourceNames"),
+    texts(5, "nonResourceURLs"),
+];
+const ROLE: Message = &[
+    METADATA,
+    field(2, "rules", Type::List(&Type::Message(POLICY_RULE))),
+];
+
+const SUBJECT: Message = &[
+    text(1, "kind"),
+    text(2, "apiGroup"),
+    text(3, "name"),
+    text(4, "namespace"),
+];
+const ROLE_BINDING: Message = &[
+    METADATA,
+    field(2, "subjects", Type::List(&Type::Message(SUBJECT))),
+    message(
+        3,
+        "roleRef",
+        &[text(1, "apiGroup"), text(2, "kind"), text(3, "name")],
+    ),
+];
+
+const DELETE_OPTIONS: Message = &[
+    field(1, "gracePeriodSeconds", Type::Number),
+    message(
+        2,
+        "preconditions",
+        &[text(1, "uid"), text(2, "resourceVersion")],
+    ),
+    field(3, "orphanDependents", Type::Flag),
+    text(4, "propagationPolicy"),
+    texts(5, "dryRun"),
+];
+const EVICTION: Message = &[METADATA, message(2, "deleteOptions", DELETE_OPTIONS)];
+
+const BOUND_OBJECT: Message = &[
+    text(1, "kind"),
+    text(2, "apiVersion"),
+    text(3, "name"),
+    text(4, "uid"),
+];
+const TOKEN_REQUEST: Message = &[
+    METADATA,
+    message(
+        2,
+        "spec",
+        &[
+            texts(1, "audiences"),
+            message(3, "boundObjectRef", BOUND_OBJECT),
+            field(4, "expirationSeconds", Type::Number),
+        ],
+    ),
+];
+
+const RESOURCE_ATTRIBUTES: Message = &[
+    text(1, "namespace"),
+    text(2, "verb"),
+    text(3, "group"),
+    text(4, "version"),
+    text(5, "resource"),
+    text(6, "subresource"),
+    text(7, "name"),
+];
+const ACCESS_REVIEW: Message = &[
+    METADATA,
+    message(
+        2,
+        "spec",
+        &[
+            message(1, "resourceAttributes", RESOURCE_ATTRIBUTES),
+            message(
+                2,
+                "nonResourceAttributes",
+                &[text(1, "path"), text(2, "verb")],
+            ),
+        ],
+    ),
+];
+const RULES_REVIEW: Message = &[METADATA, message(2, "spec", &[text(1, "namespace")])];

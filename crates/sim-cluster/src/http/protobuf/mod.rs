@@ -1,0 +1,167 @@
+//! Bodies in protobuf: what `kubectl create`, `auth` and `drain` post, which know no other form.
+//!
+//! A body is `k8s\0`, then `runtime.Unknown { typeMeta = 1, raw = 2 }`; `raw` is the object, read by the tables
+//! of [`messages`]. Answers are JSON: these clients accept it. Kinds without a table are answered 415.
+
+mod messages;
+mod wire;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+use messages::{Field, Message, Type};
+use wire::{Fields, Wire};
+
+/// The object in a body; `None` if its kind has no table, or the body is malformed.
+pub(crate) fn object(body: &[u8]) -> Option<Value> {
+    let unknown = body.strip_prefix(b"k8s\0")?;
+    let unknown = message(unknown, messages::UNKNOWN)?;
+    let (api_version, kind) = (
+        &unknown["typeMeta"]["apiVersion"],
+        &unknown["typeMeta"]["kind"],
+    );
+    let table = messages::of_kind(kind.as_str()?)?;
+    let raw = STANDARD.decode(unknown["raw"].as_str()?).ok()?;
+    let mut object = message(&raw, table)?;
+    object["apiVersion"] = api_version.clone();
+    object["kind"] = kind.clone();
+    Some(object)
+}
+
+/// Reads a message by its table. What Go leaves out of JSON when it is empty is left out here, too.
+fn message(bytes: &[u8], table: Message) -> Option<Value> {
+    let mut object = Map::new();
+    for entry in Fields(bytes) {
+        let (number, wire) = entry?;
+        let Some(field) = table.iter().find(|field| field.number == number) else {
+            continue;
+        };
+        read_field(&mut object, field, &wire)?;
+    }
+    Some(Value::Object(object))
+}
+
+fn read_field(object: &mut Map<String, Value>, field: &Field, wire: &Wire<'_>) -> Option<()> {
+    match field.form {
+        Type::List(item) => {
+            let value = value_of(wire, item)?;
+            let list = object.entry(field.name).or_insert_with(|| json!([]));
+            list.as_array_mut()?.push(value);
+        }
+        Type::Map(item) => {
+            let Wire::Bytes(entry) = wire else {
+                return None;
+            };
+            let (mut key, mut value) = (String::new(), json!(""));
+            for part in Fields(entry) {
+                match part? {
+                    (1, Wire::Bytes(bytes)) => key = text(bytes)?,
+                    (2, wire) => value = value_of(&wire, item)?,
+                    _ => {}
+                }
+            }
+            let map = object.entry(field.name).or_insert_with(|| json!({}));
+            map.as_object_mut()?.insert(key, value);
+        }
+        form => {
+            let value = value_of(wire, &form)?;
+            let empty = value == json!("") || value == json!({}) && field.name != "spec";
+            if !empty {
+                object.insert(field.name.to_owned(), value);
+            }
+        }
+    }
+    Some(())
+}
+
+fn value_of(wire: &Wire<'_>, form: &Type) -> Option<Value> {
+    Some(match (form, wire) {
+        (Type::Text, Wire::Bytes(bytes)) => json!(text(bytes)?),
+        (Type::Bytes, Wire::Bytes(bytes)) => json!(STANDARD.encode(bytes)),
+        (Type::Message(table), Wire::Bytes(bytes)) => message(bytes, table)?,
+        // `resource.Quantity { string = 1 }`.
+        (Type::Quantity, Wire::Bytes(bytes)) => message(bytes, messages::QUANTITY)?["text"].clone(),
+        (Type::IntOrString, Wire::Bytes(bytes)) => {
+            let either = message(bytes, messages::INT_OR_STRING)?;
+            let is_text = either["type"] == json!(1);
+            either[if is_text { "text" } else { "number" }].clone()
+        }
+        (Type::Number, Wire::Number(number)) => json!(number.cast_signed()),
+        (Type::Flag, Wire::Number(number)) => json!(*number != 0),
+        _ => return None,
+    })
+}
+
+fn text(bytes: &[u8]) -> Option<String> {
+    std::str::from_utf8(bytes).ok().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delimited(number: u8, value: &[u8]) -> Vec<u8> {
+        let length = u8::try_from(value.len()).expect("short in tests");
+        [&[number << 3 | 2, length], value].concat()
+    }
+
+    fn body(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
+        let type_meta = [
+            delimited(1, api_version.as_bytes()),
+            delimited(2, kind.as_bytes()),
+        ]
+        .concat();
+        [
+            b"k8s\0".to_vec(),
+            delimited(1, &type_meta),
+            delimited(2, raw),
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn reads_a_review() {
+        let attributes = [
+            delimited(1, b"default"),
+            delimited(2, b"list"),
+            delimited(5, b"pods"),
+        ]
+        .concat();
+        let raw = delimited(2, &delimited(1, &attributes));
+        let object = object(&body(
+            "authorization.k8s.io/v1",
+            "SelfSubjectAccessReview",
+            &raw,
+        ))
+        .unwrap();
+        assert_eq!(
+            object["spec"],
+            json!({"resourceAttributes": {"namespace": "default", "verb": "list", "resource": "pods"}})
+        );
+    }
+
+    #[test]
+    fn reads_maps_and_numbers() {
+        let entry = [delimited(1, b"key"), delimited(2, b"value")].concat();
+        let metadata = [delimited(1, b"a"), delimited(11, &entry)].concat();
+        let raw = [
+            delimited(1, &metadata),
+            delimited(2, &entry),
+            vec![4 << 3, 1],
+        ]
+        .concat();
+        assert_eq!(
+            object(&body("v1", "ConfigMap", &raw)).unwrap(),
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"key": "value"}, "immutable": true,
+                "metadata": {"name": "a", "labels": {"key": "value"}}})
+        );
+    }
+
+    #[test]
+    fn refuses_the_rest() {
+        assert!(object(b"k8s\0\x0a\xff").is_none());
+        assert!(object(b"{}").is_none());
+        assert!(object(&body("v1", "Node", b"")).is_none());
+    }
+}

@@ -1,0 +1,192 @@
+//! Tables of what rules over other objects: budgets, autoscalers, roles, leases, webhooks.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{Cells, Columns, Layout, age, columns, items, name, number, or_none, text};
+use crate::api::text_at;
+use crate::resources::Kind;
+
+pub(super) fn layout(kind: &Kind) -> Option<Layout> {
+    let (names, cells): Columns = match &*kind.storage {
+        "controllerrevisions.apps" => (&["Name", "Controller", "Revision", "Age"], revision),
+        "leases.coordination.k8s.io" => (&["Name", "Holder", "Age"], |object, now| {
+            vec![
+                name(object),
+                text(object, "/spec/holderIdentity"),
+                age(object, now),
+            ]
+        }),
+        "poddisruptionbudgets.policy" => (
+            &[
+                "Name",
+                "Min Available",
+                "Max Unavailable",
+                "#Allowed Disruptions",
+                "Age",
+            ],
+            disruption_budget,
+        ),
+        "horizontalpodautoscalers.autoscaling" => (
+            &[
+                "Name",
+                "Reference",
+                "Targets",
+                "MinPods",
+                "MaxPods",
+                "Replicas",
+                "Age",
+            ],
+            autoscaler,
+        ),
+        "rolebindings.rbac.authorization.k8s.io"
+        | "clusterrolebindings.rbac.authorization.k8s.io" => (
+            &[
+                "Name",
+                "Role",
+                "Age",
+                "*Users",
+                "*Groups",
+                "*ServiceAccounts",
+            ],
+            role_binding,
+        ),
+        "priorityclasses.scheduling.k8s.io" => (
+            &["Name", "Value", "Global-Default", "Age", "PreemptionPolicy"],
+            priority_class,
+        ),
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io"
+        | "validatingwebhookconfigurations.admissionregistration.k8s.io" => {
+            (&["Name", "#Webhooks", "Age"], |object, now| {
+                vec![
+                    name(object),
+                    json!(items(object, "/webhooks").count()),
+                    age(object, now),
+                ]
+            })
+        }
+        "limitranges"
+        | "roles.rbac.authorization.k8s.io"
+        | "clusterroles.rbac.authorization.k8s.io"
+        | "customresourcedefinitions.apiextensions.k8s.io" => {
+            (&["Name", "Created At"], |object, _| {
+                vec![name(object), text(object, "/metadata/creationTimestamp")]
+            })
+        }
+        _ => return None,
+    };
+    Some(Layout {
+        columns: columns(names),
+        cells: Box::new(cells),
+    })
+}
+
+/// A number or a percentage as it stands, or `N/A`.
+fn number_or_text(value: &Value) -> Value {
+    match value {
+        Value::Null => json!("N/A"),
+        Value::String(text) => json!(text),
+        other => json!(other.to_string()),
+    }
+}
+
+fn revision(object: &Value, now: Timestamp) -> Cells {
+    let owner =
+        items(object, "/metadata/ownerReferences").find(|each| each["controller"] == json!(true));
+    let owner = owner.map(|owner| {
+        let api_version = text_at(owner, "/apiVersion");
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let kind = text_at(owner, "/kind").to_lowercase();
+        let qualified = if group.is_empty() {
+            kind
+        } else {
+            format!("{kind}.{group}")
+        };
+        format!("{qualified}/{}", text_at(owner, "/name"))
+    });
+    vec![
+        name(object),
+        or_none(&owner.unwrap_or_default()),
+        json!(number(object, "/revision")),
+        age(object, now),
+    ]
+}
+
+fn disruption_budget(object: &Value, now: Timestamp) -> Cells {
+    vec![
+        name(object),
+        number_or_text(&object["spec"]["minAvailable"]),
+        number_or_text(&object["spec"]["maxUnavailable"]),
+        json!(number(object, "/status/disruptionsAllowed")),
+        age(object, now),
+    ]
+}
+
+fn autoscaler(object: &Value, now: Timestamp) -> Cells {
+    let target = &object["spec"]["scaleTargetRef"];
+    let reference = format!("{}/{}", text_at(target, "/kind"), text_at(target, "/name"));
+    let targets: Vec<String> = items(object, "/spec/metrics")
+        .map(|metric| {
+            let resource = &metric["resource"];
+            let wanted = match resource["target"]["averageUtilization"].as_i64() {
+                Some(percent) => format!("{percent}%"),
+                None => text_at(resource, "/target/averageValue").to_owned(),
+            };
+            let current = items(object, "/status/currentMetrics")
+                .find(|each| each["resource"]["name"] == resource["name"])
+                .and_then(|each| each["resource"]["current"]["averageUtilization"].as_i64());
+            let current =
+                current.map_or_else(|| "<unknown>".to_owned(), |percent| format!("{percent}%"));
+            format!("{}: {current}/{wanted}", text_at(resource, "/name"))
+        })
+        .collect();
+    vec![
+        name(object),
+        json!(reference),
+        or_none(&targets.join(", ")),
+        json!(
+            object["spec"]["minReplicas"]
+                .as_i64()
+                .map_or("<unset>".to_owned(), |least| least.to_string())
+        ),
+        json!(number(object, "/spec/maxReplicas")),
+        json!(number(object, "/status/currentReplicas")),
+        age(object, now),
+    ]
+}
+
+fn role_binding(object: &Value, now: Timestamp) -> Cells {
+    let role = &object["roleRef"];
+    let subjects = |kind: &str| -> Value {
+        let of_kind = items(object, "/subjects").filter(|each| each["kind"] == kind);
+        let names: Vec<String> = of_kind
+            .map(|each| match text_at(each, "/namespace") {
+                "" => text_at(each, "/name").to_owned(),
+                namespace => format!("{namespace}/{}", text_at(each, "/name")),
+            })
+            .collect();
+        json!(names.join(", "))
+    };
+    vec![
+        name(object),
+        json!(format!(
+            "{}/{}",
+            text_at(role, "/kind"),
+            text_at(role, "/name")
+        )),
+        age(object, now),
+        subjects("User"),
+        subjects("Group"),
+        subjects("ServiceAccount"),
+    ]
+}
+
+fn priority_class(object: &Value, now: Timestamp) -> Cells {
+    vec![
+        name(object),
+        json!(number(object, "/value")),
+        json!(object["globalDefault"] == json!(true)),
+        age(object, now),
+        text(object, "/preemptionPolicy"),
+    ]
+}

@@ -1,0 +1,143 @@
+//! Counts what the controller writes, at its clients: every request that is not a GET.
+//!
+//! controller -> client -> `Recorded` (counts) -> transport -> cluster
+
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use http::{Method, Request};
+use parking_lot::Mutex;
+use tower::{Layer, Service};
+
+/// All clusters' writes. Cheap to clone.
+#[derive(Clone, Default)]
+pub(super) struct Ledger(Arc<Mutex<Entries>>);
+
+#[derive(Default)]
+struct Entries {
+    /// How many of each kind, by `cluster METHOD resource`.
+    by_kind: BTreeMap<String, u64>,
+    last: Option<Instant>,
+}
+
+impl Ledger {
+    /// A layer for the client of `cluster`.
+    pub(super) fn recorder(&self, cluster: &str) -> Recorder {
+        Recorder {
+            cluster: cluster.into(),
+            ledger: self.clone(),
+        }
+    }
+
+    /// What has been written since the last call, by `cluster METHOD resource`.
+    pub(super) fn take(&self) -> BTreeMap<String, u64> {
+        std::mem::take(&mut self.0.lock().by_kind)
+    }
+
+    /// When something was last written.
+    pub(super) fn last_write(&self) -> Option<Instant> {
+        self.0.lock().last
+    }
+
+    fn record(&self, cluster: &str, method: &Method, path: &str) {
+        if matches!(*method, Method::GET | Method::HEAD) {
+            return;
+        }
+        let kind = format!("{cluster} {method} {}", resource(path));
+        let mut entries = self.0.lock();
+        *entries.by_kind.entry(kind).or_default() += 1;
+        entries.last = Some(Instant::now());
+    }
+}
+
+/// The resource of a path, with its subresource: `replicasets`, `federatedreplicasets/status`.
+fn resource(path: &str) -> String {
+    let mut parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let version = if parts.first() == Some(&"api") { 2 } else { 3 };
+    parts.drain(..version.min(parts.len()));
+    if parts.len() > 2 && parts[0] == "namespaces" {
+        parts.drain(..2);
+    }
+    match parts.as_slice() {
+        [plural, _, subresource, ..] => format!("{plural}/{subresource}"),
+        [plural, ..] => (*plural).to_owned(),
+        [] => path.to_owned(),
+    }
+}
+
+/// Makes a client's requests known to the ledger.
+#[derive(Clone)]
+pub(super) struct Recorder {
+    cluster: Arc<str>,
+    ledger: Ledger,
+}
+
+impl<S> Layer<S> for Recorder {
+    type Service = Recorded<S>;
+
+    fn layer(&self, inner: S) -> Recorded<S> {
+        Recorded {
+            recorder: self.clone(),
+            inner,
+        }
+    }
+}
+
+/// A service whose requests are recorded.
+#[derive(Clone)]
+pub(super) struct Recorded<S> {
+    recorder: Recorder,
+    inner: S,
+}
+
+impl<S, B> Service<Request<B>> for Recorded<S>
+where
+    S: Service<Request<B>>,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<B>) -> S::Future {
+        let Recorder { cluster, ledger } = &self.recorder;
+        ledger.record(cluster, request.method(), request.uri().path());
+        self.inner.call(request)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_are_counted_by_resource_and_reads_are_not() {
+        let ledger = Ledger::default();
+        let set = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
+        for (method, path) in [
+            (Method::GET, set.to_owned()),
+            (Method::PATCH, set.to_owned()),
+            (Method::PATCH, format!("{set}/status")),
+            (Method::POST, "/api/v1/namespaces".to_owned()),
+            (Method::POST, "/api/v1/namespaces/default/events".to_owned()),
+        ] {
+            ledger.record("host", &method, &path);
+        }
+        let kinds: Vec<String> = ledger.take().into_keys().collect();
+        let expected = [
+            "host PATCH federatedreplicasets",
+            "host PATCH federatedreplicasets/status",
+            "host POST events",
+            "host POST namespaces",
+        ];
+        assert_eq!(kinds, expected);
+        assert!(ledger.take().is_empty());
+    }
+}

@@ -1,0 +1,351 @@
+//! Members and people that make trouble: refused, foreign, slow, broken, changed by hand.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
+
+use std::time::Duration;
+
+use fedrs_tests::{Fleet, FleetSpec, ReadyWatcher, even, frs};
+use serde_json::{Value, json};
+use sim_cluster::{faults::Requests, http::Verb};
+
+const SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
+const WEB: &str = "/apis/apps/v1/namespaces/default/replicasets/web";
+
+/// A plain ReplicaSet that somebody made in a member.
+fn foreign(replicas: u32, image: &str, label: &str) -> Value {
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": { "name": "web", "namespace": "default", "labels": { "team": "blue" } },
+        "spec": {
+            "replicas": replicas,
+            "selector": { "matchLabels": { "app": label } },
+            "template": {
+                "metadata": { "labels": { "app": label } },
+                "spec": { "containers": [{ "name": "main", "image": image }] },
+            },
+        },
+    })
+}
+
+/// A ReplicaSet that a Deployment of the member controls.
+async fn owned_by_a_deployment(fleet: &Fleet, member: &str) -> Value {
+    let mut deployment = foreign(2, "old:1", "web");
+    deployment["kind"] = json!("Deployment");
+    let path = "/apis/apps/v1/namespaces/default/deployments";
+    let deployment = fleet
+        .on_member(member, "POST", path, &deployment)
+        .await
+        .unwrap();
+    let mut set = foreign(2, "old:1", "web");
+    set["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "name": "web",
+        "uid": deployment["metadata"]["uid"],
+        "controller": true,
+    }]);
+    set
+}
+
+#[tokio::test(start_paused = true)]
+async fn f29_a_foreign_set_is_overwritten_and_its_pods_stay() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    fleet
+        .on_member("a", "POST", SETS, &foreign(5, "old:1", "web"))
+        .await
+        .unwrap();
+    fleet
+        .wait_until("5 run in a", 30, async |it| it.available("web") == 5)
+        .await;
+    let uid = fleet.local_set("a", "web").unwrap()["metadata"]["uid"].clone();
+    let watcher = ReadyWatcher::start(&fleet, "web");
+    fleet.create(&frs("web", 9, &even(true))).await;
+    fleet
+        .wait_until("shared out", 60, async |it| {
+            it.sorted_layout("web") == [3, 3, 3] && it.available("web") == 9
+        })
+        .await;
+    let set = fleet.local_set("a", "web").unwrap();
+    assert_eq!(set["metadata"]["uid"], uid, "written over, not made anew");
+    assert_eq!(
+        set["metadata"]["labels"]["team"], "blue",
+        "others' labels stay"
+    );
+    assert_eq!(
+        set["spec"]["template"]["spec"]["containers"][0]["image"],
+        "registry.example/main:1"
+    );
+    assert!(
+        watcher.lowest() >= 5,
+        "its pods go on: {}",
+        watcher.lowest()
+    );
+    let reasons = fleet.event_reasons("web").await;
+    assert!(reasons.contains(&"Overwritten".to_owned()), "{reasons:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn f29_a_set_with_another_selector_is_replaced_without_its_pods() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    fleet
+        .on_member("a", "POST", SETS, &foreign(2, "old:1", "old"))
+        .await
+        .unwrap();
+    fleet
+        .wait_until("2 run in a", 30, async |it| it.available("web") == 2)
+        .await;
+    fleet.create(&frs("web", 9, &even(true))).await;
+    fleet
+        .wait_until("shared out", 90, async |it| {
+            let set = it.local_set("a", "web").unwrap_or_default();
+            set["spec"]["selector"]["matchLabels"]["app"] == "web" && it.available("web") == 9
+        })
+        .await;
+    let pods = fleet.on_member(
+        "a",
+        "GET",
+        "/api/v1/namespaces/default/pods?labelSelector=app%3Dold",
+        &Value::Null,
+    );
+    assert_eq!(
+        pods.await.unwrap()["items"].as_array().unwrap().len(),
+        2,
+        "its pods go on"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn f29_f40_sets_that_are_somebody_elses_are_left_alone() {
+    let mut other = foreign(2, "old:1", "web");
+    other["metadata"]["labels"]["fedrs.dev/federation"] = json!("another");
+    for owned in [true, false] {
+        let fleet = Fleet::start(FleetSpec::default()).await;
+        let taken = if owned {
+            owned_by_a_deployment(&fleet, "a").await
+        } else {
+            other.clone()
+        };
+        let made = fleet.on_member("a", "POST", SETS, &taken).await.unwrap();
+        fleet.create(&frs("web", 9, &even(true))).await;
+        fleet
+            .wait_until("told", 30, async |it| {
+                it.condition("web", "NameConflict").await.as_deref() == Some("True")
+            })
+            .await;
+        let set = fleet.local_set("a", "web").unwrap();
+        assert_eq!(set["spec"], made["spec"]);
+        fleet
+            .wait_until("the others have it all", 180, async |it| {
+                let layout = it.layout("web");
+                layout["b"] + layout["c"] == 9
+            })
+            .await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f28_refused_creations_go_elsewhere_and_come_back() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    let creations = Requests::all().verb(Verb::Create).resource("replicasets");
+    let refusal = sim_cluster::Status::forbidden(
+        &sim_cluster::kinds::REPLICA_SETS,
+        "web",
+        "a webhook says no",
+    );
+    fleet.member("c").faults().refuse(creations, 4, refusal);
+    fleet.create(&frs("web", 12, &even(true))).await;
+    fleet
+        .wait_until("the others have it all", 120, async |it| {
+            let layout = it.layout("web");
+            (layout["a"], layout["b"]) == (6, 6) && it.available("web") == 12
+        })
+        .await;
+    let status = fleet.frs("web").await["status"]["clusters"][2].clone();
+    assert!(
+        status["reason"]
+            .as_str()
+            .unwrap()
+            .contains("a webhook says no"),
+        "{status}"
+    );
+    let watcher = ReadyWatcher::start(&fleet, "web");
+    fleet
+        .wait_until("c has its share", 1800, async |it| {
+            it.sorted_layout("web") == [4, 4, 4] && it.available("web") == 12
+        })
+        .await;
+    assert_eq!(watcher.lowest(), 12);
+    assert!(fleet.member("c").faults().counts().refused >= 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_hangs_holds_up_nobody_else() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    fleet.create(&frs("first", 3, &even(true))).await;
+    fleet
+        .wait_until("first runs", 30, async |it| it.available("first") == 3)
+        .await;
+    fleet.member("c").faults().set_hanging(true);
+    let names: Vec<String> = (0..20).map(|n| format!("web-{n}")).collect();
+    for name in &names {
+        fleet.create(&frs(name, 4, &even(true))).await;
+    }
+    fleet
+        .wait_until("a and b have theirs", 5, async |it| {
+            names
+                .iter()
+                .all(|name| it.layout(name)["a"] >= 1 && it.layout(name)["b"] >= 1)
+        })
+        .await;
+    fleet.member("c").faults().heal();
+    fleet
+        .wait_until("all run", 180, async |it| {
+            names.iter().all(|name| it.available(name) >= 4)
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f39_a_lost_watch_and_a_compacted_history_change_nothing() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    fleet.create(&frs("web", 12, &even(true))).await;
+    fleet
+        .wait_until("12 run", 30, async |it| it.available("web") == 12)
+        .await;
+    let watcher = ReadyWatcher::start(&fleet, "web");
+    for name in fleet.member_names() {
+        fleet.member(&name).faults().compact();
+        fleet.member(&name).faults().cut_watches();
+    }
+    fleet.host().faults().compact();
+    fleet.host().faults().cut_watches();
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert_eq!((watcher.lowest(), watcher.highest()), (12, 12));
+    fleet
+        .patch("web", &json!({ "spec": { "replicas": 15 } }))
+        .await;
+    fleet
+        .wait_until("it goes on", 30, async |it| it.available("web") == 15)
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f26_a_missing_namespace_is_made_in_the_members() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    let namespace =
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "shop" } });
+    fleet
+        .on_host("POST", "/api/v1/namespaces", &namespace)
+        .await
+        .unwrap();
+    let mut set = frs("web", 3, &even(true));
+    set["metadata"]["namespace"] = json!("shop");
+    let path = "/apis/fedrs.dev/v1alpha1/namespaces/shop/federatedreplicasets";
+    fleet.on_host("POST", path, &set).await.unwrap();
+    let made = "/apis/apps/v1/namespaces/shop/replicasets/web";
+    fleet
+        .wait_until("made", 10, async |it| {
+            it.on_member("b", "GET", made, &Value::Null).await.is_ok()
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f32_a_quota_moves_what_could_not_be_created() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": { "name": "q" }, "spec": { "hard": { "pods": "2" } },
+    });
+    fleet
+        .on_member(
+            "c",
+            "POST",
+            "/api/v1/namespaces/default/resourcequotas",
+            &quota,
+        )
+        .await
+        .unwrap();
+    fleet.create(&frs("web", 12, &even(true))).await;
+    fleet
+        .wait_until("12 run", 180, async |it| it.available("web") == 12)
+        .await;
+    let status = fleet.frs("web").await["status"]["clusters"][2].clone();
+    assert_eq!(status["desired"], 2, "{status}");
+    assert!(
+        status["reason"].as_str().unwrap().contains("quota"),
+        "{status}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn f40_a_set_of_another_federation_is_not_handled() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    let mut set = frs("web", 3, &even(true));
+    set["spec"]["federation"] = json!("another");
+    fleet.create(&set).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(fleet.sorted_layout("web"), [0, 0, 0]);
+    assert_eq!(fleet.frs("web").await.get("status"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_hands_on_one_set_do_not_swing() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    fleet.create(&frs("web", 9, &even(true))).await;
+    fleet
+        .wait_until("9 run", 30, async |it| it.available("web") == 9)
+        .await;
+    fleet
+        .on_member(
+            "a",
+            "DELETE",
+            WEB,
+            &json!({ "propagationPolicy": "Background" }),
+        )
+        .await
+        .unwrap();
+    fleet
+        .wait_until("made again", 30, async |it| {
+            it.sorted_layout("web") == [3, 3, 3] && it.available("web") == 9
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f39_a_member_that_is_back_is_listed_before_its_replicas_are_counted_on() {
+    // Gone for so short a time that no watch has been down for long enough to be stale by itself.
+    let mut spec = FleetSpec::default();
+    spec.config.probe.period = Duration::from_secs(1);
+    spec.config.lost_grace_period = Duration::from_secs(4);
+    let fleet = Fleet::start(spec).await;
+    fleet.create(&frs("web", 50, &even(true))).await;
+    fleet
+        .wait_until("50 run", 30, async |it| it.available("web") == 50)
+        .await;
+    fleet.member("b").faults().set_unreachable(true);
+    fleet
+        .wait_until("its replicas run elsewhere", 180, async |it| {
+            it.available("web") >= 66
+        })
+        .await;
+    // Nobody sees that b loses all it ran.
+    let none = |set: &mut Value| set["spec"]["replicas"] = json!(0);
+    let kind = &sim_cluster::kinds::REPLICA_SETS;
+    fleet
+        .member("b")
+        .api()
+        .modify(kind, None, "default", "web", none)
+        .unwrap();
+    fleet
+        .wait_until("b is empty", 30, async |it| it.available("web") == 50)
+        .await;
+    let watcher = ReadyWatcher::start(&fleet, "web");
+    fleet.member("b").faults().set_unreachable(false);
+    fleet
+        .wait_until("balanced again", 60, async |it| {
+            it.sorted_layout("web") == [16, 17, 17] && it.available("web") == 50
+        })
+        .await;
+    assert_eq!(watcher.lowest(), 50);
+}
