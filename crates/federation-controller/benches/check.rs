@@ -1,7 +1,7 @@
 //! One check over 3 and over 100 members: `cargo bench -p federation-controller` (aim: at most 5 µs and 120 µs).
 //!
-//! `settled` finds everything in place; in `moving` one of three replicas is where it should not be; in `full` every
-//! tenth cluster has no room for all of its replicas.
+//! `settled` finds everything in place; in `moving` two of three clusters hold too many or too few; in `full` one cluster
+//! has no room for all of its replicas, in `crowded` every tenth.
 
 use std::time::Duration;
 
@@ -78,11 +78,11 @@ impl World {
         world
     }
 
-    /// Every tenth member has pods that wait for a node, for longer than the limit.
-    fn full(count: u32) -> Self {
+    /// One in `of` members has pods that wait for a node, for longer than the limit.
+    fn full(count: u32, of: usize) -> Self {
         let mut world = Self::settled(count);
         let since = world.now - Duration::from_secs(600);
-        for member in world.members.iter_mut().step_by(10) {
+        for member in world.members.iter_mut().step_by(of) {
             let waiting = EACH / 2;
             hold(member, EACH, EACH - waiting);
             member.view.pods.unscheduled = waiting;
@@ -182,13 +182,18 @@ fn moving(bencher: Bencher<'_, '_>, count: u32) {
 
 #[divan::bench(args = MEMBERS)]
 fn full(bencher: Bencher<'_, '_>, count: u32) {
-    let world = World::full(count);
-    assert!(
-        check(&world.snapshot(), world.now).status.clusters[0]
-            .capacity
-            .is_some()
-    );
-    run(bencher, &world);
+    run_full(bencher, &World::full(count, usize::MAX));
+}
+
+#[divan::bench(args = MEMBERS)]
+fn crowded(bencher: Bencher<'_, '_>, count: u32) {
+    run_full(bencher, &World::full(count, 10));
+}
+
+fn run_full(bencher: Bencher<'_, '_>, world: &World) {
+    let decided = check(&world.snapshot(), world.now);
+    assert!(decided.status.clusters[0].capacity.is_some());
+    run(bencher, world);
 }
 
 fn scales(actions: &[federation_controller::check::Action]) -> usize {
