@@ -243,9 +243,9 @@ impl Threshold {
 
     /// The threshold of `replicas` (below 2⁶⁴) for a total of `weight`.
     fn quotient(replicas: u128, weight: u128) -> Self {
-        if replicas >> 32 == 0 && weight >> 32 == 0 {
+        if let (Ok(replicas), Ok(weight)) = (u32::try_from(replicas), u32::try_from(weight)) {
             // Half as exact is exact enough for such weights; dividing 64 bits is ten times as quick.
-            let quotient = ((replicas as u64) << 32) / weight as u64;
+            let quotient = (u64::from(replicas) << 32) / u64::from(weight);
             return Self(u128::from(quotient) << 32);
         }
         Self((replicas << 64) / weight)

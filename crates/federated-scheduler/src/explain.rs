@@ -22,7 +22,7 @@ pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds<'_>, ranks: &mut [u6
         ranks[candidate.index] = rank;
     }
     let share = |(&rank, cluster): (&u64, &Cluster<'_>)| {
-        let rank = rank as usize;
+        let rank = usize::try_from(rank).expect("it was a place in memory");
         let candidate = &bounds.candidates[rank];
         Share {
             replicas: given(candidate),

@@ -29,6 +29,7 @@
 mod bounds;
 mod divisor;
 mod explain;
+mod lookup;
 mod order;
 mod quota;
 mod reason;
@@ -37,6 +38,7 @@ mod seat;
 mod sharing;
 
 use bounds::{Bounds, Candidate};
+pub use lookup::Lookup;
 use order::Order;
 pub use quota::{Quota, Rounding};
 pub use reason::Reason;

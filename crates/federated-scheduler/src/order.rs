@@ -33,7 +33,7 @@ impl<'a> Order<'a> {
         for ((place, cluster), index) in places.iter_mut().zip(clusters).zip(0..) {
             let lighter = u128::from(greatest - weight(cluster));
             let all = (lighter << 64 | u128::from(hash(cluster, seed))) << greatest.leading_zeros();
-            let first = (all >> 64) as u64;
+            let first = u64::try_from(all >> 64).expect("the lower half is cut off");
             *place = first & !position | index;
         }
         places.sort_unstable();
@@ -52,7 +52,7 @@ impl<'a> Order<'a> {
         {
             if tied.len() > 1 {
                 tied.sort_unstable_by_key(|place| {
-                    let cluster = &clusters[(place & position) as usize];
+                    let cluster = &clusters[index(place & position)];
                     (Reverse(weight(cluster)), hash(cluster, seed), cluster.name)
                 });
             }
@@ -62,10 +62,13 @@ impl<'a> Order<'a> {
     /// The clusters' positions in the request, the one served first at the front.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = usize> {
         let position = self.position;
-        self.places
-            .iter()
-            .map(move |place| (place & position) as usize)
+        self.places.iter().map(move |place| index(place & position))
     }
+}
+
+/// A position as an index.
+fn index(position: u64) -> usize {
+    usize::try_from(position).expect("it was one before")
 }
 
 fn hash(cluster: &Cluster<'_>, seed: u64) -> u64 {

@@ -66,8 +66,8 @@ impl Quota {
             rounding,
             of_weight_high: u32::try_from(of_weight >> 64)
                 .expect("less than 2^32 weights were added up"),
-            // The lower half.
-            of_weight_low: of_weight as u64,
+            of_weight_low: u64::try_from(of_weight & u128::from(u64::MAX))
+                .expect("the upper bits are cut off"),
         }
     }
 
@@ -80,16 +80,17 @@ impl Quota {
 
 /// How `weight * of_replicas / of_weight` became `extra`, ties aside.
 fn rounding(weight: u64, of_weight: u128, of_replicas: u64, extra: u64) -> Rounding {
-    if of_weight >> 31 == 0 && of_replicas >> 31 == 0 {
+    if let (Ok(of_weight), Ok(of_replicas)) = (u32::try_from(of_weight), u32::try_from(of_replicas))
+    {
         // Nearly always. The weight is part of the one and `extra` of the other, so that both products are small.
-        let one = of_weight as i64;
-        let excess = extra as i64 * one - weight as i64 * of_replicas as i64;
-        return match excess {
-            0 => Rounding::Exact,
-            1.. if excess < one => Rounding::Up,
-            1.. => Rounding::FarUp,
-            _ if -excess < one => Rounding::Down,
-            _ => Rounding::FarDown,
+        let one = u64::from(of_weight);
+        let (given, share) = (extra * one, weight * u64::from(of_replicas));
+        return match given.cmp(&share) {
+            Ordering::Equal => Rounding::Exact,
+            Ordering::Greater if given - share < one => Rounding::Up,
+            Ordering::Greater => Rounding::FarUp,
+            Ordering::Less if share - given < one => Rounding::Down,
+            Ordering::Less => Rounding::FarDown,
         };
     }
     let share = u128::from(weight) * u128::from(of_replicas);

@@ -11,6 +11,7 @@
 
 mod capacity;
 mod moves;
+mod recall;
 mod report;
 mod snapshot;
 mod standing;
@@ -27,6 +28,7 @@ pub use self::snapshot::{CheckSettings, Member, Snapshot};
 use self::{
     capacity::{Room, Seen, see},
     moves::{Bounds, Holding, next_step},
+    recall::Recall,
     standing::{Standing, standing},
     target::{Target, Usable, shares_with_room, targets},
 };
@@ -130,12 +132,12 @@ struct Considered<'a> {
 }
 
 impl<'a> Considered<'a> {
-    fn new(member: &'a Member, snapshot: &Snapshot<'a>, now: Timestamp) -> Self {
-        let memory = snapshot
-            .memory
-            .clusters
-            .iter()
-            .find(|it| it.name == member.name);
+    fn new(
+        member: &'a Member,
+        memory: Option<&'a ClusterStatus>,
+        snapshot: &Snapshot<'a>,
+        now: Timestamp,
+    ) -> Self {
         let standing = standing(member, now, snapshot.settings);
         let seen = see(&member.view, now, snapshot.settings);
         let room = memory.map(Room::recall).unwrap_or_default();
@@ -236,10 +238,11 @@ fn number(count: u64) -> i32 {
 /// Checks one FederatedReplicaSet at `now` (F20, F26 to F39).
 #[must_use]
 pub fn check(snapshot: &Snapshot<'_>, now: Timestamp) -> Check {
+    let mut memory = Recall::from(&snapshot.memory.clusters);
     let mut members: Vec<_> = snapshot
         .members
         .iter()
-        .map(|member| Considered::new(member, snapshot, now))
+        .map(|member| Considered::new(member, memory.of(&member.name), snapshot, now))
         .collect();
     let joining = members
         .iter()
