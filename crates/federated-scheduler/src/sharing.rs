@@ -10,7 +10,7 @@ use crate::{bounds::Candidate, quota::Quota, seat::Price};
 pub(crate) struct Sharing {
     /// More was to be had than all could take: every upper bound binds.
     unplaced: bool,
-    /// The dearest seat that was filled, apart from those that lower bounds fill.
+    /// The dearest seat that was filled, apart from those of candidates kept at their lower bounds.
     dearest_filled: Option<Price>,
     /// The cheapest free seat below the upper bounds.
     cheapest_free: Option<Price>,
@@ -33,12 +33,14 @@ pub(crate) enum Standing {
 impl Sharing {
     /// How `candidates` share. `unplaced` says that they can't take everything.
     pub(crate) fn of(candidates: &[Candidate], unplaced: bool) -> Self {
-        let (mut dearest_filled, mut cheapest_free) = (None::<Price>, None::<Price>);
+        // Of the seats that no lower bound fills.
+        let mut dearest_chosen = None::<Price>;
+        let mut cheapest_free = None::<Price>;
         for candidate in candidates {
             if let Some(price) = candidate.last_filled()
-                && dearest_filled.is_none_or(|dearest| price > dearest)
+                && dearest_chosen.is_none_or(|dearest| price > dearest)
             {
-                dearest_filled = Some(price);
+                dearest_chosen = Some(price);
             }
             if let Some(price) = candidate.first_free()
                 && cheapest_free.is_none_or(|cheapest| price < cheapest)
@@ -48,12 +50,23 @@ impl Sharing {
         }
         let mut sharing = Self {
             unplaced,
-            dearest_filled,
+            dearest_filled: dearest_chosen,
             cheapest_free,
-            tie: dearest_filled.filter(|filled| cheapest_free == Some(*filled)),
+            tie: dearest_chosen.filter(|filled| cheapest_free == Some(*filled)),
             weight: 0,
             replicas: 0,
         };
+        // A seat that its lower bound fills and that its share would fill as well counts as any other.
+        for candidate in candidates
+            .iter()
+            .filter(|it| it.extra > 0 && it.extra == it.lower)
+        {
+            let last = candidate.price(candidate.extra);
+            let is_kept = cheapest_free.is_some_and(|free| last > free);
+            if !is_kept && sharing.dearest_filled.is_none_or(|dearest| last > dearest) {
+                sharing.dearest_filled = Some(last);
+            }
+        }
         for candidate in candidates {
             if sharing.standing(candidate) == Standing::Free {
                 sharing.weight += u128::from(candidate.weight);

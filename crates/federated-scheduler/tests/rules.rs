@@ -121,6 +121,8 @@ fn f3_a_cluster_without_preferences_gets_nothing() {
 #[case::minimum_beyond_capacity(50, true, ("A", 20, -1, 0, 0, 6), even("B", 0), "its minimum is 20; it has shown that it can run 6 and no more")]
 #[case::weight_zero(50, true, ("A", 0, -1, 0, 9, -1), even("B", 0), "its weight is 0: nothing beyond its minimum and what it keeps")]
 #[case::weight_zero_kept(50, false, ("A", 0, -1, 0, 9, -1), even("B", 0), "it has 9, and what is present is kept while rebalancing is off; its weight is 0: nothing beyond its minimum and what it keeps")]
+#[case::kept_where_its_share_would_be_as_well(28, false, even("A", 22), ("B", 0, -1, 1, 6, 6), "its share by weight is 22 of 22 (weight 1 of 1)")]
+#[case::full_where_all_is_kept(28, false, ("B", 0, -1, 1, 6, 6), even("A", 22), "it has shown that it can run 6 and no more")]
 fn f19_reasons_say_what_decided(
     #[case] replicas: u64,
     #[case] rebalance: bool,

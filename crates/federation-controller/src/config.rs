@@ -50,7 +50,7 @@ pub struct Config {
     pub call_timeout: Duration,
     /// Writes to one member at a time. 16.
     pub calls_per_member: u32,
-    /// Sets worked on at a time (F25). 8.
+    /// Sets worked on at a time (F25). 32: a worker mostly waits for answers.
     pub workers: u32,
     /// Whether missing namespaces named `kube-*` are created in members. No.
     pub create_kube_namespaces: bool,
@@ -89,7 +89,7 @@ impl Default for Config {
             deletion_deadline: Duration::from_secs(600),
             call_timeout: Duration::from_secs(10),
             calls_per_member: 16,
-            workers: 8,
+            workers: 32,
             create_kube_namespaces: false,
         }
     }

@@ -689,3 +689,26 @@ fn a_member_that_was_never_usable_unsettles_nothing() {
         "{reason}"
     );
 }
+
+#[test]
+fn preferences_for_clusters_that_are_no_members_are_named() {
+    let clusters = json!({ "a": { "weight": 1, "maxReplicas": 2 }, "misspelt": { "weight": 1 } });
+    let world = World::new(frs(5, json!({ "clusters": clusters })), &["a", "b"]);
+    let decided = world.check();
+    let placed = decided
+        .status
+        .conditions
+        .iter()
+        .find(|it| it.type_ == "Placed")
+        .unwrap();
+    assert!(
+        placed.message.contains("3 of the replicas"),
+        "{}",
+        placed.message
+    );
+    assert!(
+        placed.message.contains("misspelt in the preferences"),
+        "{}",
+        placed.message
+    );
+}

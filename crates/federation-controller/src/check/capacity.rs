@@ -22,6 +22,8 @@ pub(crate) struct Seen {
     pub(crate) scheduled: u64,
     /// Of these: wait for a node or could not be created, for any time.
     pub(crate) waiting: u64,
+    /// Of the waiting: could not even be created (F32).
+    pub(crate) uncreated: u64,
     /// Of the waiting: for longer than X (F34).
     pub(crate) failed: u64,
     /// When the next of the waiting will have waited for X.
@@ -60,6 +62,7 @@ pub(crate) fn see(view: &SetView, now: Timestamp, settings: &CheckSettings) -> S
         let uncreated = u64::from(set.replicas.saturating_sub(set.current));
         if uncreated > 0 {
             wait(uncreated, failure.since);
+            seen.uncreated = uncreated;
             seen.message = Some(failure.message.clone());
         }
     }

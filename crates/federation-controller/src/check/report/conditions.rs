@@ -23,7 +23,7 @@ pub(super) fn conditions(
         "Valid",
         "the spec and its preferences are valid",
     );
-    placed_condition(&mut set, members, status, joining);
+    placed_condition(&mut set, snapshot, members, status, joining);
     let ready = count(status.available_replicas);
     set.put(
         "Ready",
@@ -81,6 +81,7 @@ pub(super) fn conditions(
 
 fn placed_condition(
     set: &mut Conditions<'_>,
+    snapshot: &Snapshot<'_>,
     members: &[Considered<'_>],
     status: &FederatedReplicaSetStatus,
     joining: bool,
@@ -97,10 +98,7 @@ fn placed_condition(
             "members that were just added have not answered yet",
         );
     } else if status.unplaced > 0 {
-        let message = format!(
-            "no cluster can run {} of the replicas: preferences and capacities leave no room",
-            status.unplaced
-        );
+        let message = no_room(snapshot, members, status);
         set.put("Placed", false, "NoRoom", &message);
     } else if asked {
         set.put("Placed", true, "AllPlaced", "every replica has a cluster");
@@ -112,6 +110,29 @@ fn placed_condition(
             "replicas are on their way to their clusters",
         );
     }
+}
+
+/// Why not everything is placed; names preferences for clusters that are no members, which are easily misspelt.
+fn no_room(
+    snapshot: &Snapshot<'_>,
+    members: &[Considered<'_>],
+    status: &FederatedReplicaSetStatus,
+) -> String {
+    let mut message = format!(
+        "no cluster can run {} of the replicas: preferences and capacities leave no room",
+        status.unplaced
+    );
+    let named = snapshot.frs.placement.clusters.keys().map(String::as_str);
+    let unknown: Vec<_> = named
+        .filter(|name| *name != "*" && members.iter().all(|it| it.member.name != *name))
+        .collect();
+    if !unknown.is_empty() {
+        message = format!(
+            "{message}; {} in the preferences: no member of that name",
+            unknown.join(", ")
+        );
+    }
+    message
 }
 
 /// What is being waited for, cluster by cluster.

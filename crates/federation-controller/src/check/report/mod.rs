@@ -133,7 +133,7 @@ fn reason(snapshot: &Snapshot<'_>, it: &Considered<'_>, status: &ClusterStatus) 
                     clock(until)
                 )
             });
-            sentences.push(format!("left as it is since {why}; {what}"));
+            sentences.push(format!("left as it is because {why}; {what}"));
         }
         Standing::Lost { since } => {
             sentences.push(format!(
@@ -181,9 +181,16 @@ fn waiting_reasons(it: &Considered<'_>, status: &ClusterStatus) -> Vec<String> {
             it.target.probes
         ));
     }
-    if it.seen.waiting > 0 {
-        let message = it.seen.message.as_deref().unwrap_or("no reason given");
-        sentences.push(format!("{} wait for a node ({message})", it.seen.waiting));
+    let message = it.seen.message.as_deref().unwrap_or("no reason given");
+    let without_node = it.seen.waiting.saturating_sub(it.seen.uncreated);
+    if without_node > 0 {
+        sentences.push(format!("{without_node} wait for a node ({message})"));
+    }
+    if it.seen.uncreated > 0 {
+        sentences.push(format!(
+            "{} can't be created ({message})",
+            it.seen.uncreated
+        ));
     }
     if let Some(due) = it.seen.next_failure {
         sentences.push(format!(
