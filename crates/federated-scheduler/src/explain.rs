@@ -24,11 +24,18 @@ pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds<'_>, ranks: &mut [u6
     let share = |(&rank, cluster): (&u64, &Cluster<'_>)| {
         let rank = usize::try_from(rank).expect("it was a place in memory");
         let candidate = &bounds.candidates[rank];
-        Share {
+        let mut share = Share {
             replicas: given(candidate),
             rank,
-            reasons: explanation.reasons(cluster, candidate, rank < bounds.weighted),
-        }
+            reasons: Reasons::new(),
+        };
+        explanation.explain(
+            cluster,
+            candidate,
+            rank < bounds.weighted,
+            &mut share.reasons,
+        );
+        share
     };
     let shares = ranks.iter().zip(request.clusters).map(share).collect();
     Layout { shares, unplaced }
@@ -43,26 +50,30 @@ struct Explanation<'a> {
 }
 
 impl Explanation<'_> {
-    /// Why `cluster` has the numbers of `candidate`. `weighted` says if it has a weight.
+    /// Gives the `reasons` why `cluster` has the numbers of `candidate`. `weighted` says if it has a weight.
     #[inline]
-    fn reasons(&self, cluster: &Cluster<'_>, candidate: &Candidate, weighted: bool) -> Reasons {
-        let mut reasons = Reasons::new();
+    fn explain(
+        &self,
+        cluster: &Cluster<'_>,
+        candidate: &Candidate,
+        weighted: bool,
+        reasons: &mut Reasons,
+    ) {
         if cluster.preference.is_none() {
             reasons.push(Reason::NoPreference);
         } else if self.request.replicas == 0 {
             reasons.push(Reason::NoReplicas);
-        } else if !explain_minimum(cluster, candidate, &mut reasons) {
+        } else if !explain_minimum(cluster, candidate, reasons) {
             if self.bounds.rest == 0 {
                 reasons.push(Reason::NothingLeft);
             } else if self.bounds.shrinking {
-                self.explain_shrinking(cluster, candidate, weighted, &mut reasons);
+                self.explain_shrinking(cluster, candidate, weighted, reasons);
             } else if weighted {
-                self.explain_growing(cluster, candidate, &mut reasons);
+                self.explain_growing(cluster, candidate, reasons);
             } else {
-                self.explain_kept(cluster, candidate, false, &mut reasons);
+                self.explain_kept(cluster, candidate, false, reasons);
             }
         }
-        reasons
     }
 
     fn explain_shrinking(
@@ -91,7 +102,7 @@ impl Explanation<'_> {
     #[inline]
     fn explain_growing(&self, cluster: &Cluster<'_>, candidate: &Candidate, reasons: &mut Reasons) {
         match self.sharing.standing(candidate) {
-            Standing::Free if self.sharing.replicas == 0 => reasons.push(Reason::OthersKeep),
+            Standing::Free if !self.sharing.shares_any() => reasons.push(Reason::OthersKeep),
             Standing::Free => reasons.push(Reason::ByWeight(self.sharing.quota(candidate))),
             Standing::AtUpper => reasons.push(binding_ceiling(cluster)),
             Standing::AtLower => self.explain_kept(cluster, candidate, true, reasons),
