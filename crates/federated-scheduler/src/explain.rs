@@ -8,8 +8,8 @@ use crate::{
     sharing::{Sharing, Standing},
 };
 
-/// The layout of the finished `bounds`, with reasons. `ranks` is memory for a number of each cluster.
-pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds<'_>, ranks: &mut [u64]) -> Layout {
+/// The layout of the finished `bounds`, with reasons.
+pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds<'_>) -> Layout {
     let given = |candidate: &Candidate| candidate.minimum + candidate.extra;
     let unplaced = request.replicas - bounds.candidates.iter().map(given).sum::<u64>();
     let explanation = Explanation {
@@ -17,27 +17,26 @@ pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds<'_>, ranks: &mut [u6
         bounds,
         sharing: Sharing::of(&bounds.candidates[..bounds.weighted], unplaced > 0),
     };
-    // Shares are large and written once, in the request's order; finding their ranks first is cheaper.
-    for (candidate, rank) in bounds.candidates.iter().zip(0..) {
-        ranks[candidate.index] = rank;
-    }
-    let share = |(&rank, cluster): (&u64, &Cluster<'_>)| {
-        let rank = usize::try_from(rank).expect("it was a place in memory");
-        let candidate = &bounds.candidates[rank];
-        let mut share = Share {
-            replicas: given(candidate),
-            rank,
-            reasons: Reasons::new(),
-        };
+    // Each share is written where it stays: to move it there in one piece, the processor would have to wait for all of
+    // its small parts.
+    let unwritten = Share {
+        replicas: 0,
+        rank: 0,
+        reasons: Reasons::new(),
+    };
+    let mut shares = vec![unwritten; bounds.candidates.len()];
+    for (rank, candidate) in bounds.candidates.iter().enumerate() {
+        let cluster = &request.clusters[candidate.index];
+        let share = &mut shares[candidate.index];
+        share.replicas = given(candidate);
+        share.rank = rank;
         explanation.explain(
             cluster,
             candidate,
             rank < bounds.weighted,
             &mut share.reasons,
         );
-        share
-    };
-    let shares = ranks.iter().zip(request.clusters).map(share).collect();
+    }
     Layout { shares, unplaced }
 }
 

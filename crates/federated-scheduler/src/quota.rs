@@ -53,30 +53,20 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// The quota of a cluster with `weight` that was given `extra`.
+    /// How the share of a cluster with `weight` became the `extra` that it was given.
     #[inline]
-    pub(crate) fn quota(&self, weight: u64, extra: u64) -> Quota {
+    pub(crate) fn rounding(&self, weight: u64, extra: u64) -> Rounding {
         let is_tie = |number| self.tie == Some(Price { number, weight });
         let last_is_tie = || extra > 0 && is_tie(extra);
         let next_is_tie = || is_tie(extra.saturating_add(1));
-        let rounding = match self.rounding(weight, extra) {
+        match self.rounding_without_ties(weight, extra) {
             Rounding::Up if last_is_tie() || next_is_tie() => Rounding::UpByOrder,
             Rounding::Down if next_is_tie() || last_is_tie() => Rounding::DownByOrder,
             rounding => rounding,
-        };
-        Quota {
-            weight,
-            of_replicas: self.replicas,
-            rounding,
-            of_weight_high: u32::try_from(self.weight >> 64)
-                .expect("less than 2^32 weights were added up"),
-            of_weight_low: u64::try_from(self.weight & u128::from(u64::MAX))
-                .expect("the upper bits are cut off"),
         }
     }
 
-    /// How the share of `weight` became `extra`, ties aside.
-    fn rounding(&self, weight: u64, extra: u64) -> Rounding {
+    fn rounding_without_ties(&self, weight: u64, extra: u64) -> Rounding {
         let (of_weight, of_replicas) = (self.weight, self.replicas);
         if let (Ok(of_weight), Ok(of_replicas)) =
             (u32::try_from(of_weight), u32::try_from(of_replicas))
@@ -106,6 +96,20 @@ impl Pool {
 }
 
 impl Quota {
+    /// The quota of a cluster with `weight` in `pool`.
+    #[inline]
+    pub(crate) fn new(weight: u64, pool: &Pool, rounding: Rounding) -> Self {
+        Self {
+            weight,
+            of_replicas: pool.replicas,
+            rounding,
+            of_weight_high: u32::try_from(pool.weight >> 64)
+                .expect("less than 2^32 weights were added up"),
+            of_weight_low: u64::try_from(pool.weight & u128::from(u64::MAX))
+                .expect("the upper bits are cut off"),
+        }
+    }
+
     /// The sum of the weights of the clusters that share. At least `weight`, above 0.
     #[must_use]
     pub fn of_weight(&self) -> u128 {
@@ -159,7 +163,7 @@ mod tests {
             replicas,
             tie: None,
         };
-        pool.quota(weight, extra)
+        Quota::new(weight, &pool, pool.rounding(weight, extra))
     }
 
     #[test]

@@ -97,6 +97,7 @@ impl Sharing {
     /// The quota of a candidate that shares by weight.
     #[inline]
     pub(crate) fn quota(&self, candidate: &Candidate) -> Quota {
-        self.pool.quota(candidate.weight, candidate.extra)
+        let rounding = self.pool.rounding(candidate.weight, candidate.extra);
+        Quota::new(candidate.weight, &self.pool, rounding)
     }
 }
