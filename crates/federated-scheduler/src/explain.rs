@@ -8,8 +8,8 @@ use crate::{
     sharing::{Sharing, Standing},
 };
 
-/// The layout of the finished `bounds`, with reasons. `ranks` is memory for a number of each cluster.
-pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds<'_>, ranks: &mut [u64]) -> Layout {
+/// The layout of the finished `bounds`, with reasons.
+pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds<'_>) -> Layout {
     let given = |candidate: &Candidate| candidate.minimum + candidate.extra;
     let unplaced = request.replicas - bounds.candidates.iter().map(given).sum::<u64>();
     let explanation = Explanation {
@@ -17,20 +17,26 @@ pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds<'_>, ranks: &mut [u6
         bounds,
         sharing: Sharing::of(&bounds.candidates[..bounds.weighted], unplaced > 0),
     };
-    // Shares are large and written once, in the request's order; finding their ranks first is cheaper.
-    for (candidate, rank) in bounds.candidates.iter().zip(0..) {
-        ranks[candidate.index] = rank;
-    }
-    let share = |(&rank, cluster): (&u64, &Cluster<'_>)| {
-        let rank = usize::try_from(rank).expect("it was a place in memory");
-        let candidate = &bounds.candidates[rank];
-        Share {
-            replicas: given(candidate),
-            rank,
-            reasons: explanation.reasons(cluster, candidate, rank < bounds.weighted),
-        }
+    // Each share is written where it stays: to move it there in one piece, the processor would have to wait for all of
+    // its small parts.
+    let unwritten = Share {
+        replicas: 0,
+        rank: 0,
+        reasons: Reasons::new(),
     };
-    let shares = ranks.iter().zip(request.clusters).map(share).collect();
+    let mut shares = vec![unwritten; bounds.candidates.len()];
+    for (rank, candidate) in bounds.candidates.iter().enumerate() {
+        let cluster = &request.clusters[candidate.index];
+        let share = &mut shares[candidate.index];
+        share.replicas = given(candidate);
+        share.rank = rank;
+        explanation.explain(
+            cluster,
+            candidate,
+            rank < bounds.weighted,
+            &mut share.reasons,
+        );
+    }
     Layout { shares, unplaced }
 }
 
@@ -43,26 +49,30 @@ struct Explanation<'a> {
 }
 
 impl Explanation<'_> {
-    /// Why `cluster` has the numbers of `candidate`. `weighted` says if it has a weight.
+    /// Gives the `reasons` why `cluster` has the numbers of `candidate`. `weighted` says if it has a weight.
     #[inline]
-    fn reasons(&self, cluster: &Cluster<'_>, candidate: &Candidate, weighted: bool) -> Reasons {
-        let mut reasons = Reasons::new();
+    fn explain(
+        &self,
+        cluster: &Cluster<'_>,
+        candidate: &Candidate,
+        weighted: bool,
+        reasons: &mut Reasons,
+    ) {
         if cluster.preference.is_none() {
             reasons.push(Reason::NoPreference);
         } else if self.request.replicas == 0 {
             reasons.push(Reason::NoReplicas);
-        } else if !explain_minimum(cluster, candidate, &mut reasons) {
+        } else if !explain_minimum(cluster, candidate, reasons) {
             if self.bounds.rest == 0 {
                 reasons.push(Reason::NothingLeft);
             } else if self.bounds.shrinking {
-                self.explain_shrinking(cluster, candidate, weighted, &mut reasons);
+                self.explain_shrinking(cluster, candidate, weighted, reasons);
             } else if weighted {
-                self.explain_growing(cluster, candidate, &mut reasons);
+                self.explain_growing(cluster, candidate, reasons);
             } else {
-                self.explain_kept(cluster, candidate, false, &mut reasons);
+                self.explain_kept(cluster, candidate, false, reasons);
             }
         }
-        reasons
     }
 
     fn explain_shrinking(
@@ -91,7 +101,7 @@ impl Explanation<'_> {
     #[inline]
     fn explain_growing(&self, cluster: &Cluster<'_>, candidate: &Candidate, reasons: &mut Reasons) {
         match self.sharing.standing(candidate) {
-            Standing::Free if self.sharing.replicas == 0 => reasons.push(Reason::OthersKeep),
+            Standing::Free if !self.sharing.shares_any() => reasons.push(Reason::OthersKeep),
             Standing::Free => reasons.push(Reason::ByWeight(self.sharing.quota(candidate))),
             Standing::AtUpper => reasons.push(binding_ceiling(cluster)),
             Standing::AtLower => self.explain_kept(cluster, candidate, true, reasons),

@@ -141,7 +141,7 @@ fn plan_in(request: &Request<'_>, places: &mut [u64], candidates: &mut [Candidat
     let order = Order::of(request, places);
     let mut bounds = Bounds::new(request, &order, candidates);
     divide(&mut bounds);
-    explain::layout(request, &bounds, places)
+    explain::layout(request, &bounds)
 }
 
 /// Shares out what the minimums leave (F14, F17): sets the candidates' extras.

@@ -41,32 +41,71 @@ pub enum Rounding {
     FarDown,
 }
 
-impl Quota {
-    /// The quota of `weight` in `of_weight` for `of_replicas`, where the cluster was given `extra` of them. `tie` is the
-    /// price at which seats were filled or not by order.
+/// What the clusters that share by weight have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pool {
+    /// The sum of their weights.
+    pub(crate) weight: u128,
+    /// The replicas they share.
+    pub(crate) replicas: u64,
+    /// The price at which some of the last seats were filled and others weren't, by order.
+    pub(crate) tie: Option<Price>,
+}
+
+impl Pool {
+    /// How the share of a cluster with `weight` became the `extra` that it was given.
     #[inline]
-    pub(crate) fn new(
-        weight: u64,
-        of_weight: u128,
-        of_replicas: u64,
-        extra: u64,
-        tie: Option<Price>,
-    ) -> Self {
-        let is_tie = |number| tie == Some(Price { number, weight });
+    pub(crate) fn rounding(&self, weight: u64, extra: u64) -> Rounding {
+        let is_tie = |number| self.tie == Some(Price { number, weight });
         let last_is_tie = || extra > 0 && is_tie(extra);
         let next_is_tie = || is_tie(extra.saturating_add(1));
-        let rounding = match rounding(weight, of_weight, of_replicas, extra) {
+        match self.rounding_without_ties(weight, extra) {
             Rounding::Up if last_is_tie() || next_is_tie() => Rounding::UpByOrder,
             Rounding::Down if next_is_tie() || last_is_tie() => Rounding::DownByOrder,
             rounding => rounding,
-        };
+        }
+    }
+
+    fn rounding_without_ties(&self, weight: u64, extra: u64) -> Rounding {
+        let (of_weight, of_replicas) = (self.weight, self.replicas);
+        if let (Ok(of_weight), Ok(of_replicas)) =
+            (u32::try_from(of_weight), u32::try_from(of_replicas))
+        {
+            // Nearly always. The weight is part of the one and `extra` of the other, so that both products are small.
+            let one = u64::from(of_weight);
+            let (given, share) = (extra * one, weight * u64::from(of_replicas));
+            return match given.cmp(&share) {
+                Ordering::Equal => Rounding::Exact,
+                Ordering::Greater if given - share < one => Rounding::Up,
+                Ordering::Greater => Rounding::FarUp,
+                Ordering::Less if share - given < one => Rounding::Down,
+                Ordering::Less => Rounding::FarDown,
+            };
+        }
+        let share = u128::from(weight) * u128::from(of_replicas);
+        let (whole, is_whole) = (share / of_weight, share.is_multiple_of(of_weight));
+        let extra = u128::from(extra);
+        match extra.cmp(&whole) {
+            Ordering::Equal if is_whole => Rounding::Exact,
+            Ordering::Equal => Rounding::Down,
+            Ordering::Greater if extra - 1 == whole && !is_whole => Rounding::Up,
+            Ordering::Greater => Rounding::FarUp,
+            Ordering::Less => Rounding::FarDown,
+        }
+    }
+}
+
+impl Quota {
+    /// The quota of a cluster with `weight` in `pool`.
+    #[inline]
+    pub(crate) fn new(weight: u64, pool: &Pool, rounding: Rounding) -> Self {
         Self {
             weight,
-            of_replicas,
+            of_replicas: pool.replicas,
             rounding,
-            of_weight_high: u32::try_from(of_weight >> 64)
+            of_weight_high: u32::try_from(pool.weight >> 64)
                 .expect("less than 2^32 weights were added up"),
-            of_weight_low: u64::try_from(of_weight & u128::from(u64::MAX))
+            of_weight_low: u64::try_from(pool.weight & u128::from(u64::MAX))
                 .expect("the upper bits are cut off"),
         }
     }
@@ -75,33 +114,6 @@ impl Quota {
     #[must_use]
     pub fn of_weight(&self) -> u128 {
         u128::from(self.of_weight_high) << 64 | u128::from(self.of_weight_low)
-    }
-}
-
-/// How `weight * of_replicas / of_weight` became `extra`, ties aside.
-fn rounding(weight: u64, of_weight: u128, of_replicas: u64, extra: u64) -> Rounding {
-    if let (Ok(of_weight), Ok(of_replicas)) = (u32::try_from(of_weight), u32::try_from(of_replicas))
-    {
-        // Nearly always. The weight is part of the one and `extra` of the other, so that both products are small.
-        let one = u64::from(of_weight);
-        let (given, share) = (extra * one, weight * u64::from(of_replicas));
-        return match given.cmp(&share) {
-            Ordering::Equal => Rounding::Exact,
-            Ordering::Greater if given - share < one => Rounding::Up,
-            Ordering::Greater => Rounding::FarUp,
-            Ordering::Less if share - given < one => Rounding::Down,
-            Ordering::Less => Rounding::FarDown,
-        };
-    }
-    let share = u128::from(weight) * u128::from(of_replicas);
-    let (whole, is_whole) = (share / of_weight, share.is_multiple_of(of_weight));
-    let extra = u128::from(extra);
-    match extra.cmp(&whole) {
-        Ordering::Equal if is_whole => Rounding::Exact,
-        Ordering::Equal => Rounding::Down,
-        Ordering::Greater if extra - 1 == whole && !is_whole => Rounding::Up,
-        Ordering::Greater => Rounding::FarUp,
-        Ordering::Less => Rounding::FarDown,
     }
 }
 
@@ -145,10 +157,19 @@ impl fmt::Display for Quota {
 mod tests {
     use super::*;
 
+    fn quota(weight: u64, of_weight: u128, replicas: u64, extra: u64) -> Quota {
+        let pool = Pool {
+            weight: of_weight,
+            replicas,
+            tie: None,
+        };
+        Quota::new(weight, &pool, pool.rounding(weight, extra))
+    }
+
     #[test]
     fn f19_quotas_read_well() {
         let text = |weight, of_weight, replicas, extra| {
-            Quota::new(weight, of_weight, replicas, extra, None).to_string()
+            quota(weight, of_weight, replicas, extra).to_string()
         };
         assert_eq!(text(2, 4, 48, 24), "24 of 48 (weight 2 of 4)");
         assert_eq!(
@@ -171,15 +192,15 @@ mod tests {
 
     #[test]
     fn quotas_are_exact_over_the_whole_range() {
-        let quota = Quota::new(u64::MAX, u128::from(u64::MAX) * 3, 50, 17, None);
-        assert_eq!(quota.rounding, Rounding::Up);
+        let thirds = quota(u64::MAX, u128::from(u64::MAX) * 3, 50, 17);
+        assert_eq!(thirds.rounding, Rounding::Up);
         let weights = format!(
             "16.67 of 50 (weight {} of {})",
             u64::MAX,
             u128::from(u64::MAX) * 3
         );
-        assert!(quota.to_string().starts_with(&weights), "{quota}");
-        let most = Quota::new(u64::MAX, u128::from(u64::MAX), u64::MAX, u64::MAX, None);
+        assert!(thirds.to_string().starts_with(&weights), "{thirds}");
+        let most = quota(u64::MAX, u128::from(u64::MAX), u64::MAX, u64::MAX);
         assert_eq!(most.rounding, Rounding::Exact);
         assert!(
             most.to_string().starts_with(&u64::MAX.to_string()),

@@ -4,7 +4,11 @@
 //! is cheaper than a seat that was filled elsewhere, and *kept* at its lower bound if its last seat is
 //! dearer than a free one elsewhere. All others share by weight what the bound ones leave.
 
-use crate::{bounds::Candidate, quota::Quota, seat::Price};
+use crate::{
+    bounds::Candidate,
+    quota::{Pool, Quota},
+    seat::Price,
+};
 
 /// What the finished numbers of all clusters with a weight say about each of them.
 pub(crate) struct Sharing {
@@ -14,12 +18,8 @@ pub(crate) struct Sharing {
     dearest_filled: Option<Price>,
     /// The cheapest free seat below the upper bounds.
     cheapest_free: Option<Price>,
-    /// The price at which some seats were filled and others weren't, by the order alone.
-    tie: Option<Price>,
-    /// The weight of the candidates that share by weight.
-    weight: u128,
-    /// Their extras.
-    pub(crate) replicas: u64,
+    /// What those at no bound share.
+    pool: Pool,
 }
 
 /// How a candidate's extras came about.
@@ -52,9 +52,11 @@ impl Sharing {
             unplaced,
             dearest_filled: dearest_chosen,
             cheapest_free,
-            tie: dearest_chosen.filter(|filled| cheapest_free == Some(*filled)),
-            weight: 0,
-            replicas: 0,
+            pool: Pool {
+                weight: 0,
+                replicas: 0,
+                tie: dearest_chosen.filter(|filled| cheapest_free == Some(*filled)),
+            },
         };
         // A seat that its lower bound fills and that its share would fill as well counts as any other.
         for candidate in candidates
@@ -69,8 +71,8 @@ impl Sharing {
         }
         for candidate in candidates {
             if sharing.standing(candidate) == Standing::Free {
-                sharing.weight += u128::from(candidate.weight);
-                sharing.replicas += candidate.extra;
+                sharing.pool.weight += u128::from(candidate.weight);
+                sharing.pool.replicas += candidate.extra;
             }
         }
         sharing
@@ -100,15 +102,15 @@ impl Sharing {
         }
     }
 
+    /// Whether those at no bound share anything.
+    pub(crate) fn shares_any(&self) -> bool {
+        self.pool.replicas > 0
+    }
+
     /// The quota of a candidate that shares by weight.
     #[inline]
     pub(crate) fn quota(&self, candidate: &Candidate) -> Quota {
-        Quota::new(
-            candidate.weight,
-            self.weight,
-            self.replicas,
-            candidate.extra,
-            self.tie,
-        )
+        let rounding = self.pool.rounding(candidate.weight, candidate.extra);
+        Quota::new(candidate.weight, &self.pool, rounding)
     }
 }
