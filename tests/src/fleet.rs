@@ -113,6 +113,17 @@ impl Fleet {
         fleet
     }
 
+    /// A fleet of three members in which `replicas` of the set `web` run, evenly spread, and may be moved.
+    pub async fn running(replicas: u32) -> Self {
+        let fleet = Self::start(FleetSpec::default()).await;
+        fleet.create(&frs("web", replicas, &even(true))).await;
+        let all = u64::from(replicas);
+        fleet
+            .wait_until("all run", 30, async |it| it.available("web") == all)
+            .await;
+        fleet
+    }
+
     /// Starts a controller: a first one, or another after [`stop_controller`](Self::stop_controller).
     pub async fn start_controller(&mut self) {
         self.start_controller_until(None).await;

@@ -40,11 +40,7 @@ async fn f34_a_small_member_keeps_six_and_a_couple_waiting() {
 
 #[tokio::test(start_paused = true)]
 async fn f33_a_member_goes_dark_and_returns_without_a_dip() {
-    let fleet = Fleet::start(FleetSpec::default()).await;
-    fleet.create(&frs("web", 50, &even(true))).await;
-    fleet
-        .wait_until("50 run", 30, async |it| it.available("web") == 50)
-        .await;
+    let fleet = Fleet::running(50).await;
     let watcher = ReadyWatcher::start(&fleet, "web");
     fleet.member("b").faults().set_unreachable(true);
     fleet
@@ -67,11 +63,7 @@ async fn f33_a_member_goes_dark_and_returns_without_a_dip() {
 
 #[tokio::test(start_paused = true)]
 async fn f20_a_move_by_weight_never_dips_and_keeps_to_the_surge() {
-    let fleet = Fleet::start(FleetSpec::default()).await;
-    fleet.create(&frs("web", 40, &even(true))).await;
-    fleet
-        .wait_until("40 run", 30, async |it| it.available("web") == 40)
-        .await;
+    let fleet = Fleet::running(40).await;
     let watcher = ReadyWatcher::start(&fleet, "web");
     let clusters = json!({ "a": { "weight": 8 }, "b": { "weight": 1 }, "c": { "weight": 1 } });
     fleet
@@ -97,11 +89,7 @@ async fn f20_a_move_by_weight_never_dips_and_keeps_to_the_surge() {
 
 #[tokio::test(start_paused = true)]
 async fn f31_a_deleted_set_is_made_again_at_once() {
-    let fleet = Fleet::start(FleetSpec::default()).await;
-    fleet.create(&frs("web", 9, &even(true))).await;
-    fleet
-        .wait_until("9 run", 30, async |it| it.available("web") == 9)
-        .await;
+    let fleet = Fleet::running(9).await;
     let path = "/apis/apps/v1/namespaces/default/replicasets/web";
     let orphan = json!({ "propagationPolicy": "Orphan" });
     fleet.on_member("a", "DELETE", path, &orphan).await.unwrap();
@@ -117,11 +105,7 @@ async fn f31_a_deleted_set_is_made_again_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn f29_drift_is_repaired_at_once() {
-    let fleet = Fleet::start(FleetSpec::default()).await;
-    fleet.create(&frs("web", 9, &even(true))).await;
-    fleet
-        .wait_until("9 run", 30, async |it| it.available("web") == 9)
-        .await;
+    let fleet = Fleet::running(9).await;
     let path = "/apis/apps/v1/namespaces/default/replicasets/web";
     fleet
         .on_member("a", "PATCH", path, &json!({ "spec": { "replicas": 7 } }))
@@ -152,11 +136,7 @@ async fn f29_drift_is_repaired_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn f5_deleting_leaves_the_local_sets_running_without_our_marks() {
-    let fleet = Fleet::start(FleetSpec::default()).await;
-    fleet.create(&frs("web", 9, &even(true))).await;
-    fleet
-        .wait_until("9 run", 30, async |it| it.available("web") == 9)
-        .await;
+    let fleet = Fleet::running(9).await;
     let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
     fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
     fleet
@@ -198,11 +178,7 @@ async fn f5_foreground_cascade_deletes_the_local_sets() {
 
 #[tokio::test(start_paused = true)]
 async fn f4_invalid_preferences_change_nothing() {
-    let fleet = Fleet::start(FleetSpec::default()).await;
-    fleet.create(&frs("web", 9, &even(true))).await;
-    fleet
-        .wait_until("9 run", 30, async |it| it.available("web") == 9)
-        .await;
+    let fleet = Fleet::running(9).await;
     let annotation =
         json!({ "federation.kubernetes.io/replica-set-preferences": "{\"clusters\": 5}" });
     let patch = json!({ "metadata": { "annotations": annotation }, "spec": { "placement": null, "replicas": 30 } });
@@ -217,11 +193,7 @@ async fn f4_invalid_preferences_change_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn f36_a_member_added_later_gets_its_share_and_a_removed_one_is_lost() {
-    let mut fleet = Fleet::start(FleetSpec::default()).await;
-    fleet.create(&frs("web", 12, &even(true))).await;
-    fleet
-        .wait_until("12 run", 30, async |it| it.available("web") == 12)
-        .await;
+    let mut fleet = Fleet::running(12).await;
     fleet.start_member("d");
     let watcher = ReadyWatcher::start(&fleet, "web");
     fleet.add_member("d").await;
@@ -242,11 +214,7 @@ async fn f36_a_member_added_later_gets_its_share_and_a_removed_one_is_lost() {
 
 #[tokio::test(start_paused = true)]
 async fn a_restarted_controller_writes_nothing() {
-    let mut fleet = Fleet::start(FleetSpec::default()).await;
-    fleet.create(&frs("web", 50, &even(true))).await;
-    fleet
-        .wait_until("50 run", 30, async |it| it.available("web") == 50)
-        .await;
+    let mut fleet = Fleet::running(50).await;
     fleet
         .wait_until("settled", 5, async |it| {
             it.condition("web", "Progressing").await.as_deref() == Some("False")

@@ -208,11 +208,7 @@ async fn a_member_that_hangs_holds_up_nobody_else() {
 
 #[tokio::test(start_paused = true)]
 async fn f39_a_lost_watch_and_a_compacted_history_change_nothing() {
-    let fleet = Fleet::start(FleetSpec::default()).await;
-    fleet.create(&frs("web", 12, &even(true))).await;
-    fleet
-        .wait_until("12 run", 30, async |it| it.available("web") == 12)
-        .await;
+    let fleet = Fleet::running(12).await;
     let watcher = ReadyWatcher::start(&fleet, "web");
     for name in fleet.member_names() {
         fleet.member(&name).faults().compact();
@@ -291,11 +287,7 @@ async fn f40_a_set_of_another_federation_is_not_handled() {
 
 #[tokio::test(start_paused = true)]
 async fn two_hands_on_one_set_do_not_swing() {
-    let fleet = Fleet::start(FleetSpec::default()).await;
-    fleet.create(&frs("web", 9, &even(true))).await;
-    fleet
-        .wait_until("9 run", 30, async |it| it.available("web") == 9)
-        .await;
+    let fleet = Fleet::running(9).await;
     fleet
         .on_member(
             "a",
@@ -352,11 +344,7 @@ async fn f39_a_member_that_is_back_is_listed_before_its_replicas_are_counted_on(
 
 #[tokio::test(start_paused = true)]
 async fn f5_a_member_that_is_offline_holds_up_deletion_until_the_deadline_and_says_so() {
-    let fleet = Fleet::start(FleetSpec::default()).await;
-    fleet.create(&frs("web", 9, &even(true))).await;
-    fleet
-        .wait_until("9 run", 30, async |it| it.available("web") == 9)
-        .await;
+    let fleet = Fleet::running(9).await;
     fleet.member("c").faults().set_unreachable(true);
     let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
     tokio::time::sleep(Duration::from_secs(40)).await;

@@ -1,0 +1,13 @@
+//! The rules of a check as tables, by number: pure, without a cluster.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "helpers of tests: short calls, and a test that can't go on ends"
+)]
+
+mod members;
+mod moves;
+mod room;
+mod sets;
+mod world;

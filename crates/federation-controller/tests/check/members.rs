@@ -1,0 +1,172 @@
+//! Members that are new, stale, lost, back, cordoned or unusable (F23, F33, F39).
+
+use cluster_informer::{Health, SetView, Sync};
+use federation_controller::check::SetChange;
+use serde_json::json;
+
+use crate::world::{World, at, condition, even, frs, hold};
+
+#[test]
+fn f33_a_lost_cluster_is_replaced_after_its_grace_period_and_taken_back() {
+    for rebalance in [true, false] {
+        let mut world = World::new(frs(50, even(rebalance)), &["a", "b", "c"]);
+        world.settle(1);
+        world.now = 100;
+        let message = "connection refused".to_owned();
+        world.members[1].health = Health::Unreachable {
+            since: at(100),
+            message,
+        };
+        assert_eq!(
+            world.check().actions,
+            [],
+            "within the grace period nothing moves"
+        );
+        assert_eq!(world.check().next_check, Some(at(160)));
+        world.now = 160;
+        world.settle(1);
+        assert_eq!((world.placed()[0], world.placed()[2]), (25, 25));
+        assert_eq!(world.ready() - world.placed()[1], 50);
+
+        world.members[1].health = Health::Healthy;
+        world.settle(1);
+        assert_eq!(
+            world.ready(),
+            50,
+            "the surplus is taken back: {:?}",
+            world.placed()
+        );
+        let mut layout = world.placed();
+        layout.sort_unstable();
+        assert_eq!(layout, [16, 17, 17], "rebalance {rebalance}");
+    }
+}
+
+#[test]
+fn f39_nothing_is_scaled_down_while_a_view_is_stale() {
+    let stale = [
+        (Health::Healthy, Sync::Stale { since: at(-100) }),
+        (Health::Healthy, Sync::NotSynced),
+        (
+            Health::Unauthorized {
+                message: "401".into(),
+            },
+            Sync::Synced,
+        ),
+        (
+            Health::Failing {
+                since: at(0),
+                message: "timeout".into(),
+            },
+            Sync::Synced,
+        ),
+    ];
+    for (health, sync) in stale {
+        let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+        world.settle(1);
+        hold(&mut world.members[0], 27, 27);
+        (world.members[1].health, world.members[1].sync) = (health.clone(), sync);
+        let downs: Vec<_> = world
+            .check()
+            .actions
+            .into_iter()
+            .filter(|it| matches!(it.change, SetChange::Scale { from, to, .. } if to < from))
+            .collect();
+        assert_eq!(downs, [], "{health:?} {sync:?}");
+    }
+}
+
+#[test]
+fn f23_a_member_that_was_just_added_is_waited_for_a_little() {
+    let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+    world.members[2].health = Health::Unknown;
+    world.members[2].joined = at(0);
+    let decided = world.check();
+    assert_eq!(
+        (decided.actions, decided.next_check),
+        (vec![], Some(at(10)))
+    );
+    world.now = 10;
+    assert_eq!(
+        world.check().actions.len(),
+        2,
+        "then the others get all of it"
+    );
+}
+
+#[test]
+fn f23_after_a_restart_what_was_told_stays_until_the_members_have_answered() {
+    let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    let views: Vec<_> = world.members.iter().map(|it| it.view.clone()).collect();
+    for (member, health) in
+        world
+            .members
+            .iter_mut()
+            .zip([Health::Healthy, Health::Unknown, Health::Healthy])
+    {
+        member.joined = at(world.now);
+        member.health = health;
+        member.sync = Sync::NotSynced;
+        member.view = SetView::default();
+    }
+    for (i, view) in views.into_iter().enumerate() {
+        let decided = world.check();
+        let told = (&decided.status, decided.actions.len(), decided.events.len());
+        assert_eq!(told, (&world.memory, 0, 0), "{i} have answered");
+        let member = &mut world.members[i];
+        (member.health, member.sync) = (Health::Healthy, Sync::Synced);
+        member.view = view;
+    }
+    let decided = world.check();
+    assert_eq!((decided.status, decided.actions), (world.memory, vec![]));
+}
+
+#[test]
+fn a_cordoned_member_keeps_what_it_has_and_gets_no_more() {
+    let mut world = World::new(frs(30, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    world.members[0].schedulable = false;
+    world.frs = frs(60, even(true));
+    world.settle(1);
+    assert_eq!(world.placed(), [10, 25, 25]);
+}
+
+#[test]
+fn a_member_that_was_never_usable_unsettles_nothing() {
+    let mut world = World::new(frs(30, even(true)), &["a", "b", "c"]);
+    world.members[2].unusable = Some("no YAML".into());
+    world.settle(1);
+    assert_eq!(world.placed(), [15, 15, 0]);
+    let decided = world.check();
+    assert_eq!(decided.next_check, None);
+    assert_eq!(condition(&decided, "Progressing"), "False");
+    let reason = &decided.status.clusters[2].reason;
+    assert!(
+        reason.contains("its kubeconfig can't be used (no YAML)"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn preferences_for_clusters_that_are_no_members_are_named() {
+    let clusters = json!({ "a": { "weight": 1, "maxReplicas": 2 }, "misspelt": { "weight": 1 } });
+    let world = World::new(frs(5, json!({ "clusters": clusters })), &["a", "b"]);
+    let decided = world.check();
+    let placed = decided
+        .status
+        .conditions
+        .iter()
+        .find(|it| it.type_ == "Placed")
+        .unwrap();
+    assert!(
+        placed.message.contains("3 of the replicas"),
+        "{}",
+        placed.message
+    );
+    assert!(
+        placed.message.contains("misspelt in the preferences"),
+        "{}",
+        placed.message
+    );
+}

@@ -1,0 +1,76 @@
+//! What is done when nothing is wrong: creation, moves, rest (F20, F21, F27).
+
+use federation_controller::check::SetChange;
+use serde_json::json;
+
+use crate::world::{World, condition, even, frs, frs_with, hold};
+
+#[test]
+fn f21_a_new_set_is_created_everywhere_at_once() {
+    let world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+    let decided = world.check();
+    let mut created: Vec<u32> = decided
+        .actions
+        .iter()
+        .map(|action| match action.change {
+            SetChange::Create { replicas } => replicas,
+            ref other => panic!("{other:?}"),
+        })
+        .collect();
+    created.sort_unstable();
+    assert_eq!(created, [16, 17, 17]);
+    assert!(
+        decided.next_check.is_some(),
+        "looked at again until it runs"
+    );
+}
+
+#[test]
+fn f27_a_settled_set_is_left_alone() {
+    let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    let decided = world.check();
+    assert_eq!(decided.actions, []);
+    assert_eq!(decided.next_check, None);
+    assert_eq!(condition(&decided, "Ready"), "True");
+    assert_eq!(condition(&decided, "Placed"), "True");
+    assert_eq!(condition(&decided, "Progressing"), "False");
+    assert_eq!(decided.status.summary, "3/3");
+}
+
+#[test]
+fn f20_a_scale_down_under_way_is_not_counted_on() {
+    let mut world = World::new(frs(50, even(true)), &["a", "b"]);
+    world.settle(1);
+    hold(&mut world.members[0], 30, 30);
+    world.step();
+    assert_eq!(world.placed(), [25, 25]);
+    // The member's controller has not caught up: its status still says 30.
+    let set = world.members[0].view.set.as_mut().unwrap();
+    (
+        set.available,
+        set.ready,
+        set.current,
+        set.observed_generation,
+        set.generation,
+    ) = (30, 30, 30, 3, 4);
+    world.members[0].view.pods.ready = 30;
+    hold(&mut world.members[1], 27, 22);
+    assert!(
+        !world
+            .check()
+            .actions
+            .iter()
+            .any(|it| it.member == "b"
+                && matches!(it.change, SetChange::Scale { to, .. } if to < 25)),
+        "only 25 of a's 30 will be left"
+    );
+}
+
+#[test]
+fn paused_changes_nothing() {
+    let world = World::new(frs_with(json!({ "replicas": 5, "paused": true })), &["a"]);
+    let decided = world.check();
+    assert_eq!(decided.actions, []);
+    assert_eq!(condition(&decided, "Paused"), "True");
+}

@@ -1,0 +1,168 @@
+//! Full clusters: what is learnt, what waits where, what comes back (F18, F32, F34).
+
+use cluster_informer::ReplicaFailure;
+
+use crate::world::{World, at, condition, desired, even, frs};
+
+#[test]
+fn f34_a_full_cluster_keeps_a_couple_waiting_and_others_get_the_rest() {
+    let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+    world.set_room("c", 6);
+    world.step();
+    assert_eq!(world.check().actions, [], "waiting is normal for X");
+    assert_eq!(
+        world.check().next_check,
+        Some(at(60)),
+        "looked at when X is over"
+    );
+    world.now = 60;
+    world.settle(1);
+    assert_eq!(world.placed(), [22, 22, 8], "6 and two that wait");
+    assert_eq!(world.ready(), 50);
+    assert_eq!(desired(&world.check()), [22, 22, 6]);
+}
+
+#[test]
+fn f34_room_is_regained_by_doubling_and_without_a_dip() {
+    let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+    world.set_room("c", 6);
+    world.step();
+    world.now = 60;
+    world.settle(1);
+    world.now += 600;
+    world.set_room("c", 40);
+    let mut grown = vec![];
+    for _ in 0..20 {
+        world.step();
+        assert!(world.ready() >= 50, "{:?}", world.placed());
+        world.set_room("c", 40);
+        grown.push(world.placed()[2]);
+        world.now += 1;
+    }
+    let mut layout = world.placed();
+    layout.sort_unstable();
+    assert_eq!(layout, [16, 17, 17], "{grown:?}");
+    assert!(grown.len() <= 20, "{grown:?}");
+    assert_eq!(world.check().actions, []);
+}
+
+#[test]
+fn f34_a_failed_try_backs_off_and_does_not_swing() {
+    let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+    world.set_room("c", 6);
+    world.step();
+    world.now = 60;
+    world.settle(1);
+    world.now += 600;
+    world.set_room("c", 8);
+    let mut history = vec![world.placed()];
+    for _ in 0..600 {
+        world.step();
+        world.set_room("c", 8);
+        if history.last() != Some(&world.placed()) {
+            history.push(world.placed());
+        }
+        world.now += 10;
+        assert!(world.ready() >= 50);
+    }
+    assert!(history.len() < 12, "a bounded number of moves: {history:?}");
+    assert_eq!(world.placed(), [21, 21, 10]);
+}
+
+#[test]
+fn f34_where_all_are_full_nothing_swings_and_room_anywhere_is_noticed() {
+    for rebalance in [true, false] {
+        let names = ["a", "b", "c"];
+        let mut world = World::new(frs(20, even(rebalance)), &names);
+        for name in names {
+            world.set_room(name, 6);
+        }
+        let mut history = vec![world.placed()];
+        for _ in 0..600 {
+            world.step();
+            for name in names {
+                world.set_room(name, 6);
+            }
+            if history.last() != Some(&world.placed()) {
+                history.push(world.placed());
+            }
+            world.now += 10;
+        }
+        assert!(history.len() < 6, "a bounded number of moves: {history:?}");
+        let status = world.check().status;
+        assert_eq!(status.unplaced, 2);
+        for name in names {
+            let mut world = world.clone();
+            for _ in 0..20 {
+                world.set_room(name, 40);
+                world.step();
+                world.now += 10;
+            }
+            assert_eq!(world.ready(), 20, "{name}: {:?}", world.placed());
+        }
+    }
+}
+
+#[test]
+fn f34_rebalance_false_takes_nothing_back_when_room_appears() {
+    let mut world = World::new(frs(50, even(false)), &["a", "b", "c"]);
+    world.set_room("c", 6);
+    world.step();
+    world.now = 60;
+    world.settle(1);
+    assert_eq!(world.placed(), [22, 22, 8]);
+    world.set_room("c", 40);
+    world.now += 60;
+    world.settle(1);
+    assert_eq!(
+        world.placed(),
+        [22, 22, 6],
+        "what runs stays, and nothing waits any more"
+    );
+}
+
+#[test]
+fn f18_what_finds_no_room_anywhere_stays_and_is_reported() {
+    let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+    for name in ["a", "b", "c"] {
+        world.set_room(name, 10);
+    }
+    world.step();
+    let first = world.placed();
+    world.now = 60;
+    world.settle(1);
+    assert_eq!(
+        world.placed(),
+        first,
+        "nobody can take them: they stay where they wait"
+    );
+    let decided = world.check();
+    assert_eq!(decided.status.unplaced, 20);
+    assert_eq!(condition(&decided, "Placed"), "False");
+}
+
+#[test]
+fn f32_pods_that_could_not_be_created_count_as_failed_once_the_status_is_current() {
+    let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    let set = world.members[2].view.set.as_mut().unwrap();
+    (set.current, set.ready, set.available) = (6, 6, 6);
+    set.replica_failure = Some(ReplicaFailure {
+        since: at(0),
+        message: "quota".into(),
+    });
+    world.now = 61;
+    set.observed_generation = 2;
+    assert_eq!(
+        world.check().actions,
+        [],
+        "the status answers an older spec"
+    );
+    world.members[2]
+        .view
+        .set
+        .as_mut()
+        .unwrap()
+        .observed_generation = 3;
+    assert_eq!(desired(&world.check()), [22, 22, 6]);
+}

@@ -1,0 +1,80 @@
+//! Local sets that are missing, changed or refused (F28, F29, F31).
+
+use cluster_informer::SetView;
+use federation_controller::check::{Outcome, Outcomes, SetChange, TemplateRecord, check, remember};
+
+use crate::world::{LIVE, WANTED, World, at, desired, even, frs};
+
+#[test]
+fn f31_a_deleted_set_is_created_again() {
+    let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    let before = world.placed()[1];
+    world.members[1].view = SetView::default();
+    let decided = world.check();
+    assert_eq!(decided.actions.len(), 1);
+    assert_eq!(
+        decided.actions[0].change,
+        SetChange::Create { replicas: before }
+    );
+}
+
+#[test]
+fn f29_drift_is_told_from_a_new_template() {
+    let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    world.members[0].view.set.as_mut().unwrap().spec_hash = 1;
+    assert!(matches!(
+        world.check().actions[0].change,
+        SetChange::Overwrite { drifted: true, .. }
+    ));
+    world.members[0].view.set.as_mut().unwrap().spec_hash = LIVE;
+    let mut snapshot = world.snapshot();
+    snapshot.wanted_spec_hash = 5;
+    let decided = check(&snapshot, at(world.now));
+    assert_eq!(decided.actions.len(), 3);
+    assert!(
+        decided
+            .actions
+            .iter()
+            .all(|it| matches!(it.change, SetChange::Overwrite { drifted: false, .. }))
+    );
+}
+
+#[test]
+fn f28_a_refused_creation_backs_off_and_its_replicas_go_elsewhere_meanwhile() {
+    let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+    let refused: Outcomes = [("c".to_owned(), Outcome::Refused("no".into()))].into();
+    world.step();
+    world.members[2].view = SetView::default();
+    remember(&mut world.memory, &refused, WANTED, at(0), &world.settings);
+    assert_eq!(world.check().actions, [], "backs off, and X is not over");
+    world.now = 60;
+    let decided = world.check();
+    let create = SetChange::Create { replicas: 2 };
+    assert!(
+        decided
+            .actions
+            .iter()
+            .any(|it| it.member == "c" && it.change == create),
+        "tried with a couple: {:?}",
+        decided.actions
+    );
+    assert_eq!(desired(&decided)[2], 0);
+    world.settle(1);
+    let mut layout = world.placed();
+    layout.sort_unstable();
+    assert_eq!(layout, [16, 17, 17], "back once it can be created");
+}
+
+#[test]
+fn the_template_record_reads_what_it_wrote() {
+    let record = TemplateRecord {
+        wanted: 0x12,
+        live: u64::MAX,
+    };
+    assert_eq!(TemplateRecord::parse(&record.to_string()), Some(record));
+    for nonsense in ["", "x", "12", "12-", "zz-1"] {
+        assert_eq!(TemplateRecord::parse(nonsense), None, "{nonsense}");
+    }
+}

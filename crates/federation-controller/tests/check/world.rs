@@ -1,0 +1,235 @@
+//! A little world for checks: every write succeeds, and every replica with room runs.
+
+use std::time::Duration;
+
+use cluster_informer::{Health, PodCounts, SetFact, SetView, Sync};
+use federation_controller::check::{
+    Action, Check, CheckSettings, Member, Outcome, Outcomes, SetChange, Snapshot, check, remember,
+};
+use fedrs_api::{FederatedReplicaSetStatus, SetKey, ValidFrs};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+pub(crate) const WANTED: u64 = 0xabc;
+pub(crate) const LIVE: u64 = 0xdef;
+
+pub(crate) fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + seconds).unwrap()
+}
+
+pub(crate) fn frs(replicas: i32, placement: Value) -> ValidFrs {
+    frs_with(json!({ "replicas": replicas, "placement": placement }))
+}
+
+pub(crate) fn frs_with(extra: Value) -> ValidFrs {
+    let mut object = json!({
+        "apiVersion": "fedrs.dev/v1alpha1",
+        "kind": "FederatedReplicaSet",
+        "metadata": { "name": "web", "namespace": "default", "uid": "u-1", "generation": 1 },
+        "spec": {
+            "selector": { "matchLabels": { "app": "web" } },
+            "template": {
+                "metadata": { "labels": { "app": "web" } },
+                "spec": { "containers": [{ "name": "web", "image": "web:1" }] },
+            },
+        },
+    });
+    for (field, value) in extra.as_object().unwrap() {
+        object["spec"][field] = value.clone();
+    }
+    ValidFrs::check(&serde_json::from_value(object).unwrap()).unwrap()
+}
+
+pub(crate) fn even(rebalance: bool) -> Value {
+    json!({ "rebalance": rebalance, "clusters": { "*": { "weight": 1 } } })
+}
+
+/// A member that runs all of its `replicas`, or has no set if there are none.
+pub(crate) fn running(name: &str, replicas: u32) -> Member {
+    let mut member = Member {
+        name: name.to_owned(),
+        schedulable: true,
+        grace_period: Duration::from_secs(60),
+        joined: at(-3600),
+        removed: None,
+        unusable: None,
+        health: Health::Healthy,
+        sync: Sync::Synced,
+        busy: false,
+        view: SetView::default(),
+    };
+    if replicas > 0 {
+        hold(&mut member, replicas, replicas);
+    }
+    member
+}
+
+/// Gives `member` a set of `replicas`, of which `ready` are ready.
+pub(crate) fn hold(member: &mut Member, replicas: u32, ready: u32) {
+    member.view.set = Some(SetFact {
+        key: SetKey::new("default", "web"),
+        uid: format!("uid-{}", member.name),
+        resource_version: "7".into(),
+        generation: 3,
+        observed_generation: 3,
+        replicas,
+        current: replicas,
+        ready,
+        available: ready,
+        fully_labeled: replicas,
+        replica_failure: None,
+        spec_hash: LIVE,
+        floor: replicas,
+        federation: "f".into(),
+        deleting: false,
+        controlled: false,
+    });
+    member.view.pods = PodCounts {
+        present: replicas,
+        ready,
+        ..PodCounts::default()
+    };
+}
+
+/// One member after another, in a little world where every write succeeds and every replica with room runs.
+#[derive(Clone)]
+pub(crate) struct World {
+    pub(crate) frs: ValidFrs,
+    pub(crate) members: Vec<Member>,
+    /// Nodes' room per member; unlimited if absent.
+    pub(crate) room: std::collections::BTreeMap<String, u32>,
+    pub(crate) memory: FederatedReplicaSetStatus,
+    pub(crate) settings: CheckSettings,
+    pub(crate) now: i64,
+}
+
+impl World {
+    pub(crate) fn new(frs: ValidFrs, names: &[&str]) -> Self {
+        Self {
+            frs,
+            members: names.iter().map(|name| running(name, 0)).collect(),
+            room: std::collections::BTreeMap::new(),
+            memory: FederatedReplicaSetStatus::default(),
+            settings: CheckSettings::default(),
+            now: 0,
+        }
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot<'_> {
+        Snapshot {
+            frs: &self.frs,
+            wanted_spec_hash: WANTED,
+            memory: &self.memory,
+            members: &self.members,
+            overlapping: &[],
+            settings: &self.settings,
+            observe_only: false,
+        }
+    }
+
+    pub(crate) fn check(&self) -> Check {
+        check(&self.snapshot(), at(self.now))
+    }
+
+    /// Checks and carries out; pods without room wait from then on, the others run at once.
+    pub(crate) fn step(&mut self) -> Check {
+        let decided = self.check();
+        let mut outcomes = Outcomes::new();
+        for Action {
+            member: name,
+            change,
+            ..
+        } in &decided.actions
+        {
+            let member = self.members.iter_mut().find(|it| it.name == *name).unwrap();
+            let replicas = match change {
+                SetChange::Create { replicas } | SetChange::Overwrite { replicas, .. } => *replicas,
+                SetChange::Scale { to, .. } => *to,
+            };
+            let room = self.room.get(name).copied().unwrap_or(u32::MAX);
+            let ready = replicas.min(room);
+            let since = member
+                .view
+                .pods
+                .waiting
+                .first()
+                .map_or(at(self.now), |it| it.0);
+            hold(member, replicas, ready);
+            if replicas > ready {
+                member.view.pods.unscheduled = replicas - ready;
+                member.view.pods.waiting = vec![(since, replicas - ready)];
+            }
+            outcomes.insert(
+                name.clone(),
+                Outcome::Written(member.view.set.clone().unwrap()),
+            );
+        }
+        self.memory = decided.status.clone();
+        remember(
+            &mut self.memory,
+            &outcomes,
+            WANTED,
+            at(self.now),
+            &self.settings,
+        );
+        decided
+    }
+
+    /// Steps, `seconds` apart, until a step changes nothing; answers the largest surplus of asked replicas.
+    pub(crate) fn settle(&mut self, seconds: i64) {
+        for _ in 0..200 {
+            if self.step().actions.is_empty() {
+                return;
+            }
+            self.now += seconds;
+        }
+        panic!("no end: {:#?}", self.memory.clusters);
+    }
+
+    pub(crate) fn placed(&self) -> Vec<u32> {
+        self.members
+            .iter()
+            .map(|it| it.view.set.as_ref().map_or(0, |set| set.replicas))
+            .collect()
+    }
+
+    pub(crate) fn ready(&self) -> u32 {
+        self.members
+            .iter()
+            .map(|it| it.view.set.as_ref().map_or(0, |set| set.ready))
+            .sum()
+    }
+
+    pub(crate) fn set_room(&mut self, name: &str, room: u32) {
+        self.room.insert(name.to_owned(), room);
+        let member = self.members.iter_mut().find(|it| it.name == name).unwrap();
+        let Some(replicas) = member.view.set.as_ref().map(|set| set.replicas) else {
+            return;
+        };
+        let since = member
+            .view
+            .pods
+            .waiting
+            .first()
+            .map_or(at(self.now), |it| it.0);
+        let ready = replicas.min(room);
+        hold(member, replicas, ready);
+        if replicas > ready {
+            member.view.pods.unscheduled = replicas - ready;
+            member.view.pods.waiting = vec![(since, replicas - ready)];
+        }
+    }
+}
+
+pub(crate) fn desired(check: &Check) -> Vec<i32> {
+    check.status.clusters.iter().map(|it| it.desired).collect()
+}
+
+pub(crate) fn condition<'a>(check: &'a Check, type_: &str) -> &'a str {
+    check
+        .status
+        .conditions
+        .iter()
+        .find(|it| it.type_ == type_)
+        .map_or("", |it| it.status.as_str())
+}
