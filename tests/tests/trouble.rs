@@ -349,3 +349,35 @@ async fn f39_a_member_that_is_back_is_listed_before_its_replicas_are_counted_on(
         .await;
     assert_eq!(watcher.lowest(), 50);
 }
+
+#[tokio::test(start_paused = true)]
+async fn f5_a_member_that_is_offline_holds_up_deletion_until_the_deadline_and_says_so() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    fleet.create(&frs("web", 9, &even(true))).await;
+    fleet
+        .wait_until("9 run", 30, async |it| it.available("web") == 9)
+        .await;
+    fleet.member("c").faults().set_unreachable(true);
+    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
+    tokio::time::sleep(Duration::from_secs(40)).await;
+    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
+    let told = async |fleet: &Fleet, reason: &str| {
+        fleet
+            .event_reasons("web")
+            .await
+            .contains(&reason.to_owned())
+    };
+    fleet
+        .wait_until("told", 10, async |it| told(it, "DeletionWaits").await)
+        .await;
+    tokio::time::sleep(Duration::from_secs(500)).await;
+    assert!(
+        !fleet.frs("web").await.is_null(),
+        "the deadline of 10 min is not over"
+    );
+    fleet
+        .wait_until("gone", 120, async |it| it.frs("web").await.is_null())
+        .await;
+    assert!(told(&fleet, "LeftBehind").await);
+    assert_eq!(fleet.available("web"), 9, "all go on");
+}

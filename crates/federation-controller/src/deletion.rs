@@ -42,18 +42,10 @@ pub(crate) fn has_finalizer(frs: &FederatedReplicaSet, finalizer: &str) -> bool 
         .any(|it| it == finalizer)
 }
 
-/// Whether members that don't answer are waited for no longer.
-pub(crate) fn overdue(
-    frs: &FederatedReplicaSet,
-    deadline: std::time::Duration,
-    now: Timestamp,
-) -> bool {
-    let since = frs
-        .metadata
-        .deletion_timestamp
-        .as_ref()
-        .map_or(now, |time| time.0);
-    crate::check::after(since, deadline) <= now
+/// Until when members that don't answer are waited for (F5).
+pub(crate) fn deadline(frs: &FederatedReplicaSet, patience: std::time::Duration) -> Timestamp {
+    let since = frs.metadata.deletion_timestamp.as_ref();
+    since.map_or(Timestamp::MIN, |time| crate::check::after(time.0, patience))
 }
 
 /// The marker's name: FRS names are DNS labels, so no other FRS's marker has it.

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 pub struct Snapshot<'a> {
     /// What the user wants.
     pub frs: &'a ValidFrs,
-    /// Hash of the local set's spec as fedrs writes it, without replicas: [`crate::manifest::spec_hash`].
+    /// Hash of the local set's spec as fedrs writes it, without replicas.
     pub wanted_spec_hash: u64,
     /// What the last check answered and learnt: the memory that outlives the process.
     pub memory: &'a FederatedReplicaSetStatus,

@@ -1,7 +1,10 @@
 //! Finishing a FederatedReplicaSet that is being deleted (F5).
 
+use std::time::Duration;
+
 use fedrs_api::{SetKey, marks};
 use futures::future::join_all;
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::{RETRY, Reconciler, frs_path, is_current, subject};
@@ -12,6 +15,9 @@ use crate::{
     executor::CallError,
     host::Entry,
 };
+
+/// How soon members that a deletion waits for are looked at again.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 impl Reconciler {
     /// Releases or deletes the local sets of `entry`, then lets it go.
@@ -27,15 +33,9 @@ impl Reconciler {
                 .flatten()
                 .collect();
         if !open.is_empty() {
-            let overdue = deletion::overdue(
-                &entry.object,
-                self.config.deletion_deadline,
-                self.clock.now(),
-            );
-            if !overdue {
-                tracing::info!(frs = %key, members = ?open, "deletion waits for members");
-                self.agenda
-                    .check(key.clone(), self.config.recheck_interval.min(RETRY * 5));
+            let until = deletion::deadline(&entry.object, self.config.deletion_deadline);
+            if self.clock.now() < until {
+                self.wait_for(key, entry, &open, until);
                 return;
             }
             self.leave_behind(key, entry, &open);
@@ -87,6 +87,26 @@ impl Reconciler {
                 open
             }
         }
+    }
+
+    fn wait_for(&self, key: &SetKey, entry: &Entry, members: &[String], until: Timestamp) {
+        if self.memories.put_waited_for(key, members) {
+            let message = format!(
+                "the deletion waits for {}, which may still hold the local set; at {until:.0} it is left behind there",
+                members.join(", ")
+            );
+            self.record(
+                key,
+                &subject(entry),
+                Notice {
+                    warning: true,
+                    reason: "DeletionWaits",
+                    message,
+                },
+            );
+        }
+        self.agenda
+            .check(key.clone(), LOOK_AGAIN.min(self.config.recheck_interval));
     }
 
     fn leave_behind(&self, key: &SetKey, entry: &Entry, members: &[String]) {

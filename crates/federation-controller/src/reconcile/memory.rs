@@ -20,6 +20,8 @@ struct Memory {
     published: Option<FederatedReplicaSetStatus>,
     /// The version our last write of the status made.
     resource_version: Option<String>,
+    /// Members that the deletion waits for, as people were last told.
+    waited_for: Vec<String>,
     /// Members that have not answered our last write, with the answer once it has come.
     unanswered: BTreeMap<String, Option<LateOutcome>>,
 }
@@ -64,6 +66,15 @@ impl Memories {
 
     pub(super) fn forget(&self, key: &SetKey) {
         self.0.lock().remove(key);
+    }
+
+    /// The deletion waits for `members`; whether that is news.
+    pub(super) fn put_waited_for(&self, key: &SetKey, members: &[String]) -> bool {
+        let mut memories = self.0.lock();
+        let memory = memories.entry(key.clone()).or_default();
+        let news = memory.waited_for != members;
+        memory.waited_for = members.to_vec();
+        news
     }
 
     /// The answer of `member` is still awaited.

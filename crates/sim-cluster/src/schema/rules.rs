@@ -111,19 +111,12 @@ impl Rules {
         }
         match value {
             Value::Object(fields) => {
-                for (name, child) in fields {
-                    let child_schema = schema
-                        .get("properties")
-                        .and_then(|properties| properties.get(name))
-                        .or_else(|| {
-                            schema
-                                .get("additionalProperties")
-                                .filter(|schema| schema.is_object())
-                        });
-                    if let Some(child_schema) = child_schema.filter(|_| !child.is_null()) {
-                        let before = old.and_then(|old| old.get(name));
-                        self.walk(child, before, child_schema, &join(path, name), errors);
-                    }
+                for (name, child) in fields.iter().filter(|(_, child)| !child.is_null()) {
+                    let Some((child_schema, path)) = child_of(schema, name, path) else {
+                        continue;
+                    };
+                    let before = old.and_then(|old| old.get(name));
+                    self.walk(child, before, child_schema, &path, errors);
                 }
             }
             Value::Array(items) => {
@@ -243,6 +236,18 @@ fn failure(rule: &Value, value: &Value, path: &str, detail: String) -> FieldErro
         return error.without_value();
     }
     error
+}
+
+/// The schema and path of the field or map entry `name`: a field comes after a dot, a key in brackets.
+fn child_of<'a>(schema: &'a Value, name: &str, path: &str) -> Option<(&'a Value, String)> {
+    let field = schema.get("properties").and_then(|fields| fields.get(name));
+    if let Some(field) = field {
+        return Some((field, join(path, name)));
+    }
+    let entry = schema.get("additionalProperties")?;
+    entry
+        .is_object()
+        .then(|| (entry, format!("{path}[{name}]")))
 }
 
 fn rules_of(schema: &Value) -> impl Iterator<Item = &Value> {
