@@ -1,4 +1,4 @@
-//! One plan over 3, 100 and 1,000 clusters, allocations included: `cargo bench -p federated-scheduler`.
+//! One plan over 3, 100 and 1,000 clusters: `cargo bench -p federated-scheduler`.
 //!
 //! `prepared` measures [`plan`] alone. `from_maps` starts from maps by cluster name, as a case file or the
 //! controller has them: it looks up preferences, present replicas and capacities first.

@@ -12,10 +12,11 @@ use crate::{
 pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds<'_>) -> Layout {
     let given = |candidate: &Candidate| candidate.minimum + candidate.extra;
     let unplaced = request.replicas - bounds.candidates.iter().map(given).sum::<u64>();
+    let sharing = Sharing::of(&bounds.candidates[..bounds.weighted], unplaced > 0);
     let explanation = Explanation {
         request,
         bounds,
-        sharing: Sharing::of(&bounds.candidates[..bounds.weighted], unplaced > 0),
+        sharing: &sharing,
     };
     // Each share is written where it stays: to move it there in one piece, the processor would have to wait for all of
     // its small parts.
@@ -45,7 +46,7 @@ struct Explanation<'a> {
     request: &'a Request<'a>,
     bounds: &'a Bounds<'a>,
     /// How those with a weight share with each other.
-    sharing: Sharing,
+    sharing: &'a Sharing,
 }
 
 impl Explanation<'_> {
