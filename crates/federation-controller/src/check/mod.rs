@@ -297,17 +297,22 @@ fn decide(snapshot: &Snapshot<'_>, members: &mut [Considered<'_>], now: Timestam
         .iter()
         .map(|it| it.as_usable(now, settings))
         .collect();
-    let with_room = shares_with_room(snapshot.frs, &key, replicas, &clusters);
+    let mut with_room = shares_with_room(snapshot.frs, &key, replicas, &clusters);
     let rebalance = snapshot.frs.placement.rebalance;
-    for (it, share) in usable.iter_mut().zip(with_room) {
+    let mut has_learnt = false;
+    for ((it, before), &share) in usable.iter_mut().zip(&clusters).zip(&with_room) {
         let room = std::mem::take(&mut it.room);
         it.room = room.learn(&it.seen, share, rebalance, now, settings);
+        has_learnt |= it.room != before.room;
     }
     let clusters: Vec<_> = usable
         .iter()
         .map(|it| it.as_usable(now, settings))
         .collect();
-    let laid_out = targets(snapshot.frs, &key, replicas, &clusters, settings);
+    if has_learnt {
+        with_room = shares_with_room(snapshot.frs, &key, replicas, &clusters);
+    }
+    let laid_out = targets(snapshot.frs, &key, replicas, &clusters, with_room, settings);
     for (i, it) in usable.iter_mut().enumerate() {
         it.target = laid_out.per_cluster[i];
         it.reasons = laid_out.layout.shares[i]

@@ -112,12 +112,13 @@ pub(crate) fn shares_with_room(
     clusters.iter().enumerate().map(share).collect()
 }
 
-/// Lays `replicas` out over `clusters` (F10 to F19, F34).
+/// Lays `replicas` out over `clusters` (F10 to F19, F34). `with_room` is what [`shares_with_room`] says of them.
 pub(crate) fn targets(
     frs: &ValidFrs,
     key: &str,
     replicas: u64,
     clusters: &[Usable<'_>],
+    with_room: Vec<Option<u64>>,
     settings: &CheckSettings,
 ) -> Targets {
     let within: Vec<_> = clusters
@@ -141,7 +142,6 @@ pub(crate) fn targets(
     if layout.unplaced > 0 {
         place_pending(frs, key, replicas, layout.unplaced, clusters, &mut targets);
     }
-    let with_room = shares_with_room(frs, key, replicas, clusters);
     for ((target, cluster), with_room) in targets.iter_mut().zip(clusters).zip(with_room) {
         // Only where room is what keeps it below its share; those that wait anyway serve as probes.
         if let Some(share) = with_room
