@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{calls, check::Notice, clock::Clock, error_text::words};
 
-/// Events written at the same time: as many as sets are worked on by default, so that their writing keeps up.
+/// Events written at the same time, so that writing keeps up with many sets that move at once.
 const WRITERS: usize = 8;
 /// Events that may wait for one writer, with all writers some 250 FederatedReplicaSets x 16 members moving at once.
 const QUEUE_LEN: usize = 512;
@@ -137,8 +137,12 @@ async fn write_event(
     }
     let event = event(subject, notice, namespace, name, count, now);
     match calls::post(host, &folder, &event).await {
-        // Written before this process started.
-        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        // Written before this process started, which doesn't know how often.
+        Err(kube::Error::Api(status)) if status.code == 409 => {
+            let again = json!({ "lastTimestamp": now });
+            let path = format!("{folder}/{name}");
+            calls::merge_patch(host, &path, &again).await.map(drop)
+        }
         answer => answer.map(drop),
     }
 }
