@@ -20,6 +20,7 @@ mod target;
 use std::collections::BTreeMap;
 
 use cluster_informer::SetFact;
+use federated_scheduler::Reason;
 use fedrs_api::{ClusterStatus, FederatedReplicaSetStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -318,6 +319,10 @@ fn decide(snapshot: &Snapshot<'_>, members: &mut [Considered<'_>], now: Timestam
         it.reasons = laid_out.layout.shares[i]
             .reasons
             .iter()
+            // A cordon and a refusal limit it as well, and say so themselves.
+            .filter(|reason| {
+                it.room.capacity.is_some() || !matches!(reason, Reason::AtCapacity { .. })
+            })
             .map(|reason| reason.to_string())
             .collect();
     }

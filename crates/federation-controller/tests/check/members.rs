@@ -130,6 +130,8 @@ fn a_cordoned_member_keeps_what_it_has_and_gets_no_more() {
     world.frs = frs(60, even(true));
     world.settle(1);
     assert_eq!(world.placed(), [10, 25, 25]);
+    let reason = &world.check().status.clusters[0].reason;
+    assert_eq!(reason, "cordoned: it gets no more than it has");
 }
 
 #[test]
