@@ -44,13 +44,12 @@ fn tell(seed: u64) -> String {
 
 fn dump(cluster: &SimCluster) -> String {
     let api = cluster.api();
-    let objects = api
-        .kinds()
-        .into_iter()
-        .flat_map(|kind| api.list(&kind, None));
-    objects
-        .map(|object| format!("{} {object}\n", cluster.name()))
-        .collect()
+    let kinds = api.kinds().into_iter();
+    let objects = kinds.flat_map(|kind| api.list(&kind, None));
+    let lines: Vec<_> = objects
+        .map(|object| format!("{} {object}", cluster.name()))
+        .collect();
+    lines.join("\n") + "\n"
 }
 
 #[test]
