@@ -144,3 +144,50 @@ fn deletion_survives_a_crash_at_every_write() {
         writes
     });
 }
+
+#[test]
+fn a_full_member_survives_a_crash_at_every_write() {
+    at_every_write(async |crash| {
+        let mut spec = small_fleet();
+        spec.members[2].pods_per_node = 1;
+        let mut fleet = Fleet::start_clusters(spec).await;
+        fleet.start_controller_until(crash).await;
+        fleet.create(&frs("web", 9, &even(true))).await;
+        let settled = async |fleet: &Fleet| {
+            fleet.available("web") == 9
+                && fleet.layout("web")["c"] == 3
+                && fleet.sorted_layout("web") == [3, 3, 4]
+                && fleet.condition("web", "Progressing").await.as_deref() == Some("False")
+        };
+        go_on(&mut fleet, crash, settled).await
+    });
+}
+
+#[test]
+fn a_member_lost_and_back_survives_a_crash_at_every_write_without_a_dip() {
+    at_every_write(async |crash| {
+        let mut fleet = Fleet::start(small_fleet()).await;
+        fleet.create(&frs("web", 9, &even(true))).await;
+        fleet
+            .wait_until("9 run", PATIENCE, async |fleet| {
+                is_settled(fleet, [3, 3, 3]).await
+            })
+            .await;
+        fleet.member("b").faults().set_unreachable(true);
+        fleet
+            .wait_until("its replicas run elsewhere", PATIENCE, async |fleet| {
+                fleet.available("web") == 12
+            })
+            .await;
+        fleet.stop_controller().await;
+        let watcher = ReadyWatcher::start(&fleet, "web");
+        fleet.member("b").faults().heal();
+        fleet.start_controller_until(crash).await;
+        let writes = go_on(&mut fleet, crash, async |fleet| {
+            is_settled(fleet, [3, 3, 3]).await
+        });
+        let writes = writes.await;
+        assert_eq!(watcher.lowest(), 9, "{crash:?}");
+        writes
+    });
+}
