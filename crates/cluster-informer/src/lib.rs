@@ -9,6 +9,7 @@
 //! Knows sets by a key and the labels of a federation; nothing of `FederatedReplicaSet`s or layouts.
 
 mod backoff;
+mod chain;
 pub mod counts;
 mod decode;
 mod error;
@@ -27,6 +28,7 @@ mod transport;
 pub mod view;
 mod wire;
 
+pub use chain::chain;
 pub use decode::Malformed;
 pub use error::{Doing, Error};
 pub use informer::{InformerSettings, MemberInformer};

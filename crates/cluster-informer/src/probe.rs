@@ -3,7 +3,7 @@
 //! A watch can't tell a lost connection from an idle one, so this alone decides. Any answer but a server error shows
 //! that the member lives: 401 and 403 that it doesn't let us in, 429 that it is busy.
 
-use std::{error::Error as _, fmt::Write as _, time::Duration};
+use std::time::Duration;
 
 use http::{Request, StatusCode};
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use kube::{Client, client::Body};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::{backoff::Backoff, store::Clock, view::Health};
+use crate::{backoff::Backoff, chain::chain, store::Clock, view::Health};
 
 /// Errors come as chains of sources, some with whole requests; longer ones are cut.
 const MAX_MESSAGE_CHARS: usize = 256;
@@ -138,18 +138,9 @@ fn classify(status: StatusCode) -> Outcome {
     }
 }
 
-/// The error with its sources, each once: wrappers repeat what they wrap.
+/// The error with its causes, not longer than a condition should be.
 fn describe(error: &kube::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let message = error.to_string();
-        if !text.contains(&message) {
-            write!(text, ": {message}").expect("writing to a string can't fail");
-        }
-        source = error.source();
-    }
-    text.chars().take(MAX_MESSAGE_CHARS).collect()
+    chain(error).chars().take(MAX_MESSAGE_CHARS).collect()
 }
 
 #[cfg(test)]

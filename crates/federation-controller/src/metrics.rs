@@ -9,6 +9,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
+use tokio::time::Instant;
 
 use crate::executor::CallError;
 
@@ -144,11 +145,17 @@ impl Metrics {
 
     /// Measures `work` as `part` of a check.
     pub(crate) fn time<T>(&self, part: &'static str, work: impl FnOnce() -> T) -> T {
-        let started = tokio::time::Instant::now();
+        let started = Instant::now();
         let answer = work();
-        self.parts
-            .get_or_create(&PartLabels { part })
-            .observe(started.elapsed().as_secs_f64());
+        self.spent(part, started);
         answer
+    }
+
+    /// Measures a `part` of a check that has been going on since `started`.
+    pub(crate) fn spent(&self, part: &'static str, started: Instant) {
+        let labels = PartLabels { part };
+        self.parts
+            .get_or_create(&labels)
+            .observe(started.elapsed().as_secs_f64());
     }
 }

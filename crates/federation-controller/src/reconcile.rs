@@ -15,6 +15,7 @@ use cluster_informer::{Change, ChangeSink, Sync};
 use fedrs_api::{FederatedReplicaSetStatus, FieldError, SetKey, ValidFrs, marks};
 use jiff::Timestamp;
 use kube::Client;
+use tokio::time::Instant;
 
 pub(crate) use self::memory::Memories;
 use crate::{
@@ -141,7 +142,9 @@ impl Reconciler {
         for notice in events {
             self.record(key, &subject, notice);
         }
+        let started = Instant::now();
         let outcomes = self.carry_out(key, entry, &actions).await;
+        self.metrics.spent("carry out", started);
         self.tell(key, &subject, &actions, &outcomes);
         let now = self.clock.now();
         check::remember(
@@ -152,7 +155,9 @@ impl Reconciler {
             &self.settings,
         );
         self.memories.remember(key, status.clone());
+        let started = Instant::now();
         self.publish(key, entry, &status).await;
+        self.metrics.spent("publish", started);
         if check_due {
             self.plan_next(key, &outcomes, next_check, now);
         }

@@ -58,8 +58,9 @@ impl ObjectKeeper {
                 continue;
             }
             let wanted = self.status(before, version.clone());
-            if wanted != *before && self.write(&wanted).await {
-                written = Some(wanted);
+            if wanted != *before {
+                // Where it could not be written it may be gone: it is read, or made, again.
+                written = self.write(&wanted).await.then_some(wanted);
             }
         }
     }
