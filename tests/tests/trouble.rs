@@ -199,6 +199,17 @@ async fn a_member_that_hangs_holds_up_nobody_else() {
         })
         .await;
     fleet.member("c").faults().heal();
+    let told_of = async |fleet: &Fleet| {
+        let reasons = fleet.event_reasons("web-0").await;
+        reasons.iter().filter(|reason| *reason == "Created").count()
+    };
+    fleet
+        .wait_until(
+            "told of c, too, although it answered late",
+            60,
+            async |it| told_of(it).await == 3,
+        )
+        .await;
     fleet
         .wait_until("all run", 180, async |it| {
             names.iter().all(|name| it.available(name) >= 4)

@@ -25,7 +25,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     calls,
-    check::{Action, Outcome, Outcomes, Seat, SetChange},
+    check::{Action, Notice, Outcome, Outcomes, Seat, SetChange},
     error_text::words,
     host::Entry,
     manifest,
@@ -81,6 +81,8 @@ pub(crate) struct Executor {
 pub(crate) struct LateOutcome {
     pub(crate) member: String,
     pub(crate) outcome: Outcome,
+    /// What people should be told if it was done.
+    pub(crate) notice: Notice,
     /// What was written.
     pub(crate) wanted_spec_hash: u64,
 }
@@ -153,6 +155,7 @@ impl Executor {
                 late(LateOutcome {
                     member: action.member,
                     outcome,
+                    notice: action.notice,
                     wanted_spec_hash,
                 });
             }

@@ -145,7 +145,11 @@ impl Reconciler {
         let started = Instant::now();
         let outcomes = self.carry_out(key, entry, &actions).await;
         self.metrics.spent("carry out", started);
-        self.tell(key, &subject, &actions, &outcomes);
+        for action in &actions {
+            if let Some(outcome) = outcomes.get(&action.member) {
+                self.tell(key, &subject, &action.member, &action.notice, outcome);
+            }
+        }
         let now = self.clock.now();
         check::remember(
             &mut status,
@@ -173,6 +177,13 @@ impl Reconciler {
         let mut memory = self.memories.recall(key, &entry.object);
         let (come, awaited) = self.memories.take_late(key);
         for late in come {
+            self.tell(
+                key,
+                &subject(entry),
+                &late.member,
+                &late.notice,
+                &late.outcome,
+            );
             let outcomes = Outcomes::from([(late.member, late.outcome)]);
             check::remember(
                 &mut memory,
@@ -236,38 +247,36 @@ impl Reconciler {
         }
     }
 
-    /// Tells what was done in the members, and what they refused.
+    /// Tells what became of an action in `member`; `done` is what to say if it was carried out.
     fn tell(
         &self,
         key: &SetKey,
         subject: &Subject,
-        actions: &[check::Action],
-        outcomes: &Outcomes,
+        member: &str,
+        done: &Notice,
+        outcome: &Outcome,
     ) {
-        for action in actions {
-            let member = &action.member;
-            let notice = match outcomes.get(member) {
-                Some(Outcome::Written(_)) => action.notice.clone(),
-                Some(Outcome::TakenOver { changed, .. }) => Notice {
-                    warning: true,
-                    reason: "Overwritten",
-                    message: format!(
-                        "{member}: a set of that name was there and is taken over: {changed}"
-                    ),
-                },
-                Some(Outcome::Refused(message)) => Notice {
-                    warning: true,
-                    reason: "CreationRefused",
-                    message: format!("{member} refuses the set: {message}"),
-                },
-                Some(Outcome::Undecided(message)) => {
-                    tracing::debug!(frs = %key, cluster = %member, message, "decided anew");
-                    continue;
-                }
-                Some(Outcome::Unanswered) | None => continue,
-            };
-            self.record(key, subject, notice);
-        }
+        let notice = match outcome {
+            Outcome::Written(_) => done.clone(),
+            Outcome::TakenOver { changed, .. } => Notice {
+                warning: true,
+                reason: "Overwritten",
+                message: format!(
+                    "{member}: a set of that name was there and is taken over: {changed}"
+                ),
+            },
+            Outcome::Refused(message) => Notice {
+                warning: true,
+                reason: "CreationRefused",
+                message: format!("{member} refuses the set: {message}"),
+            },
+            Outcome::Undecided(message) => {
+                tracing::debug!(frs = %key, cluster = %member, message, "decided anew");
+                return;
+            }
+            Outcome::Unanswered => return,
+        };
+        self.record(key, subject, notice);
     }
 
     fn record(&self, key: &SetKey, subject: &Subject, notice: Notice) {
