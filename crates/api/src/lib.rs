@@ -26,7 +26,9 @@ pub use federated_replica_set::{
     FederatedReplicaSetStatus, PodTemplate, TemplateMetadata,
 };
 pub use field::FieldError;
-pub use member_cluster::{MemberCluster, MemberClusterSpec, MemberClusterStatus, MemberSource};
+pub use member_cluster::{
+    MemberCluster, MemberClusterSpec, MemberClusterStatus, NodeCounts, SecretRef,
+};
 pub use placement::{ClusterPreference, Placement};
 pub use set_key::SetKey;
 pub use valid::{ValidFrs, preferences_hash};

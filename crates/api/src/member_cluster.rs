@@ -41,6 +41,12 @@ use serde::{Deserialize, Serialize};
         description = "The version of the cluster's API server."
     ),
     printcolumn(
+        name = "Nodes",
+        type_ = "integer",
+        json_path = ".status.nodes.ready",
+        description = "Nodes that are ready."
+    ),
+    printcolumn(
         name = "ReplicaSets",
         type_ = "integer",
         json_path = ".status.replicaSets",
@@ -52,6 +58,13 @@ use serde::{Deserialize, Serialize};
         type_ = "boolean",
         json_path = ".spec.unschedulable",
         description = "Whether no replicas are added to the cluster.",
+        priority = 1
+    ),
+    printcolumn(
+        name = "Drain",
+        type_ = "boolean",
+        json_path = ".spec.drain",
+        description = "Whether all replicas leave the cluster.",
         priority = 1
     ),
     printcolumn(
@@ -67,27 +80,30 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct MemberClusterSpec {
-    /// Where the cluster's kubeconfig comes from. `File` for a file of the `--members` folder.
-    #[serde(default)]
-    pub source: MemberSource,
+    /// The Secret that holds the cluster's kubeconfig, in the namespace of the controller. Absent: it is a file of
+    /// the controller's `--members` folder, named after the cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_ref: Option<SecretRef>,
     /// No replicas are added to the cluster; what runs there stays. False by default.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unschedulable: bool,
+    /// All replicas leave the cluster, as soon as others are available elsewhere. Also where preferences ask for a
+    /// minimum there. False by default.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drain: bool,
     /// How long the cluster may be unreachable before its replicas go elsewhere (F33), in seconds. The controller's default if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub lost_grace_period_seconds: Option<i64>,
-    /// Labels of the cluster, for people.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub labels: BTreeMap<String, String>,
 }
 
-/// Where a member's kubeconfig comes from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum MemberSource {
-    /// A file of the controller's `--members` folder, named after the member.
-    #[default]
-    File,
+/// A Secret with a kubeconfig under the key `kubeconfig`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretRef {
+    /// The Secret's name, in the namespace of the controller.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
 }
 
 /// What is known of the cluster.
@@ -105,4 +121,23 @@ pub struct MemberClusterStatus {
     pub unreachable_since: Option<Time>,
     /// FederatedReplicaSets that have replicas there.
     pub replica_sets: i32,
+    /// The cluster's nodes, as far as they may be listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<NodeCounts>,
+    /// What the ready nodes can give to pods, in all, as quantities: cpu, memory, pods.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub allocatable: BTreeMap<String, String>,
+    /// When the token of the cluster's kubeconfig ends, if it tells. It is renewed before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_expires: Option<Time>,
+}
+
+/// How many nodes a cluster has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NodeCounts {
+    /// All of them.
+    pub total: i32,
+    /// Those that are ready.
+    pub ready: i32,
 }

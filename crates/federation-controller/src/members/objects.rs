@@ -71,7 +71,7 @@ impl ObjectKeeper {
             "apiVersion": "fedrs.dev/v1alpha1",
             "kind": "MemberCluster",
             "metadata": { "name": self.name },
-            "spec": { "source": "File" },
+            "spec": {},
         });
         let path = format!("{PATH}/{}", self.name);
         let answer = match self.call(calls::get(&self.host, &path)).await {
@@ -158,6 +158,9 @@ impl ObjectKeeper {
             version: version.or_else(|| before.version.clone()),
             unreachable_since: known.since.map(Time),
             replica_sets: i32::try_from(known.sets.len()).unwrap_or(i32::MAX),
+            nodes: before.nodes,
+            allocatable: before.allocatable.clone(),
+            token_expires: before.token_expires.clone(),
         }
     }
 }
