@@ -15,3 +15,10 @@ pub const CASCADE_FINALIZER: &str = "fedrs.dev/cascade";
 pub const PREFERENCES_ANNOTATION: &str = "federation.kubernetes.io/replica-set-preferences";
 /// The field manager of every write of the controller.
 pub const FIELD_MANAGER: &str = "fedrs";
+/// The namespace of the controller on the host, and of its ServiceAccount in members, unless told otherwise.
+pub const SYSTEM_NAMESPACE: &str = "fedrs-system";
+/// The key of a member's Secret under which its kubeconfig is.
+pub const KUBECONFIG_KEY: &str = "kubeconfig";
+/// On a member's Secret, `"true"`: the kubeconfig's token is one of a ServiceAccount that may renew it; the controller does
+/// so before it expires.
+pub const RENEW_TOKEN: &str = "fedrs.dev/renew-token";
