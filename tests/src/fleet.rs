@@ -131,14 +131,25 @@ impl Fleet {
 
     /// Starts a controller that crashes at `crash`; [`bury_controller`](Self::bury_controller) waits for that.
     pub async fn start_controller_until(&mut self, crash: Option<CrashPoint>) {
+        let all = self.member_names();
+        self.start_controller_of(all.iter().map(String::as_str), crash)
+            .await;
+    }
+
+    /// Starts a controller that knows only these members, and crashes at `crash`.
+    pub(crate) async fn start_controller_of(
+        &mut self,
+        members: impl Iterator<Item = &str>,
+        crash: Option<CrashPoint>,
+    ) {
         let life = Life::until(crash);
         assert!(self.controller.is_none(), "one controller at a time");
-        let (events, members) = mpsc::channel(64);
+        let (events, told) = mpsc::channel(64);
         self.events = events;
         let cancel = CancellationToken::new();
         let controller = Controller {
             host: linked(&self.host, &life),
-            members,
+            members: told,
             config: self.spec.config.clone(),
             clock: self.clock.clone(),
             seed: self.spec.seed,
@@ -146,8 +157,8 @@ impl Fleet {
         };
         let running = controller.start(cancel.clone()).await.unwrap();
         self.controller = Some((running, cancel, life));
-        for name in self.member_names() {
-            self.add_member(&name).await;
+        for name in members {
+            self.add_member(name).await;
         }
         self.events.send(MemberEvent::Complete).await.unwrap();
     }
@@ -157,6 +168,15 @@ impl Fleet {
         let (running, cancel, _) = self.controller.take().unwrap();
         cancel.cancel();
         running.joined().await;
+    }
+
+    /// Ends the controller without a word, if there is one.
+    pub(crate) async fn kill_controller(&mut self) {
+        if let Some((running, cancel, life)) = self.controller.take() {
+            life.end();
+            cancel.cancel();
+            running.joined().await;
+        }
     }
 
     /// Waits until the controller has crashed, and clears it away. Answers whether it crashed within `seconds`;

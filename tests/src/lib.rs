@@ -15,6 +15,8 @@
 mod fleet;
 mod link;
 mod observe;
+pub mod scenario;
+pub mod stage;
 mod watcher;
 
 pub use fleet::{Fleet, FleetSpec, MemberSpec, even, frs};

@@ -84,6 +84,12 @@ impl SimCluster {
         self.service.clone()
     }
 
+    /// Its API as a tower service that meets no faults: what somebody beside the cluster sees.
+    pub fn direct_service(&self) -> ApiService {
+        let faults = Faults::new(self.api.clone());
+        ApiService::new(Handler::new(self.api.clone(), faults.clone()), faults)
+    }
+
     /// Serves it over HTTPS on `address`, or on a free port of 127.0.0.1.
     ///
     /// # Errors
