@@ -66,9 +66,13 @@ impl Dips {
         }
     }
 
-    /// The fewest that were ready at once for longer than watches may be out of step.
-    pub fn lowest(&self) -> u64 {
-        lowest(&self.seen.lock().totals, Instant::now(), self.skew)
+    /// Panics if fewer were ready at once for longer than watches may be out of step.
+    pub fn assert_never_below(&self, wanted: u64) {
+        let lowest = lowest(&self.seen.lock().totals, Instant::now(), self.skew);
+        assert!(
+            lowest >= wanted,
+            "{lowest} were ready at a time, of {wanted}"
+        );
     }
 
     /// The most that were ready at once.

@@ -70,7 +70,7 @@ pub(crate) async fn f5_deleting_leaves_the_local_sets_running(stage: &mut Stage)
         let labels = set["metadata"]["labels"].to_string();
         assert!(!labels.contains("fedrs.dev"), "{labels}");
     }
-    assert_eq!(dips.lowest(), 9);
+    dips.assert_never_below(9);
 }
 
 pub(crate) async fn f5_a_foreground_cascade_deletes_the_local_sets(stage: &mut Stage) {

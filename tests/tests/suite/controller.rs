@@ -26,7 +26,7 @@ pub(crate) async fn killed_in_the_middle_of_moves_it_goes_on(stage: &mut Stage) 
             })
             .await;
     }
-    assert_eq!(dips.lowest(), 60);
+    dips.assert_never_below(60);
     assert!(dips.highest() <= 75, "{}", dips.highest());
 }
 

@@ -110,14 +110,14 @@ async fn limit(stage: &Stage, member: &str, room: u64) {
         .on_member(member, "POST", &path, &quota)
         .await
         .unwrap();
-    let path = format!("{path}/room");
+    let (path, hard) = (format!("{path}/room"), room.to_string());
     stage
         .wait_until("the quota is in force", 30, async |it| {
             let quota = it
                 .on_member(member, "GET", &path, &Value::Null)
                 .await
                 .unwrap();
-            quota["status"]["hard"]["pods"] == room.to_string()
+            quota["status"]["hard"]["pods"] == hard.as_str()
         })
         .await;
 }
@@ -137,7 +137,9 @@ fn comparable(layout: &BTreeMap<String, u64>, ties: &[Vec<String>]) -> BTreeMap<
         let group = tied.map_or(cluster.clone(), |it| it.join(","));
         groups.entry(group).or_default().push(*n);
     }
-    groups.values_mut().for_each(|it| it.sort_unstable());
+    for group in groups.values_mut() {
+        group.sort_unstable();
+    }
     groups
 }
 
