@@ -1,5 +1,6 @@
 //! A cluster seen from outside: requests, watches, clients.
 
+mod access;
 mod clients;
 mod requests;
 mod scale;
