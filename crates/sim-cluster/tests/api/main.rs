@@ -4,5 +4,6 @@ mod access;
 mod clients;
 mod requests;
 mod scale;
+mod secrets_and_leases;
 mod support;
 mod watches;
