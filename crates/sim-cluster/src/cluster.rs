@@ -180,7 +180,8 @@ impl ClusterBuilder {
         self
     }
 
-    /// How many changes of each kind watches can look back. Default 8,192.
+    /// How many changes of each kind watches can look back at the most. Default 8,192; after 75 seconds only the
+    /// last hundred.
     #[must_use]
     pub fn log_capacity(mut self, changes: usize) -> Self {
         self.log_capacity = changes;

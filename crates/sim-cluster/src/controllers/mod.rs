@@ -12,6 +12,7 @@
 //! API as everyone else and know nothing of HTTP.
 
 mod disruption;
+mod event_expiry;
 mod events;
 mod garbage_collector;
 mod index;
@@ -321,5 +322,6 @@ fn controllers(world: &World) -> Vec<Box<dyn Worker>> {
         Box::new(node::PodCollector::new(world)),
         Box::new(quota::Quotas::new(world)),
         Box::new(disruption::DisruptionBudgets::new(world)),
+        Box::new(event_expiry::EventExpiry::new(world)),
     ]
 }
