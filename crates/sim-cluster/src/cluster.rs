@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::api::{Api, WriteOptions};
+use crate::authorization;
 use crate::clock::Clock;
 use crate::controllers::{self, Controllers, NodeSpec, Settings};
 use crate::faults::Faults;
@@ -185,7 +186,8 @@ impl ClusterBuilder {
         self
     }
 
-    /// How many changes of each kind watches can look back. Default 8,192.
+    /// How many changes of each kind watches can look back at the most. Default 8,192; after 75 seconds only the
+    /// last hundred.
     #[must_use]
     pub fn log_capacity(mut self, changes: usize) -> Self {
         self.log_capacity = changes;
@@ -259,6 +261,7 @@ fn standard_objects() -> Vec<(&'static Kind, &'static str, Value)> {
             json!({"metadata": {"name": name}, "value": value, "description": description}),
         ));
     }
+    objects.extend(authorization::standard_objects());
     objects.push((
         &kinds::SERVICES,
         "default",
