@@ -197,6 +197,13 @@ impl Fleet {
             .map_or(0, |(_, _, life)| life.writes())
     }
 
+    /// Of these: changes of an object that was no longer as expected.
+    pub fn conflicts(&self) -> u64 {
+        self.controller
+            .as_ref()
+            .map_or(0, |(_, _, life)| life.conflicts())
+    }
+
     /// Tells the controller of a member: the first time, or again after its kubeconfig changed.
     pub async fn add_member(&self, name: &str) {
         let (_, _, life) = self.controller.as_ref().unwrap();

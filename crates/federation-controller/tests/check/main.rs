@@ -6,8 +6,11 @@
     reason = "helpers of tests: short calls, and a test that can't go on ends"
 )]
 
+mod hands;
+mod lag;
 mod members;
 mod moves;
 mod room;
 mod sets;
+mod unready;
 mod world;
