@@ -17,7 +17,7 @@ mod link;
 mod observe;
 mod watcher;
 
-pub use fleet::{Fleet, FleetSpec, MemberSpec, even, frs};
+pub use fleet::{Fleet, FleetSpec, MemberSpec, even, frs, linked};
 pub use link::{CrashPoint, Life};
 pub use observe::{Layout, SetState};
 pub use watcher::ReadyWatcher;
