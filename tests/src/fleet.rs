@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use federation_controller::{
-    Controller, Running, clock::Clock, config::Config, members::MemberEvent, metrics::Metrics,
+    Controller, Running, clock::Clock, config::Config, election::Fence, members::MemberEvent,
+    metrics::Metrics,
 };
 use http::Request;
 use jiff::Timestamp;
@@ -154,6 +155,7 @@ impl Fleet {
             clock: self.clock.clone(),
             seed: self.spec.seed,
             metrics: Metrics::default().into(),
+            fence: Fence::open(),
         };
         let running = controller.start(cancel.clone()).await.unwrap();
         self.controller = Some((running, cancel, life));
@@ -323,7 +325,7 @@ pub(crate) const FRS_PATH: &str =
     "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets";
 
 /// A client of an embedded cluster for a controller with this life.
-fn linked(cluster: &SimCluster, life: &Life) -> Client {
+pub fn linked(cluster: &SimCluster, life: &Life) -> Client {
     Client::new(
         Link {
             life: life.clone(),

@@ -18,9 +18,18 @@ impl Stage {
                 self.cut_off(&member, false);
             }
         }
+        self.remove_lease().await;
         self.remove_sets().await;
         self.remove_members().await;
         self.remove_namespaces().await;
+    }
+
+    /// Nobody has to wait until the lease of a killed controller runs out.
+    async fn remove_lease(&self) {
+        let namespace = fedrs_api::marks::SYSTEM_NAMESPACE;
+        let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/fedrs-controller");
+        let removed = self.on_host("DELETE", &path, &Value::Null).await;
+        assert!(removed.is_ok() || is_missing(&removed), "{removed:?}");
     }
 
     /// Removes the FederatedReplicaSets without waiting for a controller.

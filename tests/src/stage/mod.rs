@@ -299,5 +299,8 @@ pub fn short_waits() -> Config {
     };
     config.probe.period = seconds(1);
     config.probe.timeout = seconds(4);
+    config.leader_election.lease_duration = seconds(4);
+    config.leader_election.renew_deadline = seconds(3);
+    config.leader_election.retry_period = Duration::from_millis(500);
     config
 }

@@ -22,6 +22,7 @@ pub(crate) use self::registry::Registry;
 use crate::{
     clock::Clock,
     config::Config,
+    election::Fence,
     executor::MemberAccess,
     reconcile::Reconciler,
     watch::{MemberObject, MemberObjects},
@@ -58,6 +59,7 @@ pub(crate) struct Members {
     pub(crate) reconciler: Arc<Reconciler>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) host: Client,
+    pub(crate) fence: Fence,
     pub(crate) federation: Arc<str>,
     pub(crate) config: Config,
     pub(crate) informer_settings: InformerSettings,
@@ -91,7 +93,7 @@ impl Members {
 
     fn event(&mut self, event: MemberEvent) {
         match event {
-            MemberEvent::Present { name, client } => self.present(&name, client),
+            MemberEvent::Present { name, client } => self.present(&name, &client),
             MemberEvent::Broken { name, message } => {
                 tracing::warn!(cluster = %name, "kubeconfig can't be used: {message}");
                 let is_new = !self.registry.is_known(&name);
@@ -112,7 +114,8 @@ impl Members {
         self.reconciler.check_all();
     }
 
-    fn present(&mut self, name: &str, client: Client) {
+    fn present(&mut self, name: &str, client: &Client) {
+        let client = self.fence.guard(client);
         let is_new = !self.registry.is_known(name);
         if let Some(informer) = self.informers.remove(name) {
             informer.cancel();

@@ -31,7 +31,7 @@ use std::{
 use anyhow::Context;
 use clap::Args;
 use federation_controller::{
-    Controller, Running, clock::Clock, members::directory, metrics::Metrics,
+    Controller, Running, clock::Clock, election::Fence, members::directory, metrics::Metrics,
 };
 use prometheus_client::registry::Registry;
 use tokio::{
@@ -141,6 +141,7 @@ async fn start_controller(
         clock: Clock::system(),
         seed: 0,
         metrics: Metrics::register(&mut Registry::default()),
+        fence: Fence::open(),
     };
     Ok(controller.start(cancel.clone()).await)
 }
