@@ -7,8 +7,11 @@ mod explain;
 mod host;
 mod logging;
 mod plan;
+mod print;
+mod rbac;
 mod server;
 mod sim;
+mod values;
 
 use std::process::ExitCode;
 
@@ -32,6 +35,7 @@ enum Command {
     Plan(plan::Arguments),
     Explain(explain::ExplainArgs),
     Crds(crds::Arguments),
+    Rbac(rbac::RbacArgs),
     /// Print the completions of a shell
     ///
     /// For bash: source <(fedrs completions bash)
@@ -68,6 +72,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         }
         Command::Plan(args) => return Ok(plan::run(&args)),
         Command::Crds(args) => return Ok(crds::run(&args)),
+        Command::Rbac(args) => return Ok(rbac::run(args)),
         Command::Explain(args) => runtime()?.block_on(explain::run(args))?,
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "fedrs", &mut std::io::stdout());
