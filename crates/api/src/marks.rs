@@ -19,6 +19,8 @@ pub const FIELD_MANAGER: &str = "fedrs";
 pub const SYSTEM_NAMESPACE: &str = "fedrs-system";
 /// The key of a member's Secret under which its kubeconfig is.
 pub const KUBECONFIG_KEY: &str = "kubeconfig";
+/// On a MemberCluster and its Secret: the uid of the cluster's kube-system namespace, which tells it from all others.
+pub const CLUSTER_ID: &str = "fedrs.dev/cluster-id";
 /// On a member's Secret, `"true"`: the kubeconfig's token is one of a ServiceAccount that may renew it; the controller does
 /// so before it expires.
 pub const RENEW_TOKEN: &str = "fedrs.dev/renew-token";

@@ -5,10 +5,16 @@ mod crds;
 mod demo;
 mod explain;
 mod host;
+mod join;
+mod kubeconfig;
 mod logging;
+mod membership;
+mod object;
 mod plan;
 mod print;
 mod rbac;
+mod remote;
+mod say;
 mod server;
 mod sim;
 mod values;
@@ -34,6 +40,7 @@ enum Command {
     Controller(controller::ControllerArgs),
     Plan(plan::Arguments),
     Explain(explain::ExplainArgs),
+    Join(join::JoinArgs),
     Crds(crds::Arguments),
     Rbac(rbac::RbacArgs),
     /// Print the completions of a shell
@@ -73,6 +80,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Plan(args) => return Ok(plan::run(&args)),
         Command::Crds(args) => return Ok(crds::run(&args)),
         Command::Rbac(args) => return Ok(rbac::run(args)),
+        Command::Join(args) => return runtime()?.block_on(join::run(args)),
         Command::Explain(args) => runtime()?.block_on(explain::run(args))?,
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "fedrs", &mut std::io::stdout());
