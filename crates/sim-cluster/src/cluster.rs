@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::api::{Api, WriteOptions};
+use crate::authorization;
 use crate::clock::Clock;
 use crate::controllers::{self, Controllers, NodeSpec, Settings};
 use crate::faults::Faults;
@@ -253,6 +254,7 @@ fn standard_objects() -> Vec<(&'static Kind, &'static str, Value)> {
             json!({"metadata": {"name": name}, "value": value, "description": description}),
         ));
     }
+    objects.extend(authorization::standard_objects());
     objects.push((
         &kinds::SERVICES,
         "default",

@@ -8,6 +8,8 @@
 
 pub mod api;
 pub mod apply;
+mod authentication;
+mod authorization;
 pub mod builtin;
 mod certificates;
 pub mod clock;
@@ -30,6 +32,7 @@ pub mod store;
 pub mod tables;
 
 pub use api::Api;
+pub use authentication::User;
 pub use clock::Clock;
 pub use cluster::{ClusterBuilder, SimCluster};
 pub use controllers::{Controllers, NodeSpec, Settings};

@@ -1,7 +1,7 @@
 //! A cluster over HTTPS, for kubectl and every other client.
 //!
 //! ```text
-//! listener -> TLS (own authority) -> HTTP/1 or 2 -> bearer token -> service
+//! listener -> TLS (own authority) -> HTTP/1 or 2 -> service
 //! ```
 //!
 //! Connections are dropped, not drained, when it stops or when the cluster is made unreachable: watches would
@@ -10,33 +10,28 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
 
-use http::header::AUTHORIZATION;
-use http::{Request, Response};
-use hyper::body::Incoming;
-use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
-use tower::Service;
 
 use crate::api::Api;
+use crate::authentication::User;
 use crate::certificates::Certificates;
 use crate::faults::Faults;
-use crate::http::{Body, BoxError, Subject, refuse};
 use crate::kubeconfig::Kubeconfig;
 use crate::service::ApiService;
-use crate::status::Status;
 
 /// A cluster's HTTPS server. Dropping it stops it; [`Server::stop`] also waits for that.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
     kubeconfig: Kubeconfig,
+    api: Api,
     stop: CancellationToken,
     task: tokio::task::JoinHandle<()>,
 }
@@ -45,10 +40,8 @@ pub struct Server {
 #[derive(Clone)]
 struct Connections {
     service: ApiService,
-    api: Api,
     faults: Faults,
     tls: TlsAcceptor,
-    token: Arc<str>,
 }
 
 impl Server {
@@ -69,20 +62,20 @@ impl Server {
             cluster: name.to_owned(),
             server: format!("https://{address}"),
             authority_pem: certificates.authority_pem.clone(),
-            token: token.clone(),
+            token,
         };
         let connections = Connections {
-            service,
-            api,
+            service: service.for_the_public(),
             faults,
             tls: TlsAcceptor::from(certificates.server_config().map_err(io::Error::other)?),
-            token: Arc::from(token),
         };
+        api.admit_token(&kubeconfig.token, User::administrator());
         let stop = CancellationToken::new();
         let task = tokio::spawn(accept(listener, connections, stop.clone()));
         Ok(Self {
             address,
             kubeconfig,
+            api,
             stop,
             task,
         })
@@ -120,6 +113,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop.cancel();
+        self.api.dismiss_token(&self.kubeconfig.token);
     }
 }
 
@@ -157,7 +151,7 @@ impl Connections {
         let (faults, tls) = (self.faults.clone(), self.tls.clone());
         let served = async {
             let stream = tls.accept(stream).await?;
-            let service = service_fn(move |request| self.clone().answer(request));
+            let service = TowerToHyperService::new(self.service);
             let builder = auto::Builder::new(TokioExecutor::new());
             builder
                 .serve_connection(TokioIo::new(stream), service)
@@ -171,40 +165,6 @@ impl Connections {
             }
         }
     }
-
-    async fn answer(mut self, request: Request<Incoming>) -> Result<Response<Body>, BoxError> {
-        let (parts, body) = request.into_parts();
-        let subject = Subject::of(&parts);
-        let given = parts
-            .headers
-            .get(AUTHORIZATION)
-            .map(http::HeaderValue::as_bytes);
-        let known = given.map(|given| self.knows(given));
-        // Who gives no token may ask for health and version; who gives a wrong one may not even that.
-        if !known.unwrap_or(subject.public) {
-            return Ok(refuse(&Status::unauthorized()));
-        }
-        self.service.call(Request::from_parts(parts, body)).await
-    }
-
-    fn knows(&self, authorization: &[u8]) -> bool {
-        let text = std::str::from_utf8(authorization).unwrap_or_default();
-        let Some((scheme, token)) = text.split_once(' ') else {
-            return false;
-        };
-        scheme.eq_ignore_ascii_case("bearer")
-            && (same(token.as_bytes(), self.token.as_bytes()) || self.api.knows_token(token))
-    }
-}
-
-/// Compares in a time that does not depend on where the two differ.
-fn same(left: &[u8], right: &[u8]) -> bool {
-    left.len() == right.len()
-        && left
-            .iter()
-            .zip(right)
-            .fold(0, |differences, (left, right)| differences | (left ^ right))
-            == 0
 }
 
 async fn became_unreachable(faults: &Faults) {

@@ -1,6 +1,6 @@
 //! A cluster as a tower service: every request takes a little (simulated) time and may meet a fault.
 //!
-//! request -> fate -> latency -> handler -> answer (or lost)
+//! request -> fate -> latency -> who is it, and may they? -> handler -> answer (or lost)
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
+use crate::authentication::User;
 use crate::faults::{Fate, Faults};
 use crate::http::{Body, BoxError, Handler, Subject, refuse};
 use crate::status::Status;
@@ -39,11 +40,26 @@ pub enum ConnectionError {
 pub struct ApiService {
     handler: Handler,
     faults: Faults,
+    /// Who sends requests without a token.
+    stranger: User,
 }
 
 impl ApiService {
+    /// A service for code in this process: without a token it acts as the administrator.
     pub(crate) fn new(handler: Handler, faults: Faults) -> Self {
-        Self { handler, faults }
+        Self {
+            handler,
+            faults,
+            stranger: User::administrator(),
+        }
+    }
+
+    /// The same for whoever comes by: without a token they are anonymous.
+    pub(crate) fn for_the_public(self) -> Self {
+        Self {
+            stranger: User::anonymous(),
+            ..self
+        }
     }
 
     async fn serve<B>(self, request: Request<B>) -> Result<Response<Body>, BoxError>
@@ -57,12 +73,14 @@ impl ApiService {
             Ok(answer_lost) => answer_lost,
             Err(refusal) => return Ok(refuse(&refusal)),
         };
-        let body = match Limited::new(body, BODY_BYTES_MAX).collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(error) if error.is::<LengthLimitError>() => return Ok(refuse(&too_large())),
-            Err(error) => return Err(error),
+        let response = match self.handler.admit(&parts, &self.stranger) {
+            Err(refusal) => refuse(&refusal),
+            Ok(user) => match Limited::new(body, BODY_BYTES_MAX).collect().await {
+                Ok(body) => self.handler.answer(user, &parts, &body.to_bytes()),
+                Err(error) if error.is::<LengthLimitError>() => refuse(&too_large()),
+                Err(error) => return Err(error),
+            },
         };
-        let response = self.handler.answer(&parts, &body);
         if answer_lost {
             return Err(ConnectionError::Reset.into());
         }

@@ -305,7 +305,7 @@ impl Status {
 }
 
 impl Details {
-    fn to_value(&self) -> Value {
+    pub(crate) fn to_value(&self) -> Value {
         let mut value = json!({});
         let texts = [
             ("name", &self.name),

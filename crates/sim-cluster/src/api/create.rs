@@ -5,7 +5,9 @@
 use serde_json::{Value, json};
 
 use super::admission::{self, Origin};
+use super::update::Target;
 use super::{Api, State, WriteOptions, Written, kind_rules, lifecycle, metadata, quota, text_at};
+use crate::authorization::{Attributes, authorize, check_escalation};
 use crate::clock::Clock;
 use crate::resources::{Kind, kinds};
 use crate::status::{Cause, Status};
@@ -77,6 +79,9 @@ impl State {
         }
         let name = self.name_new(kind, namespace, &mut object)?;
         self.identify_new(clock, kind, &mut object);
+        if let Some(user) = &options.user {
+            check_escalation(&self.store, user, kind, None, &object)?;
+        }
         let warnings = admission::prepare_create(clock, kind, &mut object, options, origin)?;
         if self.store.get(kind, namespace, &name).is_some() {
             return Err(Status::already_exists(kind, &name));
@@ -94,6 +99,20 @@ impl State {
             warnings,
             created: true,
         })
+    }
+
+    /// Who updates or applies what is not there creates it, and must be allowed to.
+    pub(crate) fn authorize_creation(
+        &self,
+        target: Target<'_>,
+        options: &WriteOptions,
+    ) -> Result<(), Status> {
+        let Some(user) = &options.user else {
+            return Ok(());
+        };
+        let resource = (target.kind.group.as_str(), target.kind.plural.as_str());
+        let creation = Attributes::on_object("create", resource, target.namespace, target.name);
+        authorize(&self.store, user, &creation)
     }
 
     /// The namespace of something to be created must exist and not be going.

@@ -19,7 +19,6 @@ mod quota;
 mod subresources;
 mod update;
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -32,6 +31,7 @@ pub use patch::Patch;
 pub(crate) use subresources::{ScaleWrite, selector_text};
 pub(crate) use update::Target;
 
+use crate::authentication::Credentials;
 use crate::clock::Clock;
 use crate::resources::{Kind, Registry};
 use crate::status::Status;
@@ -56,8 +56,8 @@ pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) registry: Registry,
     pub(crate) identities: Identities,
-    /// Tokens given to service accounts.
-    tokens: BTreeSet<String>,
+    /// Who may come in.
+    pub(crate) credentials: Credentials,
 }
 
 impl fmt::Debug for Api {
@@ -74,7 +74,7 @@ impl Api {
             store: Store::new(log_capacity),
             registry: Registry::default(),
             identities: Identities::seeded(seed),
-            tokens: BTreeSet::new(),
+            credentials: Credentials::new(),
         };
         Self {
             shared: Arc::new(Shared {
@@ -136,20 +136,6 @@ impl Api {
     /// A number in `0..bound` from the cluster's seed.
     pub fn random_below(&self, bound: u64) -> u64 {
         self.shared.state.lock().identities.below(bound)
-    }
-
-    /// Makes a token for a service account, which the HTTPS server accepts as long as the cluster runs.
-    pub(crate) fn issue_token(&self, namespace: &str, account: &str) -> String {
-        self.with_state(|state| {
-            let token = format!("sa.{namespace}.{account}.{}", state.identities.uid());
-            state.tokens.insert(token.clone());
-            token
-        })
-    }
-
-    /// Whether a token was given to a service account.
-    pub(crate) fn knows_token(&self, token: &str) -> bool {
-        self.with_state(|state| state.tokens.contains(token))
     }
 
     /// Reads the store under its lock.

@@ -1,5 +1,9 @@
 //! The options of writes and deletions, as the query and the bodies of requests carry them.
 
+use std::sync::Arc;
+
+use crate::authentication::User;
+
 /// Options of create, update and patch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteOptions {
@@ -13,6 +17,9 @@ pub struct WriteOptions {
     pub duplicate_fields: Vec<String>,
     /// Server-side apply: take fields from other managers.
     pub force: bool,
+    /// Who writes, for rights that show only at the write: to create what was to be updated, to give away rights.
+    /// `None` is the cluster itself, which may everything.
+    pub user: Option<Arc<User>>,
 }
 
 /// What to do about unknown and duplicate fields.

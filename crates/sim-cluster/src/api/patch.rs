@@ -53,6 +53,7 @@ impl Api {
             match (old, patch) {
                 (Some(old), _) => state.patch(self.clock(), target, &old, patch, &options),
                 (None, Patch::Apply(object)) if subresource.is_none() => {
+                    state.authorize_creation(target, &options)?;
                     state.apply_new(self.clock(), target, object, &options)
                 }
                 (None, _) => Err(Status::not_found(kind, name)),

@@ -137,11 +137,7 @@ impl Api {
 }
 
 fn negative(name: &str, replicas: i64) -> Status {
-    let scale = Kind::new(crate::resources::KindInfo {
-        group: "autoscaling".to_owned(),
-        kind: "Scale".to_owned(),
-        ..crate::resources::KindInfo::clone(&kinds::PODS)
-    });
+    let scale = Kind::of_body("autoscaling", "Scale");
     let cause = Cause::invalid(
         "spec.replicas",
         &json!(replicas),

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::admission::{self, Origin};
 use super::create::check_body;
 use super::{Api, State, WriteOptions, Written, kind_rules, lifecycle, metadata, text_at};
+use crate::authorization::check_escalation;
 use crate::clock::Clock;
 use crate::resources::{Kind, kinds};
 use crate::status::{Cause, Status};
@@ -68,6 +69,7 @@ impl Api {
             match state.store.get(kind, namespace, name).cloned() {
                 Some(old) => state.replace(clock, target, &old, object, &options, Origin::Written),
                 None if target.subresource.is_none() && kind_rules::creates_on_update(kind) => {
+                    state.authorize_creation(target, &options)?;
                     state.create(clock, kind, namespace, object, &options, Origin::Written)
                 }
                 None => Err(Status::not_found(kind, name)),
@@ -152,6 +154,9 @@ impl State {
         keep_identity(old, &mut object);
         keep_what_others_write(target, old, &mut object);
         check_finalizers(kind, name, old, &object)?;
+        if let Some(user) = &options.user {
+            check_escalation(&self.store, user, kind, Some(old), &object)?;
+        }
         let warnings = admission::prepare_update(clock, target, old, &mut object, options, origin)?;
         bump_generation(kind, target.subresource, old, &mut object);
         let answer = |object| Written {

@@ -5,6 +5,7 @@
 //! Pure: nothing here reads a clock or a store.
 
 pub mod admission;
+mod data;
 mod decode;
 mod defaults;
 mod metadata;

@@ -1,24 +1,19 @@
 //! Validation of built-in kinds, new and changed: one entry each, and the small kinds themselves.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
-use regex::Regex;
 use serde_json::Value;
 
+use super::data::{validate_config_map, validate_data_update, validate_secret};
 use super::decode::fields;
 use super::metadata::{
-    NameRule, format_words, validate_metadata, validate_metadata_update, validate_qualified_name,
+    NameRule, validate_metadata, validate_metadata_update, validate_qualified_name,
 };
 use super::pod::validate_pod_spec;
 use super::pod_update::validate_pod_update;
 use super::templates::{validate_label_selector, validate_template, validate_workload_spec};
 use crate::field::{FieldError, FieldErrorKind};
 use crate::quantity::Quantity;
-
-/// The most bytes a config map's or secret's data may have together.
-const DATA_MAX: u64 = 1024 * 1024;
-const CONFIG_KEY_FORMAT: &str = "[-._a-zA-Z0-9]+";
 
 /// Everything wrong with a new object: defaults set, name generated, namespace filled in.
 pub fn validate_create(kind: &str, object: &Value, namespaced: bool) -> Vec<FieldError> {
@@ -62,7 +57,7 @@ pub fn validate_update(kind: &str, subresource: &str, old: &Value, new: &Value) 
     errors
 }
 
-fn immutable(path: &str, value: &Value) -> FieldError {
+pub(super) fn immutable(path: &str, value: &Value) -> FieldError {
     FieldError::invalid(path, value.clone(), "field is immutable")
 }
 
@@ -72,8 +67,8 @@ fn validate_content(kind: &str, object: &Value) -> Vec<FieldError> {
         "PodTemplate" => validate_template(&object["template"], "template"),
         "ReplicaSet" | "Deployment" => validate_workload_spec(kind, &object["spec"]),
         "Node" => validate_node(object),
-        "ConfigMap" => validate_data(object, &["data", "binaryData"]),
-        "Secret" => validate_data(object, &["data"]),
+        "ConfigMap" => validate_config_map(object),
+        "Secret" => validate_secret(object),
         "ResourceQuota" => validate_quota(&object["spec"]["hard"], "spec.hard"),
         "Lease" => validate_lease(&object["spec"]),
         "Event" => validate_event(object),
@@ -171,55 +166,6 @@ fn validate_node(node: &Value) -> Vec<FieldError> {
                 taint.clone(),
                 detail,
             ));
-        }
-    }
-    errors
-}
-
-fn validate_data(object: &Value, lists: &[&str]) -> Vec<FieldError> {
-    static KEY: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(&format!("^{CONFIG_KEY_FORMAT}$")).expect("the format is a constant")
-    });
-    let words = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'";
-    let mut errors = Vec::new();
-    let mut size = 0;
-    for list in lists {
-        for (key, value) in fields(&object[*list]) {
-            size += value.as_str().map_or(0, str::len) as u64;
-            if !KEY.is_match(key) {
-                let detail = format_words(
-                    words,
-                    CONFIG_KEY_FORMAT,
-                    &["key.name", "KEY_NAME", "key-name"],
-                );
-                errors.push(FieldError::invalid(
-                    format!("{list}[{key}]"),
-                    key.as_str(),
-                    detail,
-                ));
-            }
-        }
-    }
-    if size > DATA_MAX {
-        errors.push(FieldError::too_long("", DATA_MAX));
-    }
-    errors
-}
-
-fn validate_data_update(kind: &str, old: &Value, new: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    if kind == "Secret" && old["type"] != new["type"] {
-        errors.push(immutable("type", &new["type"]));
-    }
-    if old["immutable"] == Value::Bool(true) {
-        const WORDS: &str = "field is immutable when `immutable` is set";
-        if new["immutable"] != Value::Bool(true) {
-            errors.push(FieldError::forbidden("immutable", WORDS));
-        }
-        for field in ["data", "binaryData"] {
-            if old[field] != new[field] {
-                errors.push(FieldError::forbidden(field, WORDS));
-            }
         }
     }
     errors

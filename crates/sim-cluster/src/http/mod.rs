@@ -6,6 +6,7 @@
 //!
 //! Synchronous: bodies have been read before, and watches are streams that run afterwards.
 
+mod access;
 mod body;
 mod delete;
 mod discovery;
@@ -20,6 +21,8 @@ mod view;
 mod watch;
 mod write;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Response};
@@ -29,6 +32,7 @@ pub(crate) use respond::refuse;
 pub use respond::{Body, BoxError};
 
 use crate::api::Api;
+use crate::authentication::User;
 use crate::faults::Faults;
 use crate::resources::Kind;
 use crate::status::Status;
@@ -52,26 +56,20 @@ pub(crate) struct Subject {
     pub(crate) verb: Option<Verb>,
     /// Empty for requests that are not about resources.
     pub(crate) plural: String,
-    /// Whether it may be answered without knowing who asks.
-    pub(crate) public: bool,
 }
 
 impl Subject {
     pub(crate) fn of(parts: &Parts) -> Self {
-        let path = Path::parse(parts.uri.path());
-        let public = matches!(path, Path::Health(_) | Path::Version);
-        let Path::Resource(resource) = path else {
+        let Path::Resource(resource) = Path::parse(parts.uri.path()) else {
             return Self {
                 verb: None,
                 plural: String::new(),
-                public,
             };
         };
         let watch = Query::parse(parts.uri.query()).is_set("watch");
         Self {
             verb: resource.verb(&parts.method, watch),
             plural: resource.plural,
-            public,
         }
     }
 }
@@ -81,19 +79,32 @@ impl Handler {
         Self { api, faults }
     }
 
-    /// Answers a request; refusals are answers, too.
-    pub(crate) fn answer(&self, parts: &Parts, body: &Bytes) -> Response<Body> {
-        match self.route(parts, body) {
+    /// Who sends a request, if they may; who shows no token is `stranger`.
+    ///
+    /// # Errors
+    /// 401 and 403.
+    pub(crate) fn admit(&self, parts: &Parts, stranger: &User) -> Result<User, Status> {
+        access::admit(&self.api, parts, stranger)
+    }
+
+    /// Answers a user's request; refusals are answers, too.
+    pub(crate) fn answer(&self, user: User, parts: &Parts, body: &Bytes) -> Response<Body> {
+        match self.route(&Arc::new(user), parts, body) {
             Ok(response) => response,
             Err(status) => refuse(&status),
         }
     }
 
-    fn route(&self, parts: &Parts, body: &Bytes) -> Result<Response<Body>, Status> {
+    fn route(
+        &self,
+        user: &Arc<User>,
+        parts: &Parts,
+        body: &Bytes,
+    ) -> Result<Response<Body>, Status> {
         let query = Query::parse(parts.uri.query());
         let path = Path::parse(parts.uri.path());
         if let Path::Resource(resource) = path {
-            return self.resource(&resource, parts, &query, body);
+            return self.resource(user, &resource, parts, &query, body);
         }
         if !matches!(parts.method, Method::GET | Method::HEAD) {
             return Err(Status::method_not_allowed());
@@ -107,6 +118,7 @@ impl Handler {
 
     fn resource(
         &self,
+        user: &Arc<User>,
         path: &ResourcePath,
         parts: &Parts,
         query: &Query,
@@ -136,6 +148,7 @@ impl Handler {
             Verb::Create | Verb::Update | Verb::Patch => {
                 let write = Write {
                     api: &self.api,
+                    user,
                     view: &view,
                     namespace: &path.namespace,
                     name: &path.name,

@@ -117,6 +117,7 @@ impl Query {
             field_validation,
             duplicate_fields: Vec::new(),
             force: self.is_set("force"),
+            user: None,
         })
     }
 

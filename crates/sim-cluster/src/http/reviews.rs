@@ -1,6 +1,4 @@
-//! Kinds that are answered and not kept: reviews of who one is and what one may do, and token requests.
-//!
-//! Everybody who gets in may do everything here; RBAC objects are kept, and not enforced.
+//! Kinds that are answered and not kept: reviews of who one is and of what one may do.
 
 use http::Response;
 use serde_json::{Value, json};
@@ -8,12 +6,16 @@ use serde_json::{Value, json};
 use super::body;
 use super::respond::{Body, answer};
 use super::write::Write;
-use crate::clock::to_time;
-use crate::status::Status;
+use crate::api::text_at;
+use crate::authentication::User;
+use crate::authorization::{Attributes, Target, decide, rules_of};
+use crate::resources::Kind;
+use crate::status::{Cause, Status};
 
-/// Who everybody is.
-pub(crate) const USER: &str = "admin";
-
+/// Answers a review of any kind.
+///
+/// # Errors
+/// 400 and 422 for one that asks for nothing.
 pub(crate) fn answer_review(write: &Write<'_>) -> Result<Response<Body>, Status> {
     let kind = &write.view.kind;
     let mut review = body::object(kind, write.headers, write.body)?;
@@ -23,45 +25,101 @@ pub(crate) fn answer_review(write: &Write<'_>) -> Result<Response<Body>, Status>
         review["metadata"] = json!({});
     }
     review["status"] = match kind.kind.as_str() {
-        "SelfSubjectRulesReview" => json!({
-            "incomplete": false,
-            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
-            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-        }),
-        "SelfSubjectReview" => json!({
-            "userInfo": {"username": USER, "groups": ["system:masters", "system:authenticated"]},
-        }),
-        _ => json!({"allowed": true}),
+        "SelfSubjectReview" => json!({"userInfo": write.user.to_value()}),
+        "SelfSubjectRulesReview" => rules_review(write, &review["spec"])?,
+        "SubjectAccessReview" => access_review(
+            write,
+            kind,
+            &subject(kind, &review["spec"])?,
+            &review["spec"],
+        )?,
+        _ => access_review(write, kind, write.user, &review["spec"])?,
     };
     Ok(answer(201, &review, Some(write.format)))
 }
 
-/// A token for a service account: it names the account, and is accepted as long as the cluster runs.
-pub(crate) fn token_request(
+fn rules_review(write: &Write<'_>, spec: &Value) -> Result<Value, Status> {
+    let namespace = text_at(spec, "/namespace");
+    if namespace.is_empty() {
+        return Err(Status::bad_request("no namespace on request"));
+    }
+    let rules = |store: &_| rules_of(store, write.user, namespace);
+    Ok(write.api.with_store(rules))
+}
+
+fn access_review(
     write: &Write<'_>,
-    mut request: Value,
-) -> Result<Response<Body>, Status> {
-    let account = write
-        .api
-        .get(&write.view.kind, write.namespace, write.name)?;
-    let seconds = request["spec"]["expirationSeconds"]
-        .as_i64()
-        .unwrap_or(3_600);
-    let until = write
-        .api
-        .clock()
-        .now()
-        .saturating_add(jiff::SignedDuration::from_secs(seconds));
-    let until = until.unwrap_or(write.api.clock().now());
-    let token = write.api.issue_token(write.namespace, write.name);
-    request["kind"] = json!("TokenRequest");
-    request["apiVersion"] = json!("authentication.k8s.io/v1");
-    request["metadata"] = json!({
-        "name": write.name, "namespace": write.namespace,
-        "creationTimestamp": write.api.clock().now_time(),
-        "uid": account["metadata"]["uid"],
-    });
-    request["spec"]["expirationSeconds"] = json!(seconds);
-    request["status"] = json!({"token": token, "expirationTimestamp": to_time(until)});
-    Ok(answer(201, &request, Some(write.format)))
+    kind: &Kind,
+    user: &User,
+    spec: &Value,
+) -> Result<Value, Status> {
+    let attributes = asked(kind, spec)?;
+    let decision = |store: &_| decide(store, user, &attributes);
+    let decision = write.api.with_store(decision);
+    let mut status = json!({"allowed": decision.allowed});
+    if !decision.reason.is_empty() {
+        status["reason"] = json!(decision.reason);
+    }
+    Ok(status)
+}
+
+/// What a review asks about.
+fn asked(kind: &Kind, spec: &Value) -> Result<Attributes, Status> {
+    let refuse = |cause| Err(Status::invalid(kind, "", vec![cause]));
+    let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
+    let target = match (resource.is_object(), path.is_object()) {
+        (true, true) => {
+            return refuse(Cause::invalid(
+                "spec.nonResourceAttributes",
+                path,
+                "cannot be specified in combination with resourceAttributes",
+            ));
+        }
+        (false, false) => {
+            return refuse(Cause::invalid(
+                "spec.resourceAttributes",
+                &Value::Null,
+                "exactly one of nonResourceAttributes or resourceAttributes must be specified",
+            ));
+        }
+        (false, true) => Target::Path(text_at(path, "/path").to_owned()),
+        (true, false) => {
+            let text = |field: &str| resource[field].as_str().unwrap_or_default().to_owned();
+            Target::Resource {
+                group: text("group"),
+                resource: text("resource"),
+                subresource: text("subresource"),
+                namespace: text("namespace"),
+                name: text("name"),
+            }
+        }
+    };
+    let asked = if resource.is_object() { resource } else { path };
+    Ok(Attributes {
+        verb: text_at(asked, "/verb").to_owned(),
+        target,
+    })
+}
+
+/// Whom a `SubjectAccessReview` asks about; it says all of their groups itself.
+fn subject(kind: &Kind, spec: &Value) -> Result<User, Status> {
+    let groups = spec["groups"].as_array().into_iter().flatten();
+    let groups: Vec<String> = groups
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect();
+    let name = text_at(spec, "/user").to_owned();
+    if name.is_empty() && groups.is_empty() {
+        let cause = Cause::invalid(
+            "spec.user",
+            &json!(""),
+            "at least one of user or group must be specified",
+        );
+        return Err(Status::invalid(kind, "", vec![cause]));
+    }
+    Ok(User {
+        name,
+        groups,
+        ..User::default()
+    })
 }

@@ -1,5 +1,7 @@
 //! POST, PUT and PATCH of objects and their subresources.
 
+use std::sync::Arc;
+
 use http::{HeaderMap, Response};
 use serde_json::{Value, json};
 
@@ -8,7 +10,10 @@ use super::query::{Query, invalid_options};
 use super::respond::{Body, answer, warn};
 use super::view::View;
 use super::{body, reviews};
-use crate::api::{Api, DeleteOptions, Patch, Preconditions, ScaleWrite, Target, Written, text_at};
+use crate::api::{
+    Api, DeleteOptions, Patch, Preconditions, ScaleWrite, Target, WriteOptions, Written, text_at,
+};
+use crate::authentication::User;
 use crate::resources::convert;
 use crate::schema::duplicate_fields;
 use crate::status::{Cause, Status};
@@ -16,6 +21,7 @@ use crate::status::{Cause, Status};
 /// A write with everything it came with.
 pub(crate) struct Write<'a> {
     pub(crate) api: &'a Api,
+    pub(crate) user: &'a Arc<User>,
     pub(crate) view: &'a View,
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
@@ -36,6 +42,15 @@ impl Write<'_> {
         }
     }
 
+    /// The options of this user's write, called `what` in refusals.
+    fn options(&self, what: &str) -> Result<WriteOptions, Status> {
+        let options = self.query.write_options(what, agent(self.headers))?;
+        Ok(WriteOptions {
+            user: Some(Arc::clone(self.user)),
+            ..options
+        })
+    }
+
     fn respond(&self, written: &Written) -> Response<Body> {
         let object = convert::to_version(&self.view.kind, &written.object);
         let code = if written.created { 201 } else { 200 };
@@ -54,9 +69,7 @@ impl Write<'_> {
         if kind.is_review() {
             return reviews::answer_review(self);
         }
-        let mut options = self
-            .query
-            .write_options("CreateOptions", agent(self.headers))?;
+        let mut options = self.options("CreateOptions")?;
         options.duplicate_fields = duplicate_fields(self.body);
         let object = body::object(kind, self.headers, self.body)?;
         let written = self
@@ -69,9 +82,7 @@ impl Write<'_> {
         let given = body::any(self.headers, self.body)?;
         match self.subresource {
             Some("binding") => {
-                let options = self
-                    .query
-                    .write_options("CreateOptions", agent(self.headers))?;
+                let options = self.options("CreateOptions")?;
                 let node = text_at(&given, "/target/name");
                 self.api.bind(self.namespace, self.name, node, &options)?;
                 let success = json!({
@@ -98,7 +109,10 @@ impl Write<'_> {
                 });
                 Ok(answer(201, &success, Some(self.format)))
             }
-            Some("token") => reviews::token_request(self, given),
+            Some("token") => {
+                let token = self.api.request_token(self.namespace, self.name, given)?;
+                Ok(answer(201, &token, Some(self.format)))
+            }
             _ => Err(Status::method_not_allowed()),
         }
     }
@@ -106,9 +120,7 @@ impl Write<'_> {
     /// PUT.
     pub(crate) fn update(&self) -> Result<Response<Body>, Status> {
         let kind = &self.view.kind;
-        let mut options = self
-            .query
-            .write_options("UpdateOptions", agent(self.headers))?;
+        let mut options = self.options("UpdateOptions")?;
         options.duplicate_fields = duplicate_fields(self.body);
         match self.subresource {
             Some("scale") => {
@@ -156,7 +168,7 @@ impl Write<'_> {
         Ok(self.respond(&written))
     }
 
-    fn patch_options(&self, patch: &Patch) -> Result<crate::api::WriteOptions, Status> {
+    fn patch_options(&self, patch: &Patch) -> Result<WriteOptions, Status> {
         let what = "PatchOptions";
         if matches!(patch, Patch::Apply(_)) {
             if self.query.get("fieldManager").is_empty() {
@@ -167,7 +179,7 @@ impl Write<'_> {
             let cause = Cause::forbidden("force", "may not be specified for non-apply patch");
             return Err(invalid_options(what, vec![cause]));
         }
-        self.query.write_options(what, agent(self.headers))
+        self.options(what)
     }
 
     fn read_patch(&self) -> Result<Patch, Status> {

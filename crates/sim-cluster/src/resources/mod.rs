@@ -103,6 +103,24 @@ impl Kind {
         }))
     }
 
+    /// A kind that is only ever the body of a subresource (`Scale`, `TokenRequest`), to be named in refusals.
+    pub(crate) fn of_body(group: &str, kind: &str) -> Self {
+        Self::new(KindInfo {
+            group: group.to_owned(),
+            version: "v1".to_owned(),
+            kind: kind.to_owned(),
+            list_kind: String::new(),
+            plural: kind.to_owned(),
+            singular: String::new(),
+            short_names: Vec::new(),
+            categories: Vec::new(),
+            namespaced: true,
+            subresources: Vec::new(),
+            storage: Arc::from(kind),
+            custom: None,
+        })
+    }
+
     /// `apps/v1`, `v1`.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {

@@ -215,7 +215,7 @@ async fn over_https_only_with_the_token() {
         .get("a")
         .await
         .expect_err("no token");
-    assert!(matches!(refused, kube::Error::Api(status) if status.code == 401));
+    assert!(matches!(refused, kube::Error::Api(status) if status.code == 403));
     stranger
         .apiserver_version()
         .await

@@ -1,7 +1,9 @@
 //! A cluster seen from outside: requests, watches, clients.
 
+mod access;
 mod clients;
 mod requests;
 mod scale;
+mod secrets_and_leases;
 mod support;
 mod watches;

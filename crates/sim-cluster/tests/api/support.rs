@@ -11,6 +11,8 @@ use tower::ServiceExt;
 /// Sends requests to one cluster.
 pub(crate) struct Client {
     service: ApiService,
+    /// The bearer token; without one it is the administrator.
+    token: Option<String>,
 }
 
 /// A whole answer.
@@ -22,7 +24,17 @@ pub(crate) struct Answer {
 
 impl Client {
     pub(crate) fn new(service: ApiService) -> Self {
-        Self { service }
+        Self {
+            service,
+            token: None,
+        }
+    }
+
+    pub(crate) fn with_token(service: ApiService, token: &str) -> Self {
+        Self {
+            service,
+            token: Some(token.to_owned()),
+        }
     }
 
     /// Sends a request and returns its answer with the body unread.
@@ -31,6 +43,10 @@ impl Client {
         request: http::request::Builder,
         body: String,
     ) -> Response<Body> {
+        let request = match &self.token {
+            Some(token) => request.header("authorization", format!("Bearer {token}")),
+            None => request,
+        };
         let request: Request<Full<Bytes>> = request
             .body(Full::from(body))
             .expect("valid requests in tests");

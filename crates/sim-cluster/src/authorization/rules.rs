@@ -1,0 +1,209 @@
+//! Rules, and who has them: bindings -> roles -> rules.
+
+use serde_json::Value;
+
+use super::attributes::{Attributes, Target};
+use crate::api::text_at;
+use crate::authentication::{User, account_name};
+use crate::resources::kinds;
+use crate::store::Store;
+
+/// One entry of a role's `rules`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rule<'a>(pub(super) &'a Value);
+
+impl<'a> Rule<'a> {
+    /// The words of one of its lists.
+    pub(super) fn words(self, field: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+        let words = self.0[field].as_array().into_iter().flatten();
+        words.filter_map(Value::as_str)
+    }
+
+    pub(super) fn has(self, field: &str, wanted: &str) -> bool {
+        self.words(field).any(|word| word == wanted)
+    }
+
+    pub(super) fn has_any(self, field: &str) -> bool {
+        self.words(field).next().is_some()
+    }
+
+    /// Whether a list has a word, or says that it has all.
+    pub(super) fn covers(self, field: &str, wanted: &str) -> bool {
+        self.words(field).any(|word| word == "*" || word == wanted)
+    }
+
+    /// Whether it is about a resource: `pods`, `pods/log`; `*/log` is the subresource of all of them.
+    pub(super) fn covers_resource(self, wanted: &str) -> bool {
+        let of_all = wanted
+            .split_once('/')
+            .map(|(_, subresource)| format!("*/{subresource}"));
+        self.covers("resources", wanted)
+            || of_all.is_some_and(|of_all| self.has("resources", &of_all))
+    }
+
+    /// Whether it is about a path: itself, or one that begins as the rule does before its `*`.
+    pub(super) fn covers_path(self, wanted: &str) -> bool {
+        self.words("nonResourceURLs").any(|word| {
+            let begins = word
+                .strip_suffix('*')
+                .is_some_and(|_| wanted.starts_with(word.trim_end_matches('*')));
+            word == wanted || begins
+        })
+    }
+
+    /// Whether it is about that name; a rule without names is about all of them.
+    fn covers_name(self, wanted: &str) -> bool {
+        !self.has_any("resourceNames") || self.has("resourceNames", wanted)
+    }
+
+    /// Whether it allows that.
+    pub(super) fn allows(self, attributes: &Attributes) -> bool {
+        let target_covered = match &attributes.target {
+            Target::Path(path) => self.covers_path(path),
+            Target::Resource {
+                group,
+                resource,
+                subresource,
+                name,
+                ..
+            } => {
+                let combined = match subresource.as_str() {
+                    "" => resource.clone(),
+                    subresource => format!("{resource}/{subresource}"),
+                };
+                self.covers("apiGroups", group)
+                    && self.covers_resource(&combined)
+                    && self.covers_name(name)
+            }
+        };
+        target_covered && self.covers("verbs", &attributes.verb)
+    }
+
+    /// The rule with only these of its lists.
+    pub(super) fn only(self, fields: &[&str]) -> Value {
+        let mut rule = self.0.clone();
+        if let Some(lists) = rule.as_object_mut() {
+            lists.retain(|field, _| fields.contains(&field.as_str()));
+        }
+        rule
+    }
+}
+
+/// What a user may do in a namespace, and which roles could not be found.
+#[derive(Debug, Default)]
+pub(super) struct Held<'a> {
+    pub(super) grants: Vec<Grant<'a>>,
+    pub(super) errors: Vec<String>,
+}
+
+/// A role that a binding gives to a user.
+#[derive(Debug)]
+pub(super) struct Grant<'a> {
+    binding: &'a Value,
+    subject: &'a Value,
+    role: &'a Value,
+}
+
+impl<'a> Grant<'a> {
+    pub(super) fn rules(&self) -> impl Iterator<Item = Rule<'a>> + use<'a> {
+        rules_of(self.role)
+    }
+
+    /// `ClusterRoleBinding "a" of ClusterRole "b" to ServiceAccount "name/namespace"`.
+    pub(super) fn source(&self) -> String {
+        let text = |pointer| text_at(self.binding, pointer);
+        let (kind, name) = (text("/kind"), text("/metadata/name"));
+        let namespace = text("/metadata/namespace");
+        let binding = in_namespace(name, namespace);
+        let (role_kind, role) = (text("/roleRef/kind"), text("/roleRef/name"));
+        let subject_kind = text_at(self.subject, "/kind");
+        let subject_name = text_at(self.subject, "/name");
+        let subject = if subject_kind == "ServiceAccount" {
+            let own = text_at(self.subject, "/namespace");
+            let of = if own.is_empty() { namespace } else { own };
+            format!("{subject_name}/{of}")
+        } else {
+            subject_name.to_owned()
+        };
+        format!("{kind} {binding:?} of {role_kind} {role:?} to {subject_kind} {subject:?}")
+    }
+}
+
+fn in_namespace(name: &str, namespace: &str) -> String {
+    if namespace.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{name}/{namespace}")
+    }
+}
+
+/// The rules of a role.
+pub(super) fn rules_of(role: &Value) -> impl Iterator<Item = Rule<'_>> {
+    role["rules"].as_array().into_iter().flatten().map(Rule)
+}
+
+/// The role that a binding refers to.
+///
+/// # Errors
+/// In the API server's words, if there is none.
+pub(super) fn role_of<'a>(
+    store: &'a Store,
+    reference: &Value,
+    namespace: &str,
+) -> Result<&'a Value, String> {
+    let (kind, name) = (text_at(reference, "/kind"), text_at(reference, "/name"));
+    let found = match kind {
+        "Role" => store.get(&kinds::ROLES, namespace, name),
+        "ClusterRole" => store.get(&kinds::CLUSTER_ROLES, "", name),
+        _ => return Err(format!("unsupported role reference kind: {kind:?}")),
+    };
+    found.map(|role| &**role).ok_or_else(|| {
+        let kind = kind.to_lowercase();
+        format!("{kind}.rbac.authorization.k8s.io {name:?} not found")
+    })
+}
+
+/// What bindings give to a user: those of the cluster, and those of the namespace unless it is empty.
+pub(super) fn held_by<'a>(store: &'a Store, user: &User, namespace: &'a str) -> Held<'a> {
+    let of_cluster = store.list(&kinds::CLUSTER_ROLE_BINDINGS, None);
+    let of_namespace = (!namespace.is_empty())
+        .then(|| store.list(&kinds::ROLE_BINDINGS, Some(namespace)))
+        .into_iter()
+        .flatten();
+    let mut held = Held::default();
+    for binding in of_cluster.chain(of_namespace) {
+        let namespace = text_at(binding, "/metadata/namespace");
+        let mut subjects = binding["subjects"].as_array().into_iter().flatten();
+        let Some(subject) = subjects.find(|subject| means(subject, user, namespace)) else {
+            continue;
+        };
+        match role_of(store, &binding["roleRef"], namespace) {
+            Ok(role) => held.grants.push(Grant {
+                binding,
+                subject,
+                role,
+            }),
+            Err(why) => held.errors.push(why),
+        }
+    }
+    held
+}
+
+/// Whether a subject of a binding is the user or a group of theirs.
+fn means(subject: &Value, user: &User, binding_namespace: &str) -> bool {
+    let name = text_at(subject, "/name");
+    match text_at(subject, "/kind") {
+        "User" => user.name == name,
+        "Group" => user.is_in(name),
+        "ServiceAccount" => {
+            let own = text_at(subject, "/namespace");
+            let namespace = if own.is_empty() {
+                binding_namespace
+            } else {
+                own
+            };
+            !namespace.is_empty() && user.name == account_name(namespace, name)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,190 @@
+//! Validation of config maps and secrets: keys, size, what a secret's type demands, what never changes.
+
+use std::sync::LazyLock;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use regex::Regex;
+use serde_json::Value;
+
+use super::decode::fields;
+use super::metadata::format_words;
+use super::validate::immutable;
+use crate::field::FieldError;
+
+/// The most bytes that the data of a config map or secret may have together.
+const BYTES_MAX: u64 = 1024 * 1024;
+const KEY_FORMAT: &str = "[-._a-zA-Z0-9]+";
+
+/// Everything wrong with a config map's content.
+pub(super) fn validate_config_map(object: &Value) -> Vec<FieldError> {
+    let (mut errors, texts) = validate_keys(object, "data", str::len);
+    let (more, bytes) = validate_keys(object, "binaryData", decoded_length);
+    errors.extend(more);
+    if texts + bytes > BYTES_MAX {
+        errors.push(FieldError::too_long("", BYTES_MAX));
+    }
+    errors
+}
+
+/// Everything wrong with a secret's content.
+pub(super) fn validate_secret(object: &Value) -> Vec<FieldError> {
+    let (mut errors, bytes) = validate_keys(object, "data", decoded_length);
+    if bytes > BYTES_MAX {
+        errors.push(FieldError::too_long("data", BYTES_MAX));
+    }
+    errors.extend(validate_type(object));
+    errors
+}
+
+/// What a change does that is not allowed, apart from what the new object itself is not allowed.
+pub(super) fn validate_data_update(kind: &str, old: &Value, new: &Value) -> Vec<FieldError> {
+    const WORDS: &str = "field is immutable when `immutable` is set";
+    let mut errors = Vec::new();
+    if kind == "Secret" && old["type"] != new["type"] {
+        errors.push(immutable("type", &new["type"]));
+    }
+    if old["immutable"] == Value::Bool(true) {
+        if new["immutable"] != Value::Bool(true) {
+            errors.push(FieldError::forbidden("immutable", WORDS));
+        }
+        for field in ["data", "binaryData"] {
+            if old[field] != new[field] {
+                errors.push(FieldError::forbidden(field, WORDS));
+            }
+        }
+    }
+    errors
+}
+
+/// What is wrong with the keys of a list, and how many bytes its values have.
+fn validate_keys(
+    object: &Value,
+    list: &str,
+    length: impl Fn(&str) -> usize,
+) -> (Vec<FieldError>, u64) {
+    static KEY: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(&format!("^{KEY_FORMAT}$")).expect("the format is a constant"));
+    let words = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'";
+    let mut errors = Vec::new();
+    let mut bytes = 0;
+    for (key, value) in fields(&object[list]) {
+        bytes += value.as_str().map_or(0, &length) as u64;
+        if !KEY.is_match(key) {
+            let detail = format_words(words, KEY_FORMAT, &["key.name", "KEY_NAME", "key-name"]);
+            let path = format!("{list}[{key}]");
+            errors.push(FieldError::invalid(path, key.as_str(), detail));
+        }
+    }
+    (errors, bytes)
+}
+
+/// How many bytes a value in base64 stands for; its form was checked when it was decoded.
+fn decoded_length(encoded: &str) -> usize {
+    encoded.trim_end_matches('=').len() * 3 / 4
+}
+
+/// What a secret of a known type must have.
+fn validate_type(object: &Value) -> Option<FieldError> {
+    const ACCOUNT: &str = "kubernetes.io/service-account.name";
+    let has = |key: &str| object["data"].get(key).is_some();
+    let missing = |key: &str| FieldError::required(format!("data[{key}]"), "");
+    let must_have = |key: &str| (!has(key)).then(|| missing(key));
+    match object["type"].as_str().unwrap_or_default() {
+        "kubernetes.io/service-account-token" => {
+            let account = object["metadata"]["annotations"][ACCOUNT].as_str();
+            let path = format!("metadata.annotations[{ACCOUNT}]");
+            (account.unwrap_or_default().is_empty()).then(|| FieldError::required(path, ""))
+        }
+        "kubernetes.io/dockercfg" => validate_json(object, ".dockercfg"),
+        "kubernetes.io/dockerconfigjson" => validate_json(object, ".dockerconfigjson"),
+        "kubernetes.io/basic-auth" if has("username") || has("password") => None,
+        "kubernetes.io/basic-auth" => Some(missing("username")),
+        "kubernetes.io/ssh-auth" => must_have("ssh-privatekey"),
+        "kubernetes.io/tls" => must_have("tls.crt").or_else(|| must_have("tls.key")),
+        _ => None,
+    }
+}
+
+/// The value of that key must be there, and be JSON.
+fn validate_json(object: &Value, key: &str) -> Option<FieldError> {
+    let path = format!("data[{key}]");
+    let Some(encoded) = object["data"][key].as_str() else {
+        return Some(FieldError::required(path, ""));
+    };
+    let decoded = STANDARD.decode(encoded).unwrap_or_default();
+    let error = serde_json::from_slice::<serde::de::IgnoredAny>(&decoded).err()?;
+    Some(FieldError::invalid(
+        path,
+        "<secret contents redacted>",
+        error.to_string(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn texts(errors: &[FieldError]) -> Vec<String> {
+        errors.iter().map(ToString::to_string).collect()
+    }
+
+    #[rstest]
+    #[case::any_type_of_ones_own("example.org/x", json!({}), "")]
+    #[case::tls("kubernetes.io/tls", json!({"tls.crt": "", "tls.key": ""}), "")]
+    #[case::tls_without_key("kubernetes.io/tls", json!({"tls.crt": ""}), "data[tls.key]: Required value")]
+    #[case::basic("kubernetes.io/basic-auth", json!({"password": "YQ=="}), "")]
+    #[case::basic_without("kubernetes.io/basic-auth", json!({}), "data[username]: Required value")]
+    #[case::ssh("kubernetes.io/ssh-auth", json!({}), "data[ssh-privatekey]: Required value")]
+    #[case::docker("kubernetes.io/dockerconfigjson", json!({".dockerconfigjson": "e30="}), "")]
+    #[case::docker_without("kubernetes.io/dockerconfigjson", json!({}), "data[.dockerconfigjson]: Required value")]
+    #[case::docker_no_json("kubernetes.io/dockercfg", json!({".dockercfg": "eA=="}),
+        "data[.dockercfg]: Invalid value: \"<secret contents redacted>\": expected value at line 1 column 1")]
+    #[case::account("kubernetes.io/service-account-token", json!({}),
+        "metadata.annotations[kubernetes.io/service-account.name]: Required value")]
+    #[case::key("Opaque", json!({"a b": ""}), "data[a b]: Invalid value: \"a b\": a valid config key must consist of \
+        alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for \
+        validation is '[-._a-zA-Z0-9]+')")]
+    fn a_secret_has_what_its_type_demands(
+        #[case] of_type: &str,
+        #[case] data: Value,
+        #[case] expected: &str,
+    ) {
+        let secret = json!({"metadata": {"name": "s"}, "type": of_type, "data": data});
+        assert_eq!(texts(&validate_secret(&secret)).join("; "), expected);
+    }
+
+    #[test]
+    fn the_size_is_that_of_the_bytes_meant() {
+        let secret = |bytes: usize| json!({"data": {"a": STANDARD.encode(vec![0; bytes])}});
+        let limit = usize::try_from(BYTES_MAX).unwrap();
+        assert_eq!(validate_secret(&secret(limit)), []);
+        assert_eq!(
+            texts(&validate_secret(&secret(limit + 1))),
+            ["data: Too long: may not be more than 1048576 bytes"]
+        );
+        let map = json!({"data": {"a": "x"}, "binaryData": {"b": STANDARD.encode(vec![0; limit])}});
+        assert_eq!(validate_config_map(&map).len(), 1);
+    }
+
+    #[test]
+    fn what_is_immutable_stays() {
+        let old = json!({"type": "Opaque", "immutable": true, "data": {"a": "YQ=="}});
+        for (new, expected) in [
+            (old.clone(), vec![]),
+            (
+                json!({"type": "x", "data": {}}),
+                vec![
+                    "type: Invalid value: \"x\": field is immutable",
+                    "immutable: Forbidden: field is immutable when `immutable` is set",
+                    "data: Forbidden: field is immutable when `immutable` is set",
+                ],
+            ),
+        ] {
+            assert_eq!(texts(&validate_data_update("Secret", &old, &new)), expected);
+        }
+    }
+}
