@@ -17,7 +17,7 @@ pub(crate) struct Kind {
     /// The version.
     pub(crate) version: &'static str,
     /// `ClusterRole`.
-    pub(crate) kind: &'static str,
+    pub(crate) name: &'static str,
     /// `clusterroles`.
     pub(crate) plural: &'static str,
 }
@@ -25,13 +25,13 @@ pub(crate) struct Kind {
 const fn kind(
     group: &'static str,
     version: &'static str,
-    kind: &'static str,
+    name: &'static str,
     plural: &'static str,
 ) -> Kind {
     Kind {
         group,
         version,
-        kind,
+        name,
         plural,
     }
 }
@@ -81,7 +81,7 @@ pub(crate) struct Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.kind.kind.to_lowercase(), self.name)
+        write!(f, "{}/{}", self.kind.name.to_lowercase(), self.name)
     }
 }
 
@@ -113,7 +113,7 @@ impl Address {
         let text = |pointer| manifest.pointer(pointer).and_then(Value::as_str);
         let kind = KINDS
             .into_iter()
-            .find(|it| text("/kind") == Some(it.kind))
+            .find(|it| text("/kind") == Some(it.name))
             .expect("manifests are of known kinds");
         Self {
             kind,

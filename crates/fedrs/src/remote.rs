@@ -95,7 +95,8 @@ impl Remote {
 
     /// Where its API server is.
     pub(crate) fn url(&self) -> String {
-        self.config.cluster_url.to_string()
+        let url = self.config.cluster_url.to_string();
+        url.trim_end_matches('/').to_owned()
     }
 
     /// The client, for typed calls: wrap them in [`Remote::call`].

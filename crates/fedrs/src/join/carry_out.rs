@@ -74,6 +74,11 @@ impl Join<'_> {
             Credentials::Rerouted(kubeconfig) => (Some(kubeconfig), None),
             Credentials::New { kubeconfig, told } => (Some(kubeconfig), Some(told)),
         };
+        if kubeconfig.is_some() {
+            for doubt in stored::doubts(&self.route) {
+                say.warn(doubt);
+            }
+        }
         let kubeconfig = kubeconfig.map(String::as_str);
         for step in plan::on_host(&self.membership, &self.labels, found, kubeconfig) {
             let more = told.filter(|_| step.address.kind == SECRET);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     membership::{
-        names,
+        cluster, names,
         objects::{Membership, SECRET_TYPE},
     },
     object::{Address, Change, change},
@@ -139,18 +139,11 @@ fn other_source(name: &str, member: &MemberCluster) -> Option<String> {
             "membercluster/{name} has its kubeconfig from secret/{}, which join did not make: take that secretRef out of it, or take another name",
             other.name
         )),
-        None if is_file(member) => Some(format!(
+        None if cluster::is_file(member) => Some(format!(
             "{name} is a member by a kubeconfig in the controller's --members folder: take that file away first"
         )),
         None => None,
     }
-}
-
-/// Whether the controller has the member's kubeconfig without a Secret.
-fn is_file(member: &MemberCluster) -> bool {
-    let conditions = member.status.iter().flat_map(|it| &it.conditions);
-    let mut ready = conditions.filter(|it| it.type_ == "Ready");
-    ready.any(|it| it.reason != "Removed" && it.reason != "Unknown")
 }
 
 /// A Secret of the name that join would take, but not join's.

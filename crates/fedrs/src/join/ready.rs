@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
+use anyhow::bail;
 use fedrs_api::MemberCluster;
-use kube::{Api, ResourceExt};
+use kube::ResourceExt;
 use tokio::time::{Instant, sleep};
 
-use crate::{membership::objects::Membership, remote::Remote, say::Say};
+use crate::{
+    membership::{cluster, objects::Membership},
+    remote::Remote,
+    say::Say,
+};
 
 /// How often the member's state is looked at.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -76,33 +81,30 @@ impl Standing {
     }
 }
 
-/// Waits until the member is ready, telling what it is waiting for. Answers whether it is, within `patience`.
+/// Waits until the member is ready, telling what it is waiting for. Fails if it isn't within `patience`.
 pub(super) async fn wait(
     host: &Remote,
     membership: &Membership,
     patience: Duration,
     say: &mut Say,
-) -> anyhow::Result<bool> {
-    let members: Api<MemberCluster> = Api::all(host.client());
+) -> anyhow::Result<()> {
     let name = &membership.name;
     let until = Instant::now() + patience;
     loop {
-        let doing = format!("read membercluster/{name}");
-        let member = host.call(doing, members.get(name)).await?;
+        let member = cluster::existing(host, name).await?;
         let standing = standing(&member);
         if standing == Standing::Ready {
             say.line(format_args!("{name} is ready{}", about(&member)));
-            return Ok(true);
+            return Ok(());
         }
         say.waiting(standing.words());
         if Instant::now() >= until {
-            say.warn(format_args!(
+            bail!(
                 "{name} is not ready after {patience:?}: {}\n{}\n\
-                 Everything is in place: it gets ready by itself when that is mended. The same command again only waits.",
+                 Everything is in place: it gets ready by itself once that is mended. The same command again only waits.",
                 standing.words(),
                 standing.advice(membership),
-            ));
-            return Ok(false);
+            );
         }
         sleep(PERIOD).await;
     }

@@ -11,8 +11,8 @@ use super::{
     rights,
 };
 use crate::{
-    membership::objects::Membership,
-    object::{Address, NAMESPACE},
+    membership::{cluster, objects::Membership},
+    object::Address,
     remote::{Failure, Remote, Side},
 };
 
@@ -45,8 +45,8 @@ pub(super) async fn meet(host: &Remote, member: &Remote) -> anyhow::Result<(Met,
         check(Side::Host, host_version),
         check(Side::Member, member_version),
     );
-    refuse(problems)?;
-    let (host_id, member_id) = futures::try_join!(cluster_id(host), cluster_id(member))?;
+    refuse(&problems)?;
+    let (host_id, member_id) = futures::try_join!(cluster::id(host), cluster::id(member))?;
     let met = |version, id| Met { version, id };
     Ok((met(versions.0, host_id), met(versions.1, member_id)))
 }
@@ -83,22 +83,6 @@ fn too_old(side: Side, info: &Info) -> Option<String> {
     })
 }
 
-async fn cluster_id(remote: &Remote) -> anyhow::Result<String> {
-    let system = remote
-        .get(&Address::cluster(NAMESPACE, "kube-system"))
-        .await?;
-    let uid = system
-        .as_ref()
-        .and_then(|it| it["metadata"]["uid"].as_str());
-    match uid {
-        Some(uid) => Ok(uid.to_owned()),
-        None => bail!(
-            "{}: its namespace kube-system has no uid: it can't be told from other clusters",
-            remote.side
-        ),
-    }
-}
-
 /// Reads what is there, and checks that the join can be carried out by the user. Fails with everything that is wrong.
 pub(super) async fn survey(
     host: &Remote,
@@ -117,7 +101,7 @@ pub(super) async fn survey(
     let writes = rights::to_write(membership, &steps(&found));
     missing.extend(rights::missing(host, member, writes).await?);
     problems.extend(missing.iter().map(|right| format!("not allowed: {right}")));
-    refuse(problems)?;
+    refuse(&problems)?;
     Ok(found)
 }
 
@@ -156,8 +140,8 @@ async fn read(host: &Remote, member: &Remote, membership: &Membership) -> Result
 }
 
 /// An error that says all of `problems`, if there are any.
-fn refuse(problems: Vec<String>) -> anyhow::Result<()> {
-    match problems.as_slice() {
+fn refuse(problems: &[String]) -> anyhow::Result<()> {
+    match problems {
         [] => Ok(()),
         [one] => bail!("{one}\nNothing was changed."),
         several => bail!(

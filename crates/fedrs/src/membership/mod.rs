@@ -5,6 +5,9 @@
 //! host:   namespace, Secret with a kubeconfig of that account <--------------'  <-- MemberCluster
 //! ```
 
+pub(crate) mod cluster;
+pub(crate) mod leave;
 pub(crate) mod names;
 pub(crate) mod objects;
+pub(crate) mod sets;
 pub(crate) mod stored;

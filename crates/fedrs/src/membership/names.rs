@@ -1,5 +1,7 @@
 //! Names that `fedrs join` gives, and marks that it leaves.
 
+use serde_json::Value;
+
 /// On an object that join created; its value is [`MANAGER`].
 pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// The value of [`MANAGED_BY`].
@@ -15,6 +17,11 @@ pub(crate) fn account(host_id: &str) -> String {
 /// The Secret on the host with the kubeconfig of a member.
 pub(crate) fn secret(member: &str) -> String {
     format!("member-{member}")
+}
+
+/// Whether join created `object`.
+pub(crate) fn is_ours(object: &Value) -> bool {
+    object["metadata"]["labels"][MANAGED_BY] == MANAGER
 }
 
 #[cfg(test)]

@@ -75,16 +75,16 @@ impl Membership {
     pub(crate) fn in_member(&self, owner: &str) -> Vec<Value> {
         let manifests = self.access().manifests();
         let mut objects: Vec<Value> = manifests.iter().map(Manifest::to_value).collect();
-        objects.retain(|it| it["kind"] != NAMESPACE.kind);
+        objects.retain(|it| it["kind"] != NAMESPACE.name);
         for object in &mut objects {
             object["metadata"]["labels"] = json!({
                 MANAGED_BY: MANAGER,
                 marks::MEMBER: self.name,
             });
-            if object["kind"] != CLUSTER_ROLE.kind {
+            if object["kind"] != CLUSTER_ROLE.name {
                 object["metadata"]["ownerReferences"] = json!([{
                     "apiVersion": "rbac.authorization.k8s.io/v1",
-                    "kind": CLUSTER_ROLE.kind,
+                    "kind": CLUSTER_ROLE.name,
                     "name": self.account(),
                     "uid": owner,
                 }]);

@@ -1,9 +1,14 @@
 //! The kubeconfig that a member's Secret holds: a way to the member and a token, and nothing that would be read or run
 //! where it is used. Pure.
 
+use anyhow::Context as _;
 use base64::{Engine, engine::general_purpose::STANDARD};
-use kube::config::{
-    AuthInfo, Cluster, Context, Kubeconfig, NamedAuthInfo, NamedCluster, NamedContext,
+use kube::{
+    Config,
+    config::{
+        AuthInfo, Cluster, Context, KubeConfigOptions, Kubeconfig, NamedAuthInfo, NamedCluster,
+        NamedContext,
+    },
 };
 use serde_json::Value;
 
@@ -158,6 +163,14 @@ impl Stored {
             current_context: Some(member.to_owned()),
             ..Kubeconfig::default()
         }
+    }
+
+    /// How to reach the member.
+    pub(crate) async fn config(&self) -> anyhow::Result<Config> {
+        let kubeconfig = self.kubeconfig("member", "account");
+        Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+            .await
+            .context("the stored kubeconfig can't be used")
     }
 
     /// Whether it leads to the member by `route`.
