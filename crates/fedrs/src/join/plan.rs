@@ -11,7 +11,7 @@ use crate::{
         cluster, names,
         objects::{Membership, SECRET_TYPE},
     },
-    object::{Address, Change, change},
+    object::{Address, Change, NAMESPACE, change},
     remote::Side,
 };
 
@@ -75,7 +75,7 @@ pub(super) fn on_host(
         address,
         change,
     };
-    vec![
+    let mut steps = vec![
         namespace(Side::Host, membership, found.host_namespace.as_ref()),
         step(
             membership.secret_address(),
@@ -85,7 +85,10 @@ pub(super) fn on_host(
             membership.object_address(),
             change(&membership.object(labels), member.as_ref()),
         ),
-    ]
+    ];
+    // A host that is a member of itself has one namespace, which is there by now.
+    steps.retain(|it| it.address.kind != NAMESPACE || !membership.is_of_itself());
+    steps
 }
 
 /// A namespace is created where it is missing; one that is there is nobody's to change.
@@ -161,3 +164,7 @@ fn not_ours(secret: &Value) -> Option<String> {
         )
     })
 }
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

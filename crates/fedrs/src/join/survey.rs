@@ -150,3 +150,37 @@ fn refuse(problems: &[String]) -> anyhow::Result<()> {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("1", "36", None)]
+    #[case("1", "32", None)]
+    #[case("1", "32+", None)]
+    #[case("2", "0", None)]
+    #[case("1", "31", Some("fedrs works with 1.32 and later"))]
+    #[case("1", "9+", Some("fedrs works with 1.32 and later"))]
+    #[case("", "", Some("can't be read"))]
+    fn old_versions_are_refused(
+        #[case] major: &str,
+        #[case] minor: &str,
+        #[case] problem: Option<&str>,
+    ) {
+        let info = Info {
+            major: major.to_owned(),
+            minor: minor.to_owned(),
+            git_version: format!("v{major}.{minor}.7"),
+            ..Info::default()
+        };
+        let told = too_old(Side::Member, &info);
+        assert_eq!(told.is_some(), problem.is_some(), "{told:?}");
+        assert!(
+            told.unwrap_or_default()
+                .contains(problem.unwrap_or_default())
+        );
+    }
+}

@@ -32,6 +32,11 @@ impl Membership {
         names::account(&self.host_id)
     }
 
+    /// Whether the host becomes a member of itself.
+    pub(crate) fn is_of_itself(&self) -> bool {
+        self.host_id == self.cluster_id
+    }
+
     /// The rights of the account.
     pub(crate) fn access(&self) -> Access {
         Access {
