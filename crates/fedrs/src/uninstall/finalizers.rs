@@ -5,7 +5,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use super::survey::{Installed, is_ours};
+use super::survey::Installed;
 use crate::{
     remote::{Failure, Remote},
     say::Say,
@@ -30,8 +30,7 @@ pub(super) async fn take_off(
             "deleted: they made deletions wait for the members",
         );
     }
-    let held = installed.sets.iter().filter(|it| is_ours(it.finalizers()));
-    let sets = stream::iter(held).map(|set| release(host, set));
+    let sets = stream::iter(&installed.sets).map(|set| release(host, set));
     let sets: Vec<()> = sets.buffered(WRITES).try_collect().await?;
     let objects = format!("{} federatedreplicasets", sets.len());
     say.step(host.side, objects, "without finalizers now");

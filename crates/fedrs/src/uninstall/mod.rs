@@ -60,9 +60,10 @@ pub(crate) async fn run(args: UninstallArgs) -> anyhow::Result<ExitCode> {
     let installed = survey::survey(&host, &args.namespace, &host_id).await?;
     if installed.is_nothing() {
         say.line(format_args!(
-            "There is nothing of fedrs on the host {}.",
+            "There is nothing to be taken off the host {}.",
             host.url()
         ));
+        say.line(installed.left());
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(holder) = running::leader(&host, &args.namespace).await? {
@@ -91,10 +92,7 @@ pub(crate) async fn run(args: UninstallArgs) -> anyhow::Result<ExitCode> {
             "{back} FederatedReplicaSets have their finalizers again: a controller is still running. Stop it, and run this again"
         );
     }
-    say.line(format_args!(
-        "Done. {} FederatedReplicaSets and the CRDs are left: `fedrs crds | kubectl delete -f -` deletes both.",
-        installed.sets.len()
-    ));
+    say.line(format_args!("Done. {}", installed.left()));
     Ok(ExitCode::SUCCESS)
 }
 

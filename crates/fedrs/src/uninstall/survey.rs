@@ -16,7 +16,9 @@ use crate::{
 pub(super) struct Installed {
     namespace: String,
     host_id: String,
-    /// All FederatedReplicaSets.
+    /// How many FederatedReplicaSets there are.
+    all_sets: usize,
+    /// Those with our finalizer.
     pub(super) sets: Vec<FederatedReplicaSet>,
     /// Paths of the markers, which block deletions.
     pub(super) markers: Vec<String>,
@@ -34,8 +36,17 @@ pub(super) struct Joined {
 }
 
 impl Installed {
+    /// Whether nothing would be in the way without a controller.
     pub(super) fn is_nothing(&self) -> bool {
         self.sets.is_empty() && self.markers.is_empty() && self.members.is_empty()
+    }
+
+    /// What is left afterwards, and how it goes.
+    pub(super) fn left(&self) -> String {
+        format!(
+            "{} FederatedReplicaSets and the CRDs are left: `fedrs crds | kubectl delete -f -` deletes both.",
+            self.all_sets
+        )
     }
 
     /// The membership of `name`.
@@ -75,10 +86,12 @@ pub(super) async fn survey(
     namespace: &str,
     host_id: &str,
 ) -> Result<Installed, Failure> {
+    let sets: Vec<FederatedReplicaSet> = all(host, "federatedreplicasets").await?;
     let mut installed = Installed {
         namespace: namespace.to_owned(),
         host_id: host_id.to_owned(),
-        sets: all(host, "federatedreplicasets").await?,
+        all_sets: sets.len(),
+        sets: sets.into_iter().filter(is_held).collect(),
         markers: markers(host).await?,
         members: Vec::new(),
     };
@@ -102,13 +115,11 @@ pub(super) async fn survey(
 /// How many FederatedReplicaSets can't be deleted without a controller.
 pub(super) async fn held(host: &Remote) -> Result<usize, Failure> {
     let sets: Vec<FederatedReplicaSet> = all(host, "federatedreplicasets").await?;
-    let held = sets.iter().filter(|it| is_ours(it.finalizers()));
-    Ok(held.count())
+    Ok(sets.iter().filter(|it| is_held(it)).count())
 }
 
-/// Whether one of ours is among `finalizers`.
-pub(super) fn is_ours(finalizers: &[String]) -> bool {
-    finalizers.iter().any(|it| it == marks::FINALIZER)
+fn is_held(set: &FederatedReplicaSet) -> bool {
+    set.finalizers().iter().any(|it| it == marks::FINALIZER)
 }
 
 /// All objects of a kind of fedrs; none if the CRD isn't there.

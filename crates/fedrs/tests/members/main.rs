@@ -5,3 +5,4 @@
 mod fleet;
 mod join;
 mod leave;
+mod uninstall;
