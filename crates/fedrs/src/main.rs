@@ -10,6 +10,7 @@ mod help;
 mod host;
 mod join;
 mod kubeconfig;
+mod leader;
 mod logging;
 mod membership;
 mod object;

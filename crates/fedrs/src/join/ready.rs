@@ -8,6 +8,7 @@ use kube::ResourceExt;
 use tokio::time::{Instant, sleep};
 
 use crate::{
+    leader::{Leader, leader},
     membership::{cluster, objects::Membership},
     remote::Remote,
     say::Say,
@@ -63,19 +64,25 @@ impl Standing {
     }
 
     /// What the user can do about it.
-    fn advice(&self, membership: &Membership) -> String {
+    fn advice(&self, membership: &Membership, leader: &Leader) -> String {
         let Membership {
             name, namespace, ..
         } = membership;
-        match self {
-            Self::NotYet { reason, .. } if reason == "Unreachable" || reason == "ProbeFailing" => {
-                "Where the controller runs, the member has to be reachable by the address above; \
+        match (self, leader) {
+            (_, Leader::Stopped) => {
+                format!("No controller runs: the Lease in namespace {namespace} is not held.")
+            }
+            (Self::Unseen, Leader::Unknown) => {
+                format!("Does a controller run on this host, in namespace {namespace}? There is no Lease of one.")
+            }
+            (Self::Unseen, Leader::Runs(holder)) => {
+                format!("A controller runs ({holder}); its log says what it waits for.")
+            }
+            (Self::NotYet { reason, .. }, _) if ["Unreachable", "ProbeFailing"].contains(&&**reason) => {
+                "Where the controller runs, the member has to be reachable by the address in its kubeconfig; \
                  --member-server gives another one."
                     .to_owned()
             }
-            Self::Unseen => format!(
-                "Is the controller running on this host, and does it look for Secrets in namespace {namespace} (--namespace)?"
-            ),
             _ => format!("`kubectl describe mc {name}` says more."),
         }
     }
@@ -94,16 +101,20 @@ pub(super) async fn wait(
         let member = cluster::existing(host, name).await?;
         let standing = standing(&member);
         if standing == Standing::Ready {
+            if leader(host, &membership.namespace).await? == Leader::Stopped {
+                say.warn("no controller runs: what follows is what the last one said");
+            }
             say.line(format_args!("{name} is ready{}", about(&member)));
             return Ok(());
         }
         say.waiting(standing.words());
         if Instant::now() >= until {
+            let leader = leader(host, &membership.namespace).await?;
             bail!(
                 "{name} is not ready after {patience:?}: {}\n{}\n\
                  Everything is in place: it gets ready by itself once that is mended. The same command again only waits.",
                 standing.words(),
-                standing.advice(membership),
+                standing.advice(membership, &leader),
             );
         }
         sleep(PERIOD).await;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     remote::{Failure, Remote},
-    say::Say,
+    say::{Say, count},
 };
 
 /// The federations that the host's sets belong to, as local sets are labelled: its own id, and those with a name (F40).
@@ -31,7 +31,7 @@ struct LocalSet {
     uid: String,
     resource_version: String,
     /// Asked for or still there, whichever is more.
-    replicas: u64,
+    replicas: usize,
 }
 
 fn of_federations(list: &Value, federations: &BTreeSet<String>) -> Vec<LocalSet> {
@@ -48,13 +48,16 @@ fn of_federations(list: &Value, federations: &BTreeSet<String>) -> Vec<LocalSet>
                 .to_owned()
         };
         let (namespace, name) = (text("namespace"), text("name"));
-        let count = |part: &str| set[part]["replicas"].as_u64().unwrap_or_default();
+        let number = |part: &str| {
+            let replicas = set[part]["replicas"].as_u64().unwrap_or_default();
+            usize::try_from(replicas).unwrap_or(usize::MAX)
+        };
         LocalSet {
             path: format!("/apis/apps/v1/namespaces/{namespace}/replicasets/{name}"),
             name: format!("{namespace}/{name}"),
             uid: text("uid"),
             resource_version: text("resourceVersion"),
-            replicas: count("spec").max(count("status")),
+            replicas: number("spec").max(number("status")),
         }
     });
     sets.collect()
@@ -100,7 +103,7 @@ pub(crate) async fn remove_empty(
         say.step(
             member.side,
             format_args!("replicaset/{}", set.name),
-            format_args!("left, with {} replicas", set.replicas),
+            format_args!("left, with {}", count(set.replicas, "replica")),
         );
     }
     Ok(())

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::survey::Installed;
 use crate::{
     remote::{Failure, Remote},
-    say::Say,
+    say::{Say, count},
 };
 
 /// Objects written at a time.
@@ -23,17 +23,13 @@ pub(super) async fn take_off(
     let markers = stream::iter(&installed.markers).map(|path| remove_marker(host, path));
     let markers: Vec<()> = markers.buffered(WRITES).try_collect().await?;
     if !markers.is_empty() {
-        let objects = format!("{} controllerrevisions", markers.len());
-        say.step(
-            host.side,
-            objects,
-            "deleted: they made deletions wait for the members",
-        );
+        let objects = count(markers.len(), "controllerrevision");
+        say.step(host.side, objects, "deleted: deletions waited for them");
     }
     let sets = stream::iter(&installed.sets).map(|set| release(host, set));
     let sets: Vec<()> = sets.buffered(WRITES).try_collect().await?;
-    let objects = format!("{} federatedreplicasets", sets.len());
-    say.step(host.side, objects, "without finalizers now");
+    let objects = count(sets.len(), "federatedreplicaset");
+    say.step(host.side, objects, "now without a finalizer of fedrs");
     Ok(())
 }
 

@@ -7,7 +7,6 @@
 //! Local sets stay as they are, with their pods; so do FederatedReplicaSets and CRDs, which can be deleted then.
 
 mod finalizers;
-mod running;
 mod survey;
 
 use std::{
@@ -22,13 +21,14 @@ use fedrs_api::marks;
 use self::survey::Joined;
 use crate::{
     host::HostOfMembers,
+    leader::{self, Leader},
     membership::{
         cluster,
         leave::{self, By},
     },
     object::{Address, MEMBER_CLUSTER},
     remote::{Remote, Side},
-    say::Say,
+    say::{Say, count},
     values,
 };
 
@@ -66,7 +66,7 @@ pub(crate) async fn run(args: UninstallArgs) -> anyhow::Result<ExitCode> {
         say.line(installed.left());
         return Ok(ExitCode::SUCCESS);
     }
-    if let Some(holder) = running::leader(&host, &args.namespace).await? {
+    if let Leader::Runs(holder) = leader::leader(&host, &args.namespace).await? {
         bail!(
             "a controller runs ({holder}): stop it first, or it puts back what is taken off. For example:\n  \
              kubectl -n {} scale deployment/fedrs-controller --replicas=0",
@@ -89,7 +89,8 @@ pub(crate) async fn run(args: UninstallArgs) -> anyhow::Result<ExitCode> {
     let back = survey::held(&host).await?;
     if back > 0 {
         bail!(
-            "{back} FederatedReplicaSets have their finalizers again: a controller is still running. Stop it, and run this again"
+            "{} got finalizers again: a controller is still running. Stop it, and run this again",
+            count(back, "FederatedReplicaSet")
         );
     }
     say.line(format_args!("Done. {}", installed.left()));

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::{
     membership::{names, objects::Membership, stored::Stored},
     remote::{Failure, Remote},
+    say::count,
 };
 
 /// What there is of fedrs.
@@ -44,8 +45,8 @@ impl Installed {
     /// What is left afterwards, and how it goes.
     pub(super) fn left(&self) -> String {
         format!(
-            "{} FederatedReplicaSets and the CRDs are left: `fedrs crds | kubectl delete -f -` deletes both.",
-            self.all_sets
+            "{} and the CRDs are left: `fedrs crds | kubectl delete -f -` deletes both.",
+            count(self.all_sets, "FederatedReplicaSet")
         )
     }
 
@@ -64,15 +65,15 @@ impl fmt::Display for Installed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "  {} FederatedReplicaSets lose their finalizers: nothing waits for the members any more when they are deleted",
-            self.sets.len()
+            "  the finalizers of {}: nothing is waited for any more when they are deleted",
+            count(self.sets.len(), "FederatedReplicaSet")
         )?;
         if !self.members.is_empty() {
             let names: Vec<&str> = self.members.iter().map(|it| &*it.membership.name).collect();
             writeln!(
                 f,
-                "  {} members ({}) are removed, with what join made in them and here",
-                names.len(),
+                "  {} ({}): what join made in them and here",
+                count(names.len(), "member"),
                 names.join(", ")
             )?;
         }

@@ -28,7 +28,7 @@ async fn a_join_says_each_step_and_what_is_missing_without_a_controller() {
         .await;
     let told = told.badly().telling(&[
         "eu is not ready",
-        "Is the controller running on this host",
+        "Does a controller run on this host",
         "can be reached from this machine alone",
         "secret/member-eu created: with a token of fedrs-controller-",
     ]);

@@ -54,10 +54,10 @@ async fn afterwards_nothing_is_in_the_way_of_deleting_it_all() {
     fleet.member("us").sim.faults().set_unreachable(true);
     let told = fleet.fedrs("uninstall --yes").await.well();
     told.telling(&[
-        "1 FederatedReplicaSets lose their finalizers",
-        "2 members (eu, us) are removed",
-        "host    1 controllerrevisions deleted",
-        "host    1 federatedreplicasets without finalizers now",
+        "the finalizers of 1 FederatedReplicaSet",
+        "2 members (eu, us): what join made",
+        "host    1 controllerrevision deleted",
+        "host    1 federatedreplicaset now without a finalizer",
         "member  clusterrole/fedrs-controller-",
         "warning: us: member: failed to",
         "kubectl delete clusterrole fedrs-controller-",
@@ -78,7 +78,7 @@ async fn afterwards_nothing_is_in_the_way_of_deleting_it_all() {
     let told = fleet.fedrs("uninstall --yes").await.well();
     told.telling(&[
         "nothing to be taken off",
-        "1 FederatedReplicaSets and the CRDs are left",
+        "1 FederatedReplicaSet and the CRDs are left",
     ]);
 
     for crd in fedrs_api::crd::all() {
@@ -113,7 +113,7 @@ async fn nothing_is_done_without_being_asked_for() {
     let before = fleet.revisions();
     let told = fleet.fedrs("uninstall").await.badly();
     told.telling(&[
-        "1 members (eu) are removed",
+        "1 member (eu): what join made",
         "nobody can be asked here: with --yes",
     ]);
     assert_eq!(fleet.revisions(), before);
