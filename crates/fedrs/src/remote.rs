@@ -55,6 +55,8 @@ enum Cause {
     Kube(Box<kube::Error>),
     #[error("no answer within {CALL_TIMEOUT:?}")]
     Deadline,
+    #[error("{0}")]
+    Answer(&'static str),
 }
 
 /// The API server's own message, or the causes of a failed connection.
@@ -76,7 +78,7 @@ impl Failure {
                 kube::Error::Api(status) => Some(status.code),
                 _ => None,
             },
-            Cause::Deadline => None,
+            Cause::Deadline | Cause::Answer(_) => None,
         }
     }
 }
@@ -120,6 +122,15 @@ impl Remote {
             doing: doing.into(),
             cause,
         })
+    }
+
+    /// An answer that can't be used. `doing` completes "failed to ...".
+    pub(crate) fn failure(&self, doing: &str, cause: &'static str) -> Failure {
+        Failure {
+            side: self.side,
+            doing: doing.to_owned(),
+            cause: Cause::Answer(cause),
+        }
     }
 
     /// One request with a JSON body, or none.

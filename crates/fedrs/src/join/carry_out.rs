@@ -121,6 +121,8 @@ impl Join<'_> {
         let why = match stored {
             None => None,
             Some(None) => Some("the old one could not be read"),
+            // An API server goes on accepting the token of an account that is gone for some seconds.
+            Some(Some(_)) if !found.has_account() => Some("the old one's account was gone"),
             Some(Some(stored)) => {
                 match token::judge(self.member, &self.membership, &stored).await? {
                     Verdict::Good if stored.takes(&self.route) => return Ok(Credentials::Kept),

@@ -11,7 +11,7 @@ use crate::{
         cluster, names,
         objects::{Membership, SECRET_TYPE},
     },
-    object::{Address, Change, NAMESPACE, change},
+    object::{Address, Change, NAMESPACE, SERVICE_ACCOUNT, change},
     remote::Side,
 };
 
@@ -104,6 +104,12 @@ fn namespace(side: Side, membership: &Membership, found: Option<&Value>) -> Step
 }
 
 impl Found {
+    /// Whether the controller's account was in the member.
+    pub(super) fn has_account(&self) -> bool {
+        let mut objects = self.in_member.iter().flatten();
+        objects.any(|it| it["kind"] == SERVICE_ACCOUNT.name)
+    }
+
     fn named(&self, name: &str) -> Option<&MemberCluster> {
         self.members.iter().find(|it| it.name_any() == name)
     }
@@ -128,9 +134,24 @@ pub(super) fn conflicts(membership: &Membership, found: &Found) -> Vec<String> {
             ));
         }
     }
+    for (side, namespace) in [
+        (Side::Member, &found.member_namespace),
+        (Side::Host, &found.host_namespace),
+    ] {
+        if namespace.as_ref().is_some_and(is_leaving) {
+            conflicts.push(format!(
+                "{side}: namespace/{} is being deleted: try again when it is gone",
+                membership.namespace
+            ));
+        }
+    }
     conflicts.extend(found.named(name).and_then(|it| other_source(name, it)));
     conflicts.extend(found.secret.as_ref().and_then(not_ours));
     conflicts
+}
+
+fn is_leaving(object: &Value) -> bool {
+    !object["metadata"]["deletionTimestamp"].is_null()
 }
 
 /// A member that gets its kubeconfig from elsewhere.

@@ -161,6 +161,9 @@ fn a_namespace_that_is_there_is_nobodys_to_change() {
 #[case("the member has another Secret", |it: &mut Found| {
     it.members[0].spec.secret_ref.as_mut().unwrap().name = "own".to_owned();
 }, Some("has its kubeconfig from secret/own"))]
+#[case("a namespace is leaving", |it: &mut Found| {
+    it.member_namespace.as_mut().unwrap()["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+}, Some("member: namespace/system is being deleted"))]
 #[case("the member is in the folder of kubeconfigs", |it: &mut Found| of_folder(it, "Healthy"), Some("--members folder"))]
 #[case("the member was in the folder of kubeconfigs", |it: &mut Found| of_folder(it, "Removed"), None)]
 fn what_is_in_the_way_is_told(

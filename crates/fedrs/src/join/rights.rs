@@ -262,3 +262,53 @@ async fn is_allowed(remote: &Remote, right: &Right) -> Result<bool, Failure> {
     let answer = remote.call("ask what is allowed", call).await?;
     Ok(answer.status.is_some_and(|it| it.allowed))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::join::plan::{self, Found};
+
+    fn membership() -> Membership {
+        Membership {
+            name: "eu".to_owned(),
+            namespace: "system".to_owned(),
+            host_id: "1a2b3c4d".to_owned(),
+            cluster_id: "eu-uid".to_owned(),
+        }
+    }
+
+    #[test]
+    fn whoever_gives_rights_needs_them() {
+        let steps = plan::in_member(&membership(), &Found::default(), None);
+        let needed: Vec<String> = to_write(&membership(), &steps)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        for right in [
+            "member: create namespaces",
+            "member: create clusterroles.rbac.authorization.k8s.io",
+            "member: get /readyz (to give it to the controller)",
+            "member: patch replicasets.apps (to give it to the controller)",
+            "member: create serviceaccounts/token fedrs-controller-1a2b3c4d in namespace system",
+        ] {
+            assert!(needed.iter().any(|it| it == right), "{right}: {needed:#?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_written_needs_no_right() {
+        let steps = plan::on_host(&membership(), &BTreeMap::new(), &Found::default(), None);
+        let mut unchanged = steps.clone();
+        for step in &mut unchanged {
+            step.change = Change::None;
+        }
+        let count = |steps: &[Step]| to_write(&membership(), steps).len();
+        assert_eq!(
+            (count(&steps), count(&unchanged)),
+            (4, 1),
+            "the token remains"
+        );
+    }
+}

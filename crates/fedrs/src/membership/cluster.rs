@@ -1,6 +1,6 @@
 //! A cluster's identity, and the MemberCluster of a member: read, and asked for something.
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use fedrs_api::MemberCluster;
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
@@ -43,19 +43,18 @@ pub(crate) async fn ask(
 }
 
 /// The id that tells a cluster from all others: the uid of its kube-system namespace.
-pub(crate) async fn id(remote: &Remote) -> anyhow::Result<String> {
+pub(crate) async fn id(remote: &Remote) -> Result<String, Failure> {
     let address = Address::cluster(NAMESPACE, "kube-system");
     let system = remote.get(&address).await?;
-    match system
+    let uid = system
         .as_ref()
-        .and_then(|it| it["metadata"]["uid"].as_str())
-    {
-        Some(uid) => Ok(uid.to_owned()),
-        None => bail!(
-            "{}: its namespace kube-system has no uid: it can't be told from other clusters",
-            remote.side
-        ),
-    }
+        .and_then(|it| it["metadata"]["uid"].as_str());
+    uid.map(str::to_owned).ok_or_else(|| {
+        remote.failure(
+            "tell it from other clusters",
+            "its namespace kube-system has no uid",
+        )
+    })
 }
 
 /// Whether the controller has the member's kubeconfig from its folder, not from a Secret.
