@@ -1,10 +1,13 @@
 //! What is there before a join, and whether it can be done at all. Changes nothing.
 
+use std::time::Duration;
+
 use anyhow::bail;
 use fedrs_api::MemberCluster;
 use futures::future::try_join_all;
 use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::{Api, api::ListParams};
+use tokio::time::{Instant, sleep};
 
 use super::{
     plan::{self, Found, Step},
@@ -18,6 +21,11 @@ use crate::{
 
 /// The oldest Kubernetes that fedrs works with: what it reads and writes is in this one.
 const OLDEST: (u32, u32) = (1, 32);
+
+/// How long a CRD that was just installed may take until it is served.
+const SERVED_WITHIN: Duration = Duration::from_secs(10);
+/// How often it is asked for.
+const PERIOD: Duration = Duration::from_millis(250);
 
 /// A cluster that answers.
 pub(super) struct Met {
@@ -113,14 +121,23 @@ pub(super) async fn survey(
     Ok(found)
 }
 
+/// Fails unless the CRDs are installed. Waits a little for those that were installed just now.
 async fn has_crds(host: &Remote) -> anyhow::Result<()> {
-    let group = host.send("ask for the CRDs", "GET", "/apis/fedrs.dev/v1alpha1", None);
-    match group.await {
-        Err(failure) if failure.code() == Some(404) => bail!(
-            "host: the CRDs of fedrs are not installed: `fedrs crds | kubectl apply --server-side -f -`"
-        ),
-        Err(failure) => Err(failure.into()),
-        Ok(_) => Ok(()),
+    let members = "/apis/fedrs.dev/v1alpha1/memberclusters?limit=1";
+    let until = Instant::now() + SERVED_WITHIN;
+    loop {
+        let answer = host.send("ask for the CRDs", "GET", members, None).await;
+        let Err(failure) = answer else { return Ok(()) };
+        match failure.code() {
+            Some(404) => bail!(
+                "host: the CRDs of fedrs are not installed: `fedrs crds | kubectl apply --server-side -f -`"
+            ),
+            // What isn't allowed is told with all else that isn't.
+            Some(403) => return Ok(()),
+            // "storage is (re)initializing"
+            Some(429) if Instant::now() < until => sleep(PERIOD).await,
+            _ => return Err(failure.into()),
+        }
     }
 }
 

@@ -182,7 +182,10 @@ impl Stored {
 
 /// A kubeconfig as YAML. It holds a token: for the Secret alone.
 pub(crate) fn to_yaml(kubeconfig: &Kubeconfig) -> String {
-    serde_saphyr::to_string(kubeconfig).expect("a kubeconfig is made of strings, lists and maps")
+    // A value on the line of its key, however long: not every reader of kubeconfigs knows folded ones.
+    let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
+    serde_saphyr::to_string_with_options(kubeconfig, options)
+        .expect("a kubeconfig is made of strings, lists and maps")
 }
 
 #[cfg(test)]
@@ -266,6 +269,7 @@ mod tests {
         let read = Stored::parse(&yaml).unwrap();
         assert!(read.takes(&way));
         assert!(!read.takes(&users("server: https://b")));
+        assert!(yaml.contains("    token: secret\n"), "{yaml}");
         let token = |it: &Stored| serde_json::to_value(&it.user).unwrap()["token"].clone();
         assert_eq!(token(&read), "secret");
     }

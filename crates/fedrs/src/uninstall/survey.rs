@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::{
     membership::{names, objects::Membership, stored::Stored},
+    object::{Address, NAMESPACE},
     remote::{Failure, Remote},
     say::count,
 };
@@ -17,6 +18,10 @@ use crate::{
 pub(super) struct Installed {
     namespace: String,
     host_id: String,
+    /// Whether the CRDs are there.
+    crds: bool,
+    /// Whether join made the namespace.
+    own_namespace: bool,
     /// How many FederatedReplicaSets there are.
     all_sets: usize,
     /// Those with our finalizer.
@@ -39,11 +44,15 @@ pub(super) struct Joined {
 impl Installed {
     /// Whether nothing would be in the way without a controller.
     pub(super) fn is_nothing(&self) -> bool {
-        self.sets.is_empty() && self.markers.is_empty() && self.members.is_empty()
+        let objects = self.sets.len() + self.markers.len() + self.members.len();
+        objects == 0 && !self.own_namespace
     }
 
     /// What is left afterwards, and how it goes.
     pub(super) fn left(&self) -> String {
+        if !self.crds {
+            return "The CRDs are not installed.".to_owned();
+        }
         format!(
             "{} and the CRDs are left: `fedrs crds | kubectl delete -f -` deletes both.",
             count(self.all_sets, "FederatedReplicaSet")
@@ -77,6 +86,13 @@ impl fmt::Display for Installed {
                 names.join(", ")
             )?;
         }
+        if self.own_namespace {
+            writeln!(
+                f,
+                "  namespace {}, if nothing else is in it",
+                self.namespace
+            )?;
+        }
         f.write_str("  ReplicaSets in the members stay, and go on running.")
     }
 }
@@ -87,16 +103,21 @@ pub(super) async fn survey(
     namespace: &str,
     host_id: &str,
 ) -> Result<Installed, Failure> {
-    let sets: Vec<FederatedReplicaSet> = all(host, "federatedreplicasets").await?;
+    let sets: Option<Vec<FederatedReplicaSet>> = all(host, "federatedreplicasets").await?;
+    let crds = sets.is_some();
+    let sets = sets.unwrap_or_default();
+    let found = host.get(&Address::cluster(NAMESPACE, namespace)).await?;
     let mut installed = Installed {
         namespace: namespace.to_owned(),
         host_id: host_id.to_owned(),
+        crds,
+        own_namespace: found.as_ref().is_some_and(names::is_ours),
         all_sets: sets.len(),
         sets: sets.into_iter().filter(is_held).collect(),
         markers: markers(host).await?,
         members: Vec::new(),
     };
-    let objects: Vec<MemberCluster> = all(host, "memberclusters").await?;
+    let objects: Vec<MemberCluster> = all(host, "memberclusters").await?.unwrap_or_default();
     let secrets = secrets(host, namespace).await?;
     let mut names: Vec<String> = objects.iter().map(ResourceExt::name_any).collect();
     names.extend(secrets.keys().cloned());
@@ -115,16 +136,16 @@ pub(super) async fn survey(
 
 /// How many FederatedReplicaSets can't be deleted without a controller.
 pub(super) async fn held(host: &Remote) -> Result<usize, Failure> {
-    let sets: Vec<FederatedReplicaSet> = all(host, "federatedreplicasets").await?;
-    Ok(sets.iter().filter(|it| is_held(it)).count())
+    let sets: Option<Vec<FederatedReplicaSet>> = all(host, "federatedreplicasets").await?;
+    Ok(sets.iter().flatten().filter(|it| is_held(it)).count())
 }
 
 fn is_held(set: &FederatedReplicaSet) -> bool {
     set.finalizers().iter().any(|it| it == marks::FINALIZER)
 }
 
-/// All objects of a kind of fedrs; none if the CRD isn't there.
-async fn all<K>(host: &Remote, plural: &str) -> Result<Vec<K>, Failure>
+/// All objects of a kind of fedrs; `None` if the CRD isn't there.
+async fn all<K>(host: &Remote, plural: &str) -> Result<Option<Vec<K>>, Failure>
 where
     K: kube::Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
 {
@@ -132,8 +153,8 @@ where
     let everything = ListParams::default();
     let doing = format!("list {plural}");
     match host.call(doing, objects.list(&everything)).await {
-        Err(failure) if failure.code() == Some(404) => Ok(Vec::new()),
-        answer => Ok(answer?.items),
+        Err(failure) if failure.code() == Some(404) => Ok(None),
+        answer => Ok(Some(answer?.items)),
     }
 }
 

@@ -22,6 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How often it looks.
 const PERIOD: Duration = Duration::from_millis(50);
 
+/// Kinds that a cluster writes when nobody asks for anything.
+const RESTLESS: [&str; 3] = ["Node", "Lease", "Event"];
+
 /// One cluster, served.
 pub(crate) struct Cluster {
     pub(crate) sim: SimCluster,
@@ -85,7 +88,14 @@ impl Cluster {
         }
         let sim = builder.start();
         let server = sim.serve(None).await.unwrap();
-        Self { sim, server }
+        let cluster = Self { sim, server };
+        // What a cluster makes for its first namespaces is there before anybody asks for anything.
+        wait_until("each namespace has an account", || {
+            let count = |kind| cluster.api().list(&cluster.kind("v1", kind), None).len();
+            count("ServiceAccount") >= count("Namespace")
+        })
+        .await;
+        cluster
     }
 
     pub(crate) fn api(&self) -> &Api {
@@ -106,6 +116,22 @@ impl Cluster {
         let kind = self.kind(api_version, kind);
         let object = self.api().get(&kind, namespace, name).ok()?;
         Some(serde_json::to_value(&*object).unwrap())
+    }
+
+    fn contents(&self) -> Vec<String> {
+        let mut kinds = self.api().kinds();
+        kinds.retain(|it| !RESTLESS.contains(&it.kind.as_str()));
+        let objects = kinds.iter().flat_map(|it| self.api().list(it, None));
+        let versions = objects.map(|it| {
+            let metadata = &serde_json::to_value(&*it).unwrap()["metadata"];
+            format!(
+                "{} {} {}",
+                self.sim.name(),
+                metadata["uid"],
+                metadata["resourceVersion"]
+            )
+        });
+        versions.collect()
     }
 
     pub(crate) fn create(&self, object: Value) {
@@ -244,10 +270,10 @@ impl Fleet {
             .get("fedrs.dev/v1alpha1", "MemberCluster", "", name)
     }
 
-    /// How often anything was written, in all clusters.
-    pub(crate) fn revisions(&self) -> Vec<u64> {
+    /// Every object of every cluster with its version, but for what a cluster changes by itself.
+    pub(crate) fn contents(&self) -> Vec<String> {
         let clusters = self.members.values().chain([&self.host]);
-        clusters.map(|it| it.api().revision()).collect()
+        clusters.flat_map(Cluster::contents).collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
+use sim_cluster::{Status, faults::Requests};
 
 use crate::fleet::{Fleet, NAMESPACE};
 
@@ -52,7 +53,7 @@ async fn a_join_says_each_step_and_what_is_missing_without_a_controller() {
 async fn again_is_a_no_op() {
     let fleet = Fleet::start(&["eu"]).await;
     fleet.join("eu", AT_ONCE).await.badly();
-    let (before, token) = (fleet.revisions(), fleet.stored_token("eu"));
+    let (before, token) = (fleet.contents(), fleet.stored_token("eu"));
     let told = fleet.join("eu", AT_ONCE).await.badly();
     assert_eq!(
         (told.steps("unchanged"), told.steps("created")),
@@ -61,7 +62,7 @@ async fn again_is_a_no_op() {
         told.out
     );
     assert_eq!(
-        (fleet.revisions(), fleet.stored_token("eu")),
+        (fleet.contents(), fleet.stored_token("eu")),
         (before, token)
     );
 }
@@ -69,17 +70,17 @@ async fn again_is_a_no_op() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_says_what_would_be_done_and_changes_nothing() {
     let fleet = Fleet::start(&["eu"]).await;
-    let before = fleet.revisions();
+    let before = fleet.contents();
     let told = fleet.join("eu", "--dry-run").await.well();
     assert_eq!(told.steps("would be created"), 9, "{}", told.out);
-    assert_eq!(fleet.revisions(), before);
+    assert_eq!(fleet.contents(), before);
 
     fleet.join("eu", AT_ONCE).await.badly();
     let rbac = "rbac.authorization.k8s.io/v1";
     fleet
         .member("eu")
         .delete(rbac, "Role", NAMESPACE, &fleet.account());
-    let before = fleet.revisions();
+    let before = fleet.contents();
     let told = fleet
         .join("eu", "--dry-run --labels tier=gold")
         .await
@@ -91,7 +92,7 @@ async fn a_dry_run_says_what_would_be_done_and_changes_nothing() {
         "{}",
         told.out
     );
-    assert_eq!(fleet.revisions(), before);
+    assert_eq!(fleet.contents(), before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -176,7 +177,7 @@ async fn another_way_to_the_member_keeps_the_token() {
 async fn a_cluster_has_one_name() {
     let fleet = Fleet::start(&["eu", "us"]).await;
     fleet.join("eu", AT_ONCE).await.badly();
-    let before = fleet.revisions();
+    let before = fleet.contents();
     let told = fleet
         .fedrs("join europe --member-kubeconfig eu.yaml")
         .await
@@ -187,7 +188,7 @@ async fn a_cluster_has_one_name() {
         .await
         .badly();
     told.telling(&["the member eu is another cluster", "Nothing was changed"]);
-    assert_eq!(fleet.revisions(), before);
+    assert_eq!(fleet.contents(), before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -210,7 +211,7 @@ async fn everything_that_is_not_allowed_is_told_at_once() {
         "stranger.yaml",
         &fleet.member("eu").kubeconfig_of_a_stranger(),
     );
-    let before = fleet.revisions();
+    let before = fleet.contents();
     let told = fleet
         .fedrs("join eu --member-kubeconfig stranger.yaml")
         .await
@@ -223,7 +224,7 @@ async fn everything_that_is_not_allowed_is_told_at_once() {
         "not allowed: member: delete replicasets.apps (to give it to the controller)",
         "Nothing was changed",
     ]);
-    assert_eq!(fleet.revisions(), before);
+    assert_eq!(fleet.contents(), before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -234,13 +235,22 @@ async fn a_host_without_crds_says_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn crds_that_are_not_served_yet_are_waited_for() {
+    let fleet = Fleet::start(&["eu"]).await;
+    let busy = Status::too_many_requests("storage is (re)initializing", 1);
+    let members = Requests::all().resource("memberclusters");
+    fleet.host.sim.faults().refuse(members, 2, busy);
+    fleet.join("eu", "--dry-run").await.well();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_that_does_not_answer_is_told_before_anything_is_done() {
     let fleet = Fleet::start(&["eu"]).await;
     fleet.member("eu").sim.faults().set_unreachable(true);
-    let before = fleet.revisions();
+    let before = fleet.contents();
     let told = fleet.join("eu", AT_ONCE).await.badly();
     told.telling(&["member: failed to reach https://127.0.0.1:"]);
-    assert_eq!(fleet.revisions(), before);
+    assert_eq!(fleet.contents(), before);
     let told = fleet
         .fedrs("join eu --member-kubeconfig nowhere.yaml")
         .await

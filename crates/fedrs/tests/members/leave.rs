@@ -126,7 +126,7 @@ async fn a_dead_member_is_taken_out_by_force() {
 #[tokio::test(flavor = "multi_thread")]
 async fn another_clusters_kubeconfig_is_refused() {
     let fleet = joined().await;
-    let before = fleet.revisions();
+    let before = fleet.contents();
     let told = fleet
         .fedrs("unjoin eu --member-kubeconfig us.yaml")
         .await
@@ -137,7 +137,7 @@ async fn another_clusters_kubeconfig_is_refused() {
         .await
         .badly();
     told.telling(&["is of another cluster than us: of eu"]);
-    assert_eq!(fleet.revisions(), before);
+    assert_eq!(fleet.contents(), before);
 }
 
 #[tokio::test(flavor = "multi_thread")]

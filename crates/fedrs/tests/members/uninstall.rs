@@ -110,13 +110,13 @@ async fn nothing_is_done_without_being_asked_for() {
         .well()
         .telling(&["There is nothing to be taken off the host"]);
     fleet.join("eu", "--timeout 0s").await.badly();
-    let before = fleet.revisions();
+    let before = fleet.contents();
     let told = fleet.fedrs("uninstall").await.badly();
     told.telling(&[
         "1 member (eu): what join made",
         "nobody can be asked here: with --yes",
     ]);
-    assert_eq!(fleet.revisions(), before);
+    assert_eq!(fleet.contents(), before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -131,8 +131,8 @@ async fn a_controller_that_runs_is_to_be_stopped_first() {
             "renewTime": format!("{:.6}", Timestamp::now()),
         },
     }));
-    let before = fleet.revisions();
+    let before = fleet.contents();
     let told = fleet.fedrs("uninstall --yes").await.badly();
     told.telling(&["a controller runs (pod-1): stop it first"]);
-    assert_eq!(fleet.revisions(), before);
+    assert_eq!(fleet.contents(), before);
 }
