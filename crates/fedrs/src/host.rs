@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::anyhow;
 use clap::Args;
+use cluster_informer::chain;
 use kube::{Client, Config};
 
 use crate::kubeconfig::Source;
@@ -65,7 +66,6 @@ async fn config(source: &Source) -> anyhow::Result<Config> {
     if source.file.is_some() || source.context.is_some() {
         return source.config(source.read()?).await;
     }
-    Config::infer()
-        .await
-        .context("no host cluster: give its kubeconfig")
+    let config = Config::infer().await;
+    config.map_err(|error| anyhow!("no host cluster: give its kubeconfig ({})", chain(&error)))
 }

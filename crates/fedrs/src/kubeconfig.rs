@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::anyhow;
+use cluster_informer::chain;
 use kube::{
     Config,
     config::{Cluster, KubeConfigOptions, Kubeconfig, KubeconfigError},
@@ -20,12 +21,11 @@ pub(crate) struct Source {
 impl Source {
     /// Reads it.
     pub(crate) fn read(&self) -> anyhow::Result<Kubeconfig> {
-        match &self.file {
-            Some(path) => Kubeconfig::read_from(path).with_context(|| {
-                format!("{} is not a kubeconfig that can be used", path.display())
-            }),
-            None => Kubeconfig::read().context("no kubeconfig that can be used"),
-        }
+        let read = match &self.file {
+            Some(path) => Kubeconfig::read_from(path),
+            None => Kubeconfig::read(),
+        };
+        read.map_err(|error| self.cannot_be_used(&error))
     }
 
     /// How to reach the cluster of the context in `kubeconfig`.
@@ -34,23 +34,34 @@ impl Source {
             context: self.context.clone(),
             ..KubeConfigOptions::default()
         };
-        Config::from_custom_kubeconfig(kubeconfig, &options)
-            .await
-            .with_context(|| self.to_string())
+        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+        config.map_err(|error| self.cannot_be_used(&error))
     }
 
     /// The cluster of the context in `kubeconfig`.
     pub(crate) fn cluster(&self, kubeconfig: &Kubeconfig) -> anyhow::Result<Cluster> {
-        cluster_of(kubeconfig, self.context.as_deref()).with_context(|| self.to_string())
+        let cluster = cluster_of(kubeconfig, self.context.as_deref());
+        cluster.map_err(|error| self.cannot_be_used(&error))
     }
-}
 
-impl std::fmt::Display for Source {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.file {
-            Some(path) => write!(f, "{}", path.display()),
-            None => f.write_str("the kubeconfig"),
-        }
+    /// In our words: a parser's may quote what it read, and that may be a token.
+    fn cannot_be_used(&self, error: &KubeconfigError) -> anyhow::Error {
+        let name = match &self.file {
+            Some(path) => path.display().to_string(),
+            None => "the kubeconfig".to_owned(),
+        };
+        let why = match error {
+            KubeconfigError::Parse(error) => match error.location() {
+                Some(at) => format!(
+                    "it is no kubeconfig: line {}, column {}",
+                    at.line(),
+                    at.column()
+                ),
+                None => "it is no kubeconfig".to_owned(),
+            },
+            error => chain(error),
+        };
+        anyhow!("{name} can't be used: {why}")
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::{fmt, time::Duration};
 
-use anyhow::Context;
+use anyhow::anyhow;
 use cluster_informer::chain;
 use http::{Request, header};
 use kube::{Client, Config};
@@ -87,7 +87,7 @@ impl Remote {
     /// A cluster that `config` reaches. Nothing is asked yet.
     pub(crate) fn new(side: Side, config: Config) -> anyhow::Result<Self> {
         let client = crate::controller::client(config.clone())
-            .with_context(|| format!("{side}: no client can be made of the kubeconfig"))?;
+            .map_err(|error| anyhow!("{side}: {}", chain(error.as_ref())))?;
         Ok(Self {
             side,
             config,

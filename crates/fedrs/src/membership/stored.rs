@@ -1,8 +1,9 @@
 //! The kubeconfig that a member's Secret holds: a way to the member and a token, and nothing that would be read or run
 //! where it is used. Pure.
 
-use anyhow::Context as _;
+use anyhow::anyhow;
 use base64::{Engine, engine::general_purpose::STANDARD};
+use cluster_informer::chain;
 use kube::{
     Config,
     config::{
@@ -168,9 +169,9 @@ impl Stored {
     /// How to reach the member.
     pub(crate) async fn config(&self) -> anyhow::Result<Config> {
         let kubeconfig = self.kubeconfig("member", "account");
-        Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-            .await
-            .context("the stored kubeconfig can't be used")
+        let config =
+            Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+        config.map_err(|error| anyhow!("the stored kubeconfig can't be used: {}", chain(&error)))
     }
 
     /// Whether it leads to the member by `route`.

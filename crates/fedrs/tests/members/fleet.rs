@@ -90,9 +90,9 @@ impl Cluster {
         let server = sim.serve(None).await.unwrap();
         let cluster = Self { sim, server };
         // What a cluster makes for its first namespaces is there before anybody asks for anything.
-        wait_until("each namespace has an account", || {
+        wait_until("each namespace is complete", || {
             let count = |kind| cluster.api().list(&cluster.kind("v1", kind), None).len();
-            count("ServiceAccount") >= count("Namespace")
+            count("ConfigMap") >= count("Namespace")
         })
         .await;
         cluster
@@ -199,6 +199,13 @@ impl Fleet {
     /// Writes a file into the folder in which commands are run.
     pub(crate) fn write(&self, name: &str, text: &str) {
         std::fs::write(self.path(name), text).unwrap();
+    }
+
+    /// Writes a file that can be run.
+    pub(crate) fn write_program(&self, name: &str, text: &str) {
+        self.write(name, text);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(self.path(name), mode).unwrap();
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

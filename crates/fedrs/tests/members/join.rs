@@ -1,8 +1,9 @@
 //! `fedrs join`, up to where the controller takes over.
 
 use jiff::SignedDuration;
+use rstest::rstest;
 use serde_json::{Value, json};
-use sim_cluster::{Status, faults::Requests};
+use sim_cluster::{Kubeconfig, Status, faults::Requests};
 
 use crate::fleet::{Fleet, NAMESPACE};
 
@@ -232,6 +233,68 @@ async fn a_host_without_crds_says_what_to_do() {
     let fleet = Fleet::without_crds(&["eu"]).await;
     let told = fleet.join("eu", AT_ONCE).await.badly();
     told.telling(&["fedrs crds | kubectl apply"]);
+}
+
+#[rstest]
+#[case("tokenFile: token")]
+#[case(
+    "exec: {apiVersion: client.authentication.k8s.io/v1, command: ./plugin, interactiveMode: Never}"
+)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_users_kubeconfig_may_get_its_credentials_from_elsewhere(#[case] user: &str) {
+    let fleet = Fleet::start(&["eu"]).await;
+    let Kubeconfig {
+        server,
+        authority_pem,
+        token,
+        ..
+    } = fleet.member("eu").server.kubeconfig().clone();
+    fleet.write("ca.crt", &authority_pem);
+    fleet.write("token", &token);
+    let credential = json!({
+        "apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
+        "status": { "token": token },
+    });
+    fleet.write_program("plugin", &format!("#!/bin/sh\necho '{credential}'\n"));
+    let kubeconfig = format!(
+        "{{current-context: a, contexts: [{{name: a, context: {{cluster: a, user: a}}}}], \
+         clusters: [{{name: a, cluster: {{server: '{server}', certificate-authority: ca.crt}}}}], \
+         users: [{{name: a, user: {{{user}}}}}]}}"
+    );
+    fleet.write("own.yaml", &kubeconfig);
+    let told = fleet
+        .fedrs("join eu --member-kubeconfig own.yaml --timeout 0s")
+        .await;
+    told.badly().telling(&["membercluster/eu created"]);
+    let stored = fleet.stored("eu").unwrap();
+    let cluster = &stored["clusters"][0]["cluster"];
+    assert!(
+        cluster["certificate-authority-data"].is_string(),
+        "{cluster}"
+    );
+    assert_eq!(
+        stored["users"][0]["user"].as_object().unwrap().len(),
+        1,
+        "a token alone"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_kubeconfig_is_not_quoted() {
+    let fleet = Fleet::start(&["eu"]).await;
+    for broken in [
+        "users: [{name: u, user: {token: s3cret]",
+        "users: [{user: {token: [s3cret]}}]",
+        "s3cret",
+    ] {
+        fleet.write("broken.yaml", broken);
+        let told = fleet
+            .fedrs("join eu --member-kubeconfig broken.yaml")
+            .await
+            .badly();
+        let told = told.telling(&["broken.yaml can't be used"]);
+        assert!(!told.errors.contains("s3cret"), "{}", told.errors);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
