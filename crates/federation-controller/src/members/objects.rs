@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use cluster_informer::{Health, Sync};
-use fedrs_api::{MemberClusterStatus, SetKey};
+use fedrs_api::MemberClusterStatus;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::Client;
@@ -157,7 +157,7 @@ impl ObjectKeeper {
             ],
             version: version.or_else(|| before.version.clone()),
             unreachable_since: known.since.map(Time),
-            replica_sets: i32::try_from(known.sets.len()).unwrap_or(i32::MAX),
+            replica_sets: i32::try_from(known.sets).unwrap_or(i32::MAX),
             nodes: before.nodes,
             allocatable: before.allocatable.clone(),
             token_expires: before.token_expires.clone(),
@@ -170,7 +170,7 @@ struct Known {
     ready: (bool, &'static str, String),
     synced: (bool, &'static str, String),
     since: Option<Timestamp>,
-    sets: Vec<SetKey>,
+    sets: u32,
 }
 
 impl Known {
@@ -221,7 +221,7 @@ impl Known {
             ready,
             synced,
             since,
-            sets: access.map_or(Vec::new(), |it| it.store.keys()),
+            sets: access.map_or(0, |it| it.store.held(0).sets),
         }
     }
 }
