@@ -10,6 +10,7 @@
 //! the executor's.
 
 mod capacity;
+mod drain;
 mod moves;
 mod recall;
 mod report;
@@ -205,6 +206,7 @@ impl<'a> Considered<'a> {
         Usable {
             name: &self.member.name,
             schedulable: self.member.schedulable,
+            draining: self.member.draining,
             placed: self.placed(),
             waiting: self.seen.waiting,
             probes: self
@@ -222,6 +224,7 @@ impl<'a> Considered<'a> {
             ready: self.ready(),
             available: self.available(),
             target: self.target.total(),
+            pending: self.target.pending,
         }
     }
 }
@@ -316,6 +319,10 @@ fn decide(snapshot: &Snapshot<'_>, members: &mut [Considered<'_>], now: Timestam
     let laid_out = targets(snapshot.frs, &key, replicas, &clusters, with_room, settings);
     for (i, it) in usable.iter_mut().enumerate() {
         it.target = laid_out.per_cluster[i];
+        if it.member.draining {
+            it.reasons = vec![drain::reason(it.placed()).to_owned()];
+            continue;
+        }
         it.reasons = laid_out.layout.shares[i]
             .reasons
             .iter()

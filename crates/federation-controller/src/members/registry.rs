@@ -148,6 +148,7 @@ impl Entry {
         check::Member {
             name: name.to_owned(),
             schedulable: !self.spec.unschedulable,
+            draining: self.spec.drain,
             grace_period: own.map_or(grace_period, Duration::from_secs),
             joined: self.joined,
             removed: self.removed,
