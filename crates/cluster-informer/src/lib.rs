@@ -35,7 +35,7 @@ pub use about::AboutSettings;
 pub use chain::chain;
 pub use decode::Malformed;
 pub use error::{Doing, Error};
-pub use informer::{InformerSettings, MemberInformer};
+pub use informer::{ClientSlot, InformerSettings, MemberInformer};
 pub use metrics::InformerMetrics;
 pub use probe::ProbeSettings;
 pub use reflect::{ReflectSettings, Sink, Versioned, reflect};

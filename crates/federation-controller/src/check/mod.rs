@@ -119,6 +119,25 @@ pub struct Notice {
     pub message: String,
 }
 
+impl Notice {
+    /// Needs attention.
+    pub(crate) fn warning(reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            warning: true,
+            reason,
+            message: message.into(),
+        }
+    }
+
+    /// All is well.
+    pub(crate) fn normal(reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            warning: false,
+            ..Self::warning(reason, message)
+        }
+    }
+}
+
 /// One member with everything the steps of a check found out about it.
 struct Considered<'a> {
     member: &'a Member,
