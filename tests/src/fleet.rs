@@ -3,7 +3,11 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use federation_controller::{
-    Controller, Running, clock::Clock, config::Config, members::MemberEvent, metrics::Metrics,
+    Controller, Running,
+    clock::Clock,
+    config::Config,
+    members::{MemberEvent, MemberSecrets},
+    metrics::Metrics,
 };
 use http::Request;
 use jiff::Timestamp;
@@ -139,6 +143,7 @@ impl Fleet {
         let controller = Controller {
             host: linked(&self.host, &life),
             members,
+            secrets: MemberSecrets::default(),
             config: self.spec.config.clone(),
             clock: self.clock.clone(),
             seed: self.spec.seed,

@@ -17,6 +17,8 @@ pub const PREFERENCES_ANNOTATION: &str = "federation.kubernetes.io/replica-set-p
 pub const FIELD_MANAGER: &str = "fedrs";
 /// The namespace of the controller on the host, and of its ServiceAccount in members, unless told otherwise.
 pub const SYSTEM_NAMESPACE: &str = "fedrs-system";
+/// The type of a member's Secret. The controller asks for Secrets of this type alone, and never sees any other.
+pub const KUBECONFIG_TYPE: &str = "fedrs.dev/kubeconfig";
 /// The key of a member's Secret under which its kubeconfig is.
 pub const KUBECONFIG_KEY: &str = "kubeconfig";
 /// On a MemberCluster and its Secret: the uid of the cluster's kube-system namespace, which tells it from all others.

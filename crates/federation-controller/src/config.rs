@@ -54,6 +54,18 @@ pub struct Config {
     pub workers: u32,
     /// Whether missing namespaces named `kube-*` are created in members. No.
     pub create_kube_namespaces: bool,
+    /// What kubeconfigs from Secrets may contain.
+    pub secret_kubeconfigs: SecretKubeconfigs,
+}
+
+/// What kubeconfigs from Secrets may contain: whoever can write such a Secret can make the controller do it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct SecretKubeconfigs {
+    /// Whether they may run programs in the controller (`exec`, `auth-provider`). No.
+    pub allow_exec: bool,
+    /// Whether they may name files, which are the controller's own (`tokenFile`, certificates). No.
+    pub allow_files: bool,
 }
 
 /// The liveness probe of members (F33).
@@ -91,6 +103,7 @@ impl Default for Config {
             calls_per_member: 16,
             workers: 32,
             create_kube_namespaces: false,
+            secret_kubeconfigs: SecretKubeconfigs::default(),
         }
     }
 }
@@ -218,11 +231,13 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(keys(&stated), keys(&all), "every field is stated");
-        assert_eq!(
-            keys(&stated["probe"]),
-            keys(&all["probe"]),
-            "every field is stated"
-        );
+        for part in ["probe", "secretKubeconfigs"] {
+            assert_eq!(
+                keys(&stated[part]),
+                keys(&all[part]),
+                "every field is stated"
+            );
+        }
     }
 
     #[test]
@@ -234,6 +249,7 @@ mod tests {
             ("checkdelay: 1s", "checkdelay"),
             ("probe: {period: 0s}", "probe.period"),
             ("backoffMax: 1s", "backoffMax"),
+            ("secretKubeconfigs: {allowexec: true}", "allowexec"),
         ] {
             let error = Config::parse(yaml).unwrap_err().to_string();
             assert!(error.contains(part), "{yaml}: {error}");

@@ -5,7 +5,11 @@ use std::{path::PathBuf, sync::Arc};
 use anyhow::Context;
 use clap::Args;
 use federation_controller::{
-    Controller, clock::Clock, config::Config, members::directory, metrics::Metrics,
+    Controller,
+    clock::Clock,
+    config::Config,
+    members::{MemberEvent, MemberSecrets, directory},
+    metrics::Metrics,
 };
 use kube::Client;
 use prometheus_client::registry::Registry;
@@ -24,13 +28,14 @@ const MEMBER_EVENTS: usize = 64;
   fedrs controller --kubeconfig host.yaml --members members/ --config controller.yaml
 
 The members folder holds one kubeconfig per member cluster, named after it: members/eu-1.yaml is member eu-1.
-Files that are added or changed take effect at once; a removed one is a member lost, with its grace period.")]
+Files that are added or changed take effect at once; a removed one is a member lost, with its grace period.
+A MemberCluster with spec.secretRef is a member as well: its kubeconfig is in that Secret of the controller's namespace.")]
 pub(crate) struct ControllerArgs {
     #[command(flatten)]
     host: host::HostArgs,
-    /// Folder of kubeconfigs, one per member cluster, named after it
+    /// Folder of kubeconfigs, one per member cluster, named after it; beside those of MemberClusters that name a Secret
     #[arg(long, value_name = "DIR")]
-    members: PathBuf,
+    members: Option<PathBuf>,
     /// Configuration file; every default is stated in config/controller.yaml
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -56,10 +61,11 @@ pub(crate) async fn run(args: ControllerArgs) -> anyhow::Result<()> {
     tokio::spawn(cancel_on_signal(cancel.clone()));
 
     let (events, members) = mpsc::channel(MEMBER_EVENTS);
-    let watching = tokio::spawn(directory::watch(args.members, events, cancel.clone()));
+    let watching = tokio::spawn(watch_members(args.members, events, cancel.clone()));
     let controller = Controller {
         host,
         members,
+        secrets: MemberSecrets::default(),
         config,
         clock: Clock::system(),
         seed: seed(),
@@ -74,6 +80,20 @@ pub(crate) async fn run(args: ControllerArgs) -> anyhow::Result<()> {
     serving.await??;
     tracing::info!("controller ended");
     Ok(())
+}
+
+/// Tells of the folder's members; of none without a folder.
+async fn watch_members(
+    folder: Option<PathBuf>,
+    events: mpsc::Sender<MemberEvent>,
+    cancel: CancellationToken,
+) {
+    let Some(folder) = folder else {
+        // Without a receiver there is nobody to be told.
+        let _ = events.send(MemberEvent::Complete).await;
+        return cancel.cancelled().await;
+    };
+    directory::watch(folder, events, cancel).await;
 }
 
 fn read_config(args: &ControllerArgs) -> anyhow::Result<Config> {

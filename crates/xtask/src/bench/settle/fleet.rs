@@ -5,7 +5,7 @@ use federation_controller::{
     Controller, Readiness, Running,
     clock::Clock,
     config::Config,
-    members::{MemberEvent, directory},
+    members::{MemberEvent, MemberSecrets, directory},
     metrics::Metrics,
 };
 use jiff::Timestamp;
@@ -89,6 +89,7 @@ impl Fleet {
         let controller = Controller {
             host: self.host.client(&self.ledger).await?,
             members,
+            secrets: MemberSecrets::default(),
             config: Config::default(),
             clock: Clock::system(),
             seed: SEED,
