@@ -3,7 +3,11 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use federation_controller::{
-    Controller, Running, clock::Clock, config::Config, election::Fence, members::MemberEvent,
+    Controller, Running,
+    clock::Clock,
+    config::Config,
+    election::Fence,
+    members::{MemberEvent, MemberSecrets},
     metrics::Metrics,
 };
 use http::Request;
@@ -151,6 +155,7 @@ impl Fleet {
         let controller = Controller {
             host: linked(&self.host, &life),
             members: told,
+            secrets: MemberSecrets::default(),
             config: self.spec.config.clone(),
             clock: self.clock.clone(),
             seed: self.spec.seed,

@@ -17,8 +17,12 @@ pub const PREFERENCES_ANNOTATION: &str = "federation.kubernetes.io/replica-set-p
 pub const FIELD_MANAGER: &str = "fedrs";
 /// The namespace of the controller on the host, and of its ServiceAccount in members, unless told otherwise.
 pub const SYSTEM_NAMESPACE: &str = "fedrs-system";
+/// The type of a member's Secret. The controller asks for Secrets of this type alone, and never sees any other.
+pub const KUBECONFIG_TYPE: &str = "fedrs.dev/kubeconfig";
 /// The key of a member's Secret under which its kubeconfig is.
 pub const KUBECONFIG_KEY: &str = "kubeconfig";
+/// On a MemberCluster and its Secret: the uid of the cluster's kube-system namespace, which tells it from all others.
+pub const CLUSTER_ID: &str = "fedrs.dev/cluster-id";
 /// On a member's Secret, `"true"`: the kubeconfig's token is one of a ServiceAccount that may renew it; the controller does
 /// so before it expires.
 pub const RENEW_TOKEN: &str = "fedrs.dev/renew-token";

@@ -24,7 +24,7 @@ impl fmt::Display for Doing {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No connection, or it broke.
-    #[error("failed to {doing}: {source}")]
+    #[error("failed to {doing}: {}", crate::chain::chain(&**source))]
     Connection {
         /// What was being done.
         doing: Doing,

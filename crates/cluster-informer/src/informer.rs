@@ -1,18 +1,24 @@
-//! One member, put together: one task that lists and watches its local sets and pods and probes it.
+//! One member, put together: one task that lists and watches its local sets and pods, probes it, and asks it about
+//! itself.
 //!
-//! The four parts share the task, so that one thing happens after another: no two of them touch the facts at the
+//! The five parts share the task, so that one thing happens after another: no two of them touch the facts at the
 //! same time, and a simulation repeats.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use fedrs_api::{SetKey, marks};
-use futures::future::join4;
+use futures::future::join5;
 use kube::Client;
-use tokio::{sync::Notify, task::JoinHandle, time::sleep};
+use tokio::{
+    sync::{Notify, watch},
+    task::JoinHandle,
+    time::sleep,
+};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, debug, info, info_span};
 
 use crate::{
+    about::{self, AboutSettings},
     decode::Malformed,
     error::Error,
     metrics::{FeedMetrics, InformerMetrics, MemberMetrics, PODS, SETS},
@@ -38,6 +44,8 @@ pub struct InformerSettings {
     pub probe: ProbeSettings,
     /// A watch that has been failing for longer makes the view stale (F39). Default 30 s.
     pub stale_after: Duration,
+    /// What the member is asked about itself.
+    pub about: AboutSettings,
 }
 
 impl Default for InformerSettings {
@@ -46,6 +54,7 @@ impl Default for InformerSettings {
             reflect: ReflectSettings::default(),
             probe: ProbeSettings::default(),
             stale_after: Duration::from_secs(30),
+            about: AboutSettings::default(),
         }
     }
 }
@@ -55,8 +64,27 @@ impl Default for InformerSettings {
 pub struct MemberInformer {
     /// What is known of it.
     pub store: Arc<MemberStore>,
+    /// By which client it is followed.
+    pub client: ClientSlot,
     /// Ends when cancelled; a panic in it is to end the process.
     pub task: JoinHandle<()>,
+}
+
+/// Puts another client in the place of the one by which a member is followed.
+pub struct ClientSlot(watch::Sender<Client>);
+
+impl ClientSlot {
+    /// Follows the member by `client` from now on: it is probed and listed anew. What is known of it stays, as stale,
+    /// until then, so that new credentials cost no more than a list.
+    pub fn put(&self, client: Client) {
+        self.0.send_replace(client);
+    }
+}
+
+impl fmt::Debug for ClientSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientSlot")
+    }
 }
 
 impl MemberInformer {
@@ -91,18 +119,19 @@ impl MemberInformer {
             store: Arc::clone(&store),
             sink,
         };
-        let run = follow(
+        let (slot, clients) = watch::channel(client);
+        let follower = Follower {
             notifier,
-            client,
-            selector(federation),
+            selector: selector(federation),
             settings,
             metrics,
             seed,
             cancel,
-        );
+        };
         Self {
             store,
-            task: tokio::spawn(run.instrument(span)),
+            client: ClientSlot(slot),
+            task: tokio::spawn(follower.run(clients).instrument(span)),
         }
     }
 }
@@ -118,70 +147,112 @@ struct Metrics {
     member: MemberMetrics,
 }
 
-async fn follow(
+/// What follows a member, by one client after the other.
+struct Follower {
     notifier: Notifier,
-    client: Client,
     selector: String,
     settings: InformerSettings,
     metrics: Metrics,
     seed: u64,
     cancel: CancellationToken,
-) {
-    let [set_seed, pod_seed, probe_seed] = [seed, seed.wrapping_add(1), seed.wrapping_add(2)];
-    // A member that is back is listed anew: what was known of it is from before it went.
-    let (relist_sets, relist_pods) = (Notify::new(), Notify::new());
-    let sets = reflect_anew::<SetObject, _>(
-        client.clone(),
-        Resource::labelled("/apis/apps/v1/replicasets", &*selector),
-        SetSink {
-            notifier: notifier.clone(),
-            metrics: metrics.sets,
-        },
-        settings.reflect.clone(),
-        set_seed,
-        &relist_sets,
-        cancel.clone(),
-    );
-    let pods = reflect_anew::<PodObject, _>(
-        client.clone(),
-        Resource::labelled("/api/v1/pods", &*selector),
-        PodSink {
-            notifier: notifier.clone(),
-            metrics: metrics.pods,
-        },
-        settings.reflect,
-        pod_seed,
-        &relist_pods,
-        cancel.clone(),
-    );
-    let probe_latency = metrics.member.probe_latency.clone();
-    let clock = Arc::clone(notifier.store.clock());
-    let probe = probe::run(
-        client,
-        settings.probe,
-        clock,
-        probe_seed,
-        cancel.clone(),
-        |health, latency| {
-            probe_latency.observe(latency.as_secs_f64());
-            if notifier.health(health) {
-                relist_sets.notify_one();
-                relist_pods.notify_one();
+}
+
+impl Follower {
+    /// Follows by the latest of `clients`, until cancelled.
+    async fn run(self, mut clients: watch::Receiver<Client>) {
+        // A new client doesn't make a member that has not answered for long a member that has just begun to fail.
+        let mut row = probe::Row::default();
+        loop {
+            let client = clients.borrow_and_update().clone();
+            let replaced = async {
+                if clients.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            };
+            tokio::select! {
+                biased;
+                () = replaced => {
+                    self.notifier.store.taken_over();
+                    self.notifier.sync();
+                }
+                () = self.follow(client, &mut row) => return,
             }
-        },
-    );
-    let staleness = cancel.run_until_cancelled(async {
+        }
+    }
+
+    /// Follows by `client`, until cancelled.
+    async fn follow(&self, client: Client, row: &mut probe::Row) {
+        let seed = |part| self.seed.wrapping_add(part);
+        // A member that is back is listed anew: what was known of it is from before it went.
+        let (relist_sets, relist_pods) = (Notify::new(), Notify::new());
+        let healthy = Notify::new();
+        let sets = reflect_anew::<SetObject, _>(
+            client.clone(),
+            Resource::labelled("/apis/apps/v1/replicasets", &*self.selector),
+            SetSink {
+                notifier: self.notifier.clone(),
+                metrics: self.metrics.sets.clone(),
+            },
+            self.settings.reflect.clone(),
+            seed(0),
+            &relist_sets,
+            self.cancel.clone(),
+        );
+        let pods = reflect_anew::<PodObject, _>(
+            client.clone(),
+            Resource::labelled("/api/v1/pods", &*self.selector),
+            PodSink {
+                notifier: self.notifier.clone(),
+                metrics: self.metrics.pods.clone(),
+            },
+            self.settings.reflect.clone(),
+            seed(1),
+            &relist_pods,
+            self.cancel.clone(),
+        );
+        let probe = probe::run(
+            client.clone(),
+            self.settings.probe.clone(),
+            Arc::clone(self.notifier.store.clock()),
+            seed(2),
+            row,
+            self.cancel.clone(),
+            |health, latency| {
+                self.metrics
+                    .member
+                    .probe_latency
+                    .observe(latency.as_secs_f64());
+                let change = self.notifier.health(health);
+                if change == HealthChange::Back {
+                    relist_sets.notify_one();
+                    relist_pods.notify_one();
+                }
+                if change != HealthChange::None {
+                    healthy.notify_one();
+                }
+            },
+        );
+        let about = about::run(
+            client,
+            self.settings.about.clone(),
+            &self.notifier.store,
+            &healthy,
+            seed(3),
+        );
+        let about = self.cancel.run_until_cancelled(about);
+        let staleness = self.cancel.run_until_cancelled(self.look_at_staleness());
+        // Boxed, as the five together are larger than a task's stack frame should be.
+        Box::pin(join5(sets, pods, probe, about, staleness)).await;
+    }
+
+    async fn look_at_staleness(&self) {
         loop {
             sleep(SYNC_LOOK).await;
-            notifier.sync();
-            metrics
-                .member
-                .staleness
-                .set(notifier.store.staleness().as_secs_f64());
+            self.notifier.sync();
+            let staleness = self.notifier.store.staleness();
+            self.metrics.member.staleness.set(staleness.as_secs_f64());
         }
-    });
-    // Boxed, as the four together are larger than a task's stack frame should be.
-    Box::pin(join4(sets, pods, probe, staleness)).await;
+    }
 }
 
 /// Passes on what changed in a member.
@@ -197,15 +268,15 @@ impl Notifier {
         self.sink.changed(&self.member, key, change);
     }
 
-    /// Takes in what the probe says; whether the member is back, so that it has to be listed anew.
-    fn health(&self, health: Health) -> bool {
+    /// Takes in what the probe says.
+    fn health(&self, health: Health) -> HealthChange {
         let told = format!("{health:?}");
         let change = self.store.set_health(health);
         if change != HealthChange::None {
             info!(health = told, "member changed its health");
             self.sink.member_changed(&self.member);
         }
-        change == HealthChange::Back
+        change
     }
 
     fn sync(&self) {

@@ -43,7 +43,7 @@ impl Member {
     fn lists(&self) -> usize {
         self.requests
             .iter()
-            .filter(|uri| uri.contains("limit="))
+            .filter(|uri| uri.contains("limit=") && !uri.starts_with("/api/v1/nodes"))
             .count()
     }
 
@@ -54,6 +54,7 @@ impl Member {
         }
         let path = match uri.path() {
             "/readyz" => return Ok(full(200, "ok".into())),
+            "/version" | "/api/v1/nodes" => return Ok(full(403, "{}".into())),
             SET_PATH => SET_PATH,
             POD_PATH => POD_PATH,
             path => panic!("{path} was asked for"),
@@ -177,6 +178,18 @@ struct World {
     cancel: CancellationToken,
 }
 
+fn client(member: &Arc<Mutex<Member>>) -> Client {
+    let member = Arc::clone(member);
+    let service = service_fn(move |request: Request<Body>| {
+        let member = Arc::clone(&member);
+        async move {
+            sleep(Duration::from_millis(1)).await;
+            member.lock().answer(request.uri())
+        }
+    });
+    Client::new(service, "default")
+}
+
 impl World {
     fn new(objects: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
         let mut member = Member {
@@ -187,16 +200,6 @@ impl World {
             member.put(path, object);
         }
         let member = Arc::new(Mutex::new(member));
-        let service = service_fn({
-            let member = Arc::clone(&member);
-            move |request: Request<Body>| {
-                let member = Arc::clone(&member);
-                async move {
-                    sleep(Duration::from_millis(1)).await;
-                    member.lock().answer(request.uri())
-                }
-            }
-        });
         let start = Instant::now();
         let told = Told(Arc::default());
         let clock: Clock = Arc::new(move || {
@@ -206,7 +209,7 @@ impl World {
         let cancel = CancellationToken::new();
         let informer = MemberInformer::spawn(
             "a",
-            Client::new(service, "default"),
+            client(&member),
             "fed",
             Arc::new(told.clone()),
             InformerSettings::default(),
@@ -270,7 +273,9 @@ async fn the_first_lists_tell_of_the_member_not_of_each_object() {
     world.settle().await;
     assert_eq!(world.informer.store.sync(), Sync::Synced);
     assert_eq!(world.told(), ["a", "a"], "synced, and healthy");
-    assert_eq!(world.informer.store.keys(), [SetKey::new("default", "web")]);
+    let held = world.informer.store.held(1);
+    assert_eq!((held.sets, held.replicas), (1, 3));
+    assert_eq!(held.first, [SetKey::new("default", "web")]);
     let view = world.view();
     assert_eq!(
         view.set.map(|set| (set.replicas, set.available)),
@@ -492,4 +497,49 @@ async fn one_seed_makes_one_row_of_requests() {
     }
     assert!(rows[0].len() > 60);
     assert_eq!(rows[0], rows[1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn f39_with_another_client_what_is_known_stays_as_stale_until_it_is_listed_anew() {
+    let world = World::new([(SET_PATH, set(3, 3))]);
+    world.synced().await;
+    let other = Arc::new(Mutex::new(Member::default()));
+    other.lock().put(SET_PATH, set(5, 5));
+    other.lock().down = true;
+    world.informer.client.put(client(&other));
+    world.settle().await;
+    let store = &world.informer.store;
+    assert!(
+        matches!(store.sync(), Sync::Stale { .. }),
+        "{:?}",
+        store.sync()
+    );
+    assert_eq!(world.view().set.map(|set| set.replicas), Some(3));
+    assert!(matches!(store.health(), Health::Failing { .. }));
+    other.lock().down = false;
+    world.synced().await;
+    assert_eq!(world.view().set.map(|set| set.replicas), Some(5));
+    let asked = world.member.lock().requests.len();
+    sleep(Duration::from_secs(300)).await;
+    assert_eq!(
+        world.member.lock().requests.len(),
+        asked,
+        "the first client is done with"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn f33_another_client_does_not_begin_the_row_of_failures_anew() {
+    let world = World::new([(SET_PATH, set(3, 3))]);
+    world.synced().await;
+    world.member.lock().down = true;
+    world
+        .until("unreachable", || {
+            matches!(world.informer.store.health(), Health::Unreachable { .. })
+        })
+        .await;
+    let before = world.informer.store.health();
+    world.informer.client.put(client(&world.member));
+    world.settle().await;
+    assert_eq!(world.informer.store.health(), before);
 }

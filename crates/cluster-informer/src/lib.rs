@@ -3,11 +3,13 @@
 //! ```text
 //! list + watch local sets --.
 //! list + watch pods --------+--> one task owns the facts --> MemberStore (read by key) --> check
-//! probe of /readyz ---------'                            \-> ChangeSink: which set to look at, and how soon
+//! probe of /readyz ---------+                            \-> ChangeSink: which set to look at, and how soon
+//! version, nodes -----------'
 //! ```
 //!
 //! Knows sets by a key and the labels of a federation; nothing of `FederatedReplicaSet`s or layouts.
 
+pub mod about;
 mod backoff;
 mod chain;
 pub mod counts;
@@ -19,6 +21,7 @@ mod lines;
 mod metrics;
 pub mod pod_fact;
 pub mod probe;
+mod quantity;
 mod reflect;
 pub mod set_fact;
 mod sets;
@@ -28,16 +31,17 @@ mod transport;
 pub mod view;
 mod wire;
 
+pub use about::AboutSettings;
 pub use chain::chain;
 pub use decode::Malformed;
 pub use error::{Doing, Error};
-pub use informer::{InformerSettings, MemberInformer};
+pub use informer::{ClientSlot, InformerSettings, MemberInformer};
 pub use metrics::InformerMetrics;
 pub use probe::ProbeSettings;
 pub use reflect::{ReflectSettings, Sink, Versioned, reflect};
 pub use store::{Clock, MemberStore};
 pub use transport::Resource;
 pub use view::{
-    Change, ChangeSink, Health, MemberView, PodCounts, ReplicaFailure, SetFact, SetView, Sync,
+    Change, ChangeSink, Health, Held, MemberView, PodCounts, ReplicaFailure, SetFact, SetView, Sync,
 };
 pub use wire::Uid;

@@ -11,7 +11,12 @@ use kube::{Client, client::Body};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::{backoff::Backoff, chain::chain, store::Clock, view::Health};
+use crate::{
+    backoff::Backoff,
+    chain::{chain, is_about_credentials},
+    store::Clock,
+    view::Health,
+};
 
 /// Errors come as chains of sources, some with whole requests; longer ones are cut.
 const MAX_MESSAGE_CHARS: usize = 256;
@@ -80,16 +85,16 @@ impl Row {
 }
 
 /// Probes at once, then in intervals whose phase is drawn from `seed`, so that many members are not probed all at
-/// the same time. Tells `report` of each probe and how long it took, until `cancel`.
+/// the same time. Goes on with the `row` of failures. Tells `report` of each probe and how long it took, until `cancel`.
 pub async fn run(
     client: Client,
     settings: ProbeSettings,
     clock: Clock,
     seed: u64,
+    row: &mut Row,
     cancel: CancellationToken,
     mut report: impl FnMut(Health, Duration) + Send,
 ) {
-    let mut row = Row::default();
     let mut probe = async || {
         let started = Instant::now();
         let outcome = probe(&client, settings.timeout).await;
@@ -121,7 +126,7 @@ async fn probe(client: &Client, patience: Duration) -> Outcome {
     match timeout(patience, client.send(request)).await {
         Ok(Ok(response)) => classify(response.status()),
         // Our own credentials can't be had (a plugin, a token's file): that says nothing of the member.
-        Ok(Err(error @ kube::Error::Auth(_))) => Outcome::Denied(describe(&error)),
+        Ok(Err(error)) if is_about_credentials(&error) => Outcome::Denied(describe(&error)),
         Ok(Err(error)) => Outcome::Failed(describe(&error)),
         Err(_) => Outcome::Failed(format!("no answer within {patience:?}")),
     }
@@ -129,9 +134,12 @@ async fn probe(client: &Client, patience: Duration) -> Outcome {
 
 fn classify(status: StatusCode) -> Outcome {
     match status {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            Outcome::Denied(format!("/readyz: {status}"))
+        StatusCode::UNAUTHORIZED => {
+            Outcome::Denied(format!("the credentials are refused (/readyz: {status})"))
         }
+        StatusCode::FORBIDDEN => Outcome::Denied(format!(
+            "the account has no right to ask whether the cluster is ready (/readyz: {status})"
+        )),
         StatusCode::TOO_MANY_REQUESTS => Outcome::Alive,
         status if status.is_success() => Outcome::Alive,
         status => Outcome::Failed(format!("/readyz: {status}")),

@@ -107,11 +107,13 @@ async fn probe_for_a_minute(
             log.lock().push((start.elapsed(), health));
         }
     };
+    let mut row = Row::default();
     let run = run(
         Client::new(service, "default"),
         ProbeSettings::default(),
         clock,
         seed,
+        &mut row,
         cancel,
         report,
     );
@@ -143,6 +145,22 @@ async fn a_broken_connection_is_described() {
     assert!(
         matches!(&log[0].1, Health::Failing { message, .. } if message.contains("connection refused")),
         "{log:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn f33_credentials_that_can_not_be_had_are_no_outage() {
+    let header = http::HeaderValue::from_str("a\nb").expect_err("no header");
+    let error = kube::client::AuthError::InvalidBearerToken(header);
+    let error = Mutex::new(Some(error));
+    let service = service_fn(move |_: Request<Body>| {
+        let error = error.lock().take().expect("one probe");
+        async move { Err::<Response<Body>, _>(error) }
+    });
+    let outcome = probe(&Client::new(service, "default"), Duration::from_secs(5)).await;
+    assert!(
+        matches!(&outcome, Outcome::Denied(message) if message.contains("invalid bearer token")),
+        "{outcome:?}"
     );
 }
 

@@ -68,8 +68,9 @@ impl SetTable {
         self.sets.get(key).map(|entry| &entry.fact)
     }
 
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &SetKey> {
-        self.sets.keys()
+    /// All sets, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&SetKey, &SetFact)> {
+        self.sets.iter().map(|(key, entry)| (key, &entry.fact))
     }
 
     /// A list begins: sets that it doesn't show are swept by [`listed`](Self::listed).

@@ -10,11 +10,12 @@ use jiff::{SignedDuration, Timestamp};
 use parking_lot::RwLock;
 
 use crate::{
+    about::About,
     counts::PodTable,
     feed::Feed,
     pod_fact::PodObject,
     sets::SetTable,
-    view::{Change, Health, MemberView, SetFact, SetView, Sync},
+    view::{Change, Health, Held, MemberView, SetFact, SetView, Sync},
     wire::{Uid, Version},
 };
 
@@ -35,6 +36,7 @@ struct State {
     pod_feed: Feed,
     set_feed: Feed,
     health: Health,
+    about: About,
     /// The sync that was last told of, without its details.
     announced: mem::Discriminant<Sync>,
 }
@@ -77,6 +79,7 @@ impl MemberStore {
             pod_feed: Feed::default(),
             set_feed: Feed::default(),
             health: Health::Unknown,
+            about: About::default(),
             announced: mem::discriminant(&Sync::NotSynced),
         };
         let stale_after = SignedDuration::try_from(stale_after).unwrap_or(SignedDuration::MAX);
@@ -195,6 +198,20 @@ impl MemberStore {
         mem::replace(&mut state.announced, sync) != sync
     }
 
+    /// Another client takes over: what is known is stale until it has listed all of it (F39).
+    pub(crate) fn taken_over(&self) {
+        let mut state = self.state.write();
+        state.set_feed.restarted();
+        state.pod_feed.restarted();
+    }
+
+    /// Takes in what the member tells of itself; what it doesn't say any more stays.
+    pub(crate) fn put_about(&self, about: About) {
+        let mut state = self.state.write();
+        let version = about.version.or_else(|| state.about.version.take());
+        state.about = About { version, ..about };
+    }
+
     /// Takes in what the probe says. What is known of a member that is back is from before it went, and stale until
     /// it has been listed again (F39).
     pub(crate) fn set_health(&self, health: Health) -> HealthChange {
@@ -246,8 +263,25 @@ impl MemberView for MemberStore {
         self.state.read().health.clone()
     }
 
-    fn keys(&self) -> Vec<SetKey> {
-        self.state.read().sets.keys().cloned().collect()
+    fn about(&self) -> About {
+        self.state.read().about.clone()
+    }
+
+    fn held(&self, names: usize) -> Held {
+        let state = self.state.read();
+        let mut held = Held::default();
+        for (key, set) in state.sets.iter() {
+            // What is asked for will be there, what is there is not gone yet.
+            let replicas = set.replicas.max(set.current);
+            if replicas > 0 {
+                held.sets += 1;
+                held.replicas += u64::from(replicas);
+                if held.first.len() < names {
+                    held.first.push(key.clone());
+                }
+            }
+        }
+        held
     }
 
     fn observe(&self, set: SetFact) {

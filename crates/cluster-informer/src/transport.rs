@@ -25,6 +25,8 @@ pub struct Resource {
     pub path: String,
     /// Label selector, or all objects.
     pub label_selector: Option<String>,
+    /// Field selector, or all objects.
+    pub field_selector: Option<String>,
 }
 
 impl Resource {
@@ -33,24 +35,36 @@ impl Resource {
         Self {
             path: path.into(),
             label_selector: None,
+            field_selector: None,
         }
     }
 
     /// The objects at `path` that `label_selector` takes.
     pub fn labelled(path: impl Into<String>, label_selector: impl Into<String>) -> Self {
         Self {
-            path: path.into(),
             label_selector: Some(label_selector.into()),
+            ..Self::all(path)
+        }
+    }
+
+    /// The objects at `path` whose fields `field_selector` takes.
+    pub fn with_fields(path: impl Into<String>, field_selector: impl Into<String>) -> Self {
+        Self {
+            field_selector: Some(field_selector.into()),
+            ..Self::all(path)
         }
     }
 
     fn uri(&self, parameters: &[(&str, &str)]) -> String {
         let mut uri = self.path.clone();
-        let selector = self
-            .label_selector
+        let selectors = [
+            ("labelSelector", &self.label_selector),
+            ("fieldSelector", &self.field_selector),
+        ];
+        let selectors = selectors
             .iter()
-            .map(|selector| ("labelSelector", &**selector));
-        for (position, (name, value)) in parameters.iter().copied().chain(selector).enumerate() {
+            .filter_map(|(name, selector)| Some((*name, selector.as_deref()?)));
+        for (position, (name, value)) in parameters.iter().copied().chain(selectors).enumerate() {
             uri.push(if position == 0 { '?' } else { '&' });
             uri.push_str(name);
             uri.push('=');
@@ -212,5 +226,9 @@ mod tests {
             "/api/v1/pods?limit=500&continue=a%2Bb%3D&labelSelector=fedrs.dev%2Ffederation%3Da%2Cfedrs.dev%2Freplica-set"
         );
         assert_eq!(Resource::all("/api/v1/pods").uri(&[]), "/api/v1/pods");
+        assert_eq!(
+            Resource::with_fields("/api/v1/secrets", "type=fedrs.dev/kubeconfig").uri(&[]),
+            "/api/v1/secrets?fieldSelector=type%3Dfedrs.dev%2Fkubeconfig"
+        );
     }
 }

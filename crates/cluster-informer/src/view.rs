@@ -3,6 +3,8 @@
 use fedrs_api::SetKey;
 use jiff::Timestamp;
 
+use crate::about::About;
+
 /// A local set as the member last showed it, without its template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetFact {
@@ -118,6 +120,17 @@ pub enum Health {
     },
 }
 
+/// What a member holds over all sets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Local sets that have replicas, or are asked for some.
+    pub sets: u32,
+    /// Replicas that are there, or asked for.
+    pub replicas: u64,
+    /// The first of these sets, in order.
+    pub first: Vec<SetKey>,
+}
+
 /// Reads of one member's store. Cheap, without waiting: short locks only.
 pub trait MemberView: Send + std::marker::Sync + 'static {
     /// What is known of `key`.
@@ -126,8 +139,10 @@ pub trait MemberView: Send + std::marker::Sync + 'static {
     fn sync(&self) -> Sync;
     /// What the probe says.
     fn health(&self) -> Health;
-    /// All keys with a local set, in order.
-    fn keys(&self) -> Vec<SetKey>;
+    /// What the member last told of itself.
+    fn about(&self) -> About;
+    /// How much it holds in all, with at most so many names of sets.
+    fn held(&self, names: usize) -> Held;
     /// Takes in the answer to our own write at once, ahead of the watch.
     fn observe(&self, set: SetFact);
     /// Takes in that our delete of `key` with this uid succeeded.

@@ -127,6 +127,7 @@ fn member(number: u32, now: Timestamp) -> Member {
     Member {
         name: format!("cluster-{number:04}"),
         schedulable: true,
+        draining: false,
         grace_period: Duration::from_secs(60),
         joined: now - Duration::from_secs(3600),
         removed: None,

@@ -56,6 +56,8 @@ pub struct Config {
     pub create_kube_namespaces: bool,
     /// Which of several processes leads.
     pub leader_election: LeaderElectionConfig,
+    /// What kubeconfigs from Secrets may contain.
+    pub secret_kubeconfigs: SecretKubeconfigs,
 }
 
 /// Leader election by a Lease; the names are client-go's.
@@ -73,6 +75,16 @@ pub struct LeaderElectionConfig {
     /// How often the Lease is renewed, and looked at by standbys. 2 s.
     #[serde(with = "duration")]
     pub retry_period: Duration,
+}
+
+/// What kubeconfigs from Secrets may contain: whoever can write such a Secret can make the controller do it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct SecretKubeconfigs {
+    /// Whether they may run programs in the controller (`exec`, `auth-provider`). No.
+    pub allow_exec: bool,
+    /// Whether they may name files, which are the controller's own (`tokenFile`, certificates). No.
+    pub allow_files: bool,
 }
 
 /// The liveness probe of members (F33).
@@ -111,6 +123,7 @@ impl Default for Config {
             workers: 32,
             create_kube_namespaces: false,
             leader_election: LeaderElectionConfig::default(),
+            secret_kubeconfigs: SecretKubeconfigs::default(),
         }
     }
 }
@@ -282,7 +295,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(keys(&stated), keys(&all), "every field is stated");
-        for part in ["probe", "leaderElection"] {
+        for part in ["probe", "leaderElection", "secretKubeconfigs"] {
             assert_eq!(
                 keys(&stated[part]),
                 keys(&all[part]),
@@ -305,6 +318,7 @@ mod tests {
             ("leaderElection: {retryPeriod: 0s}", "retryPeriod"),
             ("leaderElection: {enable: false}", "enable"),
             ("federation: a.b", "federation"),
+            ("secretKubeconfigs: {allowexec: true}", "allowexec"),
         ] {
             let error = Config::parse(yaml).unwrap_err().to_string();
             assert!(error.contains(part), "{yaml}: {error}");

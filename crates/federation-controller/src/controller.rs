@@ -1,6 +1,6 @@
 //! Wires the parts together: tasks, each named, cancellable and joined; a panic in one ends all.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use cluster_informer::{InformerSettings, ReflectSettings, Resource, reflect};
 use fedrs_api::{FederatedReplicaSet, MemberCluster};
@@ -17,10 +17,13 @@ use crate::{
     events::Recorder,
     executor::Executor,
     host::HostStore,
-    members::{MemberEvent, Members, Registry},
+    members::{
+        Inbox, MemberEvent, MemberSecrets, MemberSink, Members, Registry, SecretObject, SecretSink,
+        Tools,
+    },
     metrics::Metrics,
     reconcile::Reconciler,
-    watch::{Listed, MemberObjects, MemberSink, SetSink},
+    watch::{Listed, SetSink},
 };
 
 /// What a controller is made of.
@@ -29,6 +32,8 @@ pub struct Controller {
     pub host: Client,
     /// Tells which members there are.
     pub members: mpsc::Receiver<MemberEvent>,
+    /// Where kubeconfigs in Secrets are, and how clients are made of kubeconfigs.
+    pub secrets: MemberSecrets,
     /// What can be configured.
     pub config: Config,
     /// Tells the time.
@@ -105,9 +110,10 @@ impl Controller {
             complete: told,
         };
 
-        let objects = Arc::new(MemberObjects::default());
+        let inbox = Arc::new(Inbox::default());
         let set_sink = SetSink::new(Arc::clone(&reconciler), sets_listed);
-        let member_sink = MemberSink::new(Arc::clone(&objects), members_listed);
+        let member_sink = MemberSink::new(Arc::clone(&inbox), members_listed);
+        let secret_sink = SecretSink::new(Arc::clone(&inbox), &self.secrets.namespace);
         let seed = self.seed;
         tasks.spawn(reflect::<FederatedReplicaSet, _>(
             self.host.clone(),
@@ -125,22 +131,31 @@ impl Controller {
             seed.wrapping_add(1),
             cancel.clone(),
         ));
-        let members = Members {
+        let kind = fedrs_api::marks::KUBECONFIG_TYPE;
+        let path = format!("/api/v1/namespaces/{}/secrets", self.secrets.namespace);
+        tasks.spawn(reflect::<SecretObject, _>(
+            self.host.clone(),
+            Resource::with_fields(path, format!("type={kind}")),
+            secret_sink,
+            ReflectSettings::default(),
+            seed.wrapping_add(2),
+            cancel.clone(),
+        ));
+        let tools = Tools {
             reconciler: Arc::clone(&reconciler),
             registry,
             host: self.host,
             fence: self.fence,
             federation,
             informer_settings: informer_settings(&self.config),
+            secrets: self.secrets,
             config: self.config,
             clock: self.clock,
             seed,
             tasks: tasks.clone(),
             cancel: cancel.clone(),
-            informers: BTreeMap::new(),
-            complete,
         };
-        tasks.spawn(members.run(self.members, objects));
+        tasks.spawn(Members::run(tools, self.members, inbox, complete));
         tasks.spawn(reconciler.agenda.clone().run(cancel.clone()));
         tasks.spawn(work(reconciler, readiness.clone(), tasks.clone(), cancel));
         Some(Running { tasks, readiness })

@@ -1,16 +1,10 @@
-//! The watches of the host: FederatedReplicaSets and MemberClusters into the stores, changes onto the agenda.
+//! The watch of FederatedReplicaSets on the host: into the store, changes onto the agenda.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use cluster_informer::{Error, Sink};
-use fedrs_api::{FederatedReplicaSet, MemberCluster, MemberClusterSpec, SetKey};
-use kube::ResourceExt;
-use parking_lot::Mutex;
-use tokio::sync::{Notify, watch};
+use fedrs_api::{FederatedReplicaSet, SetKey};
+use tokio::sync::watch;
 
 use crate::{
     error_text::chain,
@@ -29,13 +23,18 @@ pub(crate) struct Listed {
 }
 
 /// Publishes [`Listed`] and says in the log what a person has to do.
-struct Progress {
+pub(crate) struct Progress {
     kind: &'static str,
     listed: watch::Sender<Listed>,
 }
 
 impl Progress {
-    fn complete(&self) {
+    /// Of the objects of `kind`, named in the plural.
+    pub(crate) fn of(kind: &'static str, listed: watch::Sender<Listed>) -> Self {
+        Self { kind, listed }
+    }
+
+    pub(crate) fn complete(&self) {
         self.listed.send_if_modified(|listed| {
             let done = Listed {
                 complete: true,
@@ -47,7 +46,7 @@ impl Progress {
         });
     }
 
-    fn failed(&self, error: &Error) {
+    pub(crate) fn failed(&self, error: &Error) {
         let message = if error.code() == Some(404) {
             format!(
                 "the host does not know {}: install the CRDs with `fedrs crds | kubectl apply -f -`; waiting",
@@ -81,13 +80,9 @@ pub(crate) struct SetSink {
 
 impl SetSink {
     pub(crate) fn new(reconciler: Arc<Reconciler>, listed: watch::Sender<Listed>) -> Self {
-        let progress = Progress {
-            kind: "FederatedReplicaSets",
-            listed,
-        };
         Self {
             reconciler,
-            progress,
+            progress: Progress::of("FederatedReplicaSets", listed),
             seen: HashSet::new(),
         }
     }
@@ -144,73 +139,6 @@ impl Sink<FederatedReplicaSet> for SetSink {
         }
         self.seen = HashSet::new();
         self.count(&self.reconciler.metrics);
-        self.progress.complete();
-    }
-
-    fn failed(&mut self, error: &Error) {
-        self.progress.failed(error);
-    }
-
-    fn alive(&mut self) {}
-}
-
-/// What the host says about a member: what its MemberCluster asks for, or that it is gone.
-pub(crate) type MemberObject = (String, Option<MemberClusterSpec>);
-
-/// MemberClusters on their way to the members' task: the latest of each, so that it is never more than there are.
-#[derive(Debug, Default)]
-pub(crate) struct MemberObjects {
-    latest: Mutex<BTreeMap<String, Option<MemberClusterSpec>>>,
-    arrived: Notify,
-}
-
-impl MemberObjects {
-    fn put(&self, name: String, spec: Option<MemberClusterSpec>) {
-        self.latest.lock().insert(name, spec);
-        self.arrived.notify_one();
-    }
-
-    /// The next one. For one task; nothing is lost if it stops waiting.
-    pub(crate) async fn next(&self) -> MemberObject {
-        loop {
-            if let Some(object) = self.latest.lock().pop_first() {
-                return object;
-            }
-            self.arrived.notified().await;
-        }
-    }
-}
-
-/// MemberClusters, for the members' task.
-pub(crate) struct MemberSink {
-    objects: Arc<MemberObjects>,
-    progress: Progress,
-}
-
-impl MemberSink {
-    pub(crate) fn new(objects: Arc<MemberObjects>, listed: watch::Sender<Listed>) -> Self {
-        Self {
-            objects,
-            progress: Progress {
-                kind: "MemberClusters",
-                listed,
-            },
-        }
-    }
-}
-
-impl Sink<MemberCluster> for MemberSink {
-    fn restarted(&mut self) {}
-
-    fn applied(&mut self, object: MemberCluster) {
-        self.objects.put(object.name_any(), Some(object.spec));
-    }
-
-    fn deleted(&mut self, object: MemberCluster) {
-        self.objects.put(object.name_any(), None);
-    }
-
-    fn listed(&mut self, _resource_version: &str) {
         self.progress.complete();
     }
 

@@ -17,8 +17,6 @@ struct Watched {
 
 impl Watched {
     fn start(files: &[(&str, &str)]) -> Self {
-        // Whoever comes first; the others find it there.
-        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let folder = TempDir::new().unwrap();
         for (name, content) in files {
             fs::write(folder.path().join(name), content).unwrap();
@@ -40,7 +38,11 @@ impl Watched {
     /// The next event in words; `nothing` if none comes within some looks.
     async fn next(&mut self) -> String {
         match timeout(Duration::from_secs(5), self.events.recv()).await {
-            Ok(Some(MemberEvent::Present { name, .. })) => format!("present {name}"),
+            Ok(Some(MemberEvent::Kubeconfig { name, folder, .. })) => {
+                assert_eq!(folder, self.folder.path());
+                format!("present {name}")
+            }
+            Ok(Some(MemberEvent::Present { .. })) => panic!("clients are made elsewhere"),
             Ok(Some(MemberEvent::Broken { name, message })) => format!("broken {name}: {message}"),
             Ok(Some(MemberEvent::Gone { name })) => format!("gone {name}"),
             Ok(Some(MemberEvent::Complete)) => "complete".to_owned(),

@@ -16,7 +16,7 @@ use federation_controller::{
     clock::Clock,
     config::Config,
     election::{Candidacy, Elector, Fence, Term},
-    members::directory,
+    members::{MemberEvent, MemberSecrets, directory},
     metrics::{ElectionMetrics, Metrics},
 };
 use kube::Client;
@@ -43,21 +43,22 @@ const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/names
 
 The members folder holds one kubeconfig per member cluster, named after it: members/eu-1.yaml is member eu-1.
 Files that are added or changed take effect at once; a removed one is a member lost, with its grace period.
+A MemberCluster with spec.secretRef is a member as well: its kubeconfig is in that Secret of the controller's namespace.
 
 Of several controllers of a federation one leads, by the Lease fedrs-controller on the host; the others stand by.")]
 pub(crate) struct ControllerArgs {
     #[command(flatten)]
     host: host::HostArgs,
-    /// Folder of kubeconfigs, one per member cluster, named after it
+    /// Folder of kubeconfigs, one per member cluster, named after it; beside those of MemberClusters that name a Secret
     #[arg(long, value_name = "DIR")]
-    members: PathBuf,
+    members: Option<PathBuf>,
     /// Configuration file; every default is stated in config/controller.yaml
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// The federation to handle: FederatedReplicaSets that name it in spec.federation (overrides the file)
     #[arg(long, value_name = "NAME")]
     federation: Option<String>,
-    /// The controller's namespace on the host, the same for all of a federation: its Lease is there. Made if it is missing.
+    /// The controller's namespace on the host, the same for all of a federation: its Lease and the members' Secrets are there. Made if it is missing.
     /// Without it the pod's own, or fedrs-system
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
@@ -82,6 +83,7 @@ pub(crate) async fn run(args: ControllerArgs) -> anyhow::Result<()> {
     let process = Process {
         host,
         members: args.members,
+        namespace: args.namespace.unwrap_or_else(own_namespace),
         config,
         shown: server.shown(),
     };
@@ -89,7 +91,7 @@ pub(crate) async fn run(args: ControllerArgs) -> anyhow::Result<()> {
     tokio::spawn(cancel_on_signal(cancel.clone()));
 
     if process.config.leader_election.enabled {
-        let elector = Elector::new(process.candidacy(args.namespace, metrics));
+        let elector = Elector::new(process.candidacy(metrics));
         process.shown.follow(elector.standing());
         elector.run(cancel, |term| process.lead(term)).await;
     } else {
@@ -105,7 +107,9 @@ pub(crate) async fn run(args: ControllerArgs) -> anyhow::Result<()> {
 /// What stays the same from term to term.
 struct Process {
     host: Client,
-    members: PathBuf,
+    members: Option<PathBuf>,
+    /// Where the Lease and the members' Secrets are.
+    namespace: String,
     config: Config,
     shown: server::Shown,
 }
@@ -116,7 +120,7 @@ impl Process {
         let (events, members) = mpsc::channel(MEMBER_EVENTS);
         // Whatever tells of members. One that writes has its clients guarded by the term's fence.
         let sources = TaskTracker::new();
-        sources.spawn(directory::watch(
+        sources.spawn(watch_members(
             self.members.clone(),
             events,
             term.end.clone(),
@@ -127,6 +131,7 @@ impl Process {
         let controller = Controller {
             host: self.host.clone(),
             members,
+            secrets: MemberSecrets::of(&self.namespace),
             config: self.config.clone(),
             clock: Clock::system(),
             seed: seed(),
@@ -142,10 +147,10 @@ impl Process {
         sources.wait().await;
     }
 
-    fn candidacy(&self, namespace: Option<String>, metrics: ElectionMetrics) -> Candidacy {
+    fn candidacy(&self, metrics: ElectionMetrics) -> Candidacy {
         Candidacy {
             host: self.host.clone(),
-            namespace: namespace.unwrap_or_else(own_namespace),
+            namespace: self.namespace.clone(),
             lease: lease_name(&self.config.federation),
             identity: identity(),
             timing: self.config.leader_election,
@@ -177,6 +182,20 @@ fn identity() -> String {
     let system = rustix::system::uname();
     let host = system.nodename().to_string_lossy();
     format!("{host}_{}", uuid::Uuid::new_v4())
+}
+
+/// Tells of the folder's members; of none without a folder.
+async fn watch_members(
+    folder: Option<PathBuf>,
+    events: mpsc::Sender<MemberEvent>,
+    cancel: CancellationToken,
+) {
+    let Some(folder) = folder else {
+        // Without a receiver there is nobody to be told.
+        let _ = events.send(MemberEvent::Complete).await;
+        return cancel.cancelled().await;
+    };
+    directory::watch(folder, events, cancel).await;
 }
 
 fn read_config(args: &ControllerArgs) -> anyhow::Result<Config> {

@@ -1,9 +1,8 @@
 //! `fedrs crds`: prints the CRDs.
 
-use std::{
-    io::{self, Write},
-    process::ExitCode,
-};
+use std::process::ExitCode;
+
+use crate::print;
 
 /// Print the custom resource definitions that the host cluster needs
 ///
@@ -14,13 +13,7 @@ use std::{
 #[command(verbatim_doc_comment)]
 pub(crate) struct Arguments {}
 
-/// Prints the CRDs as YAML. A reader that stops early is no error.
+/// Prints the CRDs as YAML.
 pub(crate) fn run(_: &Arguments) -> ExitCode {
-    match io::stdout().write_all(fedrs_api::crd::all_as_yaml().as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            eprintln!("error: failed to write to standard output: {error}");
-            ExitCode::FAILURE
-        }
-        _ => ExitCode::SUCCESS,
-    }
+    print::text(&fedrs_api::crd::all_as_yaml())
 }

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::anyhow;
 use clap::Args;
-use kube::{
-    Client, Config,
-    config::{KubeConfigOptions, Kubeconfig},
-};
+use cluster_informer::chain;
+use kube::{Client, Config};
+
+use crate::kubeconfig::Source;
 
 /// Where the host cluster is.
 #[derive(Args, Debug)]
@@ -31,24 +31,41 @@ impl HostArgs {
 
     /// A client of the host.
     pub(crate) async fn client(&self) -> anyhow::Result<Client> {
-        let options = KubeConfigOptions {
+        let source = Source {
+            file: self.kubeconfig.clone(),
             context: self.context.clone(),
-            ..KubeConfigOptions::default()
         };
-        let config = match &self.kubeconfig {
-            Some(path) => {
-                let file = path.display();
-                let kubeconfig = Kubeconfig::read_from(path)
-                    .with_context(|| format!("{file} is not a kubeconfig that can be used"))?;
-                Config::from_custom_kubeconfig(kubeconfig, &options)
-                    .await
-                    .with_context(|| format!("{file}"))?
-            }
-            None if self.context.is_some() => Config::from_kubeconfig(&options).await?,
-            None => Config::infer()
-                .await
-                .context("no host cluster: give --kubeconfig")?,
-        };
-        crate::controller::client(config)
+        crate::controller::client(config(&source).await?)
     }
+}
+
+/// Where the host cluster is, for commands that are about members, too.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Clusters")]
+pub(crate) struct HostOfMembers {
+    /// Kubeconfig of the host cluster; without it $KUBECONFIG, or ~/.kube/config
+    #[arg(long, value_name = "FILE", visible_alias = "kubeconfig")]
+    host_kubeconfig: Option<PathBuf>,
+    /// Context of the host's kubeconfig
+    #[arg(long, value_name = "NAME", visible_alias = "context")]
+    host_context: Option<String>,
+}
+
+impl HostOfMembers {
+    /// How to reach the host.
+    pub(crate) async fn config(&self) -> anyhow::Result<Config> {
+        let source = Source {
+            file: self.host_kubeconfig.clone(),
+            context: self.host_context.clone(),
+        };
+        config(&source).await
+    }
+}
+
+async fn config(source: &Source) -> anyhow::Result<Config> {
+    if source.file.is_some() || source.context.is_some() {
+        return source.config(source.read()?).await;
+    }
+    let config = Config::infer().await;
+    config.map_err(|error| anyhow!("no host cluster: give its kubeconfig ({})", chain(&error)))
 }

@@ -20,6 +20,7 @@ pub(crate) enum LogFormat {
 
 /// What is logged, and how.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Logging")]
 pub(crate) struct LogArgs {
     /// How logs look
     #[arg(long, global = true, value_enum, default_value = "human")]

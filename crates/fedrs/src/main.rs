@@ -1,18 +1,33 @@
 //! `fedrs`: ReplicaSets over many Kubernetes clusters. Parses and runs; one file per subcommand.
 
 mod controller;
+mod cordon;
 mod crds;
 mod demo;
+mod drain;
 mod explain;
+mod help;
 mod host;
+mod join;
+mod kubeconfig;
+mod leader;
 mod logging;
+mod membership;
+mod object;
 mod plan;
+mod print;
+mod rbac;
+mod remote;
+mod say;
 mod server;
 mod sim;
+mod uninstall;
+mod unjoin;
+mod values;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// ReplicaSets over many Kubernetes clusters
 #[derive(Parser)]
@@ -31,7 +46,14 @@ enum Command {
     Controller(controller::ControllerArgs),
     Plan(plan::Arguments),
     Explain(explain::ExplainArgs),
+    Join(join::JoinArgs),
+    Unjoin(unjoin::UnjoinArgs),
+    Cordon(cordon::CordonArgs),
+    Uncordon(cordon::UncordonArgs),
+    Drain(drain::DrainArgs),
+    Uninstall(uninstall::UninstallArgs),
     Crds(crds::Arguments),
+    Rbac(rbac::RbacArgs),
     /// Print the completions of a shell
     ///
     /// For bash: source <(fedrs completions bash)
@@ -42,7 +64,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let matches = help::grouped(Cli::command()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
         .expect("no other TLS provider is installed before this one");
@@ -68,6 +91,13 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         }
         Command::Plan(args) => return Ok(plan::run(&args)),
         Command::Crds(args) => return Ok(crds::run(&args)),
+        Command::Rbac(args) => return Ok(rbac::run(args)),
+        Command::Join(args) => return runtime()?.block_on(join::run(args)),
+        Command::Unjoin(args) => return runtime()?.block_on(unjoin::run(args)),
+        Command::Cordon(args) => return runtime()?.block_on(cordon::cordon(args)),
+        Command::Uncordon(args) => return runtime()?.block_on(cordon::uncordon(args)),
+        Command::Drain(args) => return runtime()?.block_on(drain::run(args)),
+        Command::Uninstall(args) => return runtime()?.block_on(uninstall::run(args)),
         Command::Explain(args) => runtime()?.block_on(explain::run(args))?,
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "fedrs", &mut std::io::stdout());

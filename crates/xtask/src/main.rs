@@ -3,6 +3,8 @@
 mod bench;
 mod control_plane;
 mod crds;
+mod generated;
+mod rbac;
 
 use std::process::ExitCode;
 
@@ -24,6 +26,12 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Writes what the controller may do, from the rules of federation-controller, to config/rbac.
+    Rbac {
+        /// Writes nothing, and fails if the files are not current.
+        #[arg(long)]
+        check: bool,
+    },
     /// Measures the product as a whole; what is measured part by part is under `cargo bench`.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -34,10 +42,15 @@ enum Task {
 
 fn main() -> anyhow::Result<ExitCode> {
     match Arguments::parse().task {
-        Task::Crds { check: false } => crds::write()?,
-        Task::Crds { check: true } => crds::check()?,
+        Task::Crds { check } => generate(&crds::generated(), check)?,
+        Task::Rbac { check } => generate(&rbac::generated(), check)?,
         Task::Bench(bench) => return bench.run(),
         Task::ControlPlane(task) => return task.run(),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the files, or only checks them.
+fn generate(files: &generated::Generated, check: bool) -> anyhow::Result<()> {
+    if check { files.check() } else { files.write() }
 }

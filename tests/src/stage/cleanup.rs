@@ -27,7 +27,8 @@ impl Stage {
     /// Nobody has to wait until the lease of a killed controller runs out.
     async fn remove_lease(&self) {
         let namespace = fedrs_api::marks::SYSTEM_NAMESPACE;
-        let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/fedrs-controller");
+        let path =
+            format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/fedrs-controller");
         let removed = self.on_host("DELETE", &path, &Value::Null).await;
         assert!(removed.is_ok() || is_missing(&removed), "{removed:?}");
     }

@@ -12,7 +12,7 @@ use federation_controller::{
     clock::Clock,
     config::{Config, LeaderElectionConfig},
     election::{Candidacy, Elector, Standing, Term},
-    members::MemberEvent,
+    members::{MemberEvent, MemberSecrets},
     metrics::{ElectionMetrics, Metrics},
 };
 use fedrs_tests::{Fleet, Life, linked};
@@ -167,6 +167,7 @@ async fn work(term: Term, host: Client, clients: Vec<(String, Client)>, clock: C
         .await
         .expect("there is room for all");
     let controller = Controller {
+        secrets: MemberSecrets::default(),
         host,
         members,
         config: Config::default(),

@@ -11,6 +11,7 @@
 
 mod capacity;
 mod contention;
+mod drain;
 mod moves;
 mod recall;
 mod report;
@@ -127,6 +128,25 @@ pub struct Notice {
     pub message: String,
 }
 
+impl Notice {
+    /// Needs attention.
+    pub(crate) fn warning(reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            warning: true,
+            reason,
+            message: message.into(),
+        }
+    }
+
+    /// All is well.
+    pub(crate) fn normal(reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            warning: false,
+            ..Self::warning(reason, message)
+        }
+    }
+}
+
 /// One member with everything the steps of a check found out about it.
 struct Considered<'a> {
     member: &'a Member,
@@ -236,6 +256,7 @@ impl<'a> Considered<'a> {
         Usable {
             name: &self.member.name,
             schedulable: self.member.schedulable,
+            draining: self.member.draining,
             placed: self.placed(),
             waiting: self.seen.waiting,
             probes: self
@@ -253,6 +274,7 @@ impl<'a> Considered<'a> {
             ready: self.perhaps_ready(),
             available: self.available(),
             target: self.target.total(),
+            pending: self.target.pending,
         }
     }
 }
@@ -347,6 +369,10 @@ fn decide(snapshot: &Snapshot<'_>, members: &mut [Considered<'_>], now: Timestam
     let laid_out = targets(snapshot.frs, &key, replicas, &clusters, with_room, settings);
     for (i, it) in usable.iter_mut().enumerate() {
         it.target = laid_out.per_cluster[i];
+        if it.member.draining {
+            it.reasons = vec![drain::reason(it.placed()).to_owned()];
+            continue;
+        }
         it.reasons = laid_out.layout.shares[i]
             .reasons
             .iter()

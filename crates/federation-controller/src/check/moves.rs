@@ -15,6 +15,15 @@ pub(crate) struct Holding {
     pub(crate) available: u64,
     /// Replicas it should have, with probes.
     pub(crate) target: u64,
+    /// Of these: wait here as no cluster can run them now (F18).
+    pub(crate) pending: u64,
+}
+
+impl Holding {
+    /// Replicas it should have and may be able to run.
+    fn hopeful(&self) -> u64 {
+        self.target - self.pending
+    }
 }
 
 /// Bounds of one step.
@@ -42,12 +51,33 @@ pub(crate) fn next_step(holdings: &[Holding], bounds: Bounds) -> Vec<u64> {
         *next -= idle + running;
     }
     let mut growth = bounds.ceiling.saturating_sub(next.iter().sum());
-    for (next, holding) in next.iter_mut().zip(holdings) {
-        let missing = holding.target.saturating_sub(holding.placed).min(growth);
-        growth -= missing;
-        *next += missing;
+    growth += yielded(&mut next, holdings, growth);
+    for wanted in [Holding::hopeful, |it: &Holding| it.target] {
+        for (next, holding) in next.iter_mut().zip(holdings) {
+            let missing = wanted(holding).saturating_sub(*next).min(growth);
+            growth -= missing;
+            *next += missing;
+        }
     }
     next
+}
+
+/// Takes back replicas that only wait where others may run once they are asked for, if `growth` is not enough for these:
+/// waiting ones would use the surge up for ever. Answers how many.
+fn yielded(next: &mut [u64], holdings: &[Holding], growth: u64) -> u64 {
+    let hopeful = holdings.iter().zip(next.iter());
+    let missing: u64 = hopeful
+        .map(|(holding, next)| holding.hopeful().saturating_sub(*next))
+        .sum();
+    let short = missing.saturating_sub(growth);
+    let mut left = short;
+    for (next, holding) in next.iter_mut().zip(holdings) {
+        let waiting = next.saturating_sub(holding.hopeful().max(holding.ready));
+        let taken = waiting.min(holding.pending).min(left);
+        left -= taken;
+        *next -= taken;
+    }
+    short - left
 }
 
 #[cfg(test)]
@@ -62,6 +92,7 @@ mod tests {
             ready: placed,
             available: placed,
             target,
+            pending: 0,
         }
     }
 
@@ -87,6 +118,7 @@ mod tests {
                 ready: 0,
                 available: 0,
                 target: 4,
+                pending: 0,
             },
         ];
         assert_eq!(
@@ -111,6 +143,7 @@ mod tests {
                 ready: 6,
                 available: 6,
                 target: 8,
+                pending: 0,
             },
         ];
         assert_eq!(
@@ -142,19 +175,41 @@ mod tests {
                 ready: 2,
                 available: 0,
                 target: 4,
+                pending: 0,
             },
         ];
         assert_eq!(next_step(&fresh, bounds(8)), [8, 2]);
     }
 
+    #[test]
+    fn f20_what_only_waits_yields_the_surge_to_what_may_run() {
+        let waiting = |pending| Holding {
+            placed: 17,
+            ready: 11,
+            available: 11,
+            target: 11 + pending,
+            pending,
+        };
+        let bounds = Bounds {
+            floor: 26,
+            ceiling: 32,
+        };
+        let blocked = [waiting(6), running(4, 9), running(11, 0)];
+        assert_eq!(next_step(&blocked, bounds), [12, 9, 11]);
+        let settled = [waiting(6), running(9, 9), running(6, 0)];
+        assert_eq!(next_step(&settled, bounds), [17, 9, 6]);
+    }
+
     fn holding() -> impl Strategy<Value = Holding> {
-        (0..40u64, 0..40u64, 0..40u64, 0..40u64).prop_map(|(placed, ready, available, target)| {
+        let numbers = (0..40u64, 0..40u64, 0..40u64, 0..40u64, 0..40u64);
+        numbers.prop_map(|(placed, ready, available, target, pending)| {
             let ready = ready.min(placed);
             Holding {
                 placed,
                 ready,
                 available: available.min(ready),
                 target,
+                pending: pending.min(target),
             }
         })
     }

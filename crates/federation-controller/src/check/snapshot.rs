@@ -40,6 +40,8 @@ pub struct Member {
     pub name: String,
     /// Whether replicas may be added (`spec.unschedulable` of the MemberCluster).
     pub schedulable: bool,
+    /// Whether all replicas are to leave it (`spec.drain` of the MemberCluster), whatever preferences say.
+    pub draining: bool,
     /// How long it may be unreachable before its replicas go elsewhere (F33).
     pub grace_period: Duration,
     /// When it was added, or the controller started.

@@ -9,13 +9,15 @@
 use federated_scheduler::{Cluster, Layout, Preference, Request, plan};
 use fedrs_api::ValidFrs;
 
-use super::{capacity::Room, snapshot::CheckSettings};
+use super::{capacity::Room, drain, snapshot::CheckSettings};
 
 /// One usable cluster, as far as its target depends on it.
 #[derive(Clone, Debug)]
 pub(crate) struct Usable<'a> {
     pub(crate) name: &'a str,
     pub(crate) schedulable: bool,
+    /// Whether all its replicas are to leave.
+    pub(crate) draining: bool,
     /// Replicas asked of the local set now.
     pub(crate) placed: u64,
     /// Of these: waiting for a node or for creation.
@@ -141,6 +143,7 @@ pub(crate) fn targets(
         .collect();
     if layout.unplaced > 0 {
         place_pending(frs, key, replicas, layout.unplaced, clusters, &mut targets);
+        drain::keep_what_nobody_takes(layout.unplaced, clusters, &mut targets);
     }
     for ((target, cluster), with_room) in targets.iter_mut().zip(clusters).zip(with_room) {
         // Only where room is what keeps it below its share; those that wait anyway serve as probes.
@@ -171,7 +174,7 @@ fn place_pending(
     let mut left = unplaced;
     for (target, cluster) in targets.iter_mut().zip(clusters) {
         let beyond_layout = cluster.placed.saturating_sub(target.layout);
-        let max = max_replicas(frs, cluster.name).unwrap_or(u64::MAX);
+        let max = max_replicas(frs, cluster).unwrap_or(u64::MAX);
         let allowed = max.saturating_sub(target.layout);
         target.pending = beyond_layout.min(cluster.waiting).min(allowed).min(left);
         left -= target.pending;
@@ -212,7 +215,8 @@ fn to_scheduler<'a>(
             min: unsigned(preference.min_replicas),
             max: preference.max_replicas.map(unsigned),
             weight: unsigned(preference.weight),
-        });
+        })
+        .map(|preference| drain::preference(cluster, preference));
     Cluster {
         name: cluster.name,
         preference,
@@ -221,9 +225,12 @@ fn to_scheduler<'a>(
     }
 }
 
-fn max_replicas(frs: &ValidFrs, cluster: &str) -> Option<u64> {
+fn max_replicas(frs: &ValidFrs, cluster: &Usable<'_>) -> Option<u64> {
+    if cluster.draining {
+        return Some(0);
+    }
     frs.placement
-        .for_cluster(cluster)
+        .for_cluster(cluster.name)
         .map_or(Some(0), |it| it.max_replicas.map(unsigned))
 }
 

@@ -11,20 +11,17 @@ use std::{
     time::Duration,
 };
 
-use kube::{
-    Client, Config,
-    config::{KubeConfigOptions, Kubeconfig},
-};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::MemberEvent;
-use crate::error_text::chain;
+pub use super::kubeconfig::harden;
+use super::{
+    MemberEvent,
+    kubeconfig::{Kubeconfig, read_file},
+};
 
 /// How often the folder is looked at.
 const PERIOD: Duration = Duration::from_secs(1);
-/// A kubeconfig is some kilobytes; what is larger is something else.
-const FILE_LEN_MAX: u64 = 1 << 20;
 
 /// The content of each member's file, or why it can't be read.
 type Members = BTreeMap<String, Result<String, String>>;
@@ -67,7 +64,7 @@ pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: C
                 tracing::warn!(%folder, file = name, "ignored: a member's name is a DNS label of at most 63 characters");
             }
         }
-        for event in changes(&known.members, &found.members).await {
+        for event in changes(&folder, &known.members, &found.members) {
             if events.send(event).await.is_err() {
                 return;
             }
@@ -99,7 +96,7 @@ async fn read(folder: &Path) -> io::Result<Found> {
             ignored.push(name);
             continue;
         }
-        let content = read_file(&path).await.map_err(|error| error.to_string());
+        let content = read_text(&path).await.map_err(|error| error.to_string());
         if members.insert(name.clone(), content).is_some() {
             members.insert(
                 name,
@@ -119,23 +116,17 @@ fn member_name(path: &Path) -> Option<String> {
     (known && !name.starts_with('.')).then(|| name.to_owned())
 }
 
-async fn read_file(path: &Path) -> io::Result<String> {
-    let metadata = tokio::fs::metadata(path).await?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is not a file"));
-    }
-    if metadata.len() > FILE_LEN_MAX {
-        return Err(io::Error::other("it is too large for a kubeconfig"));
-    }
-    tokio::fs::read_to_string(path).await
+async fn read_text(path: &PathBuf) -> io::Result<String> {
+    let content = read_file(path).await?;
+    String::from_utf8(content).map_err(|_| io::Error::other("it is no text"))
 }
 
 /// What became of each member between two looks.
-async fn changes(known: &Members, found: &Members) -> Vec<MemberEvent> {
+fn changes(folder: &Path, known: &Members, found: &Members) -> Vec<MemberEvent> {
     let mut events = Vec::new();
     for (name, content) in found {
         if known.get(name) != Some(content) {
-            events.push(present(name, content).await);
+            events.push(present(folder, name, content));
         }
     }
     for name in known.keys().filter(|name| !found.contains_key(*name)) {
@@ -144,33 +135,15 @@ async fn changes(known: &Members, found: &Members) -> Vec<MemberEvent> {
     events
 }
 
-async fn present(name: &str, content: &Result<String, String>) -> MemberEvent {
+fn present(folder: &Path, name: &str, content: &Result<String, String>) -> MemberEvent {
     let name = name.to_owned();
-    let client = match content {
-        Ok(content) => client(content).await,
-        Err(message) => Err(message.clone()),
-    };
-    match client {
-        Ok(client) => MemberEvent::Present { name, client },
+    let read = |content: &String| Kubeconfig::read(content).map_err(|error| error.to_string());
+    match content.as_ref().map_err(Clone::clone).and_then(read) {
+        Ok(kubeconfig) => MemberEvent::Kubeconfig {
+            name,
+            kubeconfig,
+            folder: folder.to_owned(),
+        },
         Err(message) => MemberEvent::Broken { name, message },
     }
-}
-
-/// A client for the current context of a kubeconfig.
-async fn client(content: &str) -> Result<Client, String> {
-    let kubeconfig = Kubeconfig::from_yaml(content).map_err(|error| chain(&error))?;
-    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-        .await
-        .map_err(|error| chain(&error))?;
-    harden(&mut config);
-    Client::try_from(config).map_err(|error| chain(&error))
-}
-
-/// What a client of the controller must not do by itself: repeat writes, or wait without end for a connection.
-pub fn harden(config: &mut Config) {
-    config.default_retry = false;
-    config.connect_timeout = Some(Duration::from_secs(5));
-    // Deadlines are put around each call; watches are idle for long.
-    config.read_timeout = None;
-    config.write_timeout = None;
 }

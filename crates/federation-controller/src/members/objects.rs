@@ -7,15 +7,18 @@
 use std::{sync::Arc, time::Duration};
 
 use cluster_informer::{Health, Sync};
-use fedrs_api::{MemberClusterStatus, SetKey};
-use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use fedrs_api::MemberClusterStatus;
 use kube::Client;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::Registry;
-use crate::{calls, check, clock::Clock, error_text::words, executor::MemberAccess};
+use super::{
+    Registry,
+    registry::MemberFacts,
+    status::{PROGRESS_PERIOD, is_urgent, status},
+};
+use crate::{calls, clock::Clock, error_text::words};
 
 /// How often what is known is compared with what was written.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -33,40 +36,51 @@ pub(super) struct ObjectKeeper {
     pub(super) joining_timeout: Duration,
 }
 
+/// The object as it was last read or written.
+#[derive(Clone, Default)]
+struct Written {
+    uid: Option<String>,
+    version: Option<String>,
+    status: MemberClusterStatus,
+}
+
 impl ObjectKeeper {
     /// Keeps the object current until `cancel`, or until the member is forgotten.
     pub(super) async fn run(self, cancel: CancellationToken) {
-        let mut written: Option<MemberClusterStatus> = None;
-        let mut version = None;
-        let told_from = tokio::time::Instant::now() + self.joining_timeout;
+        let mut written: Option<Written> = None;
+        let mut deletions = 0;
+        let started = Instant::now();
+        let mut last_write: Option<Instant> = None;
         let mut ticks = tokio::time::interval(PERIOD);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         while cancel.run_until_cancelled(ticks.tick()).await.is_some() {
-            if !self.registry.is_known(&self.name) {
+            let Some(facts) = self.registry.facts(&self.name) else {
                 return;
+            };
+            if std::mem::replace(&mut deletions, facts.object.deletions) != facts.object.deletions {
+                written = None;
             }
             if written.is_none() {
-                written = self.ensure().await;
-            }
-            if version.is_none() {
-                version = self.version().await;
+                written = self.read(facts.object.is_kept).await;
             }
             let Some(before) = &written else { continue };
             // After a restart, what was told before is a better guess than that nothing is known.
-            let told = !before.conditions.is_empty();
-            if told && self.is_joining() && tokio::time::Instant::now() < told_from {
+            let told = !before.status.conditions.is_empty();
+            if told && is_joining(&facts) && started.elapsed() < self.joining_timeout {
                 continue;
             }
-            let wanted = self.status(before, version.clone());
-            if wanted != *before {
-                // Where it could not be written it may be gone: it is read, or made, again.
-                written = self.write(&wanted).await.then_some(wanted);
+            let wanted = status(&before.status, &facts, self.clock.now());
+            let rested = last_write.is_none_or(|time| time.elapsed() >= PROGRESS_PERIOD);
+            if wanted != before.status && (rested || is_urgent(&before.status, &wanted)) {
+                // Where it could not be written it may be gone, or changed: it is read, or made, again.
+                written = self.write(before, wanted).await;
+                last_write = Some(Instant::now());
             }
         }
     }
 
-    /// The status that the host has, of an object that is created if it is missing: a restart writes nothing.
-    async fn ensure(&self) -> Option<MemberClusterStatus> {
+    /// The object that the host has; made if it is missing and `is_kept`. A restart writes nothing.
+    async fn read(&self, is_kept: bool) -> Option<Written> {
         let object = json!({
             "apiVersion": "fedrs.dev/v1alpha1",
             "kind": "MemberCluster",
@@ -75,62 +89,52 @@ impl ObjectKeeper {
         });
         let path = format!("{PATH}/{}", self.name);
         let answer = match self.call(calls::get(&self.host, &path)).await {
-            Err(kube::Error::Api(status)) if status.code == 404 => {
+            Err(kube::Error::Api(status)) if status.code == 404 && is_kept => {
                 self.call(calls::post(&self.host, PATH, &object)).await
             }
             answer => answer,
         };
-        match answer {
-            Ok(object) => {
-                let status = object.get("status").cloned().unwrap_or_else(|| json!({}));
-                Some(serde_json::from_value(status).unwrap_or_default())
-            }
-            Err(error) => {
-                tracing::debug!(cluster = %self.name, error = words(&error), "MemberCluster not written");
-                None
-            }
-        }
+        self.answered(answer)
     }
 
-    /// Whether its first answers are still awaited.
-    fn is_joining(&self) -> bool {
-        self.registry.access(&self.name).is_some_and(|member| {
-            member.store.health() == Health::Unknown
-                || (member.store.health() == Health::Healthy
-                    && member.store.sync() == Sync::NotSynced)
-        })
-    }
-
-    /// The version that the member's API server says it has, once it answers.
-    async fn version(&self) -> Option<String> {
-        let access = self.registry.access(&self.name)?;
-        if access.store.health() != Health::Healthy {
-            return None;
-        }
-        let answer = self
-            .call(calls::get(&access.client, "/version"))
-            .await
-            .ok()?;
-        answer["gitVersion"].as_str().map(str::to_owned)
-    }
-
-    async fn write(&self, status: &MemberClusterStatus) -> bool {
+    async fn write(&self, before: &Written, status: MemberClusterStatus) -> Option<Written> {
         let path = format!("{PATH}/{}/status", self.name);
-        let mut fields = serde_json::to_value(status).expect("a status is plain data");
-        for field in ["version", "unreachableSince"] {
+        let mut fields = serde_json::to_value(&status).expect("a status is plain data");
+        for field in [
+            "version",
+            "unreachableSince",
+            "nodes",
+            "allocatable",
+            "tokenExpires",
+        ] {
             if let Some(fields) = fields.as_object_mut() {
                 fields.entry(field).or_insert(Value::Null);
             }
         }
-        let patch = json!({ "status": fields });
-        match self
-            .call(calls::merge_patch(&self.host, &path, &patch))
-            .await
-        {
-            Ok(_) => true,
+        let patch = json!({
+            "metadata": { "uid": before.uid, "resourceVersion": before.version },
+            "status": fields,
+        });
+        let call = calls::merge_patch(&self.host, &path, &patch);
+        let answer = self.call(call).await;
+        // The host may have cut times; what was meant is what the next is compared with.
+        self.answered(answer).map(|it| Written { status, ..it })
+    }
+
+    fn answered(&self, answer: kube::Result<Value>) -> Option<Written> {
+        match answer {
+            Ok(object) => {
+                let text = |field: &str| object["metadata"][field].as_str().map(str::to_owned);
+                let status = object.get("status").cloned().unwrap_or_else(|| json!({}));
+                Some(Written {
+                    uid: text("uid"),
+                    version: text("resourceVersion"),
+                    status: serde_json::from_value(status).unwrap_or_default(),
+                })
+            }
             Err(error) => {
-                tracing::debug!(cluster = %self.name, error = words(&error), "MemberCluster status not written");
-                false
+                tracing::debug!(cluster = %self.name, error = words(&error), "MemberCluster not read or written");
+                None
             }
         }
     }
@@ -141,87 +145,15 @@ impl ObjectKeeper {
             Err(elapsed) => Err(kube::Error::Service(elapsed.into())),
         }
     }
-
-    fn status(&self, before: &MemberClusterStatus, version: Option<String>) -> MemberClusterStatus {
-        let (broken, removed) = self.registry.trouble(&self.name);
-        let access = self.registry.access(&self.name);
-        let known = Known::of(access.as_ref(), broken, removed);
-        let now = self.clock.now();
-        let condition = |type_, (holds, reason, message): (bool, &str, String)| -> Condition {
-            check::condition(&before.conditions, type_, holds, reason, &message, now)
-        };
-        MemberClusterStatus {
-            conditions: vec![
-                condition("Ready", known.ready),
-                condition("Synced", known.synced),
-            ],
-            version: version.or_else(|| before.version.clone()),
-            unreachable_since: known.since.map(Time),
-            replica_sets: i32::try_from(known.sets.len()).unwrap_or(i32::MAX),
-            nodes: before.nodes,
-            allocatable: before.allocatable.clone(),
-            token_expires: before.token_expires.clone(),
-        }
-    }
 }
 
-/// What the conditions of a MemberCluster say.
-struct Known {
-    ready: (bool, &'static str, String),
-    synced: (bool, &'static str, String),
-    since: Option<Timestamp>,
-    sets: Vec<SetKey>,
-}
-
-impl Known {
-    fn of(
-        access: Option<&MemberAccess>,
-        broken: Option<String>,
-        removed: Option<Timestamp>,
-    ) -> Self {
-        let health = access.map_or(Health::Unknown, |it| it.store.health());
-        let mut since = removed;
-        let mut ready = match health {
-            Health::Healthy => (true, "Healthy", "the API server answers".to_owned()),
-            Health::Unknown => (false, "Unknown", "not probed yet".to_owned()),
-            Health::Failing { message, .. } => (false, "ProbeFailing", message),
-            Health::Unauthorized { message } => (false, "Unauthorized", message),
-            Health::Unreachable {
-                since: first,
-                message,
-            } => {
-                since = Some(first);
-                (false, "Unreachable", message)
-            }
-        };
-        if let Some(message) = broken {
-            ready = (false, "InvalidKubeconfig", message);
-        }
-        if removed.is_some() {
-            ready = (
-                false,
-                "Removed",
-                "its kubeconfig is gone from the members' folder".to_owned(),
-            );
-        }
-        let synced = match access.map_or(Sync::NotSynced, |it| it.store.sync()) {
-            Sync::Synced => (true, "Synced", "its sets and pods are watched".to_owned()),
-            Sync::NotSynced => (
-                false,
-                "NotSynced",
-                "its sets and pods are not listed yet".to_owned(),
-            ),
-            Sync::Stale { since } => (
-                false,
-                "Stale",
-                format!("what is known of it is from {since:.0}"),
-            ),
-        };
-        Self {
-            ready,
-            synced,
-            since,
-            sets: access.map_or(Vec::new(), |it| it.store.keys()),
-        }
+/// Whether its first answers are still awaited.
+fn is_joining(facts: &MemberFacts) -> bool {
+    if facts.removed.is_some() || facts.trouble.is_some() {
+        return false;
     }
+    facts.access.as_ref().is_none_or(|member| {
+        member.store.health() == Health::Unknown
+            || (member.store.health() == Health::Healthy && member.store.sync() == Sync::NotSynced)
+    })
 }

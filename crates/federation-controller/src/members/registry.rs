@@ -5,9 +5,52 @@ use std::{collections::BTreeMap, time::Duration};
 use cluster_informer::{Health, SetView, Sync};
 use fedrs_api::{MemberClusterSpec, SetKey};
 use jiff::Timestamp;
+use kube::Client;
 use parking_lot::RwLock;
 
+use super::inbox::MemberObject;
 use crate::{check, executor::MemberAccess};
+
+/// What is wrong with the sources of a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Trouble {
+    /// The reason of the condition Ready.
+    pub(super) reason: &'static str,
+    /// Its message, without anything secret.
+    pub(super) message: String,
+}
+
+impl Trouble {
+    pub(super) fn invalid(message: String) -> Self {
+        Self {
+            reason: "InvalidKubeconfig",
+            message,
+        }
+    }
+
+    pub(super) fn secret_missing(message: String) -> Self {
+        Self {
+            reason: "SecretMissing",
+            message,
+        }
+    }
+
+    pub(super) fn duplicate(message: String) -> Self {
+        Self {
+            reason: "DuplicateSource",
+            message,
+        }
+    }
+}
+
+/// What is known of the token, or the certificate, by which a member is reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Credentials {
+    /// When it ends.
+    pub(super) expires: Option<Timestamp>,
+    /// Why it could not be renewed.
+    pub(super) trouble: Option<String>,
+}
 
 /// One member.
 #[derive(Clone)]
@@ -16,9 +59,35 @@ struct Entry {
     access: Option<MemberAccess>,
     joined: Timestamp,
     removed: Option<Timestamp>,
-    /// What is wrong with its kubeconfig.
-    broken: Option<String>,
+    trouble: Option<Trouble>,
+    /// Whether what `access` shows is followed; if not, it is from before.
+    followed: bool,
+    credentials: Credentials,
     spec: MemberClusterSpec,
+    object: ObjectState,
+}
+
+/// What the members' task knows of a MemberCluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ObjectState {
+    /// Its uid, while it is there.
+    pub(super) uid: Option<String>,
+    /// How often it has been deleted.
+    pub(super) deletions: u32,
+    /// Whether it is made where it is missing: a file of the folder has one, whoever deletes it.
+    pub(super) is_kept: bool,
+}
+
+/// What the status of a MemberCluster is made of.
+#[derive(Clone)]
+pub(super) struct MemberFacts {
+    pub(super) access: Option<MemberAccess>,
+    pub(super) removed: Option<Timestamp>,
+    pub(super) trouble: Option<Trouble>,
+    pub(super) followed: bool,
+    pub(super) credentials: Credentials,
+    pub(super) draining: bool,
+    pub(super) object: ObjectState,
 }
 
 /// All members, by name.
@@ -44,80 +113,136 @@ impl Registry {
             .collect()
     }
 
-    /// How to reach `name`.
+    /// How to reach `name`; not by credentials that were taken away.
     pub(crate) fn access(&self, name: &str) -> Option<MemberAccess> {
-        self.entries.read().get(name)?.access.clone()
-    }
-
-    /// What is wrong with the kubeconfig of `name`, and since when it is gone.
-    pub(crate) fn trouble(&self, name: &str) -> (Option<String>, Option<Timestamp>) {
         let entries = self.entries.read();
-        entries
-            .get(name)
-            .map_or((None, None), |it| (it.broken.clone(), it.removed))
+        let entry = entries.get(name)?;
+        entry.access.clone().filter(|_| !entry.is_stopped())
     }
 
-    /// Whether `name` is a member, be it lost.
-    pub(crate) fn is_known(&self, name: &str) -> bool {
-        self.entries.read().contains_key(name)
+    /// What the MemberCluster of `name` should tell; none if it is no member.
+    pub(super) fn facts(&self, name: &str) -> Option<MemberFacts> {
+        let entries = self.entries.read();
+        let entry = entries.get(name)?;
+        Some(MemberFacts {
+            access: entry.access.clone(),
+            removed: entry.removed,
+            trouble: entry.trouble.clone(),
+            followed: entry.followed,
+            credentials: entry.credentials.clone(),
+            draining: entry.spec.drain,
+            object: entry.object.clone(),
+        })
     }
 
-    /// `access` reaches the member from now on.
-    pub(crate) fn put(&self, access: MemberAccess, now: Timestamp) {
+    /// When the grace period of a removed member is over.
+    pub(super) fn lost_at(&self, name: &str) -> Option<Timestamp> {
+        let entries = self.entries.read();
+        let entry = entries.get(name)?;
+        Some(check::after(
+            entry.removed?,
+            entry.grace_period(self.grace_period),
+        ))
+    }
+
+    /// `name` is a member from `now` on, if it isn't one. Whether it is new.
+    pub(super) fn admit(&self, name: &str, now: Timestamp) -> bool {
         let mut entries = self.entries.write();
-        let spec = entries
-            .get(&*access.name)
-            .map(|entry| entry.spec.clone())
-            .unwrap_or_default();
+        let is_new = !entries.contains_key(name);
+        if is_new {
+            entries.insert(name.to_owned(), Entry::unknown(now));
+        }
+        is_new
+    }
+
+    /// A member is followed by `access` from `now` on: nothing is known of it yet.
+    pub(super) fn put_access(
+        &self,
+        access: MemberAccess,
+        credentials: Credentials,
+        now: Timestamp,
+    ) {
         let name = access.name.to_string();
-        let entry = Entry {
-            access: Some(access),
-            joined: now,
-            removed: None,
-            broken: None,
-            spec,
-        };
-        entries.insert(name, entry);
+        self.change(&name, |entry| {
+            entry.access = Some(access);
+            entry.joined = now;
+            entry.follow(credentials);
+        });
     }
 
-    /// The kubeconfig of `name` can't be used; a client made from an earlier one goes on.
-    pub(crate) fn put_broken(&self, name: &str, message: String, now: Timestamp) {
-        let mut entries = self.entries.write();
-        let entry = entries
-            .entry(name.to_owned())
-            .or_insert_with(|| Entry::unknown(now));
-        entry.removed = None;
-        entry.broken = Some(message);
+    /// A member is followed by another client: what is known of it stays.
+    pub(super) fn put_client(&self, name: &str, client: Client, credentials: Credentials) {
+        self.change(name, |entry| {
+            if let Some(access) = &mut entry.access {
+                access.client = client;
+            }
+            entry.follow(credentials);
+        });
     }
 
-    /// The kubeconfig of `name` is gone since `now`, if it isn't already.
-    pub(crate) fn put_removed(&self, name: &str, now: Timestamp) {
-        let mut entries = self.entries.write();
-        let entry = entries
-            .entry(name.to_owned())
-            .or_insert_with(|| Entry::unknown(now));
-        entry.removed.get_or_insert(now);
-        entry.broken = None;
+    /// Something is wrong with the sources of `name`, or nothing any more; a client made from an earlier one goes on. Whether
+    /// that is news.
+    pub(super) fn put_trouble(&self, name: &str, trouble: Option<Trouble>) -> bool {
+        self.change(name, |entry| {
+            let news = entry.trouble != trouble;
+            entry.trouble = trouble;
+            entry.removed = None;
+            news
+        })
     }
 
-    /// What the MemberCluster of `name` asks for. Answers whether that changes decisions.
-    pub(crate) fn put_spec(&self, name: &str, spec: &MemberClusterSpec) -> bool {
-        let mut entries = self.entries.write();
-        let Some(entry) = entries.get_mut(name) else {
-            return false;
-        };
-        let changed = entry.spec != *spec;
-        entry.spec = spec.clone();
-        changed
+    /// `name` is not followed any longer: what is known of it gets old.
+    pub(super) fn stop(&self, name: &str) {
+        self.change(name, |entry| {
+            entry.followed = false;
+            entry.credentials = Credentials::default();
+        });
     }
 
-    /// Forgets a member that is gone and that nobody lists any more.
-    pub(crate) fn forget(&self, name: &str) -> bool {
+    /// No source of `name` is left since `now`, if not for longer. Whether that is news.
+    pub(super) fn put_removed(&self, name: &str, now: Timestamp) -> bool {
+        self.change(name, |entry| {
+            let news = entry.removed.is_none();
+            entry.removed.get_or_insert(now);
+            entry.trouble = None;
+            news
+        })
+    }
+
+    /// Why the token of `name` could not be renewed.
+    pub(super) fn put_credentials_trouble(&self, name: &str, trouble: Option<String>) {
+        self.change(name, |entry| entry.credentials.trouble = trouble);
+    }
+
+    /// What the MemberCluster of `name` asks for, or that it is gone. Whether that changes decisions.
+    pub(super) fn put_object(&self, name: &str, object: Option<MemberObject>) -> bool {
+        self.change(name, |entry| {
+            let Some(MemberObject { uid, spec }) = object else {
+                // What it asked for stays for the member's last minute; one that comes back begins anew.
+                entry.object.uid = None;
+                entry.object.deletions = entry.object.deletions.wrapping_add(1);
+                return false;
+            };
+            entry.object.uid = Some(uid);
+            let changed = entry.spec != spec;
+            entry.spec = spec;
+            changed
+        })
+    }
+
+    /// Whether the MemberCluster of `name` is made where it is missing.
+    pub(super) fn keep_object(&self, name: &str, is_kept: bool) {
+        self.change(name, |entry| entry.object.is_kept = is_kept);
+    }
+
+    /// Forgets a member.
+    pub(super) fn forget(&self, name: &str) {
+        self.entries.write().remove(name);
+    }
+
+    fn change<T: Default>(&self, name: &str, change: impl FnOnce(&mut Entry) -> T) -> T {
         let mut entries = self.entries.write();
-        let gone = entries
-            .get(name)
-            .is_some_and(|entry| entry.removed.is_some());
-        gone && entries.remove(name).is_some()
+        entries.get_mut(name).map(change).unwrap_or_default()
     }
 }
 
@@ -127,35 +252,51 @@ impl Entry {
             access: None,
             joined: now,
             removed: None,
-            broken: None,
+            trouble: None,
+            followed: false,
+            credentials: Credentials::default(),
             spec: MemberClusterSpec::default(),
+            object: ObjectState::default(),
         }
     }
 
+    fn follow(&mut self, credentials: Credentials) {
+        self.followed = true;
+        self.credentials = credentials;
+        self.removed = None;
+        self.trouble = None;
+    }
+
+    /// Whether its credentials were taken away, and not the member.
+    fn is_stopped(&self) -> bool {
+        !self.followed && self.removed.is_none()
+    }
+
+    fn grace_period(&self, default: Duration) -> Duration {
+        let own = self.spec.lost_grace_period_seconds;
+        own.and_then(|it| u64::try_from(it).ok())
+            .map_or(default, Duration::from_secs)
+    }
+
     fn member(&self, name: &str, key: &SetKey, grace_period: Duration) -> check::Member {
-        let (health, sync, view) = match &self.access {
-            Some(access) => (
-                access.store.health(),
-                access.store.sync(),
-                access.store.set_view(key),
-            ),
-            None => (Health::Unknown, Sync::NotSynced, SetView::default()),
+        let view = |access: &MemberAccess| access.store.set_view(key);
+        let (health, sync) = match &self.access {
+            Some(access) if !self.is_stopped() => (access.store.health(), access.store.sync()),
+            _ => (Health::Unknown, Sync::NotSynced),
         };
-        let own = self
-            .spec
-            .lost_grace_period_seconds
-            .and_then(|it| u64::try_from(it).ok());
+        let trouble = self.trouble.as_ref().filter(|_| !self.followed);
         check::Member {
             name: name.to_owned(),
             schedulable: !self.spec.unschedulable,
-            grace_period: own.map_or(grace_period, Duration::from_secs),
+            draining: self.spec.drain,
+            grace_period: self.grace_period(grace_period),
             joined: self.joined,
             removed: self.removed,
-            unusable: self.broken.clone().filter(|_| self.access.is_none()),
+            unusable: trouble.map(|it| it.message.clone()),
             health,
             sync,
             busy: false,
-            view,
+            view: self.access.as_ref().map_or_else(SetView::default, view),
         }
     }
 }

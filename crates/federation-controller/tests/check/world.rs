@@ -49,6 +49,7 @@ pub(crate) fn running(name: &str, replicas: u32) -> Member {
     let mut member = Member {
         name: name.to_owned(),
         schedulable: true,
+        draining: false,
         grace_period: Duration::from_secs(60),
         joined: at(-3600),
         removed: None,

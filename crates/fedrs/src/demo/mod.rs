@@ -31,7 +31,11 @@ use std::{
 use anyhow::Context;
 use clap::Args;
 use federation_controller::{
-    Controller, Running, clock::Clock, election::Fence, members::directory, metrics::Metrics,
+    Controller, Running,
+    clock::Clock,
+    election::Fence,
+    members::{MemberSecrets, directory},
+    metrics::Metrics,
 };
 use prometheus_client::registry::Registry;
 use tokio::{
@@ -137,6 +141,7 @@ async fn start_controller(
     let controller = Controller {
         host: HostArgs::of(fleet.folder().host_file()).client().await?,
         members,
+        secrets: MemberSecrets::default(),
         config: settings::controller(),
         clock: Clock::system(),
         seed: 0,

@@ -145,6 +145,17 @@ fn no_room(
         "no cluster can run {} of the replicas: preferences and capacities leave no room",
         status.unplaced
     );
+    let draining: Vec<_> = members
+        .iter()
+        .filter(|it| it.member.draining)
+        .map(|it| it.member.name.as_str())
+        .collect();
+    if !draining.is_empty() {
+        message = format!(
+            "{message}; drained, and taking none: {}",
+            draining.join(", ")
+        );
+    }
     let named = snapshot.frs.placement.clusters.keys().map(String::as_str);
     let unknown: Vec<_> = named
         .filter(|name| *name != "*" && members.iter().all(|it| it.member.name != *name))

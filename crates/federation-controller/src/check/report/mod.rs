@@ -163,7 +163,7 @@ fn reason(snapshot: &Snapshot<'_>, it: &Considered<'_>, status: &ClusterStatus) 
 
 fn waiting_reasons(it: &Considered<'_>, status: &ClusterStatus) -> Vec<String> {
     let mut sentences = Vec::new();
-    if !it.member.schedulable {
+    if !it.member.schedulable && !it.member.draining {
         sentences.push("cordoned: it gets no more than it has".to_owned());
     }
     if let Some(since) = it.refused_since() {
@@ -179,7 +179,12 @@ fn waiting_reasons(it: &Considered<'_>, status: &ClusterStatus) -> Vec<String> {
             status.refusal.as_deref().unwrap_or("without a word")
         ));
     }
-    if it.target.pending > 0 {
+    if it.target.pending > 0 && it.member.draining {
+        sentences.push(format!(
+            "{} of them stay: no other cluster may take them",
+            it.target.pending
+        ));
+    } else if it.target.pending > 0 {
         sentences.push(format!(
             "{} of them wait for room, which no cluster has",
             it.target.pending

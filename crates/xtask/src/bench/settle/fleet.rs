@@ -6,7 +6,7 @@ use federation_controller::{
     clock::Clock,
     config::Config,
     election::Fence,
-    members::{MemberEvent, directory},
+    members::{MemberEvent, MemberSecrets, directory},
     metrics::Metrics,
 };
 use jiff::Timestamp;
@@ -90,6 +90,7 @@ impl Fleet {
         let controller = Controller {
             host: self.host.client(&self.ledger).await?,
             members,
+            secrets: MemberSecrets::default(),
             config: Config::default(),
             clock: Clock::system(),
             seed: SEED,

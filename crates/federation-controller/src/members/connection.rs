@@ -1,0 +1,302 @@
+//! Keeps a client of one kubeconfig current: it is made anew when a file that the kubeconfig names changes, before
+//! credentials of a plugin end, and after a failure.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use kube::Client;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep, sleep_until, timeout},
+};
+
+use super::{
+    kubeconfig::{Connect, Files, Kubeconfig},
+    token,
+};
+use crate::clock::Clock;
+
+/// How often the files that a kubeconfig names are looked at.
+const FILES_PERIOD: Duration = Duration::from_secs(10);
+/// How soon what failed is tried again: a plugin may find its issuer back, a file may have come.
+const RETRY: Duration = Duration::from_secs(30);
+/// How long before the end of a plugin's certificate there is a new one: longer than a plugin may take.
+const BEFORE_END: Duration = Duration::from_secs(60);
+/// A plugin that takes longer is told of, and still waited for.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// One kubeconfig on its way to a client.
+pub(super) struct Connection {
+    /// The member's name.
+    pub(super) name: String,
+    /// Which state of its source the kubeconfig is.
+    pub(super) number: u64,
+    pub(super) kubeconfig: Kubeconfig,
+    /// Where relative paths in it begin.
+    pub(super) folder: PathBuf,
+    pub(super) connect: Arc<dyn Connect>,
+    pub(super) clock: Clock,
+}
+
+/// A client, and what is known of its credentials.
+#[derive(Clone)]
+pub(super) struct Connected {
+    pub(super) client: Client,
+    /// When its token or certificate ends, if that is known.
+    pub(super) expires: Option<Timestamp>,
+}
+
+/// What came of a kubeconfig.
+pub(super) struct Report {
+    /// The member's name.
+    pub(super) name: String,
+    /// Which state of its source the kubeconfig is.
+    pub(super) number: u64,
+    /// A client, or what is in the way of one, without anything secret.
+    pub(super) made: Result<Connected, String>,
+}
+
+impl Connection {
+    /// Reports each new client, and what is in the way of one, each time that changes. Never ends.
+    pub(super) async fn run(self, reports: mpsc::Sender<Report>) {
+        let mut trouble: Option<String> = None;
+        loop {
+            let files = self.kubeconfig.read_files(&self.folder).await;
+            let made = match &files {
+                Ok(files) => self.make(files, &reports).await,
+                Err(error) => Err(error.to_string()),
+            };
+            let again_at = match &made {
+                Ok(connected) => self.renewal(&connected.client),
+                Err(_) => Some(Instant::now() + RETRY),
+            };
+            let news = made.as_ref().err() != trouble.as_ref() || made.is_ok();
+            trouble = made.as_ref().err().cloned();
+            if news {
+                self.report(&reports, made).await;
+            }
+            self.wait(files.ok(), again_at).await;
+        }
+    }
+
+    async fn report(&self, reports: &mpsc::Sender<Report>, made: Result<Connected, String>) {
+        let report = Report {
+            name: self.name.clone(),
+            number: self.number,
+            made,
+        };
+        // At the end nobody takes them any more.
+        let _ = reports.send(report).await;
+    }
+
+    async fn make(
+        &self,
+        files: &Files,
+        reports: &mpsc::Sender<Report>,
+    ) -> Result<Connected, String> {
+        let whole = self.kubeconfig.clone().with_files(files, &self.folder);
+        let expires = whole.token().and_then(token::claims).map(|it| it.expires);
+        let mut made = self.connect.connect(whole);
+        let client = if let Ok(made) = timeout(PATIENCE, &mut made).await {
+            made?
+        } else {
+            let message = format!("its credentials plugin has not answered within {PATIENCE:?}");
+            self.report(reports, Err(message)).await;
+            made.await?
+        };
+        let expires = expires.or(*client.valid_until());
+        Ok(Connected { client, expires })
+    }
+
+    /// When a new client has to be made, since the credentials of this one end.
+    fn renewal(&self, client: &Client) -> Option<Instant> {
+        let left = client
+            .valid_until()
+            .as_ref()?
+            .duration_since(self.clock.now());
+        let left = Duration::try_from(left).unwrap_or_default();
+        // One that ends at once must not be asked for all the time.
+        Some(Instant::now() + left.saturating_sub(BEFORE_END).max(RETRY))
+    }
+
+    /// Waits until `again_at`, or until the files are not as they were.
+    async fn wait(&self, before: Option<Files>, again_at: Option<Instant>) {
+        let changed = async {
+            let Some(before) = before.filter(|files| !files.is_empty()) else {
+                return std::future::pending().await;
+            };
+            loop {
+                sleep(FILES_PERIOD).await;
+                // While one is being replaced it may be missing for a moment.
+                if let Ok(files) = self.kubeconfig.read_files(&self.folder).await
+                    && files != before
+                {
+                    return;
+                }
+            }
+        };
+        let due = async {
+            match again_at {
+                Some(time) => sleep_until(time).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = changed => {}
+            () = due => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use futures::{FutureExt, future::BoxFuture};
+    use kube::client::Body;
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    /// How long it takes, and when the credentials of the client end.
+    type Answer = (Duration, Result<Option<Timestamp>, String>);
+
+    /// Answers with what a script says, one after the other; notes the tokens it was asked with.
+    #[derive(Clone, Default)]
+    struct Script {
+        answers: Arc<Mutex<Vec<Answer>>>,
+        tokens: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl Connect for Script {
+        fn connect(&self, kubeconfig: Kubeconfig) -> BoxFuture<'static, Result<Client, String>> {
+            let token = kubeconfig.token().unwrap_or("none").to_owned();
+            self.tokens.lock().push(token);
+            let mut answers = self.answers.lock();
+            let (takes, answer) = if answers.is_empty() {
+                (Duration::ZERO, Ok(None))
+            } else {
+                answers.remove(0)
+            };
+            async move {
+                sleep(takes).await;
+                let service = tower::service_fn(|_: http::Request<Body>| async {
+                    Err::<http::Response<Body>, _>(std::io::Error::other("nobody"))
+                });
+                answer.map(|end| Client::new(service, "default").with_valid_until(end))
+            }
+            .boxed()
+        }
+    }
+
+    fn at(second: u64) -> Timestamp {
+        Timestamp::from_second(1_000_000 + i64::try_from(second).unwrap()).unwrap()
+    }
+
+    /// What is reported within `seconds`, with its time.
+    async fn reports(
+        script: &Script,
+        user: &str,
+        folder: &Path,
+        seconds: u64,
+        meanwhile: impl AsyncFn(),
+    ) -> Vec<(u64, String)> {
+        let yaml = format!(
+            "{{current-context: c, contexts: [{{name: c, context: {{cluster: c, user: u}}}}], \
+             clusters: [{{name: c, cluster: {{server: 'https://c'}}}}], users: [{{name: u, user: {{{user}}}}}]}}"
+        );
+        let start = Instant::now();
+        let mut told = Vec::new();
+        let (reports, mut reported) = mpsc::channel::<Report>(1);
+        let connection = Connection {
+            name: "eu".to_owned(),
+            number: 1,
+            kubeconfig: Kubeconfig::read(&yaml).unwrap(),
+            folder: folder.to_owned(),
+            connect: Arc::new(script.clone()),
+            clock: Clock::new(move || at(start.elapsed().as_secs())),
+        };
+        let time = async {
+            meanwhile().await;
+            sleep(Duration::from_secs(seconds)).await;
+        };
+        let note = async {
+            while let Some(report) = reported.recv().await {
+                let end = |it: Connected| it.expires.map(|it| it.as_second() - 1_000_000);
+                let words = report
+                    .made
+                    .map_or_else(|error| error, |it| format!("{:?}", end(it)));
+                told.push((start.elapsed().as_secs(), words));
+            }
+        };
+        tokio::select! {
+            biased;
+            () = connection.run(reports) => {}
+            () = note => {}
+            () = time => {}
+        }
+        told
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_changed_file_makes_a_new_client_and_one_that_is_missing_for_a_moment_does_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let token = folder.path().join("token");
+        fs::write(&token, "one\n").unwrap();
+        let script = Script::default();
+        let told = reports(&script, "tokenFile: token", folder.path(), 60, async || {
+            sleep(Duration::from_secs(100)).await;
+            fs::remove_file(&token).unwrap();
+            sleep(Duration::from_secs(100)).await;
+            fs::write(&token, "two\n").unwrap();
+        });
+        let told = told.await;
+        assert_eq!(*script.tokens.lock(), ["one", "two"]);
+        assert!(matches!(told[..], [(0, _), (200..=210, _)]), "{told:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_fails_is_tried_again_and_told_once() {
+        let script = Script::default();
+        let failed = || (Duration::ZERO, Err("no plugin".to_owned()));
+        *script.answers.lock() = vec![failed(), failed(), failed()];
+        let told = reports(&script, "", Path::new("/"), 600, async || {}).await;
+        let expected = [(0, "no plugin".to_owned()), (90, "None".to_owned())];
+        assert_eq!(told, expected);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn credentials_that_end_are_made_anew_before() {
+        let script = Script::default();
+        let until = |second| (Duration::ZERO, Ok(Some(at(second))));
+        *script.answers.lock() = vec![until(600), until(0), until(3600)];
+        let told = reports(&script, "", Path::new("/"), 1200, async || {}).await;
+        let times: Vec<u64> = told.iter().map(|it| it.0).collect();
+        assert_eq!(times, [0, 540, 570], "{told:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_plugin_that_hangs_is_told_of_and_waited_for() {
+        let script = Script::default();
+        *script.answers.lock() = vec![(Duration::from_secs(100), Ok(None))];
+        let told = reports(&script, "", Path::new("/"), 600, async || {}).await;
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert_eq!(
+            told[0],
+            (
+                15,
+                "its credentials plugin has not answered within 15s".to_owned()
+            )
+        );
+        assert_eq!((told[1].0, script.tokens.lock().len()), (100, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_end_of_a_token_is_told() {
+        let script = Script::default();
+        // {"exp":1000060}
+        let user = "token: e30.eyJleHAiOjEwMDAwNjB9.c2ln";
+        let told = reports(&script, user, Path::new("/"), 600, async || {}).await;
+        assert_eq!(told, [(0, "Some(60)".to_owned())]);
+    }
+}

@@ -1,0 +1,273 @@
+//! What the host says about members, on its way to the members' task: the latest of each object, so that it is never
+//! more than there are.
+//!
+//! ```text
+//! MemberClusters --MemberSink-.
+//!                             +--> Inbox --next--> the members' task
+//! Secrets --------SecretSink--'
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::{mem, sync::Arc};
+
+use cluster_informer::{Error, Sink};
+use fedrs_api::{MemberCluster, MemberClusterSpec};
+use kube::ResourceExt;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+
+use super::secret::{KubeconfigSecret, SecretObject};
+use crate::watch::{Listed, Progress};
+
+/// A MemberCluster as far as it matters.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct MemberObject {
+    pub(crate) uid: String,
+    pub(crate) spec: MemberClusterSpec,
+}
+
+/// One thing that the host says.
+pub(crate) enum HostInput {
+    /// What the MemberCluster of this name asks for; none if it is gone.
+    Object(String, Option<MemberObject>),
+    /// The Secret of this name; none if it is gone.
+    Secret(String, Option<KubeconfigSecret>),
+    /// All MemberClusters that are there have been told once.
+    ObjectsListed,
+    /// All Secrets that are there have been told once.
+    SecretsListed,
+    /// Secrets may not be read.
+    SecretsUnreadable(String),
+}
+
+/// What has arrived and was not yet taken.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    waiting: Mutex<Waiting>,
+    arrived: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    objects: BTreeMap<String, Option<MemberObject>>,
+    secrets: BTreeMap<String, Option<KubeconfigSecret>>,
+    objects_listed: bool,
+    secrets_listed: Option<Result<(), String>>,
+}
+
+impl Waiting {
+    /// The next; that all has been told comes after all.
+    fn next(&mut self) -> Option<HostInput> {
+        if let Some((name, secret)) = self.secrets.pop_first() {
+            return Some(HostInput::Secret(name, secret));
+        }
+        if let Some(listed) = self.secrets_listed.take() {
+            return Some(match listed {
+                Ok(()) => HostInput::SecretsListed,
+                Err(message) => HostInput::SecretsUnreadable(message),
+            });
+        }
+        if let Some((name, object)) = self.objects.pop_first() {
+            return Some(HostInput::Object(name, object));
+        }
+        mem::take(&mut self.objects_listed).then_some(HostInput::ObjectsListed)
+    }
+}
+
+impl Inbox {
+    /// The next. For one task; nothing is lost if it stops waiting.
+    pub(crate) async fn next(&self) -> HostInput {
+        loop {
+            if let Some(input) = self.waiting.lock().next() {
+                return input;
+            }
+            self.arrived.notified().await;
+        }
+    }
+
+    fn put(&self, change: impl FnOnce(&mut Waiting)) {
+        change(&mut self.waiting.lock());
+        self.arrived.notify_one();
+    }
+}
+
+/// Names that a list shows, so that those which it doesn't show any more are noticed.
+#[derive(Default)]
+struct Names {
+    known: BTreeSet<String>,
+    seen: BTreeSet<String>,
+}
+
+impl Names {
+    fn saw(&mut self, name: &str) {
+        self.known.insert(name.to_owned());
+        self.seen.insert(name.to_owned());
+    }
+
+    /// The list is complete: those that it didn't show.
+    fn swept(&mut self) -> BTreeSet<String> {
+        let seen = mem::take(&mut self.seen);
+        let gone = self.known.difference(&seen).cloned().collect();
+        self.known = seen;
+        gone
+    }
+}
+
+/// MemberClusters, for the members' task.
+pub(crate) struct MemberSink {
+    inbox: Arc<Inbox>,
+    progress: Progress,
+    names: Names,
+}
+
+impl MemberSink {
+    pub(crate) fn new(inbox: Arc<Inbox>, listed: watch::Sender<Listed>) -> Self {
+        Self {
+            inbox,
+            progress: Progress::of("MemberClusters", listed),
+            names: Names::default(),
+        }
+    }
+
+    fn put(&self, name: String, object: Option<MemberObject>) {
+        self.inbox.put(|waiting| {
+            waiting.objects.insert(name, object);
+        });
+    }
+}
+
+impl Sink<MemberCluster> for MemberSink {
+    fn restarted(&mut self) {
+        self.names.seen.clear();
+    }
+
+    fn applied(&mut self, object: MemberCluster) {
+        let name = object.name_any();
+        self.names.saw(&name);
+        let uid = object.metadata.uid.unwrap_or_default();
+        let spec = object.spec;
+        // One that is on its way out counts as long as it is there.
+        self.put(name, Some(MemberObject { uid, spec }));
+    }
+
+    fn deleted(&mut self, object: MemberCluster) {
+        self.names.known.remove(&object.name_any());
+        self.put(object.name_any(), None);
+    }
+
+    fn listed(&mut self, _resource_version: &str) {
+        for name in self.names.swept() {
+            self.put(name, None);
+        }
+        self.inbox.put(|waiting| waiting.objects_listed = true);
+        self.progress.complete();
+    }
+
+    fn failed(&mut self, error: &Error) {
+        self.progress.failed(error);
+    }
+
+    fn alive(&mut self) {}
+}
+
+/// Secrets with kubeconfigs, for the members' task.
+pub(crate) struct SecretSink {
+    inbox: Arc<Inbox>,
+    namespace: String,
+    names: Names,
+    has_listed: bool,
+}
+
+impl SecretSink {
+    pub(crate) fn new(inbox: Arc<Inbox>, namespace: &str) -> Self {
+        Self {
+            inbox,
+            namespace: namespace.to_owned(),
+            names: Names::default(),
+            has_listed: false,
+        }
+    }
+
+    fn put(&self, name: String, secret: Option<KubeconfigSecret>) {
+        self.inbox.put(|waiting| {
+            waiting.secrets.insert(name, secret);
+        });
+    }
+}
+
+impl Sink<SecretObject> for SecretSink {
+    fn restarted(&mut self) {
+        self.names.seen.clear();
+    }
+
+    fn applied(&mut self, secret: SecretObject) {
+        let name = secret.name().to_owned();
+        self.names.saw(&name);
+        self.put(name, Some(secret.into_kubeconfig()));
+    }
+
+    fn deleted(&mut self, secret: SecretObject) {
+        self.names.known.remove(secret.name());
+        self.put(secret.name().to_owned(), None);
+    }
+
+    fn listed(&mut self, _resource_version: &str) {
+        for name in self.names.swept() {
+            self.put(name, None);
+        }
+        self.has_listed = true;
+        self.inbox
+            .put(|waiting| waiting.secrets_listed = Some(Ok(())));
+    }
+
+    /// A controller that may not read Secrets works with the folder alone; what was read before is still known.
+    fn failed(&mut self, error: &Error) {
+        if error.code() != Some(403) || self.has_listed {
+            return;
+        }
+        let message = format!(
+            "Secrets of the namespace {} may not be read: {}",
+            self.namespace,
+            crate::error_text::chain(error)
+        );
+        self.inbox
+            .put(|waiting| waiting.secrets_listed = Some(Err(message)));
+    }
+
+    fn alive(&mut self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_list_does_not_show_any_more_is_gone() {
+        let mut names = Names::default();
+        names.saw("a");
+        names.saw("b");
+        assert_eq!(names.swept(), BTreeSet::new());
+        names.saw("b");
+        assert_eq!(names.swept(), BTreeSet::from(["a".to_owned()]));
+        names.known.remove("b");
+        assert_eq!(names.swept(), BTreeSet::new());
+    }
+
+    #[test]
+    fn that_all_is_told_comes_after_all() {
+        let mut waiting = Waiting {
+            objects_listed: true,
+            secrets_listed: Some(Ok(())),
+            ..Waiting::default()
+        };
+        waiting.objects.insert("a".to_owned(), None);
+        waiting.secrets.insert("s".to_owned(), None);
+        let words = std::iter::from_fn(|| waiting.next()).map(|input| match input {
+            HostInput::Object(name, _) | HostInput::Secret(name, _) => name,
+            HostInput::ObjectsListed => "objects".to_owned(),
+            HostInput::SecretsListed => "secrets".to_owned(),
+            HostInput::SecretsUnreadable(message) => message,
+        });
+        assert_eq!(words.collect::<Vec<_>>(), ["s", "secrets", "a", "objects"]);
+    }
+}

@@ -1,0 +1,222 @@
+//! From a kubeconfig to a client.
+
+use std::time::Duration;
+
+use futures::{FutureExt, future::BoxFuture};
+use http::Uri;
+use hyper_util::client::proxy::matcher::Matcher;
+use kube::{
+    Client, Config,
+    config::{Context, KubeConfigOptions, NamedAuthInfo, NamedCluster, NamedContext},
+};
+use tokio::sync::oneshot;
+
+use super::{Kubeconfig, KubeconfigError};
+use crate::error_text::chain;
+
+/// Makes clients.
+pub trait Connect: Send + Sync + 'static {
+    /// A client for what `kubeconfig` says, which names no files. Without a retry of its own. An error is words for
+    /// people, without anything secret.
+    fn connect(&self, kubeconfig: Kubeconfig) -> BoxFuture<'static, Result<Client, String>>;
+}
+
+/// Clients that go over the network: the ones of the product.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OverNetwork;
+
+impl Connect for OverNetwork {
+    fn connect(&self, kubeconfig: Kubeconfig) -> BoxFuture<'static, Result<Client, String>> {
+        let environment = Environment::current();
+        connect(kubeconfig, environment).boxed()
+    }
+}
+
+async fn connect(kubeconfig: Kubeconfig, environment: Environment) -> Result<Client, String> {
+    let runs_a_program = kubeconfig.runs_a_program();
+    let mut config = kubeconfig.into_config(&environment).await?;
+    harden(&mut config);
+    let make = |config| Client::try_from(config).map_err(|error| chain(&error));
+    if !runs_a_program {
+        return make(config);
+    }
+    // kube waits for the program while it makes the client. A thread of its own holds up no worker, and one that never
+    // ends doesn't keep the process from ending.
+    let (answer, made) = oneshot::channel();
+    let runtime = tokio::runtime::Handle::current();
+    std::thread::spawn(move || {
+        let _entered = runtime.enter();
+        // Whoever asked may not wait any longer.
+        let _ = answer.send(make(config));
+    });
+    made.await
+        .unwrap_or_else(|_| Err("the credentials plugin could not be run".to_owned()))
+}
+
+/// What a client of the controller must not do by itself: repeat writes, or wait without end for a connection.
+pub fn harden(config: &mut Config) {
+    config.default_retry = false;
+    config.connect_timeout = Some(Duration::from_secs(5));
+    // Deadlines are put around each call; watches are idle for long.
+    config.read_timeout = None;
+    config.write_timeout = None;
+}
+
+/// What the process's environment says about proxies.
+struct Environment {
+    /// `HTTPS_PROXY`.
+    proxy: Option<String>,
+    /// Knows `NO_PROXY`.
+    matcher: Matcher,
+}
+
+impl Environment {
+    fn current() -> Self {
+        let set = |name| std::env::var(name).ok().filter(|it| !it.is_empty());
+        Self {
+            proxy: set("HTTPS_PROXY").or_else(|| set("https_proxy")),
+            matcher: Matcher::from_env(),
+        }
+    }
+}
+
+impl Kubeconfig {
+    async fn into_config(self, environment: &Environment) -> Result<Config, String> {
+        let proxy = self.proxy(environment).map_err(|error| error.to_string())?;
+        let name = "member".to_owned();
+        let whole = kube::config::Kubeconfig {
+            clusters: vec![NamedCluster {
+                name: name.clone(),
+                cluster: Some(*self.cluster),
+                ..NamedCluster::default()
+            }],
+            auth_infos: vec![NamedAuthInfo {
+                name: name.clone(),
+                auth_info: Some(*self.user),
+                ..NamedAuthInfo::default()
+            }],
+            contexts: vec![NamedContext {
+                name: name.clone(),
+                context: Some(Context {
+                    cluster: name.clone(),
+                    user: Some(name.clone()),
+                    ..Context::default()
+                }),
+                ..NamedContext::default()
+            }],
+            current_context: Some(name),
+            ..kube::config::Kubeconfig::default()
+        };
+        let mut config = Config::from_custom_kubeconfig(whole, &KubeConfigOptions::default())
+            .await
+            .map_err(|error| chain(&error))?;
+        config.proxy_url = proxy;
+        Ok(config)
+    }
+
+    /// The proxy to go through: the kubeconfig's own, else the environment's, unless `NO_PROXY` names the server, as for
+    /// kubectl. (kube compares `NO_PROXY` with the proxy instead.)
+    fn proxy(&self, environment: &Environment) -> Result<Option<Uri>, KubeconfigError> {
+        let own = self
+            .cluster
+            .proxy_url
+            .as_deref()
+            .filter(|it| !it.is_empty());
+        let from_environment = || {
+            let server = self.server().parse().ok()?;
+            environment.matcher.intercept(&server)?;
+            environment.proxy.as_deref()
+        };
+        let Some(proxy) = own.or_else(from_environment) else {
+            return Ok(None);
+        };
+        let proxy: Uri = proxy.parse().map_err(|_| KubeconfigError::Proxy)?;
+        match proxy.scheme_str() {
+            Some("http" | "https" | "socks5") => Ok(Some(proxy)),
+            _ => Err(KubeconfigError::Proxy),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(proxy: &str, no: &str) -> Environment {
+        Environment {
+            proxy: (!proxy.is_empty()).then(|| proxy.to_owned()),
+            matcher: Matcher::builder().https(proxy).no(no).build(),
+        }
+    }
+
+    fn kubeconfig(cluster: &str) -> Kubeconfig {
+        let yaml = format!(
+            "{{current-context: c, contexts: [{{name: c, context: {{cluster: c}}}}], \
+             clusters: [{{name: c, cluster: {{server: 'https://api.corp.example:6443'{cluster}}}}}]}}"
+        );
+        Kubeconfig::read(&yaml).unwrap()
+    }
+
+    #[test]
+    fn the_kubeconfigs_proxy_goes_before_the_environments() {
+        let own = ", proxy-url: 'socks5://own:1080'";
+        let corp = "http://proxy.corp.example:3128";
+        for (cluster, proxy, no, expected) in [
+            ("", "", "", Ok(None)),
+            ("", corp, "", Ok(Some("http://proxy.corp.example:3128/"))),
+            ("", corp, "api.corp.example", Ok(None)),
+            (
+                "",
+                corp,
+                "proxy.corp.example",
+                Ok(Some("http://proxy.corp.example:3128/")),
+            ),
+            ("", corp, "*", Ok(None)),
+            (own, corp, "", Ok(Some("socks5://own:1080/"))),
+            (own, corp, "*", Ok(Some("socks5://own:1080/"))),
+            (", proxy-url: ''", "", "", Ok(None)),
+            (
+                ", proxy-url: 'ftp://u:s3cret@x'",
+                "",
+                "",
+                Err(KubeconfigError::Proxy),
+            ),
+            (
+                ", proxy-url: 'no address'",
+                "",
+                "",
+                Err(KubeconfigError::Proxy),
+            ),
+        ] {
+            let found = kubeconfig(cluster).proxy(&environment(proxy, no));
+            let found = found.map(|it| it.map(|it| it.to_string()));
+            let expected = expected.map(|it| it.map(str::to_owned));
+            assert_eq!(found, expected, "{cluster} {proxy} {no}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_can_be_made_with_any_proxy() {
+        for proxy in ["http://p:1", "https://p:1", "socks5://p:1"] {
+            let cluster = format!(", proxy-url: '{proxy}'");
+            let made = connect(kubeconfig(&cluster), environment("", "")).await;
+            assert!(made.is_ok(), "{proxy}: {:?}", made.err());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_plugin_that_fails_is_told_without_what_it_printed() {
+        let user = "users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, \
+                    args: ['-c', 'echo s3cret; exit 3'], interactiveMode: Never}}}]";
+        let yaml = format!(
+            "{{current-context: c, contexts: [{{name: c, context: {{cluster: c, user: u}}}}], \
+             clusters: [{{name: c, cluster: {{server: 'https://c'}}}}], {user}}}"
+        );
+        let kubeconfig = Kubeconfig::read(&yaml).unwrap();
+        let error = connect(kubeconfig, environment("", ""))
+            .await
+            .err()
+            .unwrap();
+        assert_eq!(error, "the credentials plugin failed: exit status: 3");
+    }
+}

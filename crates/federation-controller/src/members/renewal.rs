@@ -1,0 +1,236 @@
+//! Renews the token of a kubeconfig in a Secret before it ends (the Secret says by an annotation that it should).
+//!
+//! ```text
+//! due --TokenRequest of its own ServiceAccount--> member --new token--> Secret on the host --watch--> a new client
+//! ```
+//!
+//! A token is never told: not in errors, not in events, not in logs.
+
+use std::{sync::Arc, time::Duration};
+
+use http::Request;
+use jiff::Timestamp;
+use kube::Client;
+use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
+
+use super::{
+    kubeconfig::Kubeconfig,
+    registry::Registry,
+    secret::{kubeconfig_of, put_kubeconfig},
+    token::{self, Account, Claims, renewal_due},
+};
+use crate::{
+    calls,
+    check::Notice,
+    clock::Clock,
+    error_text::words,
+    events::{Recorder, Subject},
+};
+
+/// How often it is looked whether the time has come: time may be set, and a machine may sleep.
+const LOOK: Duration = Duration::from_secs(30);
+/// The first pause after a failure; doubled with each.
+const FIRST_PAUSE: Duration = Duration::from_secs(30);
+/// The longest pause after failures.
+const MAX_PAUSE: Duration = Duration::from_secs(600);
+/// Kubernetes refuses shorter lives.
+const MIN_LIFE: i64 = 600;
+
+/// Renews one token once.
+pub(super) struct Renewal {
+    pub(super) member: Client,
+    pub(super) host: Client,
+    /// The Secret's namespace and name.
+    pub(super) namespace: String,
+    pub(super) secret: String,
+    /// The kubeconfig's text.
+    pub(super) text: String,
+    pub(super) cluster: String,
+    pub(super) registry: Arc<Registry>,
+    pub(super) recorder: Recorder,
+    pub(super) clock: Clock,
+    pub(super) call_timeout: Duration,
+}
+
+/// Why a token was not renewed.
+#[derive(Debug, thiserror::Error)]
+enum RenewalError {
+    #[error("the member refuses a new token: {0}")]
+    Request(String),
+    #[error("the member's answer has no token that ends later")]
+    Answer,
+    #[error("the new token could not be written: {0}")]
+    Write(String),
+    #[error("the Secret was changed meanwhile")]
+    Changed,
+    #[error("the token could not be put into the kubeconfig")]
+    Text,
+}
+
+impl Renewal {
+    /// Waits until the token is due, and renews it. Ends when that is done: the watch of the Secret brings the new one.
+    pub(super) async fn run(self) {
+        let Some((claims, account)) = self.renewable() else {
+            let message = format!(
+                "the token of {} can't be renewed: it is none of a ServiceAccount that says when it begins and ends",
+                self.place()
+            );
+            self.tell(
+                Some(&message),
+                Notice::warning("TokenNotRenewable", message.clone()),
+            );
+            return;
+        };
+        let mut pause = FIRST_PAUSE;
+        loop {
+            while !renewal_due(&claims, self.clock.now()) {
+                sleep(LOOK.min(self.left(&claims))).await;
+            }
+            match self.renew(&claims, &account).await {
+                Ok(until) => {
+                    let message =
+                        format!("the token of {} was renewed until {until:.0}", self.place());
+                    self.tell(None, Notice::normal("TokenRenewed", message));
+                    return;
+                }
+                // The watch brings the change, and with it another renewal.
+                Err(RenewalError::Changed) => {}
+                Err(error) => {
+                    let message = format!(
+                        "the token of {} could not be renewed and ends at {:.0}: {error}",
+                        self.place(),
+                        claims.expires
+                    );
+                    self.tell(
+                        Some(&message),
+                        Notice::warning("TokenRenewalFailed", message.clone()),
+                    );
+                }
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(MAX_PAUSE);
+        }
+    }
+
+    fn renewable(&self) -> Option<(Claims, Account)> {
+        let kubeconfig = Kubeconfig::read(&self.text).ok()?;
+        let claims = token::claims(kubeconfig.token()?)?;
+        claims.renew_at()?;
+        let account = claims.account.clone()?;
+        Some((claims, account))
+    }
+
+    fn left(&self, claims: &Claims) -> Duration {
+        let at = claims.renew_at().unwrap_or(claims.expires);
+        let left = at.duration_since(self.clock.now());
+        Duration::try_from(left).unwrap_or_default() + Duration::from_millis(1)
+    }
+
+    fn place(&self) -> String {
+        format!("Secret {}/{}", self.namespace, self.secret)
+    }
+
+    async fn renew(&self, claims: &Claims, account: &Account) -> Result<Timestamp, RenewalError> {
+        let token = self.request(claims, account).await?;
+        let until = token::claims(&token)
+            .filter(|new| new.expires > claims.expires)
+            .ok_or(RenewalError::Answer)?
+            .expires;
+        let text = with_token(&self.text, &token).ok_or(RenewalError::Text)?;
+        self.write(&text).await?;
+        Ok(until)
+    }
+
+    /// Asks the member for a token of the account that the old one is of, for as long a life.
+    async fn request(&self, claims: &Claims, account: &Account) -> Result<String, RenewalError> {
+        let failed = |message: String| RenewalError::Request(message);
+        let life = claims.life().unwrap_or(MIN_LIFE).max(MIN_LIFE);
+        let path = format!(
+            "/api/v1/namespaces/{}/serviceaccounts/{}/token",
+            account.namespace, account.name
+        );
+        let body = json!({
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": { "expirationSeconds": life },
+        });
+        let request = Request::post(path)
+            .header(http::header::CONTENT_TYPE, "application/json")
+            .body(body.to_string().into_bytes())
+            .map_err(|error| failed(error.to_string()))?;
+        // As text: where an answer makes no sense, the client would log all of it.
+        let answer = timeout(self.call_timeout, self.member.request_text(request));
+        let answer = answer
+            .await
+            .map_err(|_| failed(format!("no answer within {:?}", self.call_timeout)))?
+            .map_err(|error| failed(words(&error)))?;
+        let answer: Value = serde_json::from_str(&answer).map_err(|_| RenewalError::Answer)?;
+        let token = answer["status"]["token"]
+            .as_str()
+            .ok_or(RenewalError::Answer)?;
+        Ok(token.to_owned())
+    }
+
+    /// Writes the kubeconfig, unless the Secret is not as it was.
+    async fn write(&self, text: &str) -> Result<(), RenewalError> {
+        let failed = |message: String| RenewalError::Write(message);
+        let path = format!(
+            "/api/v1/namespaces/{}/secrets/{}",
+            self.namespace, self.secret
+        );
+        let mut secret = self
+            .call(calls::get(&self.host, &path))
+            .await
+            .map_err(failed)?;
+        if kubeconfig_of(&secret).as_ref() != Ok(&self.text) {
+            return Err(RenewalError::Changed);
+        }
+        put_kubeconfig(&mut secret, text);
+        let written = self.call(calls::put(&self.host, &path, &secret)).await;
+        written.map(drop).map_err(failed)
+    }
+
+    async fn call(&self, call: impl Future<Output = kube::Result<Value>>) -> Result<Value, String> {
+        match timeout(self.call_timeout, call).await {
+            Ok(answer) => answer.map_err(|error| words(&error)),
+            Err(_) => Err(format!("no answer within {:?}", self.call_timeout)),
+        }
+    }
+
+    /// Tells people, by an event and by the condition Ready.
+    fn tell(&self, trouble: Option<&str>, notice: Notice) {
+        if notice.warning {
+            tracing::warn!(cluster = %self.cluster, "{}", notice.message);
+        } else {
+            tracing::info!(cluster = %self.cluster, "{}", notice.message);
+        }
+        self.registry
+            .put_credentials_trouble(&self.cluster, trouble.map(str::to_owned));
+        if let Some(subject) = subject(&self.registry, &self.cluster) {
+            self.recorder.record(&subject, notice);
+        }
+    }
+}
+
+/// What events about the member `name` are about; none while it has no MemberCluster.
+pub(super) fn subject(registry: &Registry, name: &str) -> Option<Subject> {
+    Some(Subject {
+        kind: "MemberCluster",
+        namespace: String::new(),
+        name: name.to_owned(),
+        uid: registry.facts(name)?.object.uid?,
+    })
+}
+
+/// `text` with `token` in the place of the current user's, and nothing else changed where that can be done.
+fn with_token(text: &str, token: &str) -> Option<String> {
+    let old = Kubeconfig::read(text).ok()?;
+    let new = text.replace(old.token()?, token);
+    let read = Kubeconfig::read(&new).ok()?;
+    (read.token() == Some(token)).then_some(new)
+}
+
+#[cfg(test)]
+#[path = "renewal_tests.rs"]
+mod tests;

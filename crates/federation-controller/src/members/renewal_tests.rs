@@ -1,0 +1,290 @@
+//! The renewal of a token on paused time: against a member and a host that are played here.
+
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+};
+use http::{Method, Response, StatusCode};
+use kube::client::Body;
+use parking_lot::Mutex;
+use prometheus_client::metrics::counter::Counter;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+
+const EPOCH: i64 = 1_800_000_000;
+const HOUR: u64 = 3600;
+
+fn token(issued: i64, life: i64) -> String {
+    let claims = json!({
+        "iat": issued,
+        "exp": issued + life,
+        "sub": "system:serviceaccount:fedrs-system:fedrs-controller",
+    });
+    format!("e30.{}.c2ln", URL_SAFE_NO_PAD.encode(claims.to_string()))
+}
+
+/// A kubeconfig with comments and another user, of which the token alone may change.
+fn kubeconfig(token: &str) -> String {
+    format!(
+        "# made by hand\napiVersion: v1\nkind: Config\ncurrent-context: eu # the one\n\
+         clusters:\n- {{name: eu, cluster: {{server: 'https://eu:6443', tls-server-name: x}}}}\n\
+         users:\n- name: eu\n  user:\n    token: {token}\n- name: other\n  user: {{token: t}}\n\
+         contexts:\n- {{name: eu, context: {{cluster: eu, user: eu}}}}\n"
+    )
+}
+
+/// What the two clusters do. They answer what is asked for while `fails` is 0, and refuse before.
+#[derive(Default)]
+struct World {
+    fails: u32,
+    /// Lives that the member gives, in seconds; as asked for if 0.
+    cuts_to: i64,
+    /// Times of requests, with their bodies.
+    requests: Vec<(u64, Value)>,
+    secret: Value,
+    puts: Vec<Value>,
+    events: Vec<Value>,
+}
+
+struct Clusters {
+    world: Arc<Mutex<World>>,
+    start: Instant,
+}
+
+impl Clusters {
+    fn start(text: &str) -> Self {
+        let secret = json!({
+            "metadata": { "name": "eu-1", "resourceVersion": "7", "annotations": { "team": "blue" } },
+            "data": { "kubeconfig": STANDARD.encode(text), "more": "eA==" },
+        });
+        let world = World {
+            secret,
+            ..World::default()
+        };
+        Self {
+            world: Arc::new(Mutex::new(world)),
+            start: Instant::now(),
+        }
+    }
+
+    fn client(&self) -> Client {
+        let (world, start) = (Arc::clone(&self.world), self.start);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let world = Arc::clone(&world);
+            async move {
+                let (parts, body) = request.into_parts();
+                let body = body.collect_bytes().await.unwrap();
+                let body = serde_json::from_slice(&body).unwrap_or_default();
+                let seconds = start.elapsed().as_secs();
+                let (code, answer) = world.lock().answer(&parts, body, seconds);
+                let body = Body::from(answer.to_string().into_bytes());
+                Response::builder().status(code).body(body)
+            }
+        });
+        Client::new(service, "default")
+    }
+
+    /// Renews for so long what `text` holds.
+    async fn renew(&self, text: &str, hours: u64) -> Option<String> {
+        let start = self.start;
+        let clock = Clock::new(move || Timestamp::from_second(EPOCH).unwrap() + start.elapsed());
+        let cancel = CancellationToken::new();
+        let (recorder, writers) =
+            Recorder::new(&self.client(), clock.clone(), Counter::default(), &cancel);
+        for writer in writers {
+            tokio::spawn(writer);
+        }
+        let registry = Arc::new(Registry::new(Duration::from_secs(60)));
+        registry.admit("eu", clock.now());
+        let object = super::super::inbox::MemberObject {
+            uid: "u-1".into(),
+            spec: fedrs_api::MemberClusterSpec::default(),
+        };
+        registry.put_object("eu", Some(object));
+        let renewal = Renewal {
+            member: self.client(),
+            host: self.client(),
+            namespace: "fedrs-system".into(),
+            secret: "eu-1".into(),
+            text: text.to_owned(),
+            cluster: "eu".into(),
+            registry: Arc::clone(&registry),
+            recorder,
+            clock,
+            call_timeout: Duration::from_secs(10),
+        };
+        let _ended_or_not = timeout(Duration::from_secs(hours * HOUR), renewal.run()).await;
+        // Events are written by tasks of their own.
+        sleep(Duration::from_secs(1)).await;
+        registry.facts("eu").unwrap().credentials.trouble
+    }
+
+    fn reasons(&self) -> Vec<String> {
+        let events = &self.world.lock().events;
+        events
+            .iter()
+            .map(|it| it["reason"].as_str().unwrap().to_owned())
+            .collect()
+    }
+}
+
+impl World {
+    fn answer(
+        &mut self,
+        parts: &http::request::Parts,
+        body: Value,
+        seconds: u64,
+    ) -> (StatusCode, Value) {
+        let account = "/api/v1/namespaces/fedrs-system/serviceaccounts/fedrs-controller/token";
+        let secret = "/api/v1/namespaces/fedrs-system/secrets/eu-1";
+        match (&parts.method, parts.uri.path()) {
+            (&Method::POST, path) if path == account => {
+                let life = body["spec"]["expirationSeconds"].as_i64().unwrap();
+                self.requests.push((seconds, body));
+                if self.fails > 0 {
+                    self.fails -= 1;
+                    return (
+                        StatusCode::FORBIDDEN,
+                        json!({ "kind": "Status", "message": "may not", "code": 403 }),
+                    );
+                }
+                let life = if self.cuts_to > 0 { self.cuts_to } else { life };
+                let token = token(EPOCH + i64::try_from(seconds).unwrap(), life);
+                (StatusCode::CREATED, json!({ "status": { "token": token } }))
+            }
+            (&Method::GET, path) if path == secret => (StatusCode::OK, self.secret.clone()),
+            (&Method::PUT, path) if path == secret => {
+                self.puts.push(body.clone());
+                (StatusCode::OK, body)
+            }
+            (_, path) if path.contains("/events") => {
+                if parts.method == Method::POST {
+                    self.events.push(body.clone());
+                }
+                (StatusCode::CREATED, body)
+            }
+            (method, path) => panic!("{method} {path} was asked for"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_is_renewed_when_it_is_due_and_nothing_else_of_the_secret_changes() {
+    let old = token(EPOCH, 24 * 3600);
+    let text = kubeconfig(&old);
+    let clusters = Clusters::start(&text);
+    assert_eq!(clusters.renew(&text, 24).await, None);
+    let world = clusters.world.lock();
+    let [(second, request)] = &world.requests[..] else {
+        panic!("once: {:?}", world.requests)
+    };
+    let due = 24 * HOUR / 5 * 4;
+    assert!((due..due + 60).contains(second), "{second}");
+    assert_eq!(request["spec"], json!({ "expirationSeconds": 24 * 3600 }));
+    let new = token(EPOCH + i64::try_from(*second).unwrap(), 24 * 3600);
+    let mut expected = world.secret.clone();
+    expected["data"]["kubeconfig"] = json!(STANDARD.encode(kubeconfig(&new)));
+    assert_eq!(
+        world.puts,
+        [expected],
+        "with the resourceVersion it was read with"
+    );
+    drop(world);
+    assert_eq!(clusters.reasons(), ["TokenRenewed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_fails_is_tried_again_and_told_without_the_token() {
+    let old = token(EPOCH, 10 * 3600);
+    let text = kubeconfig(&old);
+    let clusters = Clusters::start(&text);
+    clusters.world.lock().fails = 3;
+    assert_eq!(
+        clusters.renew(&text, 10).await,
+        None,
+        "in the end it is renewed"
+    );
+    assert_eq!(
+        clusters.reasons(),
+        ["TokenRenewalFailed", "TokenRenewed"],
+        "the same again is counted"
+    );
+    let world = clusters.world.lock();
+    let times: Vec<u64> = world.requests.iter().map(|it| it.0).collect();
+    let pauses: Vec<u64> = times.windows(2).map(|it| it[1] - it[0]).collect();
+    assert_eq!(pauses, [30, 60, 120]);
+    let told = world.events[0]["message"].as_str().unwrap();
+    let words = "the token of Secret fedrs-system/eu-1 could not be renewed and ends at 2027-01-15T18:00:00Z: the member \
+                 refuses a new token: may not";
+    assert_eq!(told, words);
+    assert!(world.events.iter().all(|it| !it.to_string().contains(&old)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_it_fails_the_condition_says_so() {
+    let text = kubeconfig(&token(EPOCH, 10 * 3600));
+    let clusters = Clusters::start(&text);
+    clusters.world.lock().fails = u32::MAX;
+    let trouble = clusters.renew(&text, 9).await.unwrap();
+    assert!(trouble.contains("could not be renewed"), "{trouble}");
+    let longest = clusters.world.lock().requests.len();
+    assert!(longest < 15, "it backs off: {longest}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_gives_no_longer_token_is_told_of() {
+    let text = kubeconfig(&token(EPOCH, 10 * 3600));
+    let clusters = Clusters::start(&text);
+    clusters.world.lock().cuts_to = 600;
+    let trouble = clusters.renew(&text, 9).await.unwrap();
+    assert!(trouble.contains("no token that ends later"), "{trouble}");
+    assert_eq!(clusters.world.lock().puts.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_was_changed_meanwhile_is_left_alone() {
+    let text = kubeconfig(&token(EPOCH, 10 * 3600));
+    let clusters = Clusters::start(&kubeconfig("somebody-elses"));
+    assert_eq!(
+        clusters.renew(&text, 9).await,
+        None,
+        "the watch brings the other one"
+    );
+    assert_eq!(clusters.world.lock().puts.len(), 0);
+    assert_eq!(clusters.reasons(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_can_not_be_renewed_is_told_of_once() {
+    let person = json!({ "iat": EPOCH, "exp": EPOCH + 3600, "sub": "jane" });
+    let person = format!("e30.{}.c2ln", URL_SAFE_NO_PAD.encode(person.to_string()));
+    for token in ["opaque", &person] {
+        let text = kubeconfig(token);
+        let clusters = Clusters::start(&text);
+        let trouble = clusters.renew(&text, 9).await.unwrap();
+        assert!(
+            trouble.contains("can't be renewed: it is none of a ServiceAccount"),
+            "{trouble}"
+        );
+        assert!(!trouble.contains(token), "{trouble}");
+        assert_eq!(clusters.reasons(), ["TokenNotRenewable"]);
+    }
+}
+
+#[test]
+fn the_token_alone_changes_in_the_text() {
+    let old = token(EPOCH, 600);
+    let folded = kubeconfig(&format!(">-\n      {}\n      {}", &old[..9], &old[9..]));
+    assert_eq!(
+        with_token(&kubeconfig(&old), "a.b.c"),
+        Some(kubeconfig("a.b.c"))
+    );
+    assert_eq!(
+        with_token(&folded, "a.b.c"),
+        None,
+        "not found on one line: told, not guessed"
+    );
+    assert_eq!(with_token("no kubeconfig", "a.b.c"), None);
+}

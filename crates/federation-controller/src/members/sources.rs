@@ -1,0 +1,454 @@
+//! Which kubeconfig each member is reached by: from all that the folder and the host have told, a verdict per member.
+//! Pure; acting on it is the members' task's.
+//!
+//! | file | Secret named | |
+//! | --- | --- | --- |
+//! | yes | no  | the file |
+//! | no  | yes | the Secret; without it, or with a bad one, the member is left as it is |
+//! | yes | yes | an error that names both; what worked before goes on |
+//! | no  | no  | the member is removed: lost, after its grace period |
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use fedrs_api::MemberClusterSpec;
+use kube::Client;
+
+use super::{kubeconfig::Kubeconfig, registry::Trouble, secret::KubeconfigSecret};
+use crate::config::SecretKubeconfigs;
+
+/// How a member is reached, as a source tells it.
+pub(super) enum Way {
+    /// By a client that is made already.
+    Client(Client),
+    /// By a kubeconfig, whose relative paths begin in the folder.
+    Kubeconfig(Kubeconfig, PathBuf),
+}
+
+/// Where a kubeconfig is from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The folder.
+    File,
+    /// The Secret of this name.
+    Secret(String),
+}
+
+/// What a source holds. The number is another one each time it changes.
+struct Source {
+    number: u64,
+    way: Result<Way, String>,
+}
+
+/// A Secret, and what it holds.
+struct SecretSource {
+    secret: KubeconfigSecret,
+    source: Source,
+}
+
+/// Whether Secrets can be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Reading {
+    NotYet,
+    Done,
+    Refused(String),
+}
+
+/// All that has been told.
+pub(super) struct Sources {
+    /// Of the Secrets.
+    namespace: String,
+    allowed: SecretKubeconfigs,
+    files: BTreeMap<String, Source>,
+    folder_complete: bool,
+    secrets: BTreeMap<String, SecretSource>,
+    reading: Reading,
+    /// MemberClusters, with the Secrets they name.
+    objects: BTreeMap<String, Option<String>>,
+    objects_complete: bool,
+    last_number: u64,
+}
+
+/// What to do about a member.
+pub(super) enum Verdict<'a> {
+    /// Not enough has been told yet.
+    Unknown,
+    /// It is to be followed.
+    Follow(Follow<'a>),
+    /// Something is wrong with its sources.
+    Trouble {
+        /// What.
+        trouble: Trouble,
+        /// Whether what it was followed by so far must not be used any longer.
+        stops: bool,
+    },
+    /// No source tells how to reach it.
+    Removed,
+    /// Nobody names it any more.
+    Gone,
+}
+
+/// By what a member is to be followed.
+pub(super) struct Follow<'a> {
+    pub(super) origin: Origin,
+    /// Which state of it.
+    pub(super) number: u64,
+    pub(super) way: &'a Way,
+    /// The text of the kubeconfig, where its token is to be renewed.
+    pub(super) renewed: Option<&'a str>,
+}
+
+impl Sources {
+    pub(super) fn new(namespace: &str, allowed: SecretKubeconfigs) -> Self {
+        Self {
+            namespace: namespace.to_owned(),
+            allowed,
+            files: BTreeMap::new(),
+            folder_complete: false,
+            secrets: BTreeMap::new(),
+            reading: Reading::NotYet,
+            objects: BTreeMap::new(),
+            objects_complete: false,
+            last_number: 0,
+        }
+    }
+
+    /// The folder has a kubeconfig for the member `name`, or one that can't be used, or none any more.
+    pub(super) fn put_file(&mut self, name: &str, way: Option<Result<Way, String>>) {
+        match way {
+            Some(way) => {
+                let source = self.source(way);
+                self.files.insert(name.to_owned(), source);
+            }
+            None => {
+                self.files.remove(name);
+            }
+        }
+    }
+
+    /// All files have been told once.
+    pub(super) fn complete_folder(&mut self) {
+        self.folder_complete = true;
+    }
+
+    /// What the MemberCluster `name` asks for; none if it is not there. Whether that is news about its kubeconfig.
+    pub(super) fn put_object(&mut self, name: &str, spec: Option<&MemberClusterSpec>) -> bool {
+        let Some(spec) = spec else {
+            return self.objects.remove(name).is_some();
+        };
+        let secret = spec.secret_ref.as_ref().map(|it| it.name.clone());
+        let known = self.objects.insert(name.to_owned(), secret.clone());
+        known != Some(secret)
+    }
+
+    /// All MemberClusters have been told once.
+    pub(super) fn complete_objects(&mut self) {
+        self.objects_complete = true;
+    }
+
+    /// The Secret `name` is there, or not. Answers the members whose verdict it may change.
+    pub(super) fn put_secret(
+        &mut self,
+        name: &str,
+        secret: Option<KubeconfigSecret>,
+    ) -> Vec<String> {
+        let known = self.secrets.get(name).map(|it| &it.secret);
+        if known == secret.as_ref() {
+            return Vec::new();
+        }
+        match secret {
+            Some(secret) => {
+                let way = self.way_of(&secret);
+                let source = self.source(way);
+                let secret = SecretSource { secret, source };
+                self.secrets.insert(name.to_owned(), secret);
+            }
+            None => {
+                self.secrets.remove(name);
+            }
+        }
+        let names = |secret: &Option<String>| secret.as_deref() == Some(name);
+        let members = self.objects.iter().filter(|(_, secret)| names(secret));
+        members.map(|(member, _)| member.clone()).collect()
+    }
+
+    /// All Secrets have been told once, or may not be read. Whether that is news.
+    pub(super) fn complete_secrets(&mut self, listed: Result<(), String>) -> bool {
+        let reading = match listed {
+            Ok(()) => Reading::Done,
+            Err(message) => Reading::Refused(message),
+        };
+        let news = self.reading != reading;
+        self.reading = reading;
+        news
+    }
+
+    /// Whether all that is there has been told once.
+    pub(super) fn is_complete(&self) -> bool {
+        self.folder_complete && self.objects_complete && self.reading != Reading::NotYet
+    }
+
+    /// All members that any source names.
+    pub(super) fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self
+            .files
+            .keys()
+            .chain(self.objects.keys())
+            .cloned()
+            .collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// Whether the folder has a file for the member.
+    pub(super) fn has_file(&self, name: &str) -> bool {
+        self.files.contains_key(name)
+    }
+
+    /// What to do about the member `name`.
+    pub(super) fn verdict(&self, name: &str) -> Verdict<'_> {
+        let object = self.objects.get(name);
+        match (self.files.get(name), object.and_then(Option::as_deref)) {
+            (Some(_), Some(secret)) => Verdict::Trouble {
+                trouble: self.both(name, secret),
+                stops: false,
+            },
+            (Some(file), None) => match &file.way {
+                Ok(way) => Verdict::Follow(Follow {
+                    origin: Origin::File,
+                    number: file.number,
+                    way,
+                    renewed: None,
+                }),
+                Err(message) => Verdict::Trouble {
+                    trouble: Trouble::invalid(message.clone()),
+                    stops: false,
+                },
+            },
+            (None, Some(secret)) => self.secret_verdict(secret),
+            // A file may yet be told of.
+            (None, None) if !self.folder_complete => Verdict::Unknown,
+            (None, None) if object.is_some() => Verdict::Removed,
+            (None, None) => Verdict::Gone,
+        }
+    }
+
+    fn secret_verdict(&self, name: &str) -> Verdict<'_> {
+        let place = self.place(name);
+        let missing = |message| Verdict::Trouble {
+            trouble: Trouble::secret_missing(message),
+            stops: true,
+        };
+        match (self.secrets.get(name), &self.reading) {
+            (None, Reading::NotYet) => Verdict::Unknown,
+            (None, Reading::Refused(message)) => missing(format!("{place}: {message}")),
+            (None, Reading::Done) => {
+                let kind = fedrs_api::marks::KUBECONFIG_TYPE;
+                missing(format!("there is no {place} of type {kind}"))
+            }
+            (Some(SecretSource { secret, source }), _) => match &source.way {
+                Ok(way) => Verdict::Follow(Follow {
+                    origin: Origin::Secret(name.to_owned()),
+                    number: source.number,
+                    way,
+                    renewed: secret.text.as_deref().ok().filter(|_| secret.renew),
+                }),
+                Err(message) => Verdict::Trouble {
+                    trouble: Trouble::invalid(format!("{place}: {message}")),
+                    stops: false,
+                },
+            },
+        }
+    }
+
+    fn both(&self, name: &str, secret: &str) -> Trouble {
+        Trouble::duplicate(format!(
+            "a file {name} of the members' folder and the {} that spec.secretRef names are both its kubeconfig: take one \
+             of them away; what worked before goes on",
+            self.place(secret)
+        ))
+    }
+
+    fn place(&self, secret: &str) -> String {
+        format!("Secret {}/{secret}", self.namespace)
+    }
+
+    fn way_of(&self, secret: &KubeconfigSecret) -> Result<Way, String> {
+        let text = secret.text.clone()?;
+        let kubeconfig = Kubeconfig::read(&text).map_err(|error| error.to_string())?;
+        match kubeconfig.refusal(self.allowed) {
+            Some(refusal) => Err(refusal.to_string()),
+            None => Ok(Way::Kubeconfig(kubeconfig, Path::new("/").to_owned())),
+        }
+    }
+
+    fn source(&mut self, way: Result<Way, String>) -> Source {
+        self.last_number += 1;
+        Source {
+            number: self.last_number,
+            way,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KUBECONFIG: &str = "{current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], \
+                              clusters: [{name: c, cluster: {server: 'https://c'}}], users: [{name: u, user: {token: t}}]}";
+
+    fn secret(text: &str) -> KubeconfigSecret {
+        KubeconfigSecret {
+            text: Ok(text.to_owned()),
+            renew: true,
+        }
+    }
+
+    fn file() -> Way {
+        let kubeconfig = Kubeconfig::read(KUBECONFIG).unwrap();
+        Way::Kubeconfig(kubeconfig, PathBuf::new())
+    }
+
+    fn naming(secret: Option<&str>) -> MemberClusterSpec {
+        let secret_ref = secret.map(|name| fedrs_api::SecretRef { name: name.into() });
+        MemberClusterSpec {
+            secret_ref,
+            ..MemberClusterSpec::default()
+        }
+    }
+
+    fn told() -> Sources {
+        let mut sources = Sources::new("fedrs-system", SecretKubeconfigs::default());
+        sources.complete_folder();
+        sources.complete_objects();
+        sources.complete_secrets(Ok(()));
+        sources
+    }
+
+    /// The verdict about the member `eu` in words.
+    fn words(sources: &Sources) -> String {
+        match sources.verdict("eu") {
+            Verdict::Unknown => "unknown".to_owned(),
+            Verdict::Follow(Follow {
+                origin, renewed, ..
+            }) => {
+                format!(
+                    "{origin:?}{}",
+                    if renewed.is_some() { " renewed" } else { "" }
+                )
+            }
+            Verdict::Trouble { trouble, stops } => {
+                let stops = if stops { "stops" } else { "goes on" };
+                format!("{} {stops}: {}", trouble.reason, trouble.message)
+            }
+            Verdict::Removed => "removed".to_owned(),
+            Verdict::Gone => "gone".to_owned(),
+        }
+    }
+
+    #[test]
+    fn each_source_alone_both_and_none() {
+        let mut sources = told();
+        assert_eq!(words(&sources), "gone");
+        sources.put_object("eu", Some(&naming(None)));
+        assert_eq!(words(&sources), "removed");
+        sources.put_file("eu", Some(Ok(file())));
+        assert_eq!(words(&sources), "File");
+        sources.put_object("eu", Some(&naming(Some("eu-1"))));
+        let both = words(&sources);
+        assert!(
+            both.starts_with("DuplicateSource goes on: a file eu of the members' folder"),
+            "{both}"
+        );
+        assert!(both.contains("Secret fedrs-system/eu-1"), "{both}");
+        sources.put_file("eu", None);
+        let missing = "SecretMissing stops: there is no Secret fedrs-system/eu-1 of type fedrs.dev/kubeconfig";
+        assert_eq!(words(&sources), missing);
+        assert_eq!(sources.put_secret("eu-1", Some(secret(KUBECONFIG))), ["eu"]);
+        assert_eq!(words(&sources), "Secret(\"eu-1\") renewed");
+        sources.put_secret("eu-1", None);
+        assert_eq!(words(&sources), missing);
+        sources.put_object("eu", None);
+        assert_eq!(words(&sources), "gone");
+    }
+
+    #[test]
+    fn a_secret_that_can_not_be_used_is_told_with_its_name() {
+        let plugin = KUBECONFIG.replace("token: t", "exec: {command: sh}");
+        let keyless = KubeconfigSecret {
+            text: Err("it has no key \"kubeconfig\"".into()),
+            renew: false,
+        };
+        for (secret, part) in [
+            (keyless, "it has no key \"kubeconfig\""),
+            (secret("s3cret"), "it is no kubeconfig"),
+            (secret(&plugin), "exec would run a program"),
+        ] {
+            let mut sources = told();
+            sources.put_object("eu", Some(&naming(Some("eu-1"))));
+            sources.put_secret("eu-1", Some(secret));
+            let words = words(&sources);
+            assert!(
+                words.starts_with("InvalidKubeconfig goes on: Secret fedrs-system/eu-1: "),
+                "{words}"
+            );
+            assert!(words.contains(part) && !words.contains("s3cret"), "{words}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_removed_or_missing_before_all_is_told() {
+        let mut sources = Sources::new("fedrs-system", SecretKubeconfigs::default());
+        sources.put_object("eu", Some(&naming(None)));
+        assert_eq!(words(&sources), "unknown");
+        sources.put_object("eu", Some(&naming(Some("eu-1"))));
+        assert_eq!(words(&sources), "unknown");
+        sources.complete_folder();
+        sources.complete_objects();
+        assert_eq!(
+            (words(&sources), sources.is_complete()),
+            ("unknown".into(), false)
+        );
+        assert!(sources.complete_secrets(Err("forbidden".into())));
+        assert!(
+            !sources.complete_secrets(Err("forbidden".into())),
+            "no news"
+        );
+        assert_eq!(
+            words(&sources),
+            "SecretMissing stops: Secret fedrs-system/eu-1: forbidden"
+        );
+        assert!(sources.is_complete());
+    }
+
+    #[test]
+    fn a_change_has_another_number_and_no_change_is_no_news() {
+        let number = |sources: &Sources| match sources.verdict("eu") {
+            Verdict::Follow(follow) => follow.number,
+            _ => panic!("{}", words(sources)),
+        };
+        let mut sources = told();
+        assert!(sources.put_object("eu", Some(&naming(Some("eu-1")))));
+        assert!(!sources.put_object("eu", Some(&naming(Some("eu-1")))));
+        sources.put_secret("eu-1", Some(secret(KUBECONFIG)));
+        let first = number(&sources);
+        assert!(
+            sources
+                .put_secret("eu-1", Some(secret(KUBECONFIG)))
+                .is_empty()
+        );
+        assert_eq!(number(&sources), first);
+        let other = KUBECONFIG.replace("token: t", "token: s");
+        assert_eq!(sources.put_secret("eu-1", Some(secret(&other))), ["eu"]);
+        assert_ne!(number(&sources), first);
+        assert!(
+            sources
+                .put_secret("another", Some(secret(&other)))
+                .is_empty()
+        );
+    }
+}

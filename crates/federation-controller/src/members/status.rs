@@ -1,0 +1,175 @@
+//! The status of a MemberCluster, from what is known of the member. Pure.
+
+use std::time::Duration;
+
+use cluster_informer::{Health, Held, Sync, about::Nodes};
+use fedrs_api::{MemberClusterStatus, NodeCounts};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+use super::registry::MemberFacts;
+use crate::check;
+
+/// How often what only goes on, such as a drain, is written: between two writes are at least so many seconds.
+pub(super) const PROGRESS_PERIOD: Duration = Duration::from_secs(10);
+/// Sets that the condition Drained names.
+const NAMES: usize = 3;
+
+/// What a condition says.
+struct Said {
+    holds: bool,
+    reason: &'static str,
+    message: String,
+}
+
+impl Said {
+    fn new(holds: bool, reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            holds,
+            reason,
+            message: message.into(),
+        }
+    }
+}
+
+/// The status that `facts` come to, after `before`: a condition keeps the time of its last transition, and what is not
+/// known yet stays as it was.
+pub(super) fn status(
+    before: &MemberClusterStatus,
+    facts: &MemberFacts,
+    now: Timestamp,
+) -> MemberClusterStatus {
+    let store = facts.access.as_ref().map(|access| &access.store);
+    let health = store.map_or(Health::Unknown, |it| it.health());
+    let about = store.map(|it| it.about()).unwrap_or_default();
+    let held = store.map(|it| it.held(NAMES)).unwrap_or_default();
+    let (ready, synced) = (ready(facts, &health), synced(facts));
+    let drained = facts.draining.then(|| drained(&ready, &synced, &held));
+    let said = [
+        ("Ready", Some(ready)),
+        ("Synced", Some(synced)),
+        ("Drained", drained),
+    ];
+    let conditions = said.into_iter().filter_map(|(type_, said)| {
+        let Said {
+            holds,
+            reason,
+            message,
+        } = said?;
+        let condition: Condition =
+            check::condition(&before.conditions, type_, holds, reason, &message, now);
+        Some(condition)
+    });
+    let (nodes, allocatable) = match about.nodes {
+        Nodes::Unknown => (before.nodes, before.allocatable.clone()),
+        Nodes::Forbidden => Default::default(),
+        Nodes::Known(totals) => {
+            let counts = NodeCounts {
+                total: number(totals.total),
+                ready: number(totals.ready),
+            };
+            (Some(counts), totals.allocatable())
+        }
+    };
+    let unreachable_since = match health {
+        _ if facts.removed.is_some() => facts.removed,
+        Health::Unreachable { since, .. } => Some(since),
+        _ => None,
+    };
+    MemberClusterStatus {
+        conditions: conditions.collect(),
+        version: about.version.or_else(|| before.version.clone()),
+        unreachable_since: unreachable_since.map(Time),
+        replica_sets: number(held.sets),
+        nodes,
+        allocatable,
+        token_expires: facts.credentials.expires.map(Time),
+    }
+}
+
+fn ready(facts: &MemberFacts, health: &Health) -> Said {
+    if facts.removed.is_some() {
+        let message =
+            "neither a file of the members' folder nor spec.secretRef tells how to reach it";
+        return Said::new(false, "Removed", message);
+    }
+    if let Some(trouble) = &facts.trouble {
+        return Said::new(false, trouble.reason, &*trouble.message);
+    }
+    let mut said = match health {
+        Health::Healthy => Said::new(true, "Healthy", "the API server answers"),
+        Health::Unknown => Said::new(false, "Unknown", "not probed yet"),
+        Health::Failing { message, .. } => Said::new(false, "ProbeFailing", message),
+        Health::Unauthorized { message } => Said::new(false, "Unauthorized", message),
+        Health::Unreachable { message, .. } => Said::new(false, "Unreachable", message),
+    };
+    if let Some(trouble) = &facts.credentials.trouble {
+        said.message = format!("{}; {trouble}", said.message);
+    }
+    said
+}
+
+fn synced(facts: &MemberFacts) -> Said {
+    let sync = facts.access.as_ref().map(|access| access.store.sync());
+    match sync.unwrap_or(Sync::NotSynced) {
+        _ if !facts.followed && sync.is_some() => Said::new(
+            false,
+            "NotWatched",
+            "its sets and pods are not watched any longer",
+        ),
+        Sync::Synced => Said::new(true, "Synced", "its sets and pods are watched"),
+        Sync::NotSynced => Said::new(false, "NotSynced", "its sets and pods are not listed yet"),
+        Sync::Stale { since } => {
+            let message = format!("what is known of it is from {since:.0}");
+            Said::new(false, "Stale", message)
+        }
+    }
+}
+
+/// How far a drain is. Where the member's state isn't known, nothing is said to be empty.
+fn drained(ready: &Said, synced: &Said, held: &Held) -> Said {
+    if !ready.holds || !synced.holds {
+        let why = if ready.holds { synced } else { ready };
+        let message = format!("what is left there is not known: {}", why.message);
+        return Said::new(false, "NotKnown", message);
+    }
+    if held.replicas == 0 {
+        let message = "no replica of any FederatedReplicaSet is left there";
+        return Said::new(true, "Drained", message);
+    }
+    let named: Vec<String> = held.first.iter().map(ToString::to_string).collect();
+    let more = (held.sets as usize).saturating_sub(named.len());
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    let message = format!(
+        "{} replicas of {} FederatedReplicaSets are still there: {}{more}",
+        held.replicas,
+        held.sets,
+        named.join(", ")
+    );
+    Said::new(false, "Draining", message)
+}
+
+/// Whether `wanted` is to be written over `before` at once: what somebody waits for, and not only progress.
+pub(super) fn is_urgent(before: &MemberClusterStatus, wanted: &MemberClusterStatus) -> bool {
+    let outline = |status: &MemberClusterStatus| -> Vec<(String, String, String)> {
+        let conditions = status.conditions.iter().cloned();
+        conditions
+            .map(|it| (it.type_, it.status, it.reason))
+            .collect()
+    };
+    outline(before) != outline(wanted)
+        || before.version != wanted.version
+        || before.token_expires != wanted.token_expires
+}
+
+fn number(count: u32) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+#[path = "status_tests.rs"]
+mod tests;

@@ -1,0 +1,299 @@
+//! What a MemberCluster says, by what is known of the member.
+
+use std::sync::Arc;
+
+use cluster_informer::{
+    MemberView, SetFact, SetView,
+    about::{About, NodeTotals},
+};
+use fedrs_api::SetKey;
+use kube::Client;
+use tokio::sync::Semaphore;
+
+use super::{super::registry::*, *};
+use crate::executor::MemberAccess;
+
+/// A member as a test has it.
+#[derive(Clone)]
+struct View {
+    health: Health,
+    sync: Sync,
+    about: About,
+    held: Held,
+}
+
+impl MemberView for View {
+    fn set_view(&self, _: &SetKey) -> SetView {
+        SetView::default()
+    }
+    fn sync(&self) -> Sync {
+        self.sync
+    }
+    fn health(&self) -> Health {
+        self.health.clone()
+    }
+    fn about(&self) -> About {
+        self.about.clone()
+    }
+    fn held(&self, names: usize) -> Held {
+        let first = self.held.first.iter().take(names).cloned().collect();
+        Held {
+            first,
+            ..self.held.clone()
+        }
+    }
+    fn observe(&self, _: SetFact) {}
+    fn observe_deleted(&self, _: &SetKey, _: &str) {}
+}
+
+fn healthy() -> View {
+    View {
+        health: Health::Healthy,
+        sync: Sync::Synced,
+        about: About::default(),
+        held: Held::default(),
+    }
+}
+
+fn facts(view: Option<View>) -> MemberFacts {
+    let service = tower::service_fn(|_: http::Request<kube::client::Body>| async {
+        Err::<http::Response<kube::client::Body>, _>(std::io::Error::other("nobody"))
+    });
+    let access = |view| MemberAccess {
+        name: "eu".into(),
+        client: Client::new(service, "default"),
+        store: Arc::new(view),
+        permits: Arc::new(Semaphore::new(1)),
+    };
+    MemberFacts {
+        followed: view.is_some(),
+        access: view.map(access),
+        removed: None,
+        trouble: None,
+        credentials: Credentials::default(),
+        draining: false,
+        object: ObjectState::default(),
+    }
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+/// The conditions: type, status, reason.
+fn told(facts: &MemberFacts) -> Vec<String> {
+    let status = status(&MemberClusterStatus::default(), facts, at(100));
+    let words = |it: &Condition| format!("{} {} {}", it.type_, it.status, it.reason);
+    status.conditions.iter().map(words).collect()
+}
+
+fn message(facts: &MemberFacts, type_: &str) -> String {
+    let status = status(&MemberClusterStatus::default(), facts, at(100));
+    let found = status.conditions.into_iter().find(|it| it.type_ == type_);
+    found.unwrap().message
+}
+
+#[tokio::test]
+async fn each_state_of_a_member_has_its_reason() {
+    let (since, message) = (at(50), "reset".to_owned());
+    let with = |health: Health, sync| {
+        facts(Some(View {
+            health,
+            sync,
+            ..healthy()
+        }))
+    };
+    let failing = Health::Failing {
+        since,
+        message: message.clone(),
+    };
+    let unreachable = Health::Unreachable {
+        since,
+        message: message.clone(),
+    };
+    let denied = Health::Unauthorized { message };
+    let stopped = |trouble: Trouble| MemberFacts {
+        trouble: Some(trouble),
+        followed: false,
+        ..facts(Some(healthy()))
+    };
+    let going_on = |trouble: Trouble| MemberFacts {
+        trouble: Some(trouble),
+        ..facts(Some(healthy()))
+    };
+    let removed = MemberFacts {
+        removed: Some(since),
+        followed: false,
+        ..facts(Some(healthy()))
+    };
+    for (facts, ready, synced) in [
+        (
+            facts(Some(healthy())),
+            "Ready True Healthy",
+            "Synced True Synced",
+        ),
+        (facts(None), "Ready False Unknown", "Synced False NotSynced"),
+        (
+            with(Health::Unknown, Sync::NotSynced),
+            "Ready False Unknown",
+            "Synced False NotSynced",
+        ),
+        (
+            with(failing, Sync::Synced),
+            "Ready False ProbeFailing",
+            "Synced True Synced",
+        ),
+        (
+            with(unreachable, Sync::Stale { since }),
+            "Ready False Unreachable",
+            "Synced False Stale",
+        ),
+        (
+            with(denied, Sync::Stale { since }),
+            "Ready False Unauthorized",
+            "Synced False Stale",
+        ),
+        (
+            stopped(Trouble::secret_missing("x".into())),
+            "Ready False SecretMissing",
+            "Synced False NotWatched",
+        ),
+        (
+            going_on(Trouble::invalid("x".into())),
+            "Ready False InvalidKubeconfig",
+            "Synced True Synced",
+        ),
+        (
+            going_on(Trouble::duplicate("x".into())),
+            "Ready False DuplicateSource",
+            "Synced True Synced",
+        ),
+        (removed, "Ready False Removed", "Synced False NotWatched"),
+    ] {
+        assert_eq!(told(&facts), [ready, synced]);
+    }
+}
+
+#[tokio::test]
+async fn a_drain_says_how_far_it_is_and_never_that_all_is_gone_where_nobody_knows() {
+    let names = ["a", "b", "c", "d", "e"].map(|name| SetKey::new("default", name));
+    let held = |sets: usize, replicas| Held {
+        sets: u32::try_from(sets).unwrap(),
+        replicas,
+        first: names[..sets].to_vec(),
+    };
+    let drained = |view: View| MemberFacts {
+        draining: true,
+        ..facts(Some(view))
+    };
+    assert_eq!(
+        told(&facts(Some(healthy()))).len(),
+        2,
+        "not drained: no condition"
+    );
+    let empty = drained(healthy());
+    assert_eq!(told(&empty)[2], "Drained True Drained");
+    let going = drained(View {
+        held: held(5, 12),
+        ..healthy()
+    });
+    assert_eq!(told(&going)[2], "Drained False Draining");
+    let words = "12 replicas of 5 FederatedReplicaSets are still there: default/a, default/b, default/c and 2 more";
+    assert_eq!(message(&going, "Drained"), words);
+    let last = drained(View {
+        held: held(1, 1),
+        ..healthy()
+    });
+    assert!(message(&last, "Drained").ends_with("still there: default/a"));
+    for view in [
+        View {
+            health: Health::Unknown,
+            ..healthy()
+        },
+        View {
+            sync: Sync::NotSynced,
+            ..healthy()
+        },
+        View {
+            sync: Sync::Stale { since: at(1) },
+            ..healthy()
+        },
+    ] {
+        let unknown = drained(view);
+        assert_eq!(told(&unknown)[2], "Drained False NotKnown");
+        assert!(message(&unknown, "Drained").starts_with("what is left there is not known: "));
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_known_yet_stays_as_it_was_told() {
+    let totals = NodeTotals {
+        total: 4,
+        ready: 3,
+        cpu_millis: 11_500,
+        memory_bytes: 3 << 30,
+        pods: 330,
+    };
+    let about = |version: Option<&str>, nodes| About {
+        version: version.map(str::to_owned),
+        nodes,
+    };
+    let told_by = |before: &MemberClusterStatus, about| {
+        status(before, &facts(Some(View { about, ..healthy() })), at(100))
+    };
+    let known = told_by(
+        &MemberClusterStatus::default(),
+        about(Some("v1.36.4"), Nodes::Known(totals)),
+    );
+    assert_eq!(known.nodes, Some(NodeCounts { total: 4, ready: 3 }));
+    let given: Vec<_> = known
+        .allocatable
+        .iter()
+        .map(|(name, amount)| format!("{name} {amount}"))
+        .collect();
+    assert_eq!(given, ["cpu 11500m", "memory 3Gi", "pods 330"]);
+    let restarted = told_by(&known, about(None, Nodes::Unknown));
+    assert_eq!(restarted, known);
+    let forbidden = told_by(&known, about(None, Nodes::Forbidden));
+    assert_eq!((forbidden.nodes, forbidden.allocatable.len()), (None, 0));
+    assert_eq!(forbidden.version.as_deref(), Some("v1.36.4"));
+}
+
+#[tokio::test]
+async fn the_end_of_the_token_and_why_it_is_not_renewed_are_told() {
+    let credentials = Credentials {
+        expires: Some(at(500)),
+        trouble: Some("the token could not be renewed".into()),
+    };
+    let facts = MemberFacts {
+        credentials,
+        ..facts(Some(healthy()))
+    };
+    assert_eq!(
+        message(&facts, "Ready"),
+        "the API server answers; the token could not be renewed"
+    );
+    let told = status(&MemberClusterStatus::default(), &facts, at(100));
+    assert_eq!(told.token_expires, Some(Time(at(500))));
+}
+
+#[tokio::test]
+async fn a_condition_is_urgent_and_progress_is_not() {
+    let with = |replicas| {
+        let held = Held {
+            sets: 1,
+            replicas,
+            first: vec![SetKey::new("default", "a")],
+        };
+        let facts = MemberFacts {
+            draining: true,
+            ..facts(Some(View { held, ..healthy() }))
+        };
+        status(&MemberClusterStatus::default(), &facts, at(100))
+    };
+    assert!(with(2) != with(1) && !is_urgent(&with(2), &with(1)));
+    assert!(
+        is_urgent(&with(1), &with(0)),
+        "that it is over is told at once"
+    );
+}

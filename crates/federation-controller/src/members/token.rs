@@ -1,0 +1,157 @@
+//! Bearer tokens that tell when they end: JSON web tokens, read and never checked. That is the member's to do.
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use jiff::Timestamp;
+use serde::Deserialize;
+
+/// What a token says about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Claims {
+    /// When it ends.
+    pub(super) expires: Timestamp,
+    /// When it was made.
+    pub(super) issued: Option<Timestamp>,
+    /// Whose it is, if it is a ServiceAccount's.
+    pub(super) account: Option<Account>,
+}
+
+/// A ServiceAccount.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Account {
+    pub(super) namespace: String,
+    pub(super) name: String,
+}
+
+/// Reads `token`; `None` if it is no JSON web token, or one without an end.
+pub(super) fn claims(token: &str) -> Option<Claims> {
+    #[derive(Deserialize)]
+    struct Payload {
+        exp: f64,
+        iat: Option<f64>,
+        sub: Option<String>,
+    }
+    let mut parts = token.split('.');
+    let (_header, payload, _signature) = (parts.next()?, parts.next()?, parts.next()?);
+    if parts.next().is_some() {
+        return None;
+    }
+    let payload = URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?;
+    let payload: Payload = serde_json::from_slice(&payload).ok()?;
+    Some(Claims {
+        expires: time(payload.exp)?,
+        issued: payload.iat.and_then(time),
+        account: payload.sub.as_deref().and_then(account),
+    })
+}
+
+/// A `NumericDate`: seconds, which may have fractions.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "what is out of range is cut, and no time for jiff"
+)]
+fn time(seconds: f64) -> Option<Timestamp> {
+    Timestamp::from_second(seconds as i64).ok()
+}
+
+fn account(subject: &str) -> Option<Account> {
+    let (namespace, name) = subject
+        .strip_prefix("system:serviceaccount:")?
+        .split_once(':')?;
+    Some(Account {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    })
+}
+
+impl Claims {
+    /// How long it was made for, in seconds. Not known without its beginning.
+    pub(super) fn life(&self) -> Option<i64> {
+        let seconds = self.expires.as_second() - self.issued?.as_second();
+        (seconds > 0).then_some(seconds)
+    }
+
+    /// When to ask for a new one: after four fifths of its life, or an hour before its end if that is earlier, so that a
+    /// member that is away for a while doesn't lock us out; but never in the first half.
+    pub(super) fn renew_at(&self) -> Option<Timestamp> {
+        let life = self.life()?;
+        let age = (life / 5 * 4).min(life - 3600).max(life / 2);
+        Timestamp::from_second(self.issued?.as_second().checked_add(age)?).ok()
+    }
+}
+
+/// Whether a token with `claims` should be renewed at `now`.
+pub(super) fn renewal_due(claims: &Claims, now: Timestamp) -> bool {
+    claims.renew_at().is_some_and(|time| time <= now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(payload: &str) -> String {
+        format!("e30.{}.c2ln", URL_SAFE_NO_PAD.encode(payload))
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn claims_are_read_without_the_signature() {
+        let read = claims(&token(
+            r#"{"exp":2000,"iat":1000.5,"sub":"system:serviceaccount:fedrs-system:fedrs","aud":["x"]}"#,
+        ));
+        let account = Some(Account {
+            namespace: "fedrs-system".into(),
+            name: "fedrs".into(),
+        });
+        let expected = Claims {
+            expires: at(2000),
+            issued: Some(at(1000)),
+            account,
+        };
+        assert_eq!(read, Some(expected));
+        let person = claims(&token(r#"{"exp":2000,"sub":"jane"}"#)).unwrap();
+        assert_eq!((person.account.clone(), person.renew_at()), (None, None));
+        for no_token in [
+            "",
+            "opaque",
+            "a.b",
+            "a.b.c",
+            "a.b.c.d",
+            &token("{}"),
+            &token(r#"{"exp":"soon"}"#),
+            &token(r#"{"exp":1e300}"#),
+        ] {
+            assert_eq!(claims(no_token), None, "{no_token}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_renewed_well_before_its_end_and_not_all_the_time() {
+        const HOUR: i64 = 3600;
+        for (life, due) in [
+            (365 * 24 * HOUR, 292 * 24 * HOUR),
+            (24 * HOUR, 24 * HOUR / 5 * 4),
+            (5 * HOUR, 4 * HOUR),
+            (4 * HOUR, 3 * HOUR),
+            (2 * HOUR, HOUR),
+            (HOUR, HOUR / 2),
+            (600, 300),
+        ] {
+            let claims = Claims {
+                expires: at(1_000_000 + life),
+                issued: Some(at(1_000_000)),
+                account: None,
+            };
+            assert!(!renewal_due(&claims, at(1_000_000 + due - 1)), "{life}");
+            assert!(renewal_due(&claims, at(1_000_000 + due)), "{life}");
+        }
+        let backwards = Claims {
+            expires: at(1000),
+            issued: Some(at(2000)),
+            account: None,
+        };
+        assert!(!renewal_due(&backwards, at(3000)));
+    }
+}

@@ -1,0 +1,233 @@
+//! Draining a member: everything leaves, never fewer run, and what nobody takes stays (F20).
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::world::{World, condition, desired, even, frs};
+
+fn drained(mut world: World, name: &str) -> World {
+    let member = world.members.iter_mut().find(|it| it.name == name).unwrap();
+    member.draining = true;
+    world
+}
+
+/// Steps, a bit more than the time that a pod may wait apart, so that what is found out about room takes effect;
+/// fewer than `floor` never run.
+fn settle_above(world: &mut World, floor: u32) {
+    for _ in 0..60 {
+        let rooms = world.room.clone();
+        world.step();
+        for (name, room) in rooms {
+            world.set_room(&name, room);
+        }
+        assert!(
+            world.ready() >= floor,
+            "{:?} at {}",
+            world.placed(),
+            world.now
+        );
+        world.now += 61;
+    }
+}
+
+#[test]
+fn everything_leaves_a_drained_member_whatever_preferences_say() {
+    let minimum = json!({ "*": { "weight": 1 }, "c": { "minReplicas": 10, "weight": 5 } });
+    let cases = [
+        even(true),
+        even(false),
+        json!({ "rebalance": true, "clusters": minimum.clone() }),
+        json!({ "rebalance": false, "clusters": minimum }),
+        json!({ "rebalance": false, "clusters": { "a": { "weight": 1 }, "b": { "weight": 1 }, "c": { "weight": 0, "minReplicas": 30 } } }),
+    ];
+    for placement in cases {
+        let mut world = World::new(frs(30, placement.clone()), &["a", "b", "c"]);
+        world.settle(1);
+        assert!(world.placed()[2] >= 10, "{placement}");
+        let mut world = drained(world, "c");
+        let mut most = 0;
+        while !world.step().actions.is_empty() {
+            most = most.max(world.placed().iter().sum());
+            assert!(world.ready() >= 30, "{:?}", world.placed());
+        }
+        assert_eq!(world.placed(), [15, 15, 0], "{placement}");
+        assert!(most <= 37, "a surge of a quarter: {most}");
+        let decided = world.check();
+        assert_eq!((decided.actions, decided.next_check), (vec![], None));
+        assert_eq!(
+            decided.status.clusters[2].reason,
+            "drained: it gets no replicas"
+        );
+    }
+}
+
+#[test]
+fn a_drained_member_says_why_its_replicas_leave() {
+    let mut world = World::new(frs(30, even(false)), &["a", "b", "c"]);
+    world.settle(1);
+    let mut world = drained(world, "c");
+    let first = world.step();
+    let reason = &first.status.clusters[2].reason;
+    assert!(
+        reason.starts_with("drained: its replicas go to other clusters; 10 more stay until"),
+        "{reason}"
+    );
+    let second = world.step();
+    let down = second.actions.iter().find(|it| it.member == "c").unwrap();
+    assert!(
+        down.notice.message.contains(": drained: "),
+        "{:?}",
+        down.notice
+    );
+}
+
+#[test]
+fn a_drained_member_gets_nothing_new_and_takes_its_share_back_afterwards() {
+    let mut world = drained(World::new(frs(30, even(true)), &["a", "b", "c"]), "c");
+    world.settle(1);
+    assert_eq!(world.placed(), [15, 15, 0]);
+    world.frs = frs(40, even(true));
+    world.settle(1);
+    assert_eq!(world.placed(), [20, 20, 0]);
+    world.members[2].draining = false;
+    world.settle(1);
+    let mut layout = world.placed();
+    layout.sort_unstable();
+    assert_eq!(layout, [13, 13, 14]);
+}
+
+#[test]
+fn f20_what_no_cluster_may_take_stays_in_a_drained_member() {
+    let bounded = |max: u32| {
+        let bound = json!({ "weight": 1, "maxReplicas": max });
+        json!({ "rebalance": true, "clusters": { "a": bound, "b": bound, "c": { "weight": 1 } } })
+    };
+    let mut world = World::new(frs(30, bounded(10)), &["a", "b", "c"]);
+    world.settle(1);
+    let mut world = drained(world, "c");
+    world.settle(1);
+    assert_eq!(world.placed(), [10, 10, 10]);
+    let decided = world.check();
+    assert_eq!(
+        (desired(&decided), decided.status.unplaced),
+        (vec![10, 10, 10], 10)
+    );
+    let reason = &decided.status.clusters[2].reason;
+    assert!(
+        reason.contains("10 of them stay: no other cluster may take them"),
+        "{reason}"
+    );
+    assert_eq!(condition(&decided, "Placed"), "False");
+    assert!(decided.next_check.is_some(), "looked at again");
+
+    world.frs = frs(25, bounded(10));
+    world.settle(1);
+    assert_eq!(
+        world.placed(),
+        [10, 10, 5],
+        "fewer wanted: fewer have to stay"
+    );
+    world.frs = frs(25, bounded(20));
+    world.settle(1);
+    assert_eq!((world.placed()[2], world.ready()), (0, 25));
+}
+
+#[test]
+fn f34_a_drained_member_keeps_what_runs_until_full_clusters_have_room() {
+    for rebalance in [true, false] {
+        let mut world = World::new(frs(30, even(rebalance)), &["a", "b", "c"]);
+        world.settle(1);
+        for name in ["a", "b"] {
+            world.set_room(name, 12);
+        }
+        let mut world = drained(world, "c");
+        settle_above(&mut world, 30);
+        assert_eq!(world.placed()[2], 6, "{:?}", world.placed());
+        let decided = world.check();
+        assert_eq!(condition(&decided, "MoveBlocked"), "True");
+        let reason = &decided.status.clusters[2].reason;
+        assert!(reason.contains("drained"), "{reason}");
+        for name in ["a", "b"] {
+            world.set_room(name, 40);
+        }
+        settle_above(&mut world, 30);
+        let placed = world.placed();
+        assert_eq!((placed[0] + placed[1], placed[2]), (30, 0), "{placed:?}");
+    }
+}
+
+#[test]
+fn with_all_members_drained_nothing_moves_and_nothing_is_placed() {
+    let mut world = World::new(frs(30, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    for name in ["a", "b", "c"] {
+        world = drained(world, name);
+    }
+    world.settle(1);
+    assert_eq!(world.placed(), [10, 10, 10]);
+    let new = World {
+        members: World::new(world.frs.clone(), &["a", "b", "c"]).members,
+        memory: fedrs_api::FederatedReplicaSetStatus::default(),
+        ..world
+    };
+    let decided = drained(drained(drained(new, "a"), "b"), "c").check();
+    assert_eq!((decided.actions, decided.status.unplaced), (vec![], 30));
+}
+
+#[derive(Clone, Debug)]
+struct Cluster {
+    weight: u32,
+    max: Option<u32>,
+    room: u32,
+}
+
+fn cluster() -> impl Strategy<Value = Cluster> {
+    let max = prop::option::of(0..40u32);
+    (0..4u32, max, 0..40u32).prop_map(|(weight, max, room)| Cluster { weight, max, room })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// F20: whatever is drained, and whatever room there is, never fewer run than N or than before; and all that others
+    /// can take has left in the end.
+    #[test]
+    fn f20_draining_never_dips_and_arrives(
+        clusters in prop::collection::vec(cluster(), 2..5),
+        replicas in 1..60u32,
+        which in 0..8usize,
+        rebalance: bool,
+    ) {
+        let names = ["a", "b", "c", "d"];
+        let preference = |it: &Cluster| {
+            let mut preference = json!({ "weight": it.weight });
+            if let Some(max) = it.max {
+                preference["maxReplicas"] = json!(max);
+            }
+            preference
+        };
+        let preferences: serde_json::Map<_, _> = names.iter().zip(&clusters)
+            .map(|(name, it)| ((*name).to_owned(), preference(it)))
+            .collect();
+        let placement = json!({ "rebalance": rebalance, "clusters": preferences });
+        let mut world = World::new(frs(replicas.try_into().unwrap(), placement), &names[..clusters.len()]);
+        for (name, it) in names.iter().zip(&clusters) {
+            world.set_room(name, it.room);
+        }
+        settle_above(&mut world, 0);
+        let which = which % clusters.len();
+        let floor = replicas.min(world.ready());
+        let mut world = drained(world, names[which]);
+        settle_above(&mut world, floor);
+        let others: u32 = clusters.iter().enumerate()
+            .filter(|(i, it)| *i != which && it.weight > 0)
+            .map(|(_, it)| it.room.min(it.max.unwrap_or(u32::MAX)))
+            .sum();
+        let left = world.members[which].view.set.as_ref().map_or(0, |set| set.ready);
+        if others >= replicas {
+            prop_assert_eq!(left, 0, "{:?} of {:?}", world.placed(), clusters);
+        } else {
+            prop_assert!(left <= replicas - others, "{:?} of {:?}", world.placed(), clusters);
+        }
+    }
+}

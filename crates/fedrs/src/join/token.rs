@@ -1,0 +1,102 @@
+//! The token of the controller's account in a member: is the stored one good, and a new one.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use jiff::Timestamp;
+use k8s_openapi::api::{
+    authentication::v1::{SelfSubjectReview, TokenRequest, TokenRequestSpec},
+    core::v1::ServiceAccount,
+};
+use kube::{Api, api::PostParams};
+
+use crate::{
+    membership::{objects::Membership, stored::Stored},
+    remote::{Failure, Remote},
+};
+
+/// Whether a stored token can go on being used.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It can.
+    Good,
+    /// It can't, and why.
+    Bad(&'static str),
+}
+
+/// A token that was just made.
+pub(super) struct Token {
+    /// Secret.
+    pub(super) text: String,
+    /// When it ends.
+    pub(super) expires: Timestamp,
+}
+
+/// Asks the member who the holder of the stored token is, on the way by which the user reaches it: the controller's way
+/// need not be open from here.
+pub(super) async fn judge(
+    member: &Remote,
+    membership: &Membership,
+    stored: &Stored,
+) -> anyhow::Result<Verdict> {
+    let mut config = member.config.clone();
+    config.auth_info = stored.user.clone();
+    let holder = Remote::new(member.side, config)?;
+    let reviews: Api<SelfSubjectReview> = Api::all(holder.client());
+    let (parameters, review) = (PostParams::default(), SelfSubjectReview::default());
+    let call = reviews.create(&parameters, &review);
+    let answer = holder.call("use the stored token", call).await;
+    Ok(verdict(answer, membership)?)
+}
+
+fn verdict(
+    answer: Result<SelfSubjectReview, Failure>,
+    membership: &Membership,
+) -> Result<Verdict, Failure> {
+    match answer {
+        Err(failure) if failure.code() == Some(401) => {
+            Ok(Verdict::Bad("the old one had expired or was revoked"))
+        }
+        Err(failure) => Err(failure),
+        Ok(review) => {
+            let user = review.status.and_then(|it| it.user_info);
+            let name = user.and_then(|it| it.username).unwrap_or_default();
+            let ours = format!(
+                "system:serviceaccount:{}:{}",
+                membership.namespace,
+                membership.account()
+            );
+            Ok(if name == ours {
+                Verdict::Good
+            } else {
+                Verdict::Bad("the old one was of another account")
+            })
+        }
+    }
+}
+
+/// Has the member make a token for the account, good for about `duration`: an API server may give less.
+pub(super) async fn request(
+    member: &Remote,
+    membership: &Membership,
+    duration: Duration,
+) -> anyhow::Result<Token> {
+    let accounts: Api<ServiceAccount> = Api::namespaced(member.client(), &membership.namespace);
+    let request = TokenRequest {
+        spec: TokenRequestSpec {
+            expiration_seconds: i64::try_from(duration.as_secs()).ok(),
+            ..TokenRequestSpec::default()
+        },
+        ..TokenRequest::default()
+    };
+    let account = membership.account();
+    let parameters = PostParams::default();
+    let call = accounts.create_token_request(&account, &parameters, &request);
+    let doing = format!("request a token for serviceaccount/{account}");
+    let answer = member.call(doing, call).await?;
+    let status = answer.status.context("member: its answer holds no token")?;
+    Ok(Token {
+        text: status.token,
+        expires: status.expiration_timestamp.0,
+    })
+}

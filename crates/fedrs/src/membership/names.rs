@@ -1,0 +1,36 @@
+//! Names that `fedrs join` gives, and marks that it leaves.
+
+use serde_json::Value;
+
+/// On an object that join created; its value is [`MANAGER`].
+pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// The value of [`MANAGED_BY`].
+pub(crate) const MANAGER: &str = "fedrs-join";
+
+/// The controller's account in a member, and the name of its roles and bindings. Each host has its own, so that two can
+/// share a member and a host can be a member of itself.
+pub(crate) fn account(host_id: &str) -> String {
+    let short: String = host_id.chars().take(8).collect();
+    format!("fedrs-controller-{short}")
+}
+
+/// The Secret on the host with the kubeconfig of a member.
+pub(crate) fn secret(member: &str) -> String {
+    format!("member-{member}")
+}
+
+/// Whether join created `object`.
+pub(crate) fn is_ours(object: &Value) -> bool {
+    object["metadata"]["labels"][MANAGED_BY] == MANAGER
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn each_host_has_an_account_of_its_own() {
+        assert_eq!(
+            super::account("1a2b3c4d-5e6f-7081-92a3-b4c5d6e7f809"),
+            "fedrs-controller-1a2b3c4d"
+        );
+    }
+}

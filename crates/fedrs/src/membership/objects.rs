@@ -1,0 +1,159 @@
+//! The objects that make a cluster a member, as they should be. Pure.
+
+use std::collections::BTreeMap;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use federation_controller::rbac::{Access, Manifest, Place};
+use fedrs_api::marks;
+use serde_json::{Value, json};
+
+use super::names::{self, MANAGED_BY, MANAGER};
+use crate::object::{Address, CLUSTER_ROLE, MEMBER_CLUSTER, NAMESPACE, SECRET};
+
+/// The type of a member's Secret.
+pub(crate) const SECRET_TYPE: &str = "fedrs.dev/kubeconfig";
+
+/// Which cluster becomes a member of which host, and by which name.
+#[derive(Clone, Debug)]
+pub(crate) struct Membership {
+    /// The member's name.
+    pub(crate) name: String,
+    /// The controller's namespace on the host, and of its account in the member.
+    pub(crate) namespace: String,
+    /// The uid of the host's kube-system.
+    pub(crate) host_id: String,
+    /// The uid of the member's kube-system.
+    pub(crate) cluster_id: String,
+}
+
+impl Membership {
+    /// The controller's account in the member.
+    pub(crate) fn account(&self) -> String {
+        names::account(&self.host_id)
+    }
+
+    /// Whether the host becomes a member of itself.
+    pub(crate) fn is_of_itself(&self) -> bool {
+        self.host_id == self.cluster_id
+    }
+
+    /// The rights of the account.
+    pub(crate) fn access(&self) -> Access {
+        Access {
+            place: Place::Member,
+            namespace: self.namespace.clone(),
+            name: self.account(),
+        }
+    }
+
+    /// The role that owns what join makes in the member: deleting it deletes all of it.
+    pub(crate) fn owner(&self) -> Address {
+        Address::cluster(CLUSTER_ROLE, self.account())
+    }
+
+    /// The namespace, in either cluster.
+    pub(crate) fn namespace_address(&self) -> Address {
+        Address::cluster(NAMESPACE, &self.namespace)
+    }
+
+    /// The Secret on the host.
+    pub(crate) fn secret_address(&self) -> Address {
+        Address::inside(&self.namespace, SECRET, names::secret(&self.name))
+    }
+
+    /// The MemberCluster on the host.
+    pub(crate) fn object_address(&self) -> Address {
+        Address::cluster(MEMBER_CLUSTER, &self.name)
+    }
+
+    /// The namespace, as it is created where it is missing.
+    pub(crate) fn namespace_object(&self) -> Value {
+        json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": { "name": self.namespace, "labels": { MANAGED_BY: MANAGER } },
+        })
+    }
+
+    /// What the member holds besides the namespace, in the order in which it is created. All but the first are owned by
+    /// that one, whose uid is `owner`.
+    pub(crate) fn in_member(&self, owner: &str) -> Vec<Value> {
+        let manifests = self.access().manifests();
+        let mut objects: Vec<Value> = manifests.iter().map(Manifest::to_value).collect();
+        objects.retain(|it| it["kind"] != NAMESPACE.name);
+        for object in &mut objects {
+            object["metadata"]["labels"] = json!({
+                MANAGED_BY: MANAGER,
+                marks::MEMBER: self.name,
+            });
+            if object["kind"] != CLUSTER_ROLE.name {
+                object["metadata"]["ownerReferences"] = json!([{
+                    "apiVersion": "rbac.authorization.k8s.io/v1",
+                    "kind": CLUSTER_ROLE.name,
+                    "name": self.account(),
+                    "uid": owner,
+                }]);
+            }
+        }
+        objects
+    }
+
+    /// The Secret with `kubeconfig`; without one, all of it but that.
+    pub(crate) fn secret_object(&self, kubeconfig: Option<&str>) -> Value {
+        let mut secret = json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": names::secret(&self.name),
+                "namespace": self.namespace,
+                "labels": {
+                    MANAGED_BY: MANAGER,
+                    marks::MEMBER: self.name,
+                    marks::CLUSTER_ID: self.cluster_id,
+                },
+                "annotations": { marks::RENEW_TOKEN: "true" },
+            },
+            "type": SECRET_TYPE,
+        });
+        if let Some(kubeconfig) = kubeconfig {
+            secret["data"] = json!({ marks::KUBECONFIG_KEY: STANDARD.encode(kubeconfig) });
+        }
+        secret
+    }
+
+    /// The MemberCluster, with the user's `labels`.
+    pub(crate) fn object(&self, labels: &BTreeMap<String, String>) -> Value {
+        let mut labels = labels.clone();
+        labels.insert(marks::CLUSTER_ID.to_owned(), self.cluster_id.clone());
+        json!({
+            "apiVersion": "fedrs.dev/v1alpha1",
+            "kind": "MemberCluster",
+            "metadata": { "name": self.name, "labels": labels },
+            "spec": { "secretRef": { "name": names::secret(&self.name) } },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_in_the_member_goes_with_the_cluster_role() {
+        let membership = Membership {
+            name: "eu".to_owned(),
+            namespace: "system".to_owned(),
+            host_id: "1a2b3c4d-5e6f".to_owned(),
+            cluster_id: "c".to_owned(),
+        };
+        let objects = membership.in_member("owner");
+        assert_eq!(objects.len(), 5);
+        assert_eq!(objects[0]["kind"], "ClusterRole", "the owner comes first");
+        for object in &objects {
+            assert_eq!(object["metadata"]["name"], "fedrs-controller-1a2b3c4d");
+            assert_eq!(object["metadata"]["labels"][marks::MEMBER], "eu");
+            let owner = object.pointer("/metadata/ownerReferences/0/uid");
+            assert_eq!(owner.is_some(), object["kind"] != "ClusterRole");
+        }
+    }
+}

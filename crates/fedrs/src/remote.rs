@@ -1,0 +1,161 @@
+//! One cluster as a command reaches it: with the user's own rights, a deadline for each call, and errors that name
+//! the cluster and the object.
+
+use std::{fmt, time::Duration};
+
+use anyhow::anyhow;
+use cluster_informer::chain;
+use http::{Request, header};
+use kube::{Client, Config};
+use serde_json::Value;
+
+/// The longest that one call may take.
+const CALL_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Which cluster of a federation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// It holds the FederatedReplicaSets.
+    Host,
+    /// Replicas run in it.
+    Member,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Host => "host",
+            Self::Member => "member",
+        })
+    }
+}
+
+/// A cluster.
+#[derive(Clone)]
+pub(crate) struct Remote {
+    /// Which one.
+    pub(crate) side: Side,
+    /// How it is reached.
+    pub(crate) config: Config,
+    client: Client,
+}
+
+/// Why a call failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{side}: failed to {doing}: {cause}")]
+pub(crate) struct Failure {
+    side: Side,
+    doing: String,
+    cause: Cause,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Cause {
+    #[error("{}", words(.0))]
+    Kube(Box<kube::Error>),
+    #[error("no answer within {CALL_TIMEOUT:?}")]
+    Deadline,
+    #[error("{0}")]
+    Answer(&'static str),
+}
+
+/// The API server's own message, or the causes of a failed connection.
+fn words(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if status.code == 401 => {
+            "the API server does not accept the credentials (401)".to_owned()
+        }
+        kube::Error::Api(status) => status.message.clone(),
+        error => chain(error),
+    }
+}
+
+impl Failure {
+    /// The HTTP status of a refusal.
+    pub(crate) fn code(&self) -> Option<u16> {
+        match &self.cause {
+            Cause::Kube(error) => match &**error {
+                kube::Error::Api(status) => Some(status.code),
+                _ => None,
+            },
+            Cause::Deadline | Cause::Answer(_) => None,
+        }
+    }
+}
+
+impl Remote {
+    /// A cluster that `config` reaches. Nothing is asked yet.
+    pub(crate) fn new(side: Side, config: Config) -> anyhow::Result<Self> {
+        let client = crate::controller::client(config.clone())
+            .map_err(|error| anyhow!("{side}: {}", chain(error.as_ref())))?;
+        Ok(Self {
+            side,
+            config,
+            client,
+        })
+    }
+
+    /// Where its API server is.
+    pub(crate) fn url(&self) -> String {
+        let url = self.config.cluster_url.to_string();
+        url.trim_end_matches('/').to_owned()
+    }
+
+    /// The client, for typed calls: wrap them in [`Remote::call`].
+    pub(crate) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// Waits for `call` within the deadline. `doing` completes "failed to ...".
+    pub(crate) async fn call<T>(
+        &self,
+        doing: impl Into<String>,
+        call: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, Failure> {
+        let cause = match tokio::time::timeout(CALL_TIMEOUT, call).await {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) => Cause::Kube(Box::new(error)),
+            Err(_) => Cause::Deadline,
+        };
+        Err(Failure {
+            side: self.side,
+            doing: doing.into(),
+            cause,
+        })
+    }
+
+    /// An answer that can't be used. `doing` completes "failed to ...".
+    pub(crate) fn failure(&self, doing: &str, cause: &'static str) -> Failure {
+        Failure {
+            side: self.side,
+            doing: doing.to_owned(),
+            cause: Cause::Answer(cause),
+        }
+    }
+
+    /// One request with a JSON body, or none.
+    pub(crate) async fn send(
+        &self,
+        doing: impl Into<String>,
+        method: &str,
+        uri: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, Failure> {
+        let content_type = if method == "PATCH" {
+            "application/merge-patch+json"
+        } else {
+            "application/json"
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(uri)
+            .header(header::ACCEPT, "application/json")
+            .header(header::CONTENT_TYPE, content_type)
+            .body(
+                body.map(|it| it.to_string().into_bytes())
+                    .unwrap_or_default(),
+            )
+            .expect("paths and methods are our own");
+        self.call(doing, self.client.request(request)).await
+    }
+}

@@ -1,0 +1,58 @@
+//! What commands about members tell: what they did on standard output, a line for each step; warnings and errors
+//! on standard error.
+
+use std::{
+    fmt::Display,
+    io::{self, Write},
+};
+
+use crate::remote::Side;
+
+/// So many of something: `1 member`, `2 members`.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+/// Where it is told.
+pub(crate) struct Say {
+    out: Box<dyn Write>,
+    errors: Box<dyn Write>,
+    /// What was told last of what is waited for: told once, not every time it is looked at.
+    waiting: String,
+}
+
+impl Say {
+    /// Tells the terminal.
+    pub(crate) fn to_terminal() -> Self {
+        Self {
+            out: Box::new(io::stdout()),
+            errors: Box::new(io::stderr()),
+            waiting: String::new(),
+        }
+    }
+
+    /// A step: what was done with an object of one side.
+    pub(crate) fn step(&mut self, side: Side, object: impl Display, done: impl Display) {
+        self.line(format_args!("{:<6}  {object} {done}", side.to_string()));
+    }
+
+    /// A line of its own.
+    pub(crate) fn line(&mut self, text: impl Display) {
+        // A reader that has gone is no reason to leave half of the work undone.
+        let _ = writeln!(self.out, "{text}").and_then(|()| self.out.flush());
+    }
+
+    /// What is waited for, if that has changed.
+    pub(crate) fn waiting(&mut self, what: &str) {
+        if self.waiting != what {
+            what.clone_into(&mut self.waiting);
+            self.line(format_args!("waiting: {what}"));
+        }
+    }
+
+    /// Something that is not as it should be, and that doesn't stop the command.
+    pub(crate) fn warn(&mut self, text: impl Display) {
+        let _ = writeln!(self.errors, "warning: {text}");
+    }
+}

@@ -1,0 +1,79 @@
+//! Taking off what keeps objects of fedrs from being deleted without a controller (F5).
+
+use fedrs_api::{FederatedReplicaSet, marks};
+use futures::{StreamExt, TryStreamExt, stream};
+use kube::ResourceExt;
+use serde_json::{Value, json};
+
+use super::survey::Installed;
+use crate::{
+    remote::{Failure, Remote},
+    say::{Say, count},
+};
+
+/// Objects written at a time.
+const WRITES: usize = 8;
+
+/// Takes the markers away, and the finalizers off the FederatedReplicaSets.
+pub(super) async fn take_off(
+    host: &Remote,
+    installed: &Installed,
+    say: &mut Say,
+) -> Result<(), Failure> {
+    let markers = stream::iter(&installed.markers).map(|path| remove_marker(host, path));
+    let markers: Vec<()> = markers.buffered(WRITES).try_collect().await?;
+    if !markers.is_empty() {
+        let objects = count(markers.len(), "controllerrevision");
+        say.step(host.side, objects, "deleted: deletions waited for them");
+    }
+    let sets = stream::iter(&installed.sets).map(|set| release(host, set));
+    let sets: Vec<()> = sets.buffered(WRITES).try_collect().await?;
+    let objects = count(sets.len(), "federatedreplicaset");
+    say.step(host.side, objects, "now without a finalizer of fedrs");
+    Ok(())
+}
+
+async fn remove_marker(host: &Remote, path: &str) -> Result<(), Failure> {
+    let bare = json!({ "metadata": { "finalizers": null } });
+    ignoring_absence(
+        host.send(format!("change {path}"), "PATCH", path, Some(&bare))
+            .await,
+    )?;
+    let options = json!({ "apiVersion": "v1", "kind": "DeleteOptions" });
+    ignoring_absence(
+        host.send(format!("delete {path}"), "DELETE", path, Some(&options))
+            .await,
+    )
+}
+
+async fn release(host: &Remote, set: &FederatedReplicaSet) -> Result<(), Failure> {
+    let (namespace, name) = (set.namespace().unwrap_or_default(), set.name_any());
+    let path =
+        format!("/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/federatedreplicasets/{name}");
+    let doing = format!("change federatedreplicaset {namespace}/{name}");
+    let patch = without_ours(set);
+    ignoring_absence(host.send(doing, "PATCH", &path, Some(&patch)).await)
+}
+
+/// A merge patch that leaves others' finalizers; fails if the set has been changed meanwhile.
+fn without_ours(set: &FederatedReplicaSet) -> Value {
+    let others: Vec<&String> = set
+        .finalizers()
+        .iter()
+        .filter(|it| *it != marks::FINALIZER)
+        .collect();
+    json!({
+        "metadata": {
+            "uid": set.metadata.uid,
+            "resourceVersion": set.metadata.resource_version,
+            "finalizers": others,
+        },
+    })
+}
+
+fn ignoring_absence(answer: Result<Value, Failure>) -> Result<(), Failure> {
+    match answer {
+        Err(failure) if failure.code() == Some(404) => Ok(()),
+        answer => answer.map(drop),
+    }
+}

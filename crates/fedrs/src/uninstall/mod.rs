@@ -1,0 +1,139 @@
+//! `fedrs uninstall`: takes off the host and the members whatever would be in the way once there is no controller.
+//!
+//! ```text
+//! no controller runs? --> say what will be done, ask --> finalizers and markers --> each member --> look again
+//! ```
+//!
+//! Local sets stay as they are, with their pods; so do FederatedReplicaSets and CRDs, which can be deleted then.
+
+mod finalizers;
+mod survey;
+
+use std::{
+    io::{self, BufRead, IsTerminal, Write},
+    process::ExitCode,
+};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use fedrs_api::marks;
+
+use self::survey::Joined;
+use crate::{
+    host::HostOfMembers,
+    leader::{self, Leader},
+    membership::{
+        cluster,
+        leave::{self, By},
+    },
+    object::{Address, MEMBER_CLUSTER},
+    remote::{Remote, Side},
+    say::{Say, count},
+    values,
+};
+
+/// Take fedrs off: finalizers, members and what join made. What runs in the members goes on running
+///
+/// Stop the controller first. FederatedReplicaSets and CRDs stay, and can be deleted without a controller afterwards.
+#[derive(Args, Debug)]
+#[command(after_help = "In this order:
+  kubectl -n fedrs-system scale deployment/fedrs-controller --replicas=0
+  fedrs uninstall
+  fedrs crds | kubectl delete -f -                    # deletes all FederatedReplicaSets
+and then the deployment, the way it was installed.")]
+pub(crate) struct UninstallArgs {
+    /// Don't ask
+    #[arg(long)]
+    yes: bool,
+    /// The controller's namespace
+    #[arg(long, value_name = "NAME", default_value = marks::SYSTEM_NAMESPACE, value_parser = values::dns_label)]
+    namespace: String,
+    #[command(flatten)]
+    host: HostOfMembers,
+}
+
+/// Takes everything off. Fails if a controller runs, or if it puts things back.
+pub(crate) async fn run(args: UninstallArgs) -> anyhow::Result<ExitCode> {
+    let mut say = Say::to_terminal();
+    let host = Remote::new(Side::Host, args.host.config().await?)?;
+    let host_id = cluster::id(&host).await?;
+    let installed = survey::survey(&host, &args.namespace, &host_id).await?;
+    if installed.is_nothing() {
+        say.line(format_args!(
+            "There is nothing to be taken off the host {}.",
+            host.url()
+        ));
+        say.line(installed.left());
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Leader::Runs(holder) = leader::leader(&host, &args.namespace).await? {
+        bail!(
+            "a controller runs ({holder}): stop it first, or it puts back what is taken off. For example:\n  \
+             kubectl -n {} scale deployment/fedrs-controller --replicas=0",
+            args.namespace
+        );
+    }
+    say.line(format_args!(
+        "This takes fedrs off the host {}:\n{installed}",
+        host.url()
+    ));
+    if !args.yes && !is_wanted()? {
+        say.line("Nothing was changed.");
+        return Ok(ExitCode::FAILURE);
+    }
+    finalizers::take_off(&host, &installed, &mut say).await?;
+    for member in &installed.members {
+        leave(&host, member, &mut say).await?;
+    }
+    leave::namespace(&host, &installed.membership(""), &mut say).await?;
+    let back = survey::held(&host).await?;
+    if back > 0 {
+        bail!(
+            "{} got finalizers again: a controller is still running. Stop it, and run this again",
+            count(back, "FederatedReplicaSet")
+        );
+    }
+    say.line(format_args!("Done. {}", installed.left()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Asks the user.
+fn is_wanted() -> anyhow::Result<bool> {
+    if !io::stdin().is_terminal() {
+        bail!(
+            "nobody can be asked here: with --yes it is done without asking. Nothing was changed"
+        );
+    }
+    print!("Go on? [y/N] ");
+    io::stdout().flush()?;
+    let mut answer = String::new();
+    io::stdin()
+        .lock()
+        .read_line(&mut answer)
+        .context("no answer")?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// Takes away what join made for one member. One that can't be reached is told, and left as it is.
+async fn leave(host: &Remote, member: &Joined, say: &mut Say) -> anyhow::Result<()> {
+    let membership = &member.membership;
+    if let Some(stored) = &member.stored {
+        let remote = Remote::new(Side::Member, stored.config().await?)?;
+        match leave::account(&remote, membership, By::Account, say).await {
+            Ok(_) => {}
+            Err(failure) if failure.code() == Some(401) => {}
+            Err(failure) => {
+                say.warn(format_args!("{}: {failure}", membership.name));
+                say.line(leave::by_hand(membership));
+            }
+        }
+    }
+    let object = Address::cluster(MEMBER_CLUSTER, &membership.name);
+    let secret = member.secret.then(|| membership.secret_address());
+    for address in std::iter::once(object).chain(secret) {
+        if host.delete(&address).await? {
+            say.step(host.side, &address, "deleted");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! What is installed: read before anything is taken off.
+
+use std::{collections::BTreeMap, fmt};
+
+use fedrs_api::{FederatedReplicaSet, MemberCluster, marks};
+use kube::{Api, ResourceExt, api::ListParams};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{
+    membership::{names, objects::Membership, stored::Stored},
+    object::{Address, NAMESPACE},
+    remote::{Failure, Remote},
+    say::count,
+};
+
+/// What there is of fedrs.
+pub(super) struct Installed {
+    namespace: String,
+    host_id: String,
+    /// Whether the CRDs are there.
+    crds: bool,
+    /// Whether join made the namespace.
+    own_namespace: bool,
+    /// How many FederatedReplicaSets there are.
+    all_sets: usize,
+    /// Those with our finalizer.
+    pub(super) sets: Vec<FederatedReplicaSet>,
+    /// Paths of the markers, which block deletions.
+    pub(super) markers: Vec<String>,
+    /// The members, by name.
+    pub(super) members: Vec<Joined>,
+}
+
+/// A member.
+pub(super) struct Joined {
+    pub(super) membership: Membership,
+    /// Whether there is a Secret of join's.
+    pub(super) secret: bool,
+    /// The kubeconfig in it.
+    pub(super) stored: Option<Stored>,
+}
+
+impl Installed {
+    /// Whether nothing would be in the way without a controller.
+    pub(super) fn is_nothing(&self) -> bool {
+        let objects = self.sets.len() + self.markers.len() + self.members.len();
+        objects == 0 && !self.own_namespace
+    }
+
+    /// What is left afterwards, and how it goes.
+    pub(super) fn left(&self) -> String {
+        if !self.crds {
+            return "The CRDs are not installed.".to_owned();
+        }
+        format!(
+            "{} and the CRDs are left: `fedrs crds | kubectl delete -f -` deletes both.",
+            count(self.all_sets, "FederatedReplicaSet")
+        )
+    }
+
+    /// The membership of `name`.
+    pub(super) fn membership(&self, name: &str) -> Membership {
+        Membership {
+            name: name.to_owned(),
+            namespace: self.namespace.clone(),
+            host_id: self.host_id.clone(),
+            cluster_id: String::new(),
+        }
+    }
+}
+
+impl fmt::Display for Installed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "  the finalizers of {}: nothing is waited for any more when they are deleted",
+            count(self.sets.len(), "FederatedReplicaSet")
+        )?;
+        if !self.members.is_empty() {
+            let names: Vec<&str> = self.members.iter().map(|it| &*it.membership.name).collect();
+            writeln!(
+                f,
+                "  {} ({}): what join made in them and here",
+                count(names.len(), "member"),
+                names.join(", ")
+            )?;
+        }
+        if self.own_namespace {
+            writeln!(
+                f,
+                "  namespace {}, if nothing else is in it",
+                self.namespace
+            )?;
+        }
+        f.write_str("  ReplicaSets in the members stay, and go on running.")
+    }
+}
+
+/// Reads what there is on the host.
+pub(super) async fn survey(
+    host: &Remote,
+    namespace: &str,
+    host_id: &str,
+) -> Result<Installed, Failure> {
+    let sets: Option<Vec<FederatedReplicaSet>> = all(host, "federatedreplicasets").await?;
+    let crds = sets.is_some();
+    let sets = sets.unwrap_or_default();
+    let found = host.get(&Address::cluster(NAMESPACE, namespace)).await?;
+    let mut installed = Installed {
+        namespace: namespace.to_owned(),
+        host_id: host_id.to_owned(),
+        crds,
+        own_namespace: found.as_ref().is_some_and(names::is_ours),
+        all_sets: sets.len(),
+        sets: sets.into_iter().filter(is_held).collect(),
+        markers: markers(host).await?,
+        members: Vec::new(),
+    };
+    let objects: Vec<MemberCluster> = all(host, "memberclusters").await?.unwrap_or_default();
+    let secrets = secrets(host, namespace).await?;
+    let mut names: Vec<String> = objects.iter().map(ResourceExt::name_any).collect();
+    names.extend(secrets.keys().cloned());
+    names.sort();
+    names.dedup();
+    installed.members = names
+        .into_iter()
+        .map(|name| Joined {
+            membership: installed.membership(&name),
+            secret: secrets.contains_key(&name),
+            stored: secrets.get(&name).and_then(Stored::of_secret),
+        })
+        .collect();
+    Ok(installed)
+}
+
+/// How many FederatedReplicaSets can't be deleted without a controller.
+pub(super) async fn held(host: &Remote) -> Result<usize, Failure> {
+    let sets: Option<Vec<FederatedReplicaSet>> = all(host, "federatedreplicasets").await?;
+    Ok(sets.iter().flatten().filter(|it| is_held(it)).count())
+}
+
+fn is_held(set: &FederatedReplicaSet) -> bool {
+    set.finalizers().iter().any(|it| it == marks::FINALIZER)
+}
+
+/// All objects of a kind of fedrs; `None` if the CRD isn't there.
+async fn all<K>(host: &Remote, plural: &str) -> Result<Option<Vec<K>>, Failure>
+where
+    K: kube::Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
+{
+    let objects: Api<K> = Api::all(host.client());
+    let everything = ListParams::default();
+    let doing = format!("list {plural}");
+    match host.call(doing, objects.list(&everything)).await {
+        Err(failure) if failure.code() == Some(404) => Ok(None),
+        answer => Ok(Some(answer?.items)),
+    }
+}
+
+/// Where the markers are.
+async fn markers(host: &Remote) -> Result<Vec<String>, Failure> {
+    let uri = format!(
+        "/apis/apps/v1/controllerrevisions?labelSelector={}",
+        marks::SET.replace('/', "%2F")
+    );
+    let list = host
+        .send("list controllerrevisions", "GET", &uri, None)
+        .await?;
+    let items = list["items"].as_array().into_iter().flatten();
+    let held = items.filter(|it| {
+        let finalizers = it["metadata"]["finalizers"].as_array();
+        finalizers.is_some_and(|it| it.iter().any(|it| it == marks::CASCADE_FINALIZER))
+    });
+    let path = |it: &Value| {
+        let (namespace, name) = (
+            it["metadata"]["namespace"].as_str()?,
+            it["metadata"]["name"].as_str()?,
+        );
+        Some(format!(
+            "/apis/apps/v1/namespaces/{namespace}/controllerrevisions/{name}"
+        ))
+    };
+    Ok(held.filter_map(path).collect())
+}
+
+/// The Secrets that join made, by the member's name.
+async fn secrets(host: &Remote, namespace: &str) -> Result<BTreeMap<String, Value>, Failure> {
+    let uri = format!("/api/v1/namespaces/{namespace}/secrets");
+    let doing = format!("list secrets in namespace {namespace}");
+    let list = host.send(doing, "GET", &uri, None).await?;
+    let items = list["items"].as_array().into_iter().flatten();
+    let ours = items.filter_map(|secret| {
+        let metadata = &secret["metadata"];
+        let member = metadata["labels"][marks::MEMBER].as_str()?;
+        let ours = names::is_ours(secret) && metadata["name"] == names::secret(member).as_str();
+        ours.then(|| (member.to_owned(), secret.clone()))
+    });
+    Ok(ours.collect())
+}

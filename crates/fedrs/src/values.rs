@@ -1,0 +1,84 @@
+//! How values of options are read.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+/// What Kubernetes itself sets.
+const SHORTEST_TOKEN: Duration = Duration::from_secs(600);
+
+/// The name of a member, a namespace or an account.
+pub(crate) fn dns_label(text: &str) -> Result<String, String> {
+    if fedrs_api::is_dns_label(text) {
+        return Ok(text.to_owned());
+    }
+    Err("must be a DNS label: lower-case letters, digits and '-', at most 63 characters".to_owned())
+}
+
+/// A duration such as `90s`, `10m` or `720h`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let duration: SignedDuration = text
+        .parse()
+        .map_err(|_| "is not a duration such as 90s, 10m or 720h".to_owned())?;
+    Duration::try_from(duration).map_err(|_| "must not be negative".to_owned())
+}
+
+/// How long a token is good for. API servers make none for less than ten minutes.
+pub(crate) fn token_duration(text: &str) -> Result<Duration, String> {
+    let duration = duration(text)?;
+    if duration < SHORTEST_TOKEN {
+        return Err("must be 10m at least".to_owned());
+    }
+    Ok(duration)
+}
+
+/// The address of an API server.
+pub(crate) fn https_url(text: &str) -> Result<String, String> {
+    let url: http::Uri = text.parse().map_err(|error| format!("{error}"))?;
+    if url.scheme_str() != Some("https") || url.host().is_none_or(str::is_empty) {
+        return Err("must be of the form https://HOST[:PORT]".to_owned());
+    }
+    Ok(text.trim_end_matches('/').to_owned())
+}
+
+/// A label, `key=value`. Keys of fedrs itself are refused; the rest of the syntax is the API server's to check.
+pub(crate) fn label(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("is not of the form key=value")?;
+    if key.starts_with("fedrs.dev/") {
+        return Err("is a label that fedrs itself sets".to_owned());
+    }
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_people_write_them() {
+        assert_eq!(duration("720h"), Ok(Duration::from_secs(720 * 3600)));
+        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        for wrong in ["", "60", "-5s", "a day"] {
+            assert!(duration(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_encrypted() {
+        assert_eq!(
+            https_url("https://10.0.0.7:6443/"),
+            Ok("https://10.0.0.7:6443".to_owned())
+        );
+        for wrong in ["http://a", "a:6443", "10.0.0.7", "https://"] {
+            assert!(https_url(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn labels_have_a_key_of_the_users_own() {
+        assert_eq!(label("tier=gold"), Ok(("tier".into(), "gold".into())));
+        assert_eq!(label("empty="), Ok(("empty".into(), String::new())));
+        assert!(label("tier").is_err());
+        assert!(label("fedrs.dev/cluster-id=1").is_err());
+    }
+}
