@@ -22,7 +22,7 @@ const FRESH: Duration = Duration::from_secs(75);
 /// So many are kept however old they are, as there.
 const KEPT_LEAST: usize = 100;
 /// So many are not packed: more than anybody who reads along is behind.
-const WHOLE: usize = 64;
+const WHOLE: usize = 32;
 
 /// The newest changes, in order.
 #[derive(Debug)]
