@@ -132,21 +132,52 @@ async fn f20_a_leader_that_crashes_in_the_middle_of_a_move_leaves_no_dip_and_no_
     assert!(watcher.highest() <= 75, "{} at once", watcher.highest());
 }
 
-/// Somebody scales `web` down in `a` every half second, so that whoever leads has always something to write there, until
+/// How many sets there are to be changed, one each half second.
+const SETS: usize = 60;
+
+/// The name of one of them; the first is `web`.
+fn set_name(number: usize) -> String {
+    match number % SETS {
+        0 => "web".to_owned(),
+        number => format!("web-{number}"),
+    }
+}
+
+/// Creates many sets, so that none of them has to be changed twice: one that is changed again and again is repaired no
+/// more than once in 10 s.
+async fn create_sets(fleet: &Fleet) {
+    for number in 0..SETS {
+        fleet.create(&frs(&set_name(number), 6, &even(true))).await;
+    }
+    for number in 0..SETS {
+        let name = set_name(number);
+        fleet
+            .wait_until("each runs", 60, async |it| it.available(&name) == 6)
+            .await;
+    }
+    fleet
+        .wait_until("6 run", 60, async |fleet| settled(fleet, [2, 2, 2]).await)
+        .await;
+}
+
+/// Somebody scales a set down in `a` every half second, so that whoever leads has always something to write there, until
 /// `second` leads. Answers when `first` last wrote to a member, and when the other took over.
 async fn write_until_replaced(
     fleet: &Fleet,
     first: &Contender,
     second: &Contender,
 ) -> (Instant, Instant) {
-    let set = "/apis/apps/v1/namespaces/default/replicasets/web";
     let mut last_write = None;
     let mut writes = first.members.writes();
     let mut rounds = 0;
     while second.standing() != Standing::Leading {
         if rounds % 50 == 0 {
+            let set = format!(
+                "/apis/apps/v1/namespaces/default/replicasets/{}",
+                set_name(rounds / 50)
+            );
             fleet
-                .on_member("a", "PATCH", set, &json!({ "spec": { "replicas": 1 } }))
+                .on_member("a", "PATCH", &set, &json!({ "spec": { "replicas": 1 } }))
                 .await
                 .expect("it can be scaled");
         }
@@ -167,10 +198,7 @@ async fn write_until_replaced(
 #[tokio::test(start_paused = true)]
 async fn a_leader_cut_off_from_the_host_writes_to_no_member_when_another_begins() {
     let (fleet, mut first, second) = two_contenders().await;
-    fleet.create(&frs("web", 6, &even(true))).await;
-    fleet
-        .wait_until("6 run", 60, async |fleet| settled(fleet, [2, 2, 2]).await)
-        .await;
+    create_sets(&fleet).await;
     first.host.end();
     let cut = Instant::now();
     let (last_write, replaced) = write_until_replaced(&fleet, &first, &second).await;
@@ -197,10 +225,7 @@ async fn a_leader_cut_off_from_the_host_writes_to_no_member_when_another_begins(
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_does_not_notice_its_end_is_stopped_by_the_fence() {
     let (fleet, mut first, second) = two_contenders().await;
-    fleet.create(&frs("web", 6, &even(true))).await;
-    fleet
-        .wait_until("6 run", 60, async |fleet| settled(fleet, [2, 2, 2]).await)
-        .await;
+    create_sets(&fleet).await;
     first.freeze();
     let frozen = Instant::now();
     let (last_write, replaced) = write_until_replaced(&fleet, &first, &second).await;
