@@ -18,6 +18,7 @@ pub mod config;
 mod controller;
 pub mod members;
 pub mod metrics;
+pub mod preferences;
 
 mod agenda;
 mod calls;
