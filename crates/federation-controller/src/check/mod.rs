@@ -22,7 +22,7 @@ mod target;
 use std::collections::BTreeMap;
 
 use cluster_informer::SetFact;
-use federated_scheduler::Reason;
+use federated_scheduler::{Preference, Reason};
 use fedrs_api::{ClusterStatus, FederatedReplicaSetStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -37,6 +37,7 @@ use self::{
     target::{Target, Usable, shares_with_room, targets},
 };
 pub(crate) use self::{report::condition, standing::after};
+use crate::preferences::Preferences;
 
 /// What a check decided.
 #[derive(Clone, Debug, PartialEq)]
@@ -249,12 +250,24 @@ impl<'a> Considered<'a> {
         self.set().is_none().then_some(since)
     }
 
-    fn as_usable(&self, now: Timestamp, settings: &CheckSettings) -> Usable<'a> {
+    fn as_usable(
+        &self,
+        preference: Option<Preference>,
+        now: Timestamp,
+        settings: &CheckSettings,
+    ) -> Usable<'a> {
         let refused = self
             .refused_since()
             .is_some_and(|since| after(since, settings.unscheduled_timeout) <= now);
         Usable {
             name: &self.member.name,
+            preference: preference.map(|it| {
+                if self.member.draining {
+                    drain::NOTHING
+                } else {
+                    it
+                }
+            }),
             schedulable: self.member.schedulable,
             draining: self.member.draining,
             placed: self.placed(),
@@ -347,26 +360,27 @@ fn decide(snapshot: &Snapshot<'_>, members: &mut [Considered<'_>], now: Timestam
 
     let mut usable: Vec<&mut Considered<'_>> =
         members.iter_mut().filter(|it| it.usable()).collect();
-    let clusters: Vec<_> = usable
-        .iter()
-        .map(|it| it.as_usable(now, settings))
-        .collect();
-    let mut with_room = shares_with_room(snapshot.frs, &key, replicas, &clusters);
     let rebalance = snapshot.frs.placement.rebalance;
+    let mut preferences = Preferences::of(&snapshot.frs.placement);
+    let mut clusters: Vec<_> = usable
+        .iter()
+        .map(|it| {
+            let preference = preferences.of_cluster(&it.member.name);
+            it.as_usable(preference, now, settings)
+        })
+        .collect();
+    let mut with_room = shares_with_room(&key, replicas, &clusters);
     let mut has_learnt = false;
-    for ((it, before), &share) in usable.iter_mut().zip(&clusters).zip(&with_room) {
+    for ((it, cluster), &share) in usable.iter_mut().zip(&mut clusters).zip(&with_room) {
         let room = std::mem::take(&mut it.room);
         it.room = room.learn(&it.seen, share, rebalance, now, settings);
-        has_learnt |= it.room != before.room;
+        has_learnt |= it.room != cluster.room;
+        cluster.room.clone_from(&it.room);
     }
-    let clusters: Vec<_> = usable
-        .iter()
-        .map(|it| it.as_usable(now, settings))
-        .collect();
     if has_learnt {
-        with_room = shares_with_room(snapshot.frs, &key, replicas, &clusters);
+        with_room = shares_with_room(&key, replicas, &clusters);
     }
-    let laid_out = targets(snapshot.frs, &key, replicas, &clusters, with_room, settings);
+    let laid_out = targets(&key, replicas, rebalance, &clusters, with_room, settings);
     for (i, it) in usable.iter_mut().enumerate() {
         it.target = laid_out.per_cluster[i];
         if it.member.draining {
@@ -445,16 +459,16 @@ fn change(snapshot: &Snapshot<'_>, it: &Considered<'_>, now: Timestamp) -> Optio
         return None;
     }
     let idle = next < set.replicas && it.perhaps_ready() < it.placed();
-    let recorded = it.memory.and_then(|memory| memory.template.as_deref());
+    let recorded = it
+        .memory
+        .and_then(|memory| TemplateRecord::parse(memory.template.as_ref()?));
     let written = TemplateRecord {
         wanted: snapshot.wanted_spec_hash,
         live: set.spec_hash,
     };
-    if recorded != Some(written.to_string().as_str()) {
+    if recorded != Some(written) {
         // Without a record it isn't known who wrote it: overwritten all the same, without blaming anybody.
-        let drifted = recorded
-            .and_then(TemplateRecord::parse)
-            .is_some_and(|recorded| recorded.wanted == written.wanted);
+        let drifted = recorded.is_some_and(|recorded| recorded.wanted == written.wanted);
         return Some(SetChange::Overwrite {
             seen: set.into(),
             // What doesn't run is given up by a write of its own, which fails if it runs by then.
