@@ -13,11 +13,15 @@
 )]
 
 mod fleet;
+mod gate;
+mod joining;
 mod link;
 mod observe;
 mod watcher;
 
 pub use fleet::{Fleet, FleetSpec, MemberSpec, even, frs};
+pub use gate::Tokens;
+pub use joining::{MEMBERS_PATH, SECRETS_PATH, kubeconfig};
 pub use link::{CrashPoint, Life};
 pub use observe::{Layout, SetState};
 pub use watcher::ReadyWatcher;

@@ -138,4 +138,4 @@ impl Service<Request<Body>> for Link {
     }
 }
 
-type LinkBody = sim_cluster::http::Body;
+pub(crate) type LinkBody = sim_cluster::http::Body;
