@@ -13,6 +13,8 @@
 )]
 
 mod fleet;
+mod gate;
+mod joining;
 mod link;
 mod observe;
 pub mod scenario;
@@ -20,6 +22,8 @@ pub mod stage;
 mod watcher;
 
 pub use fleet::{Fleet, FleetSpec, MemberSpec, even, frs, linked};
+pub use gate::Tokens;
+pub use joining::{MEMBERS_PATH, SECRETS_PATH, kubeconfig};
 pub use link::{CrashPoint, Life};
 pub use observe::{Layout, SetState};
 pub use watcher::ReadyWatcher;

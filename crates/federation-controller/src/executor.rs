@@ -240,6 +240,8 @@ impl Executor {
             Err(error) => error,
         };
         let retried = match error.code() {
+            // Our credentials are refused, and not the set: the probe will say so as well.
+            Some(401) => return undecided(&error),
             Some(404) => match self.create_namespace(frs, member).await {
                 Ok(()) => self.post_set(frs, member, &set).await,
                 Err(error) => Err(error),
