@@ -58,7 +58,11 @@ pub(super) fn status(
         } = said?;
         let condition: Condition =
             check::condition(&before.conditions, type_, holds, reason, &message, now);
-        Some(condition)
+        // Who changed the spec can tell what is said of it from what was said of an earlier one.
+        Some(Condition {
+            observed_generation: facts.object.generation,
+            ..condition
+        })
     });
     let (nodes, allocatable) = match about.nodes {
         Nodes::Unknown => (before.nodes, before.allocatable.clone()),
@@ -155,10 +159,10 @@ fn drained(ready: &Said, synced: &Said, held: &Held) -> Said {
 
 /// Whether `wanted` is to be written over `before` at once: what somebody waits for, and not only progress.
 pub(super) fn is_urgent(before: &MemberClusterStatus, wanted: &MemberClusterStatus) -> bool {
-    let outline = |status: &MemberClusterStatus| -> Vec<(String, String, String)> {
+    let outline = |status: &MemberClusterStatus| -> Vec<_> {
         let conditions = status.conditions.iter().cloned();
         conditions
-            .map(|it| (it.type_, it.status, it.reason))
+            .map(|it| (it.type_, it.status, it.reason, it.observed_generation))
             .collect()
     };
     outline(before) != outline(wanted)
