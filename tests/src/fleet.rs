@@ -6,6 +6,7 @@ use federation_controller::{
     Controller, Running,
     clock::Clock,
     config::Config,
+    election::Fence,
     members::{MemberEvent, MemberSecrets},
     metrics::Metrics,
 };
@@ -135,24 +136,36 @@ impl Fleet {
 
     /// Starts a controller that crashes at `crash`; [`bury_controller`](Self::bury_controller) waits for that.
     pub async fn start_controller_until(&mut self, crash: Option<CrashPoint>) {
+        let all = self.member_names();
+        self.start_controller_of(all.iter().map(String::as_str), crash)
+            .await;
+    }
+
+    /// Starts a controller that knows only these members, and crashes at `crash`.
+    pub(crate) async fn start_controller_of(
+        &mut self,
+        members: impl Iterator<Item = &str>,
+        crash: Option<CrashPoint>,
+    ) {
         let life = Life::until(crash);
         assert!(self.controller.is_none(), "one controller at a time");
-        let (events, members) = mpsc::channel(64);
+        let (events, told) = mpsc::channel(64);
         self.events = events;
         let cancel = CancellationToken::new();
         let controller = Controller {
             host: linked(&self.host, &life),
-            members,
+            members: told,
             secrets: MemberSecrets::default(),
             config: self.spec.config.clone(),
             clock: self.clock.clone(),
             seed: self.spec.seed,
             metrics: Metrics::default().into(),
+            fence: Fence::open(),
         };
         let running = controller.start(cancel.clone()).await.unwrap();
         self.controller = Some((running, cancel, life));
-        for name in self.member_names() {
-            self.add_member(&name).await;
+        for name in members {
+            self.add_member(name).await;
         }
         self.events.send(MemberEvent::Complete).await.unwrap();
     }
@@ -162,6 +175,15 @@ impl Fleet {
         let (running, cancel, _) = self.controller.take().unwrap();
         cancel.cancel();
         running.joined().await;
+    }
+
+    /// Ends the controller without a word, if there is one.
+    pub(crate) async fn kill_controller(&mut self) {
+        if let Some((running, cancel, life)) = self.controller.take() {
+            life.end();
+            cancel.cancel();
+            running.joined().await;
+        }
     }
 
     /// Waits until the controller has crashed, and clears it away. Answers whether it crashed within `seconds`;
@@ -180,6 +202,13 @@ impl Fleet {
         self.controller
             .as_ref()
             .map_or(0, |(_, _, life)| life.writes())
+    }
+
+    /// Of these: changes of an object that was no longer as expected.
+    pub fn conflicts(&self) -> u64 {
+        self.controller
+            .as_ref()
+            .map_or(0, |(_, _, life)| life.conflicts())
     }
 
     /// Tells the controller of a member: the first time, or again after its kubeconfig changed.
@@ -301,7 +330,7 @@ pub(crate) const FRS_PATH: &str =
     "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets";
 
 /// A client of an embedded cluster for a controller with this life.
-fn linked(cluster: &SimCluster, life: &Life) -> Client {
+pub fn linked(cluster: &SimCluster, life: &Life) -> Client {
     Client::new(
         Link {
             life: life.clone(),

@@ -15,9 +15,11 @@
 mod fleet;
 mod link;
 mod observe;
+pub mod scenario;
+pub mod stage;
 mod watcher;
 
-pub use fleet::{Fleet, FleetSpec, MemberSpec, even, frs};
+pub use fleet::{Fleet, FleetSpec, MemberSpec, even, frs, linked};
 pub use link::{CrashPoint, Life};
 pub use observe::{Layout, SetState};
 pub use watcher::ReadyWatcher;

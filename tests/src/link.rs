@@ -8,7 +8,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, StatusCode};
 use kube::client::Body;
 use parking_lot::Mutex;
 use sim_cluster::service::ApiService;
@@ -38,6 +38,7 @@ struct State {
 struct Counted {
     dead: bool,
     writes: u64,
+    conflicts: u64,
     crash: Option<CrashPoint>,
 }
 
@@ -65,6 +66,11 @@ impl Life {
     /// Writes sent so far.
     pub fn writes(&self) -> u64 {
         self.0.counted.lock().writes
+    }
+
+    /// Writes that were refused because their object was no longer as expected.
+    pub fn conflicts(&self) -> u64 {
+        self.0.counted.lock().conflicts
     }
 
     /// Whether a request may be sent, and whether it is the last one.
@@ -115,6 +121,7 @@ impl Service<Request<Body>> for Link {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let is_write = request.method() != Method::GET;
+        let is_change = request.method() == Method::PATCH || request.method() == Method::PUT;
         let pass = self.life.pass(is_write);
         let (life, mut service) = (self.life.clone(), self.service.clone());
         Box::pin(async move {
@@ -122,9 +129,19 @@ impl Service<Request<Body>> for Link {
                 Pass::Refused => Err("the controller is dead".into()),
                 Pass::Sent => {
                     let answer = service.call(request).await;
-                    if life.0.counted.lock().dead {
+                    let mut counted = life.0.counted.lock();
+                    if counted.dead {
                         return Err("the controller is dead".into());
                     }
+                    let unexpected = [StatusCode::CONFLICT, StatusCode::UNPROCESSABLE_ENTITY];
+                    if is_change
+                        && answer
+                            .as_ref()
+                            .is_ok_and(|it| unexpected.contains(&it.status()))
+                    {
+                        counted.conflicts += 1;
+                    }
+                    drop(counted);
                     answer
                 }
                 Pass::Last => {

@@ -75,10 +75,19 @@ impl Fleet {
 
     /// The status of a condition: `True`, `False`, or nothing.
     pub async fn condition(&self, name: &str, type_: &str) -> Option<String> {
+        self.condition_field(name, type_, "status").await
+    }
+
+    /// What a condition says.
+    pub async fn condition_message(&self, name: &str, type_: &str) -> Option<String> {
+        self.condition_field(name, type_, "message").await
+    }
+
+    async fn condition_field(&self, name: &str, type_: &str, field: &str) -> Option<String> {
         let frs = self.frs(name).await;
         let conditions = frs.pointer("/status/conditions")?.as_array()?;
         let condition = conditions.iter().find(|it| it["type"] == type_)?;
-        condition["status"].as_str().map(str::to_owned)
+        condition[field].as_str().map(str::to_owned)
     }
 
     /// Reasons of the events about `name`, in the order of their first time.

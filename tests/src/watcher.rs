@@ -1,17 +1,18 @@
 //! An independent look at what runs: whether it ever dipped (F20).
+//!
+//! Sees every change of every pod as it is committed in the members, whatever the controller sees of it.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc};
 
+use futures::future::select_all;
 use parking_lot::Mutex;
-use sim_cluster::{Api, kinds};
+use serde_json::Value;
+use sim_cluster::{Api, ChangeEvent, Changes, kinds};
 use tokio_util::{sync::CancellationToken, sync::DropGuard};
 
 use crate::Fleet;
 
-/// How often it looks, in simulated time.
-const PERIOD: Duration = Duration::from_millis(5);
-
-/// Watches the available replicas of one set over all members.
+/// Watches the ready replicas of one set over all members that there are when it starts.
 pub struct ReadyWatcher {
     seen: Arc<Mutex<Seen>>,
     _stop: DropGuard,
@@ -19,7 +20,7 @@ pub struct ReadyWatcher {
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// The fewest since the last reset, and the most.
+    /// The fewest at once since it started, and the most.
     lowest: Option<u64>,
     highest: u64,
 }
@@ -27,19 +28,19 @@ struct Seen {
 impl ReadyWatcher {
     /// Watches from now on.
     pub fn start(fleet: &Fleet, name: &str) -> Self {
-        let names = fleet.member_names();
-        let apis: Vec<Api> = names
-            .iter()
-            .map(|it| fleet.member(it).api().clone())
-            .collect();
         let seen = Arc::new(Mutex::new(Seen::default()));
+        let names = fleet.member_names();
+        let mut members: Vec<_> = names
+            .iter()
+            .map(|it| Followed::start(fleet.member(it).api(), name))
+            .collect();
+        seen.lock().look(&members);
         let cancel = CancellationToken::new();
-        let (shared, name) = (Arc::clone(&seen), name.to_owned());
+        let shared = Arc::clone(&seen);
         tokio::spawn(cancel.clone().run_until_cancelled_owned(async move {
             loop {
-                let available = apis.iter().map(|api| available(api, &name)).sum();
-                shared.lock().look(available);
-                tokio::time::sleep(PERIOD).await;
+                next_change(&mut members).await;
+                shared.lock().look(&members);
             }
         }));
         Self {
@@ -48,38 +49,94 @@ impl ReadyWatcher {
         }
     }
 
-    /// The fewest that were available at once since it started.
+    /// The fewest that were ready at once since it started.
     pub fn lowest(&self) -> u64 {
         self.seen.lock().lowest.unwrap_or(0)
     }
 
-    /// The most that were available at once since it started.
+    /// The most that were ready at once since it started.
     pub fn highest(&self) -> u64 {
         self.seen.lock().highest
     }
 }
 
 impl Seen {
-    fn look(&mut self, available: u64) {
-        self.lowest = Some(
-            self.lowest
-                .map_or(available, |lowest| lowest.min(available)),
-        );
-        self.highest = self.highest.max(available);
+    fn look(&mut self, members: &[Followed]) {
+        let ready: usize = members.iter().map(|it| it.ready.len()).sum();
+        let ready = ready as u64;
+        self.lowest = Some(self.lowest.map_or(ready, |lowest| lowest.min(ready)));
+        self.highest = self.highest.max(ready);
     }
 }
 
-fn available(api: &Api, name: &str) -> u64 {
-    let pods = api.list(&kinds::PODS, Some("default"));
-    let ready = pods.iter().filter(|pod| {
-        let metadata = &pod["metadata"];
-        let owned = metadata["ownerReferences"][0]["name"] == name;
-        let conditions = pod["status"]["conditions"].as_array();
-        let ready = conditions.is_some_and(|it| {
-            it.iter()
-                .any(|it| it["type"] == "Ready" && it["status"] == "True")
-        });
-        owned && ready && metadata.get("deletionTimestamp").is_none()
-    });
-    ready.count() as u64
+/// One member's ready pods of the set, by name.
+struct Followed {
+    api: Api,
+    set: String,
+    changes: Changes,
+    ready: BTreeSet<String>,
+}
+
+impl Followed {
+    fn start(api: &Api, set: &str) -> Self {
+        let mut this = Self {
+            api: api.clone(),
+            set: set.to_owned(),
+            changes: api.changes(),
+            ready: BTreeSet::new(),
+        };
+        this.list();
+        this
+    }
+
+    fn list(&mut self) {
+        let pods = self.api.list(&kinds::PODS, Some("default"));
+        self.ready = pods
+            .iter()
+            .filter(|pod| is_ready(pod, &self.set))
+            .filter_map(|pod| pod["metadata"]["name"].as_str().map(str::to_owned))
+            .collect();
+    }
+
+    fn take(&mut self, event: &ChangeEvent) {
+        let change = match event {
+            ChangeEvent::Resync => return self.list(),
+            ChangeEvent::Change(change) => change,
+        };
+        if change.kind != *kinds::PODS {
+            return;
+        }
+        if change
+            .new
+            .as_ref()
+            .is_some_and(|it| is_ready(it, &self.set))
+        {
+            self.ready.insert(change.name.clone());
+        } else {
+            self.ready.remove(&change.name);
+        }
+    }
+}
+
+/// Waits for a change in any of the members, and takes in all that there are by then: what is over in no time at all
+/// was never there.
+async fn next_change(members: &mut [Followed]) {
+    let next = members.iter_mut().map(|it| Box::pin(it.changes.next()));
+    let (event, at, _) = select_all(next).await;
+    members[at].take(&event);
+    for member in members {
+        while let Some(event) = member.changes.try_next() {
+            member.take(&event);
+        }
+    }
+}
+
+/// Whether a pod of `set` is ready and stays.
+fn is_ready(pod: &Value, set: &str) -> bool {
+    let metadata = &pod["metadata"];
+    let conditions = pod["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    metadata["ownerReferences"][0]["name"] == set
+        && metadata.get("deletionTimestamp").is_none()
+        && conditions.any(|it| it["type"] == "Ready" && it["status"] == "True")
 }

@@ -88,6 +88,27 @@ async fn f20_a_move_by_weight_never_dips_and_keeps_to_the_surge() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_move_of_sixty_replicas_wastes_no_write() {
+    let fleet = Fleet::running(90).await;
+    let watcher = ReadyWatcher::start(&fleet, "web");
+    let before = fleet.conflicts();
+    let clusters = json!({ "a": { "weight": 1 }, "*": null });
+    fleet
+        .patch(
+            "web",
+            &json!({ "spec": { "placement": { "clusters": clusters } } }),
+        )
+        .await;
+    fleet
+        .wait_until("moved", 120, async |it| {
+            it.layout("web")["a"] == 90 && it.available("web") == 90
+        })
+        .await;
+    assert_eq!(watcher.lowest(), 90);
+    assert_eq!(fleet.conflicts(), before);
+}
+
+#[tokio::test(start_paused = true)]
 async fn f31_a_deleted_set_is_made_again_at_once() {
     let fleet = Fleet::running(9).await;
     let path = "/apis/apps/v1/namespaces/default/replicasets/web";
@@ -120,10 +141,15 @@ async fn f29_drift_is_repaired_at_once() {
     let patch = json!({ "spec": { "template": { "spec": { "containers": image } } } });
     fleet.on_member("a", "PATCH", path, &patch).await.unwrap();
     fleet
-        .wait_until("template repaired", 5, async |it| {
-            let set = it.local_set("a", "web").unwrap_or_default();
-            set["spec"]["template"]["spec"]["containers"][0]["image"] == "registry.example/main:1"
-        })
+        .wait_until(
+            "template repaired, as it is the second time",
+            11,
+            async |it| {
+                let set = it.local_set("a", "web").unwrap_or_default();
+                set["spec"]["template"]["spec"]["containers"][0]["image"]
+                    == "registry.example/main:1"
+            },
+        )
         .await;
     fleet
         .wait_until("an event says so", 5, async |it| {

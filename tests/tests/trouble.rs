@@ -1,148 +1,10 @@
 //! Members and people that make trouble: refused, foreign, slow, broken, changed by hand.
 
-#![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
-
 use std::time::Duration;
 
 use fedrs_tests::{Fleet, FleetSpec, ReadyWatcher, even, frs};
 use serde_json::{Value, json};
 use sim_cluster::{faults::Requests, http::Verb};
-
-const SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
-const WEB: &str = "/apis/apps/v1/namespaces/default/replicasets/web";
-
-/// A plain ReplicaSet that somebody made in a member.
-fn foreign(replicas: u32, image: &str, label: &str) -> Value {
-    json!({
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": { "name": "web", "namespace": "default", "labels": { "team": "blue" } },
-        "spec": {
-            "replicas": replicas,
-            "selector": { "matchLabels": { "app": label } },
-            "template": {
-                "metadata": { "labels": { "app": label } },
-                "spec": { "containers": [{ "name": "main", "image": image }] },
-            },
-        },
-    })
-}
-
-/// A ReplicaSet that a Deployment of the member controls.
-async fn owned_by_a_deployment(fleet: &Fleet, member: &str) -> Value {
-    let mut deployment = foreign(2, "old:1", "web");
-    deployment["kind"] = json!("Deployment");
-    let path = "/apis/apps/v1/namespaces/default/deployments";
-    let deployment = fleet
-        .on_member(member, "POST", path, &deployment)
-        .await
-        .unwrap();
-    let mut set = foreign(2, "old:1", "web");
-    set["metadata"]["ownerReferences"] = json!([{
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "name": "web",
-        "uid": deployment["metadata"]["uid"],
-        "controller": true,
-    }]);
-    set
-}
-
-#[tokio::test(start_paused = true)]
-async fn f29_a_foreign_set_is_overwritten_and_its_pods_stay() {
-    let fleet = Fleet::start(FleetSpec::default()).await;
-    fleet
-        .on_member("a", "POST", SETS, &foreign(5, "old:1", "web"))
-        .await
-        .unwrap();
-    fleet
-        .wait_until("5 run in a", 30, async |it| it.available("web") == 5)
-        .await;
-    let uid = fleet.local_set("a", "web").unwrap()["metadata"]["uid"].clone();
-    let watcher = ReadyWatcher::start(&fleet, "web");
-    fleet.create(&frs("web", 9, &even(true))).await;
-    fleet
-        .wait_until("shared out", 60, async |it| {
-            it.sorted_layout("web") == [3, 3, 3] && it.available("web") == 9
-        })
-        .await;
-    let set = fleet.local_set("a", "web").unwrap();
-    assert_eq!(set["metadata"]["uid"], uid, "written over, not made anew");
-    assert_eq!(
-        set["metadata"]["labels"]["team"], "blue",
-        "others' labels stay"
-    );
-    assert_eq!(
-        set["spec"]["template"]["spec"]["containers"][0]["image"],
-        "registry.example/main:1"
-    );
-    assert!(
-        watcher.lowest() >= 5,
-        "its pods go on: {}",
-        watcher.lowest()
-    );
-    let reasons = fleet.event_reasons("web").await;
-    assert!(reasons.contains(&"Overwritten".to_owned()), "{reasons:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn f29_a_set_with_another_selector_is_replaced_without_its_pods() {
-    let fleet = Fleet::start(FleetSpec::default()).await;
-    fleet
-        .on_member("a", "POST", SETS, &foreign(2, "old:1", "old"))
-        .await
-        .unwrap();
-    fleet
-        .wait_until("2 run in a", 30, async |it| it.available("web") == 2)
-        .await;
-    fleet.create(&frs("web", 9, &even(true))).await;
-    fleet
-        .wait_until("shared out", 90, async |it| {
-            let set = it.local_set("a", "web").unwrap_or_default();
-            set["spec"]["selector"]["matchLabels"]["app"] == "web" && it.available("web") == 9
-        })
-        .await;
-    let pods = fleet.on_member(
-        "a",
-        "GET",
-        "/api/v1/namespaces/default/pods?labelSelector=app%3Dold",
-        &Value::Null,
-    );
-    assert_eq!(
-        pods.await.unwrap()["items"].as_array().unwrap().len(),
-        2,
-        "its pods go on"
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn f29_f40_sets_that_are_somebody_elses_are_left_alone() {
-    let mut other = foreign(2, "old:1", "web");
-    other["metadata"]["labels"]["fedrs.dev/federation"] = json!("another");
-    for owned in [true, false] {
-        let fleet = Fleet::start(FleetSpec::default()).await;
-        let taken = if owned {
-            owned_by_a_deployment(&fleet, "a").await
-        } else {
-            other.clone()
-        };
-        let made = fleet.on_member("a", "POST", SETS, &taken).await.unwrap();
-        fleet.create(&frs("web", 9, &even(true))).await;
-        fleet
-            .wait_until("told", 30, async |it| {
-                it.condition("web", "NameConflict").await.as_deref() == Some("True")
-            })
-            .await;
-        let set = fleet.local_set("a", "web").unwrap();
-        assert_eq!(set["spec"], made["spec"]);
-        fleet
-            .wait_until("the others have it all", 180, async |it| {
-                let layout = it.layout("web");
-                layout["b"] + layout["c"] == 9
-            })
-            .await;
-    }
-}
 
 #[tokio::test(start_paused = true)]
 async fn f28_refused_creations_go_elsewhere_and_come_back() {
@@ -294,25 +156,6 @@ async fn f40_a_set_of_another_federation_is_not_handled() {
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(fleet.sorted_layout("web"), [0, 0, 0]);
     assert_eq!(fleet.frs("web").await.get("status"), None);
-}
-
-#[tokio::test(start_paused = true)]
-async fn two_hands_on_one_set_do_not_swing() {
-    let fleet = Fleet::running(9).await;
-    fleet
-        .on_member(
-            "a",
-            "DELETE",
-            WEB,
-            &json!({ "propagationPolicy": "Background" }),
-        )
-        .await
-        .unwrap();
-    fleet
-        .wait_until("made again", 30, async |it| {
-            it.sorted_layout("web") == [3, 3, 3] && it.available("web") == 9
-        })
-        .await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -235,9 +235,24 @@ pub struct ClusterStatus {
     /// Since when the cluster has not answered, once its replicas are placed elsewhere (F33).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_since: Option<Time>,
+    /// Since when pods that have a node wait to become ready, and none has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unready_since: Option<Time>,
     /// Hash of the template last written there, and of what the member made of it: tells drift (F29).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
+    /// `metadata.generation` of the local set as the controller left it: another one means that somebody changed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written_generation: Option<i64>,
+    /// How often in a row somebody else has undone what the controller wrote there (F29, F31).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub disturbances: i32,
+    /// When that was last put right.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repaired_at: Option<Time>,
+    /// The field manager that did it, where the member says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disturbed_by: Option<String>,
     /// Why this number, in a sentence or two (F19).
     pub reason: String,
 }

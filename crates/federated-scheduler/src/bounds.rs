@@ -5,46 +5,53 @@
 //!                                      -> shrinking present is more than the rest: upper bounds (F17)
 //! ```
 
-use crate::{Cluster, Request, order::Order, order::weight};
+use crate::{
+    Cluster, Request,
+    number::Number,
+    order::{Order, weight},
+    sharing::Standing,
+};
 
 /// A cluster on its way to a share. Its place in the slice is its rank in the order of F11.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Candidate {
+pub(crate) struct Candidate<N> {
     /// The cluster's position in the request.
     pub(crate) index: usize,
     /// Its weight, 1 where that is 0: clusters without weight are only ever compared with each other.
-    pub(crate) weight: u64,
+    pub(crate) weight: N,
     /// Replicas given as its minimum (F12). Extras come on top.
-    pub(crate) minimum: u64,
+    pub(crate) minimum: N,
     /// The fewest extras.
-    pub(crate) lower: u64,
+    pub(crate) lower: N,
     /// The most extras.
-    pub(crate) upper: u64,
+    pub(crate) upper: N,
     /// Extras given.
-    pub(crate) extra: u64,
+    pub(crate) extra: N,
+    /// How they came about.
+    pub(crate) standing: Standing,
 }
 
 /// All candidates in the order of F11, and what is left for them.
-pub(crate) struct Bounds<'a> {
+pub(crate) struct Bounds<'a, N> {
     /// One for each cluster of the request.
-    pub(crate) candidates: &'a mut [Candidate],
+    pub(crate) candidates: &'a mut [Candidate<N>],
     /// How many candidates have a weight: the first ones, by the order.
     pub(crate) weighted: usize,
     /// Replicas left after the minimums.
-    pub(crate) rest: u64,
+    pub(crate) rest: N,
     /// Whether less is left than is present and would be kept (F17).
     pub(crate) shrinking: bool,
 }
 
-impl<'a> Bounds<'a> {
+impl<'a, N: Number> Bounds<'a, N> {
     /// Gives the minimums and derives the bounds of the extras, in the memory of `candidates`: one for each cluster.
     pub(crate) fn new(
         request: &Request<'_>,
         order: &Order<'_>,
-        candidates: &'a mut [Candidate],
+        candidates: &'a mut [Candidate<N>],
     ) -> Self {
         let mut rest = request.replicas;
-        let mut present: u128 = 0;
+        let mut present = N::Sum::default();
         let mut weighted = 0;
         for (candidate, index) in candidates.iter_mut().zip(order.iter()) {
             let cluster = &request.clusters[index];
@@ -56,26 +63,27 @@ impl<'a> Bounds<'a> {
             } else {
                 cluster.current.min(ceiling)
             };
-            let lower = kept.saturating_sub(minimum);
-            present += u128::from(lower);
+            let lower = N::of(kept.saturating_sub(minimum));
+            present += lower.wide();
             let weight = weight(cluster);
             weighted += usize::from(weight > 0);
+            // Nobody can get more than everything.
+            let upper = (ceiling - minimum).min(request.replicas);
             *candidate = Candidate {
                 index,
-                weight: weight.max(1),
-                minimum,
+                weight: N::of(weight.max(1)),
+                minimum: N::of(minimum),
                 lower,
-                upper: if weight > 0 { ceiling - minimum } else { lower },
-                extra: 0,
+                upper: if weight > 0 { N::of(upper) } else { lower },
+                extra: N::default(),
+                standing: Standing::Free,
             };
         }
-        let shrinking = present > u128::from(rest);
-        for candidate in &mut *candidates {
-            if shrinking {
-                (candidate.lower, candidate.upper) = (0, candidate.lower);
-            } else {
-                // Nobody can get more than everything; so sums of bounds stay small.
-                candidate.upper = candidate.upper.min(rest);
+        let rest = N::of(rest);
+        let shrinking = present > rest.wide();
+        if shrinking {
+            for candidate in &mut *candidates {
+                (candidate.lower, candidate.upper) = (N::default(), candidate.lower);
             }
         }
         Self {

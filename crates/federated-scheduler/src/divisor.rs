@@ -16,7 +16,12 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use crate::{FEW_CLUSTERS, bounds::Candidate, seat::Seat};
+use crate::{
+    FEW_CLUSTERS,
+    bounds::Candidate,
+    number::{Number, Sum},
+    seat::Seat,
+};
 
 /// Newton steps before the search for a threshold halves its interval instead. Two to four are usual; the
 /// limit is there for bounds made so that each step meets another one.
@@ -24,71 +29,77 @@ const NEWTON_STEPS: u32 = 8;
 
 /// Sets the extras of `candidates` so that they add up to `replicas`, as far as their upper bounds allow.
 /// Returns what no candidate can take. Their lower bounds must not add up to more than `replicas`.
-pub(crate) fn share_out(candidates: &mut [Candidate], replicas: u64) -> u64 {
-    let upper = candidates
-        .iter()
-        .try_fold(0_u64, |sum, candidate| sum.checked_add(candidate.upper))
-        .filter(|&upper| upper <= replicas);
-    if let Some(upper) = upper {
+pub(crate) fn share_out<N: Number>(candidates: &mut [Candidate<N>], replicas: N) -> N {
+    let (mut upper, mut weight) = (N::Sum::default(), N::Sum::default());
+    for candidate in &*candidates {
+        upper += candidate.upper.wide();
+        weight += candidate.weight.wide();
+    }
+    if upper <= replicas.wide() {
+        let mut left = replicas;
         for candidate in candidates {
             candidate.extra = candidate.upper;
+            left = left - candidate.extra;
         }
-        return replicas - upper;
+        return left;
     }
-    let filled = Threshold::fill_up(candidates, replicas);
-    let replicas = u128::from(replicas);
-    let steps =
-        |steps| usize::try_from(steps).expect("a threshold misses by a few times the clusters");
-    if filled < replicas {
-        take_steps::<Fill>(candidates, steps(replicas - filled));
-    } else if filled > replicas {
-        take_steps::<Free>(candidates, steps(filled - replicas));
+    let filled = Threshold::fill_up(candidates, replicas, weight);
+    let wanted = replicas.wide();
+    if filled < wanted {
+        take_steps::<N, Fill>(candidates, steps(wanted - filled));
+    } else if filled > wanted {
+        take_steps::<N, Free>(candidates, steps(filled - wanted));
     }
-    0
+    N::default()
+}
+
+fn steps(missed: impl Sum) -> usize {
+    let steps = missed.try_into().ok();
+    steps.expect("a threshold misses by a few times the clusters")
 }
 
 /// A direction of single steps from one layout to the next.
-trait Step {
+trait Step<N> {
     /// A candidate's claim to a step. The least claim wins.
     type Claim: Copy + Ord;
 
     /// The candidate's first claim, if its bounds allow one.
-    fn first(candidate: &Candidate, rank: usize) -> Option<Self::Claim>;
+    fn first(candidate: &Candidate<N>, rank: usize) -> Option<Self::Claim>;
 
     /// Its claim once `claim` has won, if its bounds allow another.
-    fn following(candidate: &Candidate, claim: Self::Claim) -> Option<Self::Claim>;
+    fn following(candidate: &Candidate<N>, claim: Self::Claim) -> Option<Self::Claim>;
 
     /// The rank of the candidate whose claim it is.
     fn rank(claim: Self::Claim) -> usize;
 
     /// Carries the step out.
-    fn grant(candidate: &mut Candidate, claim: Self::Claim);
+    fn grant(candidate: &mut Candidate<N>, claim: Self::Claim);
 }
 
 /// Fills the cheapest free seat.
 struct Fill;
 
-impl Step for Fill {
-    type Claim = Seat;
+impl<N: Number> Step<N> for Fill {
+    type Claim = Seat<N>;
 
-    fn first(candidate: &Candidate, rank: usize) -> Option<Seat> {
+    fn first(candidate: &Candidate<N>, rank: usize) -> Option<Seat<N>> {
         let price = candidate.first_free()?;
         Some(Seat { price, rank })
     }
 
-    fn following(candidate: &Candidate, seat: Seat) -> Option<Seat> {
+    fn following(candidate: &Candidate<N>, seat: Seat<N>) -> Option<Seat<N>> {
         let number = seat.price.number;
         (number < candidate.upper).then(|| Seat {
-            price: candidate.price(number + 1),
+            price: candidate.price(number.next()),
             ..seat
         })
     }
 
-    fn rank(seat: Seat) -> usize {
+    fn rank(seat: Seat<N>) -> usize {
         seat.rank
     }
 
-    fn grant(candidate: &mut Candidate, seat: Seat) {
+    fn grant(candidate: &mut Candidate<N>, seat: Seat<N>) {
         candidate.extra = seat.price.number;
     }
 }
@@ -96,16 +107,19 @@ impl Step for Fill {
 /// Frees the dearest filled seat.
 struct Free;
 
-impl Step for Free {
-    type Claim = Reverse<Seat>;
+impl<N: Number> Step<N> for Free {
+    type Claim = Reverse<Seat<N>>;
 
-    fn first(candidate: &Candidate, rank: usize) -> Option<Reverse<Seat>> {
+    fn first(candidate: &Candidate<N>, rank: usize) -> Option<Reverse<Seat<N>>> {
         let price = candidate.last_filled()?;
         Some(Reverse(Seat { price, rank }))
     }
 
-    fn following(candidate: &Candidate, Reverse(seat): Reverse<Seat>) -> Option<Reverse<Seat>> {
-        let number = seat.price.number - 1;
+    fn following(
+        candidate: &Candidate<N>,
+        Reverse(seat): Reverse<Seat<N>>,
+    ) -> Option<Reverse<Seat<N>>> {
+        let number = seat.price.number - N::ONE;
         (number > candidate.lower).then(|| {
             Reverse(Seat {
                 price: candidate.price(number),
@@ -114,17 +128,17 @@ impl Step for Free {
         })
     }
 
-    fn rank(Reverse(seat): Reverse<Seat>) -> usize {
+    fn rank(Reverse(seat): Reverse<Seat<N>>) -> usize {
         seat.rank
     }
 
-    fn grant(candidate: &mut Candidate, Reverse(seat): Reverse<Seat>) {
-        candidate.extra = seat.price.number - 1;
+    fn grant(candidate: &mut Candidate<N>, Reverse(seat): Reverse<Seat<N>>) {
+        candidate.extra = seat.price.number - N::ONE;
     }
 }
 
 /// The first claims of all candidates.
-fn claims<S: Step>(candidates: &[Candidate]) -> impl Iterator<Item = S::Claim> {
+fn claims<N: Number, S: Step<N>>(candidates: &[Candidate<N>]) -> impl Iterator<Item = S::Claim> {
     let first = |(rank, candidate)| S::first(candidate, rank);
     candidates.iter().enumerate().filter_map(first)
 }
@@ -142,11 +156,11 @@ fn least<T: Ord>(mut claims: impl Iterator<Item = T>, count: usize) -> BinaryHea
 }
 
 /// Takes `steps` steps (above 0), the least claim first. The bounds must allow that many.
-fn take_steps<S: Step>(candidates: &mut [Candidate], steps: usize) {
+fn take_steps<N: Number, S: Step<N>>(candidates: &mut [Candidate<N>], steps: usize) {
     if steps == 1 || candidates.len() <= FEW_CLUSTERS {
         // Looking at all of them for each step is quicker than keeping a queue.
         for _ in 0..steps {
-            let claim = claims::<S>(candidates)
+            let claim = claims::<N, S>(candidates)
                 .min()
                 .expect("the bounds allow all steps");
             S::grant(&mut candidates[S::rank(claim)], claim);
@@ -154,9 +168,9 @@ fn take_steps<S: Step>(candidates: &mut [Candidate], steps: usize) {
         return;
     }
     // As many claims as there are steps stand before all others: those lose, whatever follows.
-    let claims = least(claims::<S>(candidates), steps);
+    let claims = least(claims::<N, S>(candidates), steps);
     let last = claims.peek().copied().filter(|_| claims.len() == steps);
-    let following = |candidates: &[Candidate], claim| {
+    let following = |candidates: &[Candidate<N>], claim| {
         S::following(&candidates[S::rank(claim)], claim)
             .filter(|following| last.is_none_or(|last| *following < last))
     };
@@ -179,129 +193,99 @@ fn take_steps<S: Step>(candidates: &mut [Candidate], steps: usize) {
     }
 }
 
-/// Replicas for each unit of weight, in units of 2⁻⁶⁴.
+/// Replicas for each unit of weight, with the bits after the point that the numbers' width has.
 ///
-/// Two neighbouring thresholds differ by less than one replica in every cluster, since a weight is below
-/// 2⁶⁴: so there is always a threshold that misses the number of replicas by no more than the number of
-/// clusters.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Threshold(u128);
+/// Two neighbouring thresholds differ by less than one replica in every cluster, since a weight has no more bits than
+/// that: so there is always a threshold that misses the number of replicas by no more than the number of clusters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
+struct Threshold<N: Number>(N::Sum);
 
 /// What the clusters need at a threshold.
-struct Need {
+struct Need<N: Number> {
     /// Replicas of all clusters.
-    replicas: u128,
+    replicas: N::Sum,
     /// Replicas of the clusters that are at one of their bounds.
-    bound: u128,
+    bound: N::Sum,
     /// The weights of the others.
-    free_weight: u128,
+    free_weight: N::Sum,
 }
 
-impl Threshold {
-    /// Fills `candidates` to a threshold at which they miss `replicas` by about their number or less. Returns the
-    /// number of seats filled.
+impl<N: Number> Threshold<N> {
+    /// Fills `candidates`, whose weights add up to `weight`, to a threshold at which they miss `replicas` by about their
+    /// number or less. Returns the number of seats filled.
     ///
     /// Newton's method: at each step the clusters between their bounds share what the others leave. Where it
     /// leaves the interval known to hold the answer, or takes too many steps, the interval is halved: at most
-    /// 128 times, so that the time is bounded whatever the numbers are.
-    fn fill_up(candidates: &mut [Candidate], replicas: u64) -> u128 {
-        let weight = candidates
-            .iter()
-            .map(|candidate| u128::from(candidate.weight))
-            .sum();
-        let wanted = u128::from(replicas);
-        let (mut too_low, mut too_high) = (Self(0), Self(u128::MAX));
+    /// as often as it has bits, so that the time is bounded whatever the numbers are.
+    fn fill_up(candidates: &mut [Candidate<N>], replicas: N, weight: N::Sum) -> N::Sum {
+        let wanted = replicas.wide();
+        let (mut too_low, mut too_high) = (Self(N::Sum::default()), Self(N::Sum::MAX));
         let mut threshold = Self::quotient(wanted, weight);
         // So few single steps are quicker than another look at all candidates.
-        let close_enough = 2 + candidates.len() as u128 / 16;
+        let close_enough = 2 + candidates.len() / 16;
         for step in 0.. {
             let need = threshold.fill(candidates);
-            if need.replicas.abs_diff(wanted) <= close_enough {
+            let is_low = need.replicas < wanted;
+            let missed = if is_low {
+                wanted - need.replicas
+            } else {
+                need.replicas - wanted
+            };
+            if missed
+                .try_into()
+                .is_ok_and(|missed: usize| missed <= close_enough)
+            {
                 return need.replicas;
             }
-            if need.replicas < wanted {
+            if is_low {
                 too_low = threshold;
             } else {
                 too_high = threshold;
             }
-            let newton = (step < NEWTON_STEPS && need.free_weight > 0 && need.bound <= wanted)
+            let newton = (step < NEWTON_STEPS
+                && need.free_weight > N::Sum::default()
+                && need.bound <= wanted)
                 .then(|| Self::quotient(wanted - need.bound, need.free_weight));
             if newton == Some(threshold) {
                 // All that is left is due to rounding.
                 return need.replicas;
             }
             threshold = match newton {
-                Some(newton) if newton.is_between(too_low, too_high) => newton,
-                _ => Self(too_low.0.midpoint(too_high.0)),
+                Some(newton) if too_low < newton && newton < too_high => newton,
+                _ => Self(too_low.0 + ((too_high.0 - too_low.0) >> 1)),
             };
-            if !threshold.is_between(too_low, too_high) {
+            if threshold == too_low {
                 break;
             }
         }
         threshold.fill(candidates).replicas
     }
 
-    /// The threshold of `replicas` (below 2⁶⁴) for a total of `weight`.
-    fn quotient(replicas: u128, weight: u128) -> Self {
-        if let (Ok(replicas), Ok(weight)) = (u32::try_from(replicas), u32::try_from(weight)) {
-            // Half as exact is exact enough for such weights; dividing 64 bits is ten times as quick.
-            let quotient = (u64::from(replicas) << 32) / u64::from(weight);
-            return Self(u128::from(quotient) << 32);
-        }
-        Self((replicas << 64) / weight)
-    }
-
-    fn is_between(self, low: Self, high: Self) -> bool {
-        low.0 < self.0 && self.0 < high.0
+    /// The threshold of `replicas` (a number) for a total of `weight`.
+    #[inline]
+    fn quotient(replicas: N::Sum, weight: N::Sum) -> Self {
+        Self((replicas << N::FRACTION) / weight)
     }
 
     /// Gives all candidates the seats that cost at most twice the threshold, within their bounds.
-    fn fill(self, candidates: &mut [Candidate]) -> Need {
-        // The first one is the heaviest.
-        let greatest = candidates.first().map_or(0, |candidate| candidate.weight);
-        match self.in_64_bits(greatest) {
-            Some(threshold) => fill_by(candidates, |weight| (weight * threshold + (1 << 31)) >> 32),
-            None => fill_by(candidates, |weight| self.seats(weight)),
+    #[inline]
+    fn fill(self, candidates: &mut [Candidate<N>]) -> Need<N> {
+        let mut need = Need {
+            replicas: N::Sum::default(),
+            bound: N::Sum::default(),
+            free_weight: N::Sum::default(),
+        };
+        for candidate in candidates {
+            let seats = N::seats(candidate.weight, self.0);
+            // Bounds in the right order are an invariant: `clamp` would check it for each.
+            candidate.extra = seats.max(candidate.lower).min(candidate.upper);
+            need.replicas += candidate.extra.wide();
+            if candidate.extra == seats {
+                need.free_weight += candidate.weight.wide();
+            } else {
+                need.bound += candidate.extra.wide();
+            }
         }
+        need
     }
-
-    /// The threshold in units of 2⁻³², if that is exact and its product with weights up to `greatest` fits into 64 bits.
-    fn in_64_bits(self, greatest: u64) -> Option<u64> {
-        let threshold = u64::try_from(self.0 >> 32).ok()?;
-        let fits = threshold
-            .checked_mul(greatest)?
-            .checked_add(1 << 31)
-            .is_some();
-        (fits && self.0 == u128::from(threshold) << 32).then_some(threshold)
-    }
-
-    /// The seats of a weight that cost at most twice the threshold: ⌊w·x + 1/2⌋, exactly, at most `u64::MAX`.
-    fn seats(self, weight: u64) -> u64 {
-        const HALF: u128 = 1 << 63;
-        let weight = u128::from(weight);
-        let (whole, fraction) = (self.0 >> 64, self.0 & u128::from(u64::MAX));
-        let seats = weight * whole + ((weight * fraction + HALF) >> 64);
-        u64::try_from(seats).unwrap_or(u64::MAX)
-    }
-}
-
-/// Gives all candidates the `seats` of their weight, within their bounds.
-fn fill_by(candidates: &mut [Candidate], seats: impl Fn(u64) -> u64) -> Need {
-    let mut need = Need {
-        replicas: 0,
-        bound: 0,
-        free_weight: 0,
-    };
-    for candidate in candidates {
-        let seats = seats(candidate.weight);
-        // Bounds in the right order are an invariant: `clamp` would check it for each.
-        candidate.extra = seats.max(candidate.lower).min(candidate.upper);
-        need.replicas += u128::from(candidate.extra);
-        if candidate.extra == seats {
-            need.free_weight += u128::from(candidate.weight);
-        } else {
-            need.bound += u128::from(candidate.extra);
-        }
-    }
-    need
 }

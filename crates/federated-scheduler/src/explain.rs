@@ -3,20 +3,24 @@
 use crate::{
     Cluster, Layout, Request, Share,
     bounds::{Bounds, Candidate, ceiling, minimum},
+    number::Number,
+    quota::{Pool, Quota},
     reason::Reason,
     reasons::Reasons,
-    sharing::{Sharing, Standing},
+    sharing::{self, Standing},
 };
 
-/// The layout of the finished `bounds`, with reasons.
-pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds<'_>) -> Layout {
-    let given = |candidate: &Candidate| candidate.minimum + candidate.extra;
-    let unplaced = request.replicas - bounds.candidates.iter().map(given).sum::<u64>();
-    let sharing = Sharing::of(&bounds.candidates[..bounds.weighted], unplaced > 0);
+/// The layout of the finished `bounds`, with reasons. `unplaced` is what no cluster can take.
+pub(crate) fn layout<N: Number>(
+    request: &Request<'_>,
+    bounds: &mut Bounds<'_, N>,
+    unplaced: u64,
+) -> Layout {
+    let pool = sharing::settle(&mut bounds.candidates[..bounds.weighted], unplaced > 0);
     let explanation = Explanation {
         request,
         bounds,
-        sharing: &sharing,
+        pool: &pool,
     };
     // Each share is written where it stays: to move it there in one piece, the processor would have to wait for all of
     // its small parts.
@@ -41,21 +45,26 @@ pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds<'_>) -> Layout {
     Layout { shares, unplaced }
 }
 
-/// What the numbers are explained by.
-struct Explanation<'a> {
-    request: &'a Request<'a>,
-    bounds: &'a Bounds<'a>,
-    /// How those with a weight share with each other.
-    sharing: &'a Sharing,
+/// The replicas of a finished candidate.
+fn given<N: Number>(candidate: &Candidate<N>) -> u64 {
+    candidate.minimum.get() + candidate.extra.get()
 }
 
-impl Explanation<'_> {
+/// What the numbers are explained by.
+struct Explanation<'a, N: Number> {
+    request: &'a Request<'a>,
+    bounds: &'a Bounds<'a, N>,
+    /// What those share that have a weight and are at no bound.
+    pool: &'a Pool<N>,
+}
+
+impl<N: Number> Explanation<'_, N> {
     /// Gives the `reasons` why `cluster` has the numbers of `candidate`. `weighted` says if it has a weight.
     #[inline]
     fn explain(
         &self,
         cluster: &Cluster<'_>,
-        candidate: &Candidate,
+        candidate: &Candidate<N>,
         weighted: bool,
         reasons: &mut Reasons,
     ) {
@@ -64,7 +73,7 @@ impl Explanation<'_> {
         } else if self.request.replicas == 0 {
             reasons.push(Reason::NoReplicas);
         } else if !explain_minimum(cluster, candidate, reasons) {
-            if self.bounds.rest == 0 {
+            if self.bounds.rest == N::default() {
                 reasons.push(Reason::NothingLeft);
             } else if self.bounds.shrinking {
                 self.explain_shrinking(cluster, candidate, weighted, reasons);
@@ -79,17 +88,17 @@ impl Explanation<'_> {
     fn explain_shrinking(
         &self,
         cluster: &Cluster<'_>,
-        candidate: &Candidate,
+        candidate: &Candidate<N>,
         weighted: bool,
         reasons: &mut Reasons,
     ) {
         let present = cluster.current;
         let all_kept = candidate.extra == candidate.upper;
-        let decisive = match (weighted, candidate.upper) {
+        let decisive = match (weighted, candidate.upper.get()) {
             (true, 1..) if all_kept => Reason::NotAboveShare { present },
             (true, 1..) => {
                 reasons.push(Reason::GivesUp { present });
-                Reason::ByWeight(self.sharing.quota(candidate))
+                Reason::ByWeight(Quota::of(candidate, self.pool))
             }
             (true, 0) => Reason::OthersKeep,
             (false, 1..) if !all_kept => Reason::WeightZeroGivesUp { present },
@@ -100,10 +109,17 @@ impl Explanation<'_> {
     }
 
     #[inline]
-    fn explain_growing(&self, cluster: &Cluster<'_>, candidate: &Candidate, reasons: &mut Reasons) {
-        match self.sharing.standing(candidate) {
-            Standing::Free if !self.sharing.shares_any() => reasons.push(Reason::OthersKeep),
-            Standing::Free => reasons.push(Reason::ByWeight(self.sharing.quota(candidate))),
+    fn explain_growing(
+        &self,
+        cluster: &Cluster<'_>,
+        candidate: &Candidate<N>,
+        reasons: &mut Reasons,
+    ) {
+        match candidate.standing {
+            Standing::Free if self.pool.replicas == N::default() => {
+                reasons.push(Reason::OthersKeep);
+            }
+            Standing::Free => reasons.push(Reason::ByWeight(Quota::of(candidate, self.pool))),
             Standing::AtUpper => reasons.push(binding_ceiling(cluster)),
             Standing::AtLower => self.explain_kept(cluster, candidate, true, reasons),
         }
@@ -113,15 +129,15 @@ impl Explanation<'_> {
     fn explain_kept(
         &self,
         cluster: &Cluster<'_>,
-        candidate: &Candidate,
+        candidate: &Candidate<N>,
         weighted: bool,
         reasons: &mut Reasons,
     ) {
         let present = cluster.current;
-        if candidate.extra > 0 {
+        if candidate.extra > N::default() {
             reasons.push(Reason::Kept { present });
         }
-        if !self.request.rebalance && candidate.minimum + candidate.extra < present {
+        if !self.request.rebalance && given(candidate) < present {
             reasons.push(binding_ceiling(cluster));
         } else if !weighted {
             reasons.push(Reason::WeightZero);
@@ -130,8 +146,12 @@ impl Explanation<'_> {
 }
 
 /// Explains the candidate's minimum, if it has one. Returns whether that is all: it didn't get its minimum.
-fn explain_minimum(cluster: &Cluster<'_>, candidate: &Candidate, reasons: &mut Reasons) -> bool {
-    let (minimum, given) = (minimum(cluster), candidate.minimum);
+fn explain_minimum<N: Number>(
+    cluster: &Cluster<'_>,
+    candidate: &Candidate<N>,
+    reasons: &mut Reasons,
+) -> bool {
+    let (minimum, given) = (minimum(cluster), candidate.minimum.get());
     if given == minimum {
         if minimum > 0 {
             reasons.push(Reason::Minimum { minimum });

@@ -30,6 +30,7 @@ mod bounds;
 mod divisor;
 mod explain;
 mod lookup;
+mod number;
 mod order;
 mod quota;
 mod reason;
@@ -39,6 +40,7 @@ mod sharing;
 
 use bounds::{Bounds, Candidate};
 pub use lookup::Lookup;
+use number::{Number, Small};
 use order::Order;
 pub use quota::{Quota, Rounding};
 pub use reason::Reason;
@@ -124,41 +126,67 @@ pub struct Share {
 pub fn plan(request: &Request<'_>) -> Layout {
     let count = request.clusters.len();
     if count <= FEW_CLUSTERS {
-        let mut places = [0; FEW_CLUSTERS];
-        let mut candidates = [Candidate::default(); FEW_CLUSTERS];
-        plan_in(request, &mut places[..count], &mut candidates[..count])
+        plan_in(request, &mut [0; FEW_CLUSTERS][..count])
     } else {
-        plan_in(
-            request,
-            &mut vec![0; count],
-            &mut vec![Candidate::default(); count],
-        )
+        plan_in(request, &mut vec![0; count])
     }
 }
 
-/// Lays out `request` in the memory given: a place and a candidate for each cluster.
-fn plan_in(request: &Request<'_>, places: &mut [u64], candidates: &mut [Candidate]) -> Layout {
+/// Lays out `request` in the memory given: a place for each cluster.
+fn plan_in(request: &Request<'_>, places: &mut [u64]) -> Layout {
     let order = Order::of(request, places);
-    let mut bounds = Bounds::new(request, &order, candidates);
-    divide(&mut bounds);
-    explain::layout(request, &bounds)
+    if has_small_numbers(request) {
+        lay_out::<Small>(request, &order)
+    } else {
+        lay_out::<u64>(request, &order)
+    }
 }
 
-/// Shares out what the minimums leave (F14, F17): sets the candidates' extras.
-fn divide(bounds: &mut Bounds<'_>) {
+/// Whether all numbers are small from which shares are computed. Minimums and limits don't count: those that are not small
+/// are cut down to the number of replicas.
+fn has_small_numbers(request: &Request<'_>) -> bool {
+    let bits = request.clusters.iter().fold(request.replicas, |bits, it| {
+        let kept = if request.rebalance { 0 } else { it.current };
+        bits | order::weight(it) | kept
+    });
+    Small::has_room_for(bits)
+}
+
+/// Lays out `request` in `order`.
+fn lay_out<N: Number>(request: &Request<'_>, order: &Order<'_>) -> Layout {
+    let count = request.clusters.len();
+    if count <= FEW_CLUSTERS {
+        let mut candidates = [Candidate::<N>::default(); FEW_CLUSTERS];
+        lay_out_in(request, order, &mut candidates[..count])
+    } else {
+        lay_out_in(request, order, &mut vec![Candidate::<N>::default(); count])
+    }
+}
+
+/// Lays out `request` in `order`, in the memory of `candidates`: one for each cluster.
+fn lay_out_in<N: Number>(
+    request: &Request<'_>,
+    order: &Order<'_>,
+    candidates: &mut [Candidate<N>],
+) -> Layout {
+    let mut bounds = Bounds::new(request, order, candidates);
+    let unplaced = divide(&mut bounds);
+    explain::layout(request, &mut bounds, unplaced.get())
+}
+
+/// Shares out what the minimums leave (F14, F17): sets the candidates' extras. Returns what no cluster can take (F18).
+fn divide<N: Number>(bounds: &mut Bounds<'_, N>) -> N {
     let (weighted, unweighted) = bounds.candidates.split_at_mut(bounds.weighted);
     if bounds.shrinking {
         // Weight 0 means a share of 0: these are the furthest above it, so they give up theirs first (F17).
         let left = divisor::share_out(weighted, bounds.rest);
-        divisor::share_out(unweighted, left);
+        divisor::share_out(unweighted, left)
     } else {
-        let kept: u64 = unweighted
-            .iter_mut()
-            .map(|candidate| {
-                candidate.extra = candidate.lower;
-                candidate.lower
-            })
-            .sum();
-        divisor::share_out(weighted, bounds.rest - kept);
+        let mut left = bounds.rest;
+        for candidate in unweighted {
+            candidate.extra = candidate.lower;
+            left = left - candidate.extra;
+        }
+        divisor::share_out(weighted, left)
     }
 }

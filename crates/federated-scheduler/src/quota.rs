@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, fmt};
 
-use crate::seat::Price;
+use crate::{bounds::Candidate, number::Number, seat::Price};
 
 /// A cluster's proportional share of the replicas that are shared out by weight.
 ///
@@ -43,69 +43,90 @@ pub enum Rounding {
 
 /// What the clusters that share by weight have in common.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pool {
+pub(crate) struct Pool<N: Number> {
     /// The sum of their weights.
-    pub(crate) weight: u128,
+    pub(crate) weight: N::Sum,
     /// The replicas they share.
-    pub(crate) replicas: u64,
+    pub(crate) replicas: N,
     /// The price at which some of the last seats were filled and others weren't, by order.
-    pub(crate) tie: Option<Price>,
+    pub(crate) tie: Option<Price<N>>,
 }
 
-impl Pool {
+impl<N: Number> Pool<N> {
     /// How the share of a cluster with `weight` became the `extra` that it was given.
     #[inline]
-    pub(crate) fn rounding(&self, weight: u64, extra: u64) -> Rounding {
-        let is_tie = |number| self.tie == Some(Price { number, weight });
-        let last_is_tie = || extra > 0 && is_tie(extra);
-        let next_is_tie = || is_tie(extra.saturating_add(1));
-        match self.rounding_without_ties(weight, extra) {
-            Rounding::Up if last_is_tie() || next_is_tie() => Rounding::UpByOrder,
-            Rounding::Down if next_is_tie() || last_is_tie() => Rounding::DownByOrder,
+    pub(crate) fn rounding(&self, weight: N, extra: N) -> Rounding {
+        match rounding(
+            weight.get(),
+            self.weight.into(),
+            self.replicas.get(),
+            extra.get(),
+        ) {
+            Rounding::Up if self.is_tie(weight, extra) => Rounding::UpByOrder,
+            Rounding::Down if self.is_tie(weight, extra) => Rounding::DownByOrder,
             rounding => rounding,
         }
     }
 
-    fn rounding_without_ties(&self, weight: u64, extra: u64) -> Rounding {
-        let (of_weight, of_replicas) = (self.weight, self.replicas);
-        if let (Ok(of_weight), Ok(of_replicas)) =
-            (u32::try_from(of_weight), u32::try_from(of_replicas))
-        {
-            // Nearly always. The weight is part of the one and `extra` of the other, so that both products are small.
-            let one = u64::from(of_weight);
-            let (given, share) = (extra * one, weight * u64::from(of_replicas));
-            return match given.cmp(&share) {
-                Ordering::Equal => Rounding::Exact,
-                Ordering::Greater if given - share < one => Rounding::Up,
-                Ordering::Greater => Rounding::FarUp,
-                Ordering::Less if share - given < one => Rounding::Down,
-                Ordering::Less => Rounding::FarDown,
-            };
-        }
-        let share = u128::from(weight) * u128::from(of_replicas);
-        let (whole, is_whole) = (share / of_weight, share.is_multiple_of(of_weight));
-        let extra = u128::from(extra);
-        match extra.cmp(&whole) {
-            Ordering::Equal if is_whole => Rounding::Exact,
-            Ordering::Equal => Rounding::Down,
-            Ordering::Greater if extra - 1 == whole && !is_whole => Rounding::Up,
-            Ordering::Greater => Rounding::FarUp,
-            Ordering::Less => Rounding::FarDown,
-        }
+    /// Whether the last seat of a cluster with `weight` and `extra`, or its next one, is part of the tie.
+    #[inline]
+    fn is_tie(&self, weight: N, extra: N) -> bool {
+        self.tie.is_some_and(|tie| {
+            let price = |number| Price { number, weight };
+            extra > N::default() && tie == price(extra) || tie == price(extra.next())
+        })
+    }
+}
+
+/// How the share of `weight`, part of `of_weight`, in `of_replicas` became `extra`.
+#[inline]
+fn rounding(weight: u64, of_weight: u128, of_replicas: u64, extra: u64) -> Rounding {
+    if (of_weight | u128::from(of_replicas)) >> 32 == 0 {
+        // Nearly always. The weight is part of the sum and `extra` of the replicas, so that all products are small.
+        let one = u64::try_from(of_weight).expect("it has 32 bits");
+        return compare(extra * one, weight * of_replicas, one);
+    }
+    rounding_of_large(weight, of_weight, of_replicas, extra)
+}
+
+#[cold]
+fn rounding_of_large(weight: u64, of_weight: u128, of_replicas: u64, extra: u64) -> Rounding {
+    let share = u128::from(weight) * u128::from(of_replicas);
+    let (whole, is_whole) = (share / of_weight, share.is_multiple_of(of_weight));
+    let extra = u128::from(extra);
+    match extra.cmp(&whole) {
+        Ordering::Equal if is_whole => Rounding::Exact,
+        Ordering::Equal => Rounding::Down,
+        Ordering::Greater if extra - 1 == whole && !is_whole => Rounding::Up,
+        Ordering::Greater => Rounding::FarUp,
+        Ordering::Less => Rounding::FarDown,
+    }
+}
+
+/// How `share` became `given`, both in units of which `one` replica has many.
+#[inline]
+fn compare(given: u64, share: u64, one: u64) -> Rounding {
+    match given.cmp(&share) {
+        Ordering::Equal => Rounding::Exact,
+        Ordering::Greater if given - share < one => Rounding::Up,
+        Ordering::Greater => Rounding::FarUp,
+        Ordering::Less if share - given < one => Rounding::Down,
+        Ordering::Less => Rounding::FarDown,
     }
 }
 
 impl Quota {
-    /// The quota of a cluster with `weight` in `pool`.
+    /// The quota of a candidate that shares by weight in `pool`.
     #[inline]
-    pub(crate) fn new(weight: u64, pool: &Pool, rounding: Rounding) -> Self {
+    pub(crate) fn of<N: Number>(candidate: &Candidate<N>, pool: &Pool<N>) -> Self {
+        let of_weight: u128 = pool.weight.into();
         Self {
-            weight,
-            of_replicas: pool.replicas,
-            rounding,
-            of_weight_high: u32::try_from(pool.weight >> 64)
+            weight: candidate.weight.get(),
+            of_replicas: pool.replicas.get(),
+            rounding: pool.rounding(candidate.weight, candidate.extra),
+            of_weight_high: u32::try_from(of_weight >> 64)
                 .expect("less than 2^32 weights were added up"),
-            of_weight_low: u64::try_from(pool.weight & u128::from(u64::MAX))
+            of_weight_low: u64::try_from(of_weight & u128::from(u64::MAX))
                 .expect("the upper bits are cut off"),
         }
     }
@@ -163,7 +184,12 @@ mod tests {
             replicas,
             tie: None,
         };
-        Quota::new(weight, &pool, pool.rounding(weight, extra))
+        let candidate = Candidate {
+            weight,
+            extra,
+            ..Candidate::default()
+        };
+        Quota::of(&candidate, &pool)
     }
 
     #[test]

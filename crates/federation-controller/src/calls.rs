@@ -47,6 +47,18 @@ pub(crate) async fn merge_patch(client: &Client, path: &str, patch: &Value) -> k
     .await
 }
 
+/// Changes the object at `path` by the operations in `patch`; conditional on its `test` operations.
+pub(crate) async fn json_patch(client: &Client, path: &str, patch: &Value) -> kube::Result<Value> {
+    send(
+        client,
+        "PATCH",
+        &managed(path),
+        "application/json-patch+json",
+        Some(patch),
+    )
+    .await
+}
+
 /// Deletes the object at `path` with DeleteOptions.
 pub(crate) async fn delete(client: &Client, path: &str, options: &Value) -> kube::Result<Value> {
     send(client, "DELETE", path, "application/json", Some(options)).await

@@ -54,8 +54,27 @@ pub struct Config {
     pub workers: u32,
     /// Whether missing namespaces named `kube-*` are created in members. No.
     pub create_kube_namespaces: bool,
+    /// Which of several processes leads.
+    pub leader_election: LeaderElectionConfig,
     /// What kubeconfigs from Secrets may contain.
     pub secret_kubeconfigs: SecretKubeconfigs,
+}
+
+/// Leader election by a Lease; the names are client-go's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct LeaderElectionConfig {
+    /// Whether there is one. Yes: without it, two processes would both write.
+    pub enabled: bool,
+    /// How long standbys leave the Lease alone after its last renewal. 15 s.
+    #[serde(with = "duration")]
+    pub lease_duration: Duration,
+    /// How long a leader goes on after its last renewal. 10 s.
+    #[serde(with = "duration")]
+    pub renew_deadline: Duration,
+    /// How often the Lease is renewed, and looked at by standbys. 2 s.
+    #[serde(with = "duration")]
+    pub retry_period: Duration,
 }
 
 /// What kubeconfigs from Secrets may contain: whoever can write such a Secret can make the controller do it.
@@ -103,7 +122,19 @@ impl Default for Config {
             calls_per_member: 16,
             workers: 32,
             create_kube_namespaces: false,
+            leader_election: LeaderElectionConfig::default(),
             secret_kubeconfigs: SecretKubeconfigs::default(),
+        }
+    }
+}
+
+impl Default for LeaderElectionConfig {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            lease_duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
         }
     }
 }
@@ -146,7 +177,14 @@ impl Config {
         Ok(config)
     }
 
-    fn validate(&self) -> Result<(), ConfigError> {
+    /// Whether all values are in their ranges; for a configuration that was changed after it was read.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        if !self.federation.is_empty() && !fedrs_api::is_dns_label(&self.federation) {
+            return Err(ConfigError::Value {
+                field: "federation",
+                message: "must be a DNS label of at most 63 characters",
+            });
+        }
         let positive = [
             ("recheckInterval", self.recheck_interval.is_zero()),
             ("backoffInitial", self.backoff_initial.is_zero()),
@@ -156,6 +194,10 @@ impl Config {
             ("callTimeout", self.call_timeout.is_zero()),
             ("callsPerMember", self.calls_per_member == 0),
             ("workers", self.workers == 0),
+            (
+                "leaderElection.retryPeriod",
+                self.leader_election.retry_period.is_zero(),
+            ),
         ];
         for (field, is_zero) in positive {
             if is_zero {
@@ -171,7 +213,7 @@ impl Config {
                 message: "must not be shorter than backoffInitial",
             });
         }
-        Ok(())
+        self.leader_election.validate()
     }
 
     /// What a check needs of it.
@@ -188,6 +230,28 @@ impl Config {
         }
     }
 }
+
+impl LeaderElectionConfig {
+    /// A leader has to end before others may begin, and to have time for more than one try.
+    fn validate(&self) -> Result<(), ConfigError> {
+        if self.lease_duration <= self.renew_deadline {
+            return Err(ConfigError::Value {
+                field: "leaderElection.leaseDuration",
+                message: "must be longer than renewDeadline",
+            });
+        }
+        if self.renew_deadline <= self.retry_period.mul_f64(RETRY_JITTER) {
+            return Err(ConfigError::Value {
+                field: "leaderElection.renewDeadline",
+                message: "must be longer than 1.2 times retryPeriod",
+            });
+        }
+        Ok(())
+    }
+}
+
+/// client-go's bound: a retry may come later than its period by that much.
+const RETRY_JITTER: f64 = 1.2;
 
 /// `90s`, `1m30s`, `500ms`: never negative.
 mod duration {
@@ -231,7 +295,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(keys(&stated), keys(&all), "every field is stated");
-        for part in ["probe", "secretKubeconfigs"] {
+        for part in ["probe", "leaderElection", "secretKubeconfigs"] {
             assert_eq!(
                 keys(&stated[part]),
                 keys(&all[part]),
@@ -249,6 +313,11 @@ mod tests {
             ("checkdelay: 1s", "checkdelay"),
             ("probe: {period: 0s}", "probe.period"),
             ("backoffMax: 1s", "backoffMax"),
+            ("leaderElection: {leaseDuration: 10s}", "leaseDuration"),
+            ("leaderElection: {retryPeriod: 9s}", "renewDeadline"),
+            ("leaderElection: {retryPeriod: 0s}", "retryPeriod"),
+            ("leaderElection: {enable: false}", "enable"),
+            ("federation: a.b", "federation"),
             ("secretKubeconfigs: {allowexec: true}", "allowexec"),
         ] {
             let error = Config::parse(yaml).unwrap_err().to_string();

@@ -13,6 +13,7 @@ use crate::{
     calls,
     clock::Clock,
     config::Config,
+    election::Fence,
     events::Recorder,
     executor::Executor,
     host::HostStore,
@@ -41,6 +42,8 @@ pub struct Controller {
     pub seed: u64,
     /// Where it counts.
     pub metrics: Arc<Metrics>,
+    /// Stands before the clients of the host and of all members: nothing is written once it is closed.
+    pub fence: Fence,
 }
 
 /// Whether the controller can do its work, for `/readyz`.
@@ -93,7 +96,8 @@ impl Running {
 impl Controller {
     /// Starts all tasks; they end when `cancel` is cancelled. Returns once the host has told the federation's id,
     /// or `None` if it was cancelled before.
-    pub async fn start(self, cancel: CancellationToken) -> Option<Running> {
+    pub async fn start(mut self, cancel: CancellationToken) -> Option<Running> {
+        self.host = self.fence.guard(&self.host);
         let federation = cancel.run_until_cancelled(self.federation()).await?;
         let tasks = TaskTracker::new();
         let (reconciler, registry) = self.reconciler(&federation, &tasks, &cancel);
@@ -141,6 +145,7 @@ impl Controller {
             reconciler: Arc::clone(&reconciler),
             registry,
             host: self.host,
+            fence: self.fence,
             federation,
             informer_settings: informer_settings(&self.config),
             secrets: self.secrets,

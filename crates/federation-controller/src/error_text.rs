@@ -6,6 +6,7 @@ pub(crate) use cluster_informer::chain;
 pub(crate) fn words(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
+        kube::Error::Service(cause) => chain(cause.as_ref()),
         error => chain(error),
     }
 }

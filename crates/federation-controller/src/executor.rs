@@ -3,18 +3,23 @@
 //! ```text
 //! Create    POST -> 404 namespace: create it, POST again
 //!                -> 409: take over what is there (F29), unless it is somebody's
-//! Scale     PATCH replicas, conditional on uid and resourceVersion
-//! Overwrite GET, PUT, conditional on uid and resourceVersion
+//! Scale     PATCH replicas, conditional on uid, generation and federation; on the resourceVersion as well where
+//!           replicas are given up because they don't run
+//! Overwrite GET, PUT, conditional on uid, generation and the resourceVersion that was read
 //! ```
+//!
+//! The generation counts changes of the spec alone and never goes back: a write meant for a spec that is no longer
+//! there fails, and the status that pods keep changing during a move doesn't stand in the way.
 //!
 //! The answer to each write goes into the member's store at once, so that the next check builds on it.
 
+mod last_writer;
 mod takeover;
 
 use std::{sync::Arc, time::Duration};
 
 use cluster_informer::{MemberView, SetFact};
-use fedrs_api::{SetKey, ValidFrs};
+use fedrs_api::{SetKey, ValidFrs, marks};
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::{
@@ -146,7 +151,7 @@ impl Executor {
         let cancel = self.cancel.clone();
         self.tasks.spawn(async move {
             let Ok(frs) = &entry.valid else { return };
-            let act = this.act(frs, &access, &action.change);
+            let act = this.act(frs, &access, &action);
             let Some(outcome) = cancel.run_until_cancelled(act).await else {
                 return;
             };
@@ -163,25 +168,68 @@ impl Executor {
         answered
     }
 
-    async fn act(&self, frs: &ValidFrs, member: &MemberAccess, change: &SetChange) -> Outcome {
-        match change {
-            SetChange::Create { replicas } => self.create(frs, member, *replicas).await,
-            SetChange::Scale { seen, to, .. } => {
-                let patch = json!({
-                    "metadata": { "uid": seen.uid, "resourceVersion": seen.resource_version },
-                    "spec": { "replicas": to },
-                });
-                let path = set_path(&frs.key);
-                let call = calls::merge_patch(&member.client, &path, &patch);
-                self.written(member, "scale", call)
-                    .await
-                    .unwrap_or_else(|error| undecided(&error))
+    async fn act(&self, frs: &ValidFrs, member: &MemberAccess, action: &Action) -> Outcome {
+        // Asked before the write: after it the member no longer knows.
+        let by = if action.repairs {
+            self.last_writer(&frs.key, member).await
+        } else {
+            None
+        };
+        let done = match &action.change {
+            SetChange::Create { replicas } => Ok(self.create(frs, member, *replicas).await),
+            SetChange::Scale {
+                seen,
+                from,
+                to,
+                idle,
+            } => {
+                let patch = self.scale_patch(seen, *from, *to, *idle);
+                self.scale(frs, member, &patch).await
             }
-            SetChange::Overwrite { seen, replicas, .. } => self
-                .overwrite(frs, member, seen, *replicas)
-                .await
-                .unwrap_or_else(|error| undecided(&error)),
+            SetChange::Overwrite { seen, replicas, .. } => {
+                self.overwrite(frs, member, seen, *replicas).await
+            }
+        };
+        match done.unwrap_or_else(|error| undecided(&error)) {
+            Outcome::Written(set) if action.repairs => Outcome::Repaired { set, by },
+            outcome => outcome,
         }
+    }
+
+    async fn scale(
+        &self,
+        frs: &ValidFrs,
+        member: &MemberAccess,
+        patch: &Value,
+    ) -> Result<Outcome, CallError> {
+        let path = set_path(&frs.key);
+        let call = calls::json_patch(&member.client, &path, patch);
+        match self.written(member, "scale", call).await {
+            // The API server doesn't say which of the tests failed.
+            Err(error) if error.code() == Some(422) => Ok(changed_meanwhile()),
+            answer => answer,
+        }
+    }
+
+    /// Sets the replicas of the very set that was seen, unless somebody has changed its spec since.
+    fn scale_patch(&self, seen: &Seat, from: u32, to: u32, idle: bool) -> Value {
+        let mark = marks::FEDERATION.replace('/', "~1");
+        let mut expected = vec![
+            ("/metadata/uid".to_owned(), json!(seen.uid)),
+            ("/metadata/generation".to_owned(), json!(seen.generation)),
+            ("/spec/replicas".to_owned(), json!(from)),
+            (format!("/metadata/labels/{mark}"), json!(*self.federation)),
+        ];
+        if idle {
+            let version = json!(seen.resource_version);
+            expected.push(("/metadata/resourceVersion".to_owned(), version));
+        }
+        let mut patch: Vec<_> = expected
+            .into_iter()
+            .map(|(path, value)| json!({ "op": "test", "path": path, "value": value }))
+            .collect();
+        patch.push(json!({ "op": "replace", "path": "/spec/replicas", "value": to }));
+        patch.into()
     }
 
     /// F28: whatever keeps the set from being created counts as a refusal.
@@ -233,7 +281,7 @@ impl Executor {
         }
     }
 
-    /// Writes the whole set, if it is still the object that was seen (F29).
+    /// Writes the whole set, if its spec is still the one that was seen (F29).
     async fn overwrite(
         &self,
         frs: &ValidFrs,
@@ -245,10 +293,9 @@ impl Executor {
         let live = self
             .call(member, "get", calls::get(&member.client, &path))
             .await?;
-        if live.pointer("/metadata/uid").and_then(Value::as_str) != Some(&seen.uid) {
-            return Ok(Outcome::Undecided(
-                "another set has taken its place".to_owned(),
-            ));
+        let metadata = &live["metadata"];
+        if metadata["uid"] != *seen.uid || metadata["generation"] != seen.generation {
+            return Ok(changed_meanwhile());
         }
         self.write_over(frs, member, live, replicas).await
     }
@@ -290,6 +337,14 @@ impl Executor {
     }
 }
 
+/// Only a refusal says for sure that nothing was written.
 fn undecided(error: &CallError) -> Outcome {
-    Outcome::Undecided(error.to_string())
+    match error.code() {
+        Some(400..500) => Outcome::Undecided(error.to_string()),
+        _ => Outcome::Unknown(error.to_string()),
+    }
+}
+
+fn changed_meanwhile() -> Outcome {
+    Outcome::Undecided("the set is no longer as it was seen".to_owned())
 }

@@ -10,12 +10,13 @@
 //! ```
 //!
 //! All decisions are in [`check`]; everything else moves data. It doesn't know what a folder of kubeconfigs is
-//! except in [`members::directory`].
+//! except in [`members::directory`]. Of several processes one works, for a term at a time: [`election`].
 
 pub mod check;
 pub mod clock;
 pub mod config;
 mod controller;
+pub mod election;
 pub mod members;
 pub mod metrics;
 pub mod rbac;

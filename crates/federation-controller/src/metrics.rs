@@ -77,6 +77,30 @@ impl Default for Metrics {
     }
 }
 
+/// What the leader election tells, of a process whether it leads or not.
+#[derive(Clone, Debug, Default)]
+pub struct ElectionMetrics {
+    /// Whether this process leads; one without leader election always does.
+    pub leader: Gauge,
+    /// Writes that were held back or given up because the term was over.
+    pub fenced_writes: Counter,
+}
+
+impl ElectionMetrics {
+    /// New metrics, shown by `registry`.
+    pub fn register(registry: &mut Registry) -> Self {
+        let metrics = Self::default();
+        let it = metrics.clone();
+        registry.register("leader", "1 while this process leads, else 0", it.leader);
+        registry.register(
+            "fenced_writes",
+            "Writes held back because the term was over",
+            it.fenced_writes,
+        );
+        metrics
+    }
+}
+
 impl Metrics {
     /// New metrics, shown by `registry`.
     pub fn register(registry: &mut Registry) -> Arc<Self> {

@@ -236,10 +236,8 @@ impl Reconciler {
         next_check: Option<Timestamp>,
         now: Timestamp,
     ) {
-        if outcomes
-            .values()
-            .any(|outcome| matches!(outcome, Outcome::Undecided(_)))
-        {
+        let anew = |it: &Outcome| matches!(it, Outcome::Undecided(_) | Outcome::Unknown(_));
+        if outcomes.values().any(anew) {
             self.agenda.check(key.clone(), RETRY);
         }
         if let Some(time) = next_check {
@@ -258,6 +256,13 @@ impl Reconciler {
     ) {
         let notice = match outcome {
             Outcome::Written(_) => done.clone(),
+            Outcome::Repaired { by, .. } => Notice {
+                message: match by {
+                    Some(by) => format!("{} (changed by {by})", done.message),
+                    None => done.message.clone(),
+                },
+                ..done.clone()
+            },
             Outcome::TakenOver { changed, .. } => Notice {
                 warning: true,
                 reason: "Overwritten",
@@ -270,7 +275,7 @@ impl Reconciler {
                 reason: "CreationRefused",
                 message: format!("{member} refuses the set: {message}"),
             },
-            Outcome::Undecided(message) => {
+            Outcome::Undecided(message) | Outcome::Unknown(message) => {
                 tracing::debug!(frs = %key, cluster = %member, message, "decided anew");
                 return;
             }

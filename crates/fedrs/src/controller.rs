@@ -1,6 +1,13 @@
 //! `fedrs controller`: the product itself.
+//!
+//! ```text
+//! standby --Lease won--> term: watchers of members, controller --lost, or signal--> joined --> standby, or the end
+//! ```
+//!
+//! A standby watches nothing but the Lease: informers of its own would double the load on all clusters, and a
+//! controller that starts anew has listed everything in about a second, where a takeover takes up to 15 s anyway.
 
-use std::{path::PathBuf, sync::Arc};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
@@ -8,18 +15,25 @@ use federation_controller::{
     Controller,
     clock::Clock,
     config::Config,
+    election::{Candidacy, Elector, Fence, Term},
     members::{MemberEvent, MemberSecrets, directory},
-    metrics::Metrics,
+    metrics::{ElectionMetrics, Metrics},
 };
 use kube::Client;
 use prometheus_client::registry::Registry;
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{host, server};
 
 /// Members that may be told at once; more wait in the folder's watcher.
 const MEMBER_EVENTS: usize = 64;
+/// What the names of all metrics begin with.
+const METRICS_PREFIX: &str = "fedrs";
+/// The Lease of the federation without a name; others have their name appended.
+const LEASE: &str = "fedrs-controller";
+/// Where a pod finds the namespace of its ServiceAccount.
+const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 /// Run the federated controller: lay replicas out over the member clusters, and keep them there.
 #[derive(Args, Debug)]
@@ -29,7 +43,9 @@ const MEMBER_EVENTS: usize = 64;
 
 The members folder holds one kubeconfig per member cluster, named after it: members/eu-1.yaml is member eu-1.
 Files that are added or changed take effect at once; a removed one is a member lost, with its grace period.
-A MemberCluster with spec.secretRef is a member as well: its kubeconfig is in that Secret of the controller's namespace.")]
+A MemberCluster with spec.secretRef is a member as well: its kubeconfig is in that Secret of the controller's namespace.
+
+Of several controllers of a federation one leads, by the Lease fedrs-controller on the host; the others stand by.")]
 pub(crate) struct ControllerArgs {
     #[command(flatten)]
     host: host::HostArgs,
@@ -42,6 +58,14 @@ pub(crate) struct ControllerArgs {
     /// The federation to handle: FederatedReplicaSets that name it in spec.federation (overrides the file)
     #[arg(long, value_name = "NAME")]
     federation: Option<String>,
+    /// The controller's namespace on the host, the same for all of a federation: its Lease and the members' Secrets are there. Made if it is missing.
+    /// Without it the pod's own, or fedrs-system
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// Whether to wait for the Lease before working (overrides the file, where it is on). Without it, nothing may keep
+    /// a second controller from working at the same time
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    leader_elect: Option<bool>,
     /// Address of /metrics, /healthz and /readyz
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9464")]
     listen: String,
@@ -51,35 +75,113 @@ pub(crate) struct ControllerArgs {
 pub(crate) async fn run(args: ControllerArgs) -> anyhow::Result<()> {
     let config = read_config(&args)?;
     let host = args.host.client().await?;
-    let mut registry = Registry::with_prefix("fedrs");
-    let metrics = Metrics::register(&mut registry);
+    let mut registry = Registry::with_prefix(METRICS_PREFIX);
+    let metrics = ElectionMetrics::register(&mut registry);
     let cancel = CancellationToken::new();
-    let server = server::Server::bind(&args.listen, Arc::new(registry)).await?;
+    let server = server::Server::bind(&args.listen, registry).await?;
     tracing::info!(address = %server.address(), "serving /metrics, /healthz and /readyz");
-    let readiness = server.readiness();
+    let process = Process {
+        host,
+        members: args.members,
+        namespace: args.namespace.unwrap_or_else(own_namespace),
+        config,
+        shown: server.shown(),
+    };
     let serving = tokio::spawn(server.run(cancel.clone()));
     tokio::spawn(cancel_on_signal(cancel.clone()));
 
-    let (events, members) = mpsc::channel(MEMBER_EVENTS);
-    let watching = tokio::spawn(watch_members(args.members, events, cancel.clone()));
-    let controller = Controller {
-        host,
-        members,
-        secrets: MemberSecrets::default(),
-        config,
-        clock: Clock::system(),
-        seed: seed(),
-        metrics,
-    };
-    if let Some(running) = controller.start(cancel.clone()).await {
-        tracing::info!("controller started");
-        readiness.set(running.readiness());
-        running.joined().await;
+    if process.config.leader_election.enabled {
+        let elector = Elector::new(process.candidacy(metrics));
+        process.shown.follow(elector.standing());
+        elector.run(cancel, |term| process.lead(term)).await;
+    } else {
+        metrics.leader.set(1);
+        let fence = Fence::open();
+        process.lead(Term { fence, end: cancel }).await;
     }
-    watching.await?;
     serving.await??;
     tracing::info!("controller ended");
     Ok(())
+}
+
+/// What stays the same from term to term.
+struct Process {
+    host: Client,
+    members: Option<PathBuf>,
+    /// Where the Lease and the members' Secrets are.
+    namespace: String,
+    config: Config,
+    shown: server::Shown,
+}
+
+impl Process {
+    /// One term. All is made anew: what was known in an earlier one is old.
+    async fn lead(&self, term: Term) {
+        let (events, members) = mpsc::channel(MEMBER_EVENTS);
+        // Whatever tells of members. One that writes has its clients guarded by the term's fence.
+        let sources = TaskTracker::new();
+        sources.spawn(watch_members(
+            self.members.clone(),
+            events,
+            term.end.clone(),
+        ));
+        sources.close();
+
+        let mut registry = Registry::with_prefix(METRICS_PREFIX);
+        let controller = Controller {
+            host: self.host.clone(),
+            members,
+            secrets: MemberSecrets::of(&self.namespace),
+            config: self.config.clone(),
+            clock: Clock::system(),
+            seed: seed(),
+            metrics: Metrics::register(&mut registry),
+            fence: term.fence,
+        };
+        if let Some(running) = controller.start(term.end).await {
+            tracing::info!("controller started");
+            self.shown.works(running.readiness(), registry);
+            running.joined().await;
+            self.shown.rests();
+        }
+        sources.wait().await;
+    }
+
+    fn candidacy(&self, metrics: ElectionMetrics) -> Candidacy {
+        Candidacy {
+            host: self.host.clone(),
+            namespace: self.namespace.clone(),
+            lease: lease_name(&self.config.federation),
+            identity: identity(),
+            timing: self.config.leader_election,
+            clock: Clock::system(),
+            seed: seed(),
+            metrics,
+        }
+    }
+}
+
+/// Two federations on one host have a Lease each.
+fn lease_name(federation: &str) -> String {
+    match federation {
+        "" => LEASE.to_owned(),
+        name => format!("{LEASE}-{name}"),
+    }
+}
+
+/// The pod's namespace, or the usual one where this is no pod.
+fn own_namespace() -> String {
+    match std::fs::read_to_string(POD_NAMESPACE) {
+        Ok(namespace) => namespace.trim().to_owned(),
+        Err(_) => fedrs_api::marks::SYSTEM_NAMESPACE.to_owned(),
+    }
+}
+
+/// The host's name, in a pod the pod's, for people; and a part that no other process has.
+fn identity() -> String {
+    let system = rustix::system::uname();
+    let host = system.nodename().to_string_lossy();
+    format!("{host}_{}", uuid::Uuid::new_v4())
 }
 
 /// Tells of the folder's members; of none without a folder.
@@ -108,6 +210,10 @@ fn read_config(args: &ControllerArgs) -> anyhow::Result<Config> {
     if let Some(federation) = &args.federation {
         config.federation.clone_from(federation);
     }
+    if let Some(enabled) = args.leader_elect {
+        config.leader_election.enabled = enabled;
+    }
+    config.validate()?;
     Ok(config)
 }
 
@@ -133,4 +239,16 @@ pub(crate) async fn cancel_on_signal(cancel: CancellationToken) {
 pub(crate) fn client(mut config: kube::Config) -> anyhow::Result<Client> {
     directory::harden(&mut config);
     Ok(Client::try_from(config)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn federations_have_a_lease_each_and_processes_an_identity() {
+        assert_eq!(lease_name(""), "fedrs-controller");
+        assert_eq!(lease_name("blue"), "fedrs-controller-blue");
+        assert_ne!(identity(), identity());
+    }
 }

@@ -61,11 +61,13 @@ pub(crate) fn explain(set: &FederatedReplicaSet) -> String {
     if status.observed_generation < metadata.generation {
         text.push_str("The controller has not yet seen the latest change of the spec.\n");
     }
-    let _ = write!(text, "\n{}\n\n", clusters(status));
+    let _ = write!(text, "\n{}\n\n", clusters(status).trim_fmt());
+    let types = status.conditions.iter().map(|it| it.type_.len());
+    let width = types.max().unwrap_or(0);
     for condition in &status.conditions {
         let _ = writeln!(
             text,
-            "{:<12} {:<6} {} ({})",
+            "{:<width$}  {:<5}  {} ({})",
             condition.type_, condition.status, condition.message, condition.reason
         );
     }
@@ -95,4 +97,43 @@ fn clusters(status: &FederatedReplicaSetStatus) -> Table {
         }
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn f6_what_is_where_and_why_in_lines_without_trailing_spaces() {
+        let set = json!({
+            "apiVersion": "fedrs.dev/v1alpha1",
+            "kind": "FederatedReplicaSet",
+            "metadata": { "name": "web", "namespace": "default", "generation": 1 },
+            "spec": { "replicas": 8, "selector": {}, "template": { "spec": {} } },
+            "status": {
+                "observedGeneration": 1, "placed": 8, "availableReplicas": 6,
+                "clusters": [
+                    { "name": "eu-west", "desired": 6, "ready": 6, "reason": "weight" },
+                    { "name": "asia", "desired": 2, "unscheduled": 2, "capacity": 2, "reason": "it is full" },
+                ],
+                "conditions": [
+                    { "type": "Ready", "status": "False", "reason": "NotAllReady", "message": "6 of 8", "lastTransitionTime": "2026-11-01T00:00:00Z" },
+                    { "type": "NotBecomingReady", "status": "True", "reason": "NoProgress", "message": "in asia", "lastTransitionTime": "2026-11-01T00:00:00Z" },
+                ],
+            },
+        });
+        let set = serde_json::from_value(set).expect("is a set");
+        let expected = "default/web: 8 replicas wanted, 8 placed, 6 available, 0 without a place
+
+ CLUSTER  DESIRED  READY  WAITING  CAPACITY  WHY
+ eu-west        6      6        0         -  weight
+ asia           2      0        2         2  it is full
+
+Ready             False  6 of 8 (NotAllReady)
+NotBecomingReady  True   in asia (NoProgress)
+";
+        assert_eq!(explain(&set), expected);
+    }
 }

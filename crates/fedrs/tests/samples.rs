@@ -32,7 +32,7 @@ fn plan(sample: &str, arguments: &str) -> Output {
 }
 
 #[rstest]
-#[case("web.yaml", "--clusters a,b,c", &[2, 2, 2], 0)]
+#[case("hello.yaml", "--clusters a,b,c", &[2, 2, 2], 0)]
 #[case("scenario-1-even.yaml", "--clusters a,b,c", &[16, 17, 17], 0)]
 #[case("scenario-1-even.yaml", "--clusters a,b,c --capacity c=6", &[6, 22, 22], 0)]
 #[case("scenario-1-even.yaml", "--clusters a", &[50], 0)]

@@ -85,6 +85,12 @@ impl SimCluster {
         self.service.clone()
     }
 
+    /// Its API as a tower service that meets no faults: what somebody beside the cluster sees.
+    pub fn direct_service(&self) -> ApiService {
+        let faults = Faults::new(self.api.clone());
+        ApiService::new(Handler::new(self.api.clone(), faults.clone()), faults)
+    }
+
     /// Serves it over HTTPS on `address`, or on a free port of 127.0.0.1.
     ///
     /// # Errors
@@ -180,7 +186,8 @@ impl ClusterBuilder {
         self
     }
 
-    /// How many changes of each kind watches can look back. Default 8,192.
+    /// How many changes of each kind watches can look back at the most. Default 8,192; after 75 seconds only the
+    /// last hundred.
     #[must_use]
     pub fn log_capacity(mut self, changes: usize) -> Self {
         self.log_capacity = changes;

@@ -184,6 +184,9 @@ impl Faults {
     }
 
     fn add(&self, requests: Requests, times: u32, refusal: Option<Status>) {
+        if times == 0 {
+            return;
+        }
         let rule = Rule {
             requests,
             left: times,

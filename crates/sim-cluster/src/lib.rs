@@ -30,6 +30,7 @@ pub mod service;
 pub mod status;
 pub mod store;
 pub mod tables;
+mod version;
 
 pub use api::Api;
 pub use authentication::User;

@@ -1,6 +1,7 @@
 //! Development tasks: `cargo xtask --help`.
 
 mod bench;
+mod control_plane;
 mod crds;
 mod generated;
 mod rbac;
@@ -34,6 +35,9 @@ enum Task {
     /// Measures the product as a whole; what is measured part by part is under `cargo bench`.
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Real Kubernetes control planes on loopback: a host and members, each with etcd, API server, controllers, scheduler.
+    #[command(subcommand)]
+    ControlPlane(control_plane::ControlPlane),
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -41,6 +45,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Task::Crds { check } => generate(&crds::generated(), check)?,
         Task::Rbac { check } => generate(&rbac::generated(), check)?,
         Task::Bench(bench) => return bench.run(),
+        Task::ControlPlane(task) => return task.run(),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -10,6 +10,7 @@
 //! the executor's.
 
 mod capacity;
+mod contention;
 mod drain;
 mod moves;
 mod recall;
@@ -29,6 +30,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 pub use self::snapshot::{CheckSettings, Member, Snapshot};
 use self::{
     capacity::{Room, Seen, see},
+    contention::Contention,
     moves::{Bounds, Holding, next_step},
     recall::Recall,
     standing::{Standing, standing},
@@ -58,6 +60,8 @@ pub struct Action {
     pub member: String,
     /// What to do there.
     pub change: SetChange,
+    /// Whether that puts right what somebody else has changed (F29, F31).
+    pub repairs: bool,
     /// What people should be told once it is done.
     pub notice: Notice,
 }
@@ -78,6 +82,8 @@ pub enum SetChange {
         from: u32,
         /// The replicas it gets.
         to: u32,
+        /// Whether some are given up because they don't run, which only this very version of the set shows.
+        idle: bool,
     },
     /// Write all of it: its template is not the one wanted (F29).
     Overwrite {
@@ -90,12 +96,14 @@ pub enum SetChange {
     },
 }
 
-/// Which object, at which version, a write is meant for.
+/// Which object, in which state, a write is meant for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seat {
     /// The object's uid.
     pub uid: String,
-    /// The object's resourceVersion.
+    /// The object's generation: every change of its spec raises it.
+    pub generation: i64,
+    /// The object's resourceVersion: every change of it, also of its status, makes another.
     pub resource_version: String,
 }
 
@@ -103,6 +111,7 @@ impl From<&SetFact> for Seat {
     fn from(set: &SetFact) -> Self {
         Self {
             uid: set.uid.clone(),
+            generation: set.generation,
             resource_version: set.resource_version.clone(),
         }
     }
@@ -145,11 +154,14 @@ struct Considered<'a> {
     standing: Standing,
     seen: Seen,
     room: Room,
+    contention: Contention,
     target: Target,
     /// The scheduler's sentences.
     reasons: Vec<String>,
     /// `spec.replicas` after this check's action.
     next: u64,
+    /// When the set is written, where that has to wait because somebody else writes it as well.
+    held_until: Option<Timestamp>,
 }
 
 impl<'a> Considered<'a> {
@@ -162,15 +174,18 @@ impl<'a> Considered<'a> {
         let standing = standing(member, now, snapshot.settings);
         let seen = see(&member.view, now, snapshot.settings);
         let room = memory.map(Room::recall).unwrap_or_default();
+        let contention = memory.map(Contention::recall).unwrap_or_default();
         let mut this = Self {
             member,
             memory,
             standing,
             seen,
             room,
+            contention,
             target: Target::default(),
             reasons: Vec::new(),
             next: 0,
+            held_until: None,
         };
         this.next = this.placed();
         this
@@ -182,7 +197,12 @@ impl<'a> Considered<'a> {
 
     /// The local set, unless it is on its way out: what is left of it can't be counted on.
     fn set(&self) -> Option<&'a SetFact> {
-        self.member.view.set.as_ref().filter(|set| !set.deleting)
+        self.live_set().filter(|set| !set.deleting)
+    }
+
+    /// The local set, if it is ours: one with a controller owner is somebody else's (F29).
+    fn live_set(&self) -> Option<&'a SetFact> {
+        self.member.view.set.as_ref().filter(|set| !set.controlled)
     }
 
     /// Replicas asked of the member, as far as is known: by its set, or by what was last decided.
@@ -202,6 +222,17 @@ impl<'a> Considered<'a> {
 
     fn ready(&self) -> u64 {
         self.counted_on(|set| set.ready)
+    }
+
+    /// Pods that may be ready: whatever source says so. Those that are not ready by any can be given up at once.
+    fn perhaps_ready(&self) -> u64 {
+        let Some(set) = self.set() else { return 0 };
+        u64::from(set.ready.max(self.member.view.pods.ready).min(set.replicas))
+    }
+
+    /// Pods that have a node and are not ready.
+    fn unready(&self) -> u64 {
+        self.seen.scheduled.saturating_sub(self.perhaps_ready())
     }
 
     fn counted_on(&self, of: impl Fn(&SetFact) -> u32) -> u64 {
@@ -240,7 +271,7 @@ impl<'a> Considered<'a> {
     fn holding(&self) -> Holding {
         Holding {
             placed: self.placed(),
-            ready: self.ready(),
+            ready: self.perhaps_ready(),
             available: self.available(),
             target: self.target.total(),
             pending: self.target.pending,
@@ -279,7 +310,7 @@ pub fn check(snapshot: &Snapshot<'_>, now: Timestamp) -> Check {
     let actions = if hold {
         Vec::new()
     } else {
-        actions(snapshot, &members, now)
+        actions(snapshot, &mut members, now)
     };
     // What has been told stays until all have answered: a restart of a settled set writes nothing.
     let (status, events) = if joining && snapshot.is_answered() {
@@ -371,23 +402,38 @@ fn decide(snapshot: &Snapshot<'_>, members: &mut [Considered<'_>], now: Timestam
 }
 
 /// What to write in the members to take the step.
-fn actions(snapshot: &Snapshot<'_>, members: &[Considered<'_>], now: Timestamp) -> Vec<Action> {
-    let changes = members.iter().filter(|it| it.usable()).filter_map(|it| {
-        let change = change(snapshot, it, now)?;
-        let member = it.member.name.clone();
-        let notice = report::action_notice(&member, &change, &it.reasons.join("; "));
-        Some(Action {
-            member,
-            change,
-            notice,
-        })
-    });
-    changes.collect()
+fn actions(snapshot: &Snapshot<'_>, members: &mut [Considered<'_>], now: Timestamp) -> Vec<Action> {
+    let usable = members.iter_mut().filter(|it| it.usable());
+    usable.filter_map(|it| action(snapshot, it, now)).collect()
+}
+
+/// What to write in one member; nothing yet where somebody else keeps writing as well.
+fn action(snapshot: &Snapshot<'_>, it: &mut Considered<'_>, now: Timestamp) -> Option<Action> {
+    let settings = snapshot.settings;
+    let change = change(snapshot, it, now);
+    let found = it.live_set().map(|set| set.generation);
+    let contention = std::mem::take(&mut it.contention);
+    it.contention = contention.learn(found, change.is_some(), now, settings);
+    let change = change?;
+    it.held_until = it.contention.not_before(settings).filter(|it| now < *it);
+    if it.held_until.is_some() {
+        return None;
+    }
+    it.contention.write(now);
+    let member = it.member.name.clone();
+    let repairs = it.contention.is_disturbed();
+    let notice = report::action_notice(&member, &change, &it.reasons.join("; "), repairs);
+    Some(Action {
+        member,
+        change,
+        repairs,
+        notice,
+    })
 }
 
 fn change(snapshot: &Snapshot<'_>, it: &Considered<'_>, now: Timestamp) -> Option<SetChange> {
     let next = u32::try_from(it.next).unwrap_or(u32::MAX);
-    let Some(set) = &it.member.view.set else {
+    let Some(set) = it.live_set() else {
         let backing_off = it
             .memory
             .and_then(|memory| memory.next_try.as_ref())
@@ -398,6 +444,7 @@ fn change(snapshot: &Snapshot<'_>, it: &Considered<'_>, now: Timestamp) -> Optio
     if set.deleting {
         return None;
     }
+    let idle = next < set.replicas && it.perhaps_ready() < it.placed();
     let recorded = it.memory.and_then(|memory| memory.template.as_deref());
     let written = TemplateRecord {
         wanted: snapshot.wanted_spec_hash,
@@ -410,7 +457,8 @@ fn change(snapshot: &Snapshot<'_>, it: &Considered<'_>, now: Timestamp) -> Optio
             .is_some_and(|recorded| recorded.wanted == written.wanted);
         return Some(SetChange::Overwrite {
             seen: set.into(),
-            replicas: next,
+            // What doesn't run is given up by a write of its own, which fails if it runs by then.
+            replicas: if idle { set.replicas } else { next },
             drifted,
         });
     }
@@ -418,6 +466,7 @@ fn change(snapshot: &Snapshot<'_>, it: &Considered<'_>, now: Timestamp) -> Optio
         seen: set.into(),
         from: set.replicas,
         to: next,
+        idle,
     })
 }
 
@@ -437,6 +486,10 @@ fn next_check(
             Standing::Usable | Standing::Lost { .. } => {}
         }
         times.extend(it.seen.next_failure);
+        if it.usable() {
+            times.extend(it.held_until);
+            times.extend(it.contention.over_at(snapshot.settings));
+        }
         if it.refused_since().is_some() {
             times.extend(
                 it.memory
@@ -498,10 +551,19 @@ pub enum Outcome {
         /// What was changed in it, in words.
         changed: String,
     },
+    /// Somebody else had changed the set: written as it should be; the set as the member now shows it.
+    Repaired {
+        /// The set.
+        set: SetFact,
+        /// The field manager of the change, where the member says so.
+        by: Option<String>,
+    },
     /// The member refused to create the set (F28), and its words.
     Refused(String),
-    /// It didn't happen, or nobody knows, and will be decided anew: a conflict, a deadline.
+    /// It didn't happen and will be decided anew: a conflict.
     Undecided(String),
+    /// Whether it happened nobody knows, and it will be decided anew: a deadline, a broken connection.
+    Unknown(String),
     /// The answer is still awaited: until it comes nothing is decided about the member.
     Unanswered,
 }
@@ -535,19 +597,25 @@ pub fn remember(
     for cluster in &mut status.clusters {
         match outcomes.get(&cluster.name) {
             Some(Outcome::Written(set) | Outcome::TakenOver { set, .. }) => {
-                cluster.template = Some(
-                    TemplateRecord {
-                        wanted,
-                        live: set.spec_hash,
-                    }
-                    .to_string(),
-                );
-                if cluster.refused_since.take().is_some() {
-                    (cluster.failures, cluster.next_try, cluster.refusal) = (0, None, None);
-                }
+                remember_written(cluster, set, wanted);
+            }
+            Some(Outcome::Repaired { set, by }) => {
+                remember_written(cluster, set, wanted);
+                cluster.disturbed_by.clone_from(by);
             }
             Some(Outcome::Refused(message)) => report::refused(cluster, message, now, settings),
-            Some(Outcome::Undecided(_) | Outcome::Unanswered) | None => {}
+            // What is found there next may be what this wrote.
+            Some(Outcome::Unknown(_) | Outcome::Unanswered) => cluster.written_generation = None,
+            Some(Outcome::Undecided(_)) | None => {}
         }
+    }
+}
+
+fn remember_written(cluster: &mut ClusterStatus, set: &SetFact, wanted: u64) {
+    let live = set.spec_hash;
+    cluster.template = Some(TemplateRecord { wanted, live }.to_string());
+    cluster.written_generation = Some(set.generation);
+    if cluster.refused_since.take().is_some() {
+        (cluster.failures, cluster.next_try, cluster.refusal) = (0, None, None);
     }
 }

@@ -9,7 +9,7 @@
 pub(crate) struct Holding {
     /// Replicas asked of the local set now (`spec.replicas`).
     pub(crate) placed: u64,
-    /// Pods that are ready, also those not ready for long enough.
+    /// Pods that may be ready, also those not ready for long enough.
     pub(crate) ready: u64,
     /// Pods that are available, and will stay when what has been asked for is carried out.
     pub(crate) available: u64,

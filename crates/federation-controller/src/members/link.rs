@@ -16,7 +16,8 @@ use super::{
     sources::{Follow, Origin, Way},
 };
 use crate::{
-    check::Notice, clock::Clock, config::Config, executor::MemberAccess, reconcile::Reconciler,
+    check::Notice, clock::Clock, config::Config, election::Fence, executor::MemberAccess,
+    reconcile::Reconciler,
 };
 
 /// What all members have in common.
@@ -24,6 +25,7 @@ pub(crate) struct Tools {
     pub(crate) reconciler: Arc<Reconciler>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) host: Client,
+    pub(crate) fence: Fence,
     pub(crate) federation: Arc<str>,
     pub(crate) secrets: MemberSecrets,
     pub(crate) config: Config,
@@ -158,6 +160,8 @@ impl Link {
     /// Follows the member by another client.
     fn adopt(&mut self, tools: &Tools, connected: Connected) {
         let Connected { client, expires } = connected;
+        // All clients of members pass here: none can write after the term.
+        let client = tools.fence.guard(&client);
         let credentials = Credentials {
             expires,
             trouble: None,

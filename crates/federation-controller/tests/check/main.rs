@@ -7,8 +7,11 @@
 )]
 
 mod drain;
+mod hands;
+mod lag;
 mod members;
 mod moves;
 mod room;
 mod sets;
+mod unready;
 mod world;

@@ -33,6 +33,7 @@ use clap::Args;
 use federation_controller::{
     Controller, Running,
     clock::Clock,
+    election::Fence,
     members::{MemberSecrets, directory},
     metrics::Metrics,
 };
@@ -145,6 +146,7 @@ async fn start_controller(
         clock: Clock::system(),
         seed: 0,
         metrics: Metrics::register(&mut Registry::default()),
+        fence: Fence::open(),
     };
     Ok(controller.start(cancel.clone()).await)
 }

@@ -110,7 +110,7 @@ fn welcome(args: &SimArgs, names: &[String]) -> String {
         "\nNext, in another terminal:\n  \
          fedrs controller --kubeconfig {dir}/host.yaml --members {dir}/members\n  \
          export KUBECONFIG={dir}/host.yaml\n  \
-         kubectl apply -f config/samples/web.yaml\n  \
+         kubectl apply -f config/samples/hello.yaml\n  \
          kubectl get frs,mc\n"
     );
     if let Some(first) = names.first() {

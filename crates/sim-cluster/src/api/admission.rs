@@ -1,7 +1,7 @@
 //! What a kind does to an object on its way into the store.
 //!
 //! ```text
-//! types and unknown fields -> defaults -> who owns which field -> what the server adds -> validation
+//! types and unknown fields -> defaults -> who owns which field -> what only the server writes -> validation
 //! ```
 //!
 //! The functions of each kind are elsewhere; here they are put into the path of a request.
@@ -47,11 +47,16 @@ pub(crate) fn prepare_create(
     origin: Origin<'_>,
 ) -> Result<Vec<String>, Status> {
     let warnings = read(kind, object, options, origin)?;
-    if kind.is_custom() && kind.has_subresource("status") {
-        remove_status(object);
-    }
+    // A status is nobody's who writes the object, whether the kind keeps it or not.
+    let status = kind
+        .has_subresource("status")
+        .then(|| take_status(object))
+        .flatten();
     if origin != Origin::Applied {
         record_owner(clock, kind, None, None, object, options);
+    }
+    if let Some(status) = status.filter(|_| !kind.is_custom()) {
+        object["status"] = status;
     }
     let errors = if let Some(custom) = &kind.custom {
         let mut errors =
@@ -207,7 +212,9 @@ fn read(
         None => undecodable(kind, detail),
     };
     let unknown = if let Some(custom) = &kind.custom {
-        let unknown = custom.schema.prune(object);
+        let mut unknown =
+            builtin::decode_metadata(object).map_err(|error| refuse(&error.to_string()))?;
+        unknown.extend(custom.schema.prune(object));
         custom.schema.default(object);
         unknown
     } else if let Some(info) = kind.builtin_type() {
@@ -309,8 +316,6 @@ fn record_owner(
     apply::track_update(old, object, &writer, info);
 }
 
-fn remove_status(object: &mut Value) {
-    if let Some(fields) = object.as_object_mut() {
-        fields.remove("status");
-    }
+fn take_status(object: &mut Value) -> Option<Value> {
+    object.as_object_mut()?.remove("status")
 }

@@ -26,19 +26,51 @@ fn replica_set(replicas: i32) -> Value {
     })
 }
 
+/// The replica set as `manager` creates it, with what it owns.
+fn created_by(manager: &str) -> Value {
+    let mut object = replica_set(1);
+    track_update(
+        None,
+        &mut object,
+        &writer(manager, NOW),
+        &replica_set_type(),
+    );
+    object
+}
+
+/// What `manager` makes of a replica set that is there by applying.
+fn applied_by(
+    manager: &str,
+    live: &Value,
+    config: &Value,
+    force: bool,
+) -> Result<Value, ApplyError> {
+    apply(
+        Some(live),
+        config,
+        &writer(manager, LATER),
+        force,
+        &replica_set_type(),
+    )
+}
+
+fn applied_anew(manager: &str, config: &Value) -> Result<Value, ApplyError> {
+    apply(
+        None,
+        config,
+        &writer(manager, NOW),
+        false,
+        &replica_set_type(),
+    )
+}
+
 fn fields(object: &Value, index: usize) -> &Value {
     &object["metadata"]["managedFields"][index]["fieldsV1"]
 }
 
 #[test]
 fn a_creator_owns_what_it_wrote() {
-    let mut object = replica_set(1);
-    track_update(
-        None,
-        &mut object,
-        &writer("kubectl-create", NOW),
-        &replica_set_type(),
-    );
+    let object = created_by("kubectl-create");
     let entry = &object["metadata"]["managedFields"][0];
     let expected = json!({
         "manager": "kubectl-create", "operation": "Update", "apiVersion": "apps/v1", "time": NOW, "fieldsType": "FieldsV1",
@@ -68,8 +100,7 @@ fn a_custom_resources_creator_owns_the_specification_itself() {
 #[test]
 fn an_update_takes_fields_over_and_no_change_takes_nothing() {
     let info = replica_set_type();
-    let mut first = replica_set(1);
-    track_update(None, &mut first, &writer("one", NOW), &info);
+    let first = created_by("one");
     let mut same = first.clone();
     track_update(Some(&first), &mut same, &writer("two", LATER), &info);
     assert_eq!(same, first);
@@ -117,17 +148,8 @@ fn config(replicas: Option<i32>) -> Value {
 
 #[test]
 fn a_field_that_another_changed_is_a_conflict_unless_forced() {
-    let info = replica_set_type();
-    let mut live = replica_set(1);
-    track_update(None, &mut live, &writer("kubectl", NOW), &info);
-    let error = apply(
-        Some(&live),
-        &config(Some(5)),
-        &writer("fedrs", LATER),
-        false,
-        &info,
-    )
-    .unwrap_err();
+    let live = created_by("kubectl");
+    let error = applied_by("fedrs", &live, &config(Some(5)), false).unwrap_err();
     assert_eq!(
         error.to_string(),
         "Apply failed with 1 conflict: conflict with \"kubectl\" using apps/v1: .spec.replicas"
@@ -139,14 +161,7 @@ fn a_field_that_another_changed_is_a_conflict_unless_forced() {
         conflicts[0].cause_message(),
         "conflict with \"kubectl\" using apps/v1"
     );
-    let forced = apply(
-        Some(&live),
-        &config(Some(5)),
-        &writer("fedrs", LATER),
-        true,
-        &info,
-    )
-    .unwrap();
+    let forced = applied_by("fedrs", &live, &config(Some(5)), true).unwrap();
     assert_eq!(forced["spec"]["replicas"], 5);
     assert_eq!(forced["metadata"]["managedFields"][0]["manager"], "fedrs");
     assert_eq!(
@@ -175,17 +190,8 @@ fn several_conflicts_are_listed_by_manager() {
 
 #[test]
 fn the_same_value_is_shared() {
-    let info = replica_set_type();
-    let mut live = replica_set(1);
-    track_update(None, &mut live, &writer("kubectl", NOW), &info);
-    let shared = apply(
-        Some(&live),
-        &config(Some(1)),
-        &writer("fedrs", LATER),
-        false,
-        &info,
-    )
-    .unwrap();
+    let live = created_by("kubectl");
+    let shared = applied_by("fedrs", &live, &config(Some(1)), false).unwrap();
     assert_eq!(
         fields(&shared, 0),
         &json!({ "f:spec": { "f:replicas": {} } })
@@ -196,64 +202,40 @@ fn the_same_value_is_shared() {
 
 #[test]
 fn applying_again_changes_nothing() {
-    let info = replica_set_type();
-    let first = apply(None, &replica_set(1), &writer("fedrs", NOW), false, &info).unwrap();
-    let again = apply(
-        Some(&first),
-        &replica_set(1),
-        &writer("fedrs", LATER),
-        false,
-        &info,
-    )
-    .unwrap();
+    let first = applied_anew("fedrs", &replica_set(1)).unwrap();
+    let again = applied_by("fedrs", &first, &replica_set(1), false).unwrap();
     assert_eq!(again, first);
 }
 
 #[test]
 fn what_is_no_longer_applied_goes_unless_somebody_owns_it() {
-    let info = replica_set_type();
     let mut wide = replica_set(1);
     wide["metadata"]["labels"] = json!({ "app": "web", "mine": "1", "shared": "2" });
-    let live = apply(None, &wide, &writer("one", NOW), false, &info).unwrap();
+    let live = applied_anew("one", &wide).unwrap();
     let mut other = config(None);
     other["metadata"]["labels"] = json!({ "shared": "2" });
-    let live = apply(Some(&live), &other, &writer("two", NOW), false, &info).unwrap();
-    let pruned = apply(
-        Some(&live),
-        &replica_set(1),
-        &writer("one", LATER),
-        false,
-        &info,
-    )
-    .unwrap();
+    let live = applied_by("two", &live, &other, false).unwrap();
+    let pruned = applied_by("one", &live, &replica_set(1), false).unwrap();
     assert_eq!(
         pruned["metadata"]["labels"],
         json!({ "app": "web", "shared": "2" })
     );
     let mut bare = replica_set(1);
     bare["metadata"].as_object_mut().unwrap().remove("labels");
-    let pruned = apply(Some(&pruned), &bare, &writer("one", LATER), false, &info).unwrap();
+    let pruned = applied_by("one", &pruned, &bare, false).unwrap();
     assert_eq!(pruned["metadata"]["labels"], json!({ "shared": "2" }));
 }
 
 #[test]
 fn a_removed_container_goes_with_its_defaults() {
-    let info = replica_set_type();
     let mut two = replica_set(1);
     two["spec"]["template"]["spec"]["containers"]
         .as_array_mut()
         .unwrap()
         .push(json!({ "name": "b", "image": "y" }));
-    let mut live = apply(None, &two, &writer("one", NOW), false, &info).unwrap();
+    let mut live = applied_anew("one", &two).unwrap();
     crate::builtin::defaults("ReplicaSet", &mut live);
-    let live = apply(
-        Some(&live),
-        &replica_set(1),
-        &writer("one", LATER),
-        false,
-        &info,
-    )
-    .unwrap();
+    let live = applied_by("one", &live, &replica_set(1), false).unwrap();
     let containers = live["spec"]["template"]["spec"]["containers"]
         .as_array()
         .unwrap();
@@ -265,7 +247,7 @@ fn a_removed_container_goes_with_its_defaults() {
 fn a_field_the_type_lacks_is_refused() {
     let mut wrong = config(Some(1));
     wrong["spec"]["foo"] = 1.into();
-    let error = apply(None, &wrong, &writer("m", NOW), false, &replica_set_type()).unwrap_err();
+    let error = applied_anew("m", &wrong).unwrap_err();
     assert_eq!(
         error.to_string(),
         "failed to create typed patch object (default/web; apps/v1, Kind=ReplicaSet): .spec.foo: field not declared in schema"
@@ -283,41 +265,26 @@ fn kubectl_takes_over_from_client_side_apply() {
         &writer("kubectl-client-side-apply", NOW),
         &info,
     );
-    let applied = apply(
-        Some(&live),
-        &replica_set(2),
-        &writer("kubectl", LATER),
-        false,
-        &info,
-    )
-    .unwrap();
+    let applied = applied_by("kubectl", &live, &replica_set(2), false).unwrap();
     assert_eq!(applied["spec"]["replicas"], 2);
     assert_eq!(
         applied["metadata"]["annotations"][LAST_APPLIED],
         format!("{}\n", replica_set(2))
     );
-    let error = apply(
-        Some(&live),
-        &replica_set(2),
-        &writer("other", LATER),
-        false,
-        &info,
-    )
-    .unwrap_err();
+    let error = applied_by("other", &live, &replica_set(2), false).unwrap_err();
     assert!(matches!(error, ApplyError::Conflicts(_)));
 }
 
 #[test]
 fn managed_fields_can_be_reset_but_not_applied() {
     let info = replica_set_type();
-    let mut live = replica_set(1);
-    track_update(None, &mut live, &writer("m", NOW), &info);
+    let live = created_by("m");
     let mut reset = live.clone();
     reset["metadata"]["managedFields"] = json!([{}]);
     track_update(Some(&live), &mut reset, &writer("m", LATER), &info);
     assert_eq!(reset["metadata"].get("managedFields"), None);
     assert_eq!(
-        apply(None, &live, &writer("m", NOW), false, &info).unwrap_err(),
+        applied_anew("m", &live).unwrap_err(),
         ApplyError::ManagedFieldsSet
     );
 }
@@ -349,8 +316,8 @@ proptest::proptest! {
         track_update(None, &mut live, &writer("other", NOW), &info);
         let mut wanted = config(None);
         wanted["metadata"]["labels"] = json!(labels);
-        let once = apply(Some(&live), &wanted, &writer("me", NOW), true, &info).unwrap();
-        let twice = apply(Some(&once), &wanted, &writer("me", LATER), true, &info).unwrap();
+        let once = applied_by("me", &live, &wanted, true).unwrap();
+        let twice = applied_by("me", &once, &wanted, true).unwrap();
         proptest::prop_assert_eq!(&twice, &once);
         for (name, value) in &labels {
             proptest::prop_assert_eq!(&once["metadata"]["labels"][name.as_str()], value);

@@ -16,7 +16,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 
 use token::SigningKey;
 pub use user::User;
-pub(crate) use user::{MASTERS, account_name};
+pub(crate) use user::{ACCOUNT_PREFIX, MASTERS, account_name};
 
 use crate::api::{Api, State};
 

@@ -75,7 +75,10 @@ impl User {
     }
 }
 
+/// What the user names of `ServiceAccount`s begin with; namespace, colon and name follow.
+pub(crate) const ACCOUNT_PREFIX: &str = "system:serviceaccount:";
+
 /// The user name of a `ServiceAccount`.
 pub(crate) fn account_name(namespace: &str, name: &str) -> String {
-    format!("system:serviceaccount:{namespace}:{name}")
+    format!("{ACCOUNT_PREFIX}{namespace}:{name}")
 }

@@ -127,55 +127,9 @@ fn add_namespace_finalizer(object: &mut Value) {
     }
 }
 
-/// Takes over from the stored object what an update through this resource can't change: the status on the main
-/// resource, everything but the status on `status`. Kinds without a status subresource are left alone.
+/// Takes over from the stored object what no update changes, though whoever tries is recorded as the field's owner.
 pub fn prepare_update(kind: &str, subresource: &str, old: &Value, new: &mut Value) {
-    const WITHOUT_STATUS: &[&str] = &[
-        "ConfigMap",
-        "Secret",
-        "Lease",
-        "Event",
-        "ControllerRevision",
-        "ServiceAccount",
-        "Endpoints",
-        "EndpointSlice",
-        "LimitRange",
-        "PodTemplate",
-        "Role",
-        "RoleBinding",
-        "ClusterRole",
-        "ClusterRoleBinding",
-    ];
-    if WITHOUT_STATUS.contains(&kind) {
-        return;
-    }
-    let mut keep = |field: &str| match old.get(field) {
-        Some(value) => new[field] = value.clone(),
-        None => {
-            if let Value::Object(fields) = &mut *new {
-                fields.remove(field);
-            }
-        }
-    };
-    match subresource {
-        "" => keep("status"),
-        "status" => keep("spec"),
-        _ => {}
-    }
-    if kind == "Namespace" && subresource.is_empty() {
-        // Only the `finalize` subresource changes them.
-        new["spec"] = old["spec"].clone();
-    }
     if kind == "Pod" && subresource == "status" {
-        new["metadata"]["deletionTimestamp"] = old["metadata"]["deletionTimestamp"].clone();
-        new["metadata"]["ownerReferences"] = old["metadata"]["ownerReferences"].clone();
-        for field in ["deletionTimestamp", "ownerReferences"] {
-            if new["metadata"][field].is_null()
-                && let Some(metadata) = new["metadata"].as_object_mut()
-            {
-                metadata.remove(field);
-            }
-        }
         new["status"]["qosClass"] = old["status"]["qosClass"].clone();
     }
 }
@@ -206,19 +160,11 @@ mod tests {
     }
 
     #[test]
-    fn the_status_changes_only_through_its_subresource() {
-        let old = json!({ "spec": { "replicas": 1 }, "status": { "replicas": 1 } });
-        let mut new = json!({ "spec": { "replicas": 2 }, "status": { "replicas": 2 } });
-        let mut status = new.clone();
-        prepare_update("ReplicaSet", "", &old, &mut new);
-        assert_eq!(
-            new,
-            json!({ "spec": { "replicas": 2 }, "status": { "replicas": 1 } })
-        );
-        prepare_update("ReplicaSet", "status", &old, &mut status);
-        assert_eq!(
-            status,
-            json!({ "spec": { "replicas": 1 }, "status": { "replicas": 2 } })
-        );
+    fn a_pods_class_stays() {
+        let old = json!({ "status": { "qosClass": "Burstable" } });
+        let mut new = json!({ "status": { "qosClass": "Guaranteed", "phase": "Running" } });
+        prepare_update("Pod", "status", &old, &mut new);
+        let expected = json!({ "status": { "qosClass": "Burstable", "phase": "Running" } });
+        assert_eq!(new, expected);
     }
 }

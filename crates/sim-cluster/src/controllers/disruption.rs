@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use crate::resources::kinds;
 use crate::status::Status;
@@ -86,7 +85,7 @@ fn share(amount: &Value, total: i64) -> i64 {
     )
 }
 
-fn sync(world: &World, (within, name): &(String, String)) -> Result<(), Status> {
+fn recount(world: &World, (within, name): &(String, String)) -> Result<(), Status> {
     let Ok(budget) = world.api.get(&kinds::POD_DISRUPTION_BUDGETS, within, name) else {
         return Ok(());
     };
@@ -149,6 +148,13 @@ fn forget_disrupted(budget: &mut Value, pods: &[Pod<'_>]) {
 }
 
 impl Controller for DisruptionBudgets {
+    type Key = (String, String);
+    type Failure = Status;
+
+    fn queue(&mut self) -> &mut Queue<(String, String)> {
+        &mut self.queue
+    }
+
     fn observe(&mut self, change: &Change, _world: &World) {
         if change.kind == *kinds::POD_DISRUPTION_BUDGETS {
             let key = (change.namespace.clone(), change.name.clone());
@@ -185,19 +191,8 @@ impl Controller for DisruptionBudgets {
         }
     }
 
-    fn due(&self) -> Option<Instant> {
-        self.queue.due()
-    }
-
-    fn work(&mut self, world: &mut World) {
-        let Some(key) = self.queue.pop() else { return };
-        match sync(world, &key) {
-            Ok(()) => self.queue.forget(&key),
-            Err(status) => {
-                tracing::debug!(budget = key.1, error = %status, "sync failed, trying again");
-                self.queue.retry(key);
-            }
-        }
+    fn sync(&mut self, world: &mut World, budget: &(String, String)) -> Result<(), Status> {
+        recount(world, budget)
     }
 }
 

@@ -27,6 +27,8 @@ const BURST: u32 = 25;
 const REFILL: SignedDuration = SignedDuration::from_mins(5);
 /// At most so many of each are remembered; then all are forgotten. A few per replica set and node of a large cluster.
 const REMEMBERED: usize = 8_192;
+/// A series is written at each so-manieth time at the latest.
+const SERIES_WRITTEN: u64 = 16;
 /// The component whose events are in the newer form.
 const SCHEDULER: &str = "default-scheduler";
 
@@ -177,8 +179,9 @@ impl World {
     fn count_up(&self, of: &Value, event: &str, count: u64, note: Note<'_>) -> Result<(), Status> {
         let now = self.now();
         let is_series = note.source == SCHEDULER;
-        // A series is counted in memory and written now and then, or pods that wait would cost a write at each try.
-        if is_series && !count.is_power_of_two() {
+        // A series is counted in memory and written now and then, or pods that wait would cost a write at each try;
+        // often enough that it does not expire meanwhile.
+        if is_series && !count.is_power_of_two() && !count.is_multiple_of(SERIES_WRITTEN) {
             return Ok(());
         }
         let written = self

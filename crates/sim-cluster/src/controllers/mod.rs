@@ -12,6 +12,7 @@
 //! API as everyone else and know nothing of HTTP.
 
 mod disruption;
+mod event_expiry;
 mod events;
 mod garbage_collector;
 mod index;
@@ -41,25 +42,72 @@ use crate::api::Api;
 use crate::store::{Change, ChangeEvent, Changes};
 
 pub use node::NodeSpec;
+use queue::Queue;
 pub use settings::Settings;
 use world::{DeadNodes, World};
 
 /// After so many steps in a row the others get their turn, even if there is more to do.
 const STEPS_IN_A_ROW: u32 = 32;
 
-/// A controller as the driver sees it.
+/// A part of the cluster that looks at one key after the other.
 trait Controller: Send + fmt::Debug {
+    /// What it looks at.
+    type Key: Ord + Clone + fmt::Debug;
+    /// Why a look failed.
+    type Failure: fmt::Display;
+
+    /// The keys to be looked at.
+    fn queue(&mut self) -> &mut Queue<Self::Key>;
+
     /// Takes in a change; the index has it already. Decides nothing, only what is to be looked at.
     fn observe(&mut self, change: &Change, world: &World);
 
-    /// When [`Controller::work`] has something to do.
-    fn due(&self) -> Option<Instant>;
-
-    /// Looks at one key.
-    fn work(&mut self, world: &mut World);
+    /// Looks at one key, and at it again later if that fails.
+    fn sync(&mut self, world: &mut World, key: &Self::Key) -> Result<(), Self::Failure>;
 
     /// A node's kubelet died or lives again.
     fn power_changed(&mut self, _node: &str, _world: &World) {}
+}
+
+/// A controller of whatever keys, as the driver sees it.
+trait Worker: Send + fmt::Debug {
+    fn observe(&mut self, change: &Change, world: &World);
+
+    /// When [`Worker::work`] has something to do.
+    fn due(&mut self) -> Option<Instant>;
+
+    /// Looks at the key that is due first.
+    fn work(&mut self, world: &mut World);
+
+    fn power_changed(&mut self, node: &str, world: &World);
+}
+
+impl<C: Controller> Worker for C {
+    fn observe(&mut self, change: &Change, world: &World) {
+        Controller::observe(self, change, world);
+    }
+
+    fn due(&mut self) -> Option<Instant> {
+        self.queue().due()
+    }
+
+    fn work(&mut self, world: &mut World) {
+        let Some(key) = self.queue().pop() else {
+            return;
+        };
+        match self.sync(world, &key) {
+            Ok(()) => self.queue().forget(&key),
+            Err(why) => {
+                let controller = std::any::type_name::<C>();
+                tracing::debug!(controller, ?key, %why, "failed, trying again");
+                self.queue().retry(key);
+            }
+        }
+    }
+
+    fn power_changed(&mut self, node: &str, world: &World) {
+        Controller::power_changed(self, node, world);
+    }
 }
 
 /// The running controllers of one cluster. Dropping it stops them.
@@ -138,7 +186,7 @@ impl Drop for Controllers {
 struct Driver {
     world: World,
     changes: Changes,
-    controllers: Vec<Box<dyn Controller>>,
+    controllers: Vec<Box<dyn Worker>>,
     power: Arc<Power>,
 }
 
@@ -212,7 +260,10 @@ impl Driver {
 
     /// Lets the controller that is due first do one step; of two, the one listed first. Else says when the next is due.
     fn step(&mut self) -> Result<(), Option<Instant>> {
-        let due = self.controllers.iter().map(|controller| controller.due());
+        let due = self
+            .controllers
+            .iter_mut()
+            .map(|controller| controller.due());
         let first = (due.enumerate())
             .filter_map(|(place, due)| Some((due?, place)))
             .min();
@@ -260,7 +311,7 @@ impl Driver {
 }
 
 /// All controllers; of two that are due at the same time the first goes first.
-fn controllers(world: &World) -> Vec<Box<dyn Controller>> {
+fn controllers(world: &World) -> Vec<Box<dyn Worker>> {
     vec![
         Box::new(namespace::Namespaces::new(world)),
         Box::new(node::NodeLifecycle::new(world)),
@@ -271,5 +322,6 @@ fn controllers(world: &World) -> Vec<Box<dyn Controller>> {
         Box::new(node::PodCollector::new(world)),
         Box::new(quota::Quotas::new(world)),
         Box::new(disruption::DisruptionBudgets::new(world)),
+        Box::new(event_expiry::EventExpiry::new(world)),
     ]
 }

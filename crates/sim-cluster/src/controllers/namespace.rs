@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use crate::api::Propagation;
 use crate::resources::{Kind, kinds};
@@ -39,17 +38,6 @@ impl Namespaces {
             going: std::collections::BTreeSet::new(),
         }
     }
-
-    fn sync(world: &World, namespace: &str) -> Result<(), Status> {
-        let Ok(object) = world.api.get(&kinds::NAMESPACES, "", namespace) else {
-            return Ok(());
-        };
-        if is_terminating(&object) {
-            empty(world, &object)
-        } else {
-            furnish(world, namespace)
-        }
-    }
 }
 
 fn furnish(world: &World, namespace: &str) -> Result<(), Status> {
@@ -74,6 +62,9 @@ fn furnish(world: &World, namespace: &str) -> Result<(), Status> {
     Ok(())
 }
 
+/// Type, status, reason and message.
+type OwnCondition = (&'static str, &'static str, &'static str, String);
+
 /// What is left in a namespace.
 #[derive(Debug, Default)]
 struct Remaining {
@@ -97,47 +88,36 @@ fn empty(world: &World, namespace: &Object) -> Result<(), Status> {
             break;
         }
     }
-    let now = world.now();
-    let done = remaining.resources.is_empty();
-    unless_gone(world.edit(
-        MANAGER,
-        (&kinds::NAMESPACES, Some("status")),
-        namespace,
-        |namespace| {
-            for (kind, status, reason, message) in remaining.conditions() {
-                set_condition(
-                    namespace,
-                    Condition {
-                        kind,
-                        status,
-                        reason,
-                        message: &message,
-                    },
-                    now,
-                );
+    tell(world, namespace, &remaining)?;
+    let held = list(namespace, &["spec", "finalizers"])
+        .iter()
+        .any(|finalizer| finalizer == FINALIZER);
+    if remaining.resources.is_empty() && held {
+        let target = (&*kinds::NAMESPACES, Some("finalize"));
+        unless_gone(world.edit(MANAGER, target, namespace, |namespace| {
+            if let Some(Value::Array(finalizers)) = namespace.pointer_mut("/spec/finalizers") {
+                finalizers.retain(|finalizer| finalizer != FINALIZER);
             }
-        },
-    ))?;
-    if done
-        && list(namespace, &["spec", "finalizers"])
-            .iter()
-            .any(|finalizer| finalizer == FINALIZER)
-    {
-        unless_gone(world.edit(
-            MANAGER,
-            (&kinds::NAMESPACES, Some("finalize")),
-            namespace,
-            |namespace| {
-                if let Some(finalizers) = namespace
-                    .pointer_mut("/spec/finalizers")
-                    .and_then(Value::as_array_mut)
-                {
-                    finalizers.retain(|finalizer| finalizer != FINALIZER);
-                }
-            },
-        ))?;
+        }))?;
     }
     Ok(())
+}
+
+/// Says in the namespace's status what is left in it.
+fn tell(world: &World, namespace: &Object, remaining: &Remaining) -> Result<(), Status> {
+    let now = world.now();
+    let target = (&*kinds::NAMESPACES, Some("status"));
+    unless_gone(world.edit(MANAGER, target, namespace, |namespace| {
+        for (kind, status, reason, message) in remaining.conditions() {
+            let condition = Condition {
+                kind,
+                status,
+                reason,
+                message: &message,
+            };
+            set_condition(namespace, condition, now);
+        }
+    }))
 }
 
 /// The kinds that live in namespaces, each storage once.
@@ -182,53 +162,8 @@ fn delete_all(
 }
 
 impl Remaining {
-    /// Type, status, reason and message of each condition, as the real controller words them.
-    fn conditions(&self) -> [(&'static str, &'static str, &'static str, String); 5] {
-        let instances = |counts: &BTreeMap<String, usize>, has: &str| {
-            counts
-                .iter()
-                .map(|(what, count)| format!("{what} {has} {count} resource instances"))
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        let content = if self.resources.is_empty() {
-            (
-                "NamespaceContentRemaining",
-                "False",
-                "ContentRemoved",
-                "All content successfully removed".to_owned(),
-            )
-        } else {
-            let message = format!(
-                "Some resources are remaining: {}",
-                instances(&self.resources, "has")
-            );
-            (
-                "NamespaceContentRemaining",
-                "True",
-                "SomeResourcesRemain",
-                message,
-            )
-        };
-        let finalizers = if self.finalizers.is_empty() {
-            let message = "All content-preserving finalizers finished".to_owned();
-            (
-                "NamespaceFinalizersRemaining",
-                "False",
-                "ContentHasNoFinalizers",
-                message,
-            )
-        } else {
-            let counts = instances(&self.finalizers, "in");
-            let message =
-                format!("Some content in the namespace has finalizers remaining: {counts}");
-            (
-                "NamespaceFinalizersRemaining",
-                "True",
-                "SomeFinalizersRemain",
-                message,
-            )
-        };
+    /// All conditions, as the real controller words them.
+    fn conditions(&self) -> [OwnCondition; 5] {
         let well = |kind, reason, message: &str| (kind, "False", reason, message.to_owned());
         [
             well(
@@ -246,13 +181,53 @@ impl Remaining {
                 "ContentDeleted",
                 "All content successfully deleted, may be waiting on finalization",
             ),
-            content,
-            finalizers,
+            self.content(),
+            self.held_content(),
         ]
+    }
+
+    fn content(&self) -> OwnCondition {
+        let (status, reason, message) = if self.resources.is_empty() {
+            let message = "All content successfully removed".to_owned();
+            ("False", "ContentRemoved", message)
+        } else {
+            let counts = instances(&self.resources, "has");
+            let message = format!("Some resources are remaining: {counts}");
+            ("True", "SomeResourcesRemain", message)
+        };
+        ("NamespaceContentRemaining", status, reason, message)
+    }
+
+    fn held_content(&self) -> OwnCondition {
+        let (status, reason, message) = if self.finalizers.is_empty() {
+            let message = "All content-preserving finalizers finished".to_owned();
+            ("False", "ContentHasNoFinalizers", message)
+        } else {
+            let counts = instances(&self.finalizers, "in");
+            let message =
+                format!("Some content in the namespace has finalizers remaining: {counts}");
+            ("True", "SomeFinalizersRemain", message)
+        };
+        ("NamespaceFinalizersRemaining", status, reason, message)
     }
 }
 
+/// `pods has 2 resource instances, ...`.
+fn instances(counts: &BTreeMap<String, usize>, has: &str) -> String {
+    let counts = counts
+        .iter()
+        .map(|(what, count)| format!("{what} {has} {count} resource instances"));
+    counts.collect::<Vec<_>>().join(", ")
+}
+
 impl Controller for Namespaces {
+    type Key = String;
+    type Failure = Status;
+
+    fn queue(&mut self) -> &mut Queue<String> {
+        &mut self.queue
+    }
+
     fn observe(&mut self, change: &Change, _world: &World) {
         if change.kind == *kinds::NAMESPACES {
             match &change.new {
@@ -277,18 +252,14 @@ impl Controller for Namespaces {
         }
     }
 
-    fn due(&self) -> Option<Instant> {
-        self.queue.due()
-    }
-
-    fn work(&mut self, world: &mut World) {
-        let Some(key) = self.queue.pop() else { return };
-        match Self::sync(world, &key) {
-            Ok(()) => self.queue.forget(&key),
-            Err(status) => {
-                tracing::debug!(namespace = key, error = %status, "namespace failed, trying again");
-                self.queue.retry(key);
-            }
+    fn sync(&mut self, world: &mut World, namespace: &String) -> Result<(), Status> {
+        let Ok(object) = world.api.get(&kinds::NAMESPACES, "", namespace) else {
+            return Ok(());
+        };
+        if is_terminating(&object) {
+            empty(world, &object)
+        } else {
+            furnish(world, namespace)
         }
     }
 }

@@ -96,7 +96,7 @@ fn limited_kinds(world: &World, hard: &Usage) -> Vec<Kind> {
         .collect()
 }
 
-fn sync(world: &World, (within, quota): &(String, String)) -> Result<(), Status> {
+fn recount(world: &World, (within, quota): &(String, String)) -> Result<(), Status> {
     let Ok(quota) = world.api.get(&kinds::RESOURCE_QUOTAS, within, quota) else {
         return Ok(());
     };
@@ -124,6 +124,13 @@ fn sync(world: &World, (within, quota): &(String, String)) -> Result<(), Status>
 }
 
 impl Controller for Quotas {
+    type Key = (String, String);
+    type Failure = Status;
+
+    fn queue(&mut self) -> &mut Queue<(String, String)> {
+        &mut self.queue
+    }
+
     fn observe(&mut self, change: &Change, _world: &World) {
         if change.kind == *kinds::RESOURCE_QUOTAS {
             self.observe_quota(change);
@@ -149,18 +156,7 @@ impl Controller for Quotas {
         }
     }
 
-    fn due(&self) -> Option<Instant> {
-        self.queue.due()
-    }
-
-    fn work(&mut self, world: &mut World) {
-        let Some(key) = self.queue.pop() else { return };
-        match sync(world, &key) {
-            Ok(()) => self.queue.forget(&key),
-            Err(status) => {
-                tracing::debug!(quota = key.1, error = %status, "counting failed, trying again");
-                self.queue.retry(key);
-            }
-        }
+    fn sync(&mut self, world: &mut World, quota: &(String, String)) -> Result<(), Status> {
+        recount(world, quota)
     }
 }

@@ -25,6 +25,8 @@ pub struct Settings {
     pub node_grace: Duration,
     /// Pods of a deleted node are removed this long after it. Default 40 s.
     pub pod_collection_delay: Duration,
+    /// Events go this long after they were last written. Default 1 hour.
+    pub event_time: Duration,
     /// The certificate authority in each namespace's `kube-root-ca.crt`, PEM. Default empty.
     pub root_ca: String,
 }
@@ -42,6 +44,7 @@ impl Default for Settings {
             heartbeat: Duration::from_secs(10),
             node_grace: Duration::from_secs(50),
             pod_collection_delay: Duration::from_secs(40),
+            event_time: Duration::from_hours(1),
             root_ca: String::new(),
         }
     }

@@ -1,9 +1,10 @@
-//! Who sends a request, and whether they may: `Authorization` -> user -> verb and target -> go on | 401 | 403.
+//! Who sends a request, and whether they may: `Authorization` -> user -> whom it acts as -> verb and target -> go on | 401 | 403.
 
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{HeaderValue, Method};
 
+use super::impersonation::acting_user;
 use super::path::{Path, ResourcePath};
 use super::query::Query;
 use crate::api::Api;
@@ -22,8 +23,11 @@ pub(crate) fn admit(api: &Api, parts: &Parts, stranger: &User) -> Result<User, S
         None => stranger.clone(),
     };
     let attributes = attributes(parts);
-    api.with_store(|store| authorize(store, &user, &attributes))?;
-    Ok(user)
+    api.with_store(|store| {
+        let user = acting_user(store, user, &parts.headers)?;
+        authorize(store, &user, &attributes)?;
+        Ok(user)
+    })
 }
 
 /// The token of `Bearer TOKEN`; other schemes say nothing of who one is.

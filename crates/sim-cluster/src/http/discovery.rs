@@ -10,16 +10,15 @@ use crate::api::Api;
 use crate::openapi::{self, KindEntry};
 use crate::resources::{Kind, Registry, Subresource};
 use crate::status::Status;
+use crate::version::VERSION;
 
-/// The version that clients are told. The suffix says that it is no build of Kubernetes.
-const GIT_VERSION: &str = "v1.36.0+sim";
 /// The form of aggregated discovery; clients look for it in the answer's type.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// `/version`.
 pub(crate) fn version() -> Response<Body> {
     let version = json!({
-        "major": "1", "minor": "36", "gitVersion": GIT_VERSION, "gitCommit": "", "gitTreeState": "clean",
+        "major": "1", "minor": "36", "gitVersion": VERSION, "gitCommit": "", "gitTreeState": "clean",
         "buildDate": "2026-04-22T00:00:00Z", "goVersion": "", "compiler": "rustc", "platform": "linux/amd64",
         "emulationMajor": "1", "emulationMinor": "36", "minCompatibilityMajor": "1", "minCompatibilityMinor": "35",
     });
@@ -100,7 +99,7 @@ pub(crate) fn answer_discovery(
             }
             Ok(answer(
                 200,
-                &openapi::document(&entries(&kinds), GIT_VERSION),
+                &openapi::document(&entries(&kinds), VERSION),
                 None,
             ))
         }

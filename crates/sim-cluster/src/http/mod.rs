@@ -10,6 +10,7 @@ mod access;
 mod body;
 mod delete;
 mod discovery;
+mod impersonation;
 mod list;
 mod negotiate;
 mod path;

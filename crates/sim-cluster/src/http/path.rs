@@ -125,11 +125,11 @@ impl Path {
 }
 
 impl ResourcePath {
-    /// The verb of a method on this path; `None` for 405.
+    /// The verb of a method on this path; `None` for 405. `watch` is the query's: one object is not watched that way.
     pub(crate) fn verb(&self, method: &Method, watch: bool) -> Option<Verb> {
         let collection = self.name.is_empty();
         Some(match *method {
-            Method::GET | Method::HEAD if watch || self.watch => Verb::Watch,
+            Method::GET | Method::HEAD if self.watch || (watch && collection) => Verb::Watch,
             Method::GET | Method::HEAD if collection => Verb::List,
             Method::GET | Method::HEAD => Verb::Get,
             Method::POST if collection || self.subresource.is_some() => Verb::Create,
@@ -230,6 +230,7 @@ mod tests {
             Some(Verb::DeleteCollection)
         );
         assert_eq!(collection.verb(&Method::PUT, false), None);
+        assert_eq!(object.verb(&Method::GET, true), Some(Verb::Get));
         assert_eq!(object.verb(&Method::POST, false), None);
         assert_eq!(object.verb(&Method::PATCH, false), Some(Verb::Patch));
     }

@@ -204,7 +204,7 @@ impl Watch {
             let revision = state.store.revision();
             let (log, _) = state.store.collection(&self.kind).log();
             let since = log.since(self.cursor);
-            let since = since.map(|changes| changes.cloned().collect::<Vec<Arc<Change>>>());
+            let since = since.map(Iterator::collect::<Vec<Arc<Change>>>);
             since
                 .map(|changes| (changes, revision))
                 .map_err(|too_old| too_old.complete_since)

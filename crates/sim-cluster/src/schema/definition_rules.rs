@@ -279,70 +279,15 @@ fn validate_scale(scale: &Value, path: &str, errors: &mut Vec<FieldError>) {
 
 /// A structural schema: a type everywhere, nothing that could contradict pruning, rules that compile.
 fn validate_schema(schema: &Value, path: &str, is_root: bool, errors: &mut Vec<FieldError>) {
-    let flag = |name: &str| schema[name] == Value::Bool(true);
-    let kind = schema["type"].as_str().unwrap_or_default();
-    if kind.is_empty()
-        && !is_root
-        && !flag("x-kubernetes-int-or-string")
-        && !flag("x-kubernetes-preserve-unknown-fields")
-    {
-        let of = if path
-            .rsplit_once('.')
-            .is_some_and(|(_, last)| last == "items")
-        {
-            "array items"
-        } else {
-            "object fields"
-        };
-        errors.push(FieldError::required(
-            format!("{path}.type"),
-            format!("must not be empty for specified {of}"),
-        ));
+    if !is_root {
+        errors.extend(missing_type(schema, path));
     }
-    if kind == "array" && !schema["items"].is_object() {
-        errors.push(FieldError::required(
-            format!("{path}.items"),
-            "must be specified",
-        ));
-    }
-    for forbidden in [
-        "$ref",
-        "definitions",
-        "dependencies",
-        "patternProperties",
-        "additionalItems",
-    ] {
-        if !schema[forbidden].is_null() {
-            errors.push(FieldError::forbidden(
-                format!("{path}.{forbidden}"),
-                format!("{forbidden} is not supported"),
-            ));
-        }
-    }
-    if schema["uniqueItems"] == Value::Bool(true) {
-        let detail =
-            "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
-        errors.push(FieldError::forbidden(format!("{path}.uniqueItems"), detail));
-    }
-    if schema["properties"].is_object() && schema["additionalProperties"].is_object() {
-        let detail = "additionalProperties and properties are mutual exclusive";
-        errors.push(FieldError::forbidden(
-            format!("{path}.additionalProperties"),
-            detail,
-        ));
-    }
+    errors.extend(unsupported_keywords(schema, path));
     validate_list_type(schema, path, errors);
-    for (index, rule) in schema["x-kubernetes-validations"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .enumerate()
-    {
-        validate_rule(
-            rule,
-            &format!("{path}.x-kubernetes-validations[{index}]"),
-            errors,
-        );
+    let rules = schema["x-kubernetes-validations"].as_array();
+    for (index, rule) in rules.into_iter().flatten().enumerate() {
+        let at = format!("{path}.x-kubernetes-validations[{index}]");
+        validate_rule(rule, &at, errors);
     }
     for (name, child) in schema["properties"].as_object().into_iter().flatten() {
         validate_schema(child, &format!("{path}.properties[{name}]"), false, errors);
@@ -352,6 +297,63 @@ fn validate_schema(schema: &Value, path: &str, is_root: bool, errors: &mut Vec<F
             validate_schema(&schema[key], &format!("{path}.{key}"), false, errors);
         }
     }
+}
+
+/// A schema below the root says its type, unless it takes several or all.
+fn missing_type(schema: &Value, path: &str) -> Option<FieldError> {
+    let flag = |name: &str| schema[name] == Value::Bool(true);
+    let said = !schema["type"].as_str().unwrap_or_default().is_empty()
+        || flag("x-kubernetes-int-or-string")
+        || flag("x-kubernetes-preserve-unknown-fields");
+    let (_, last) = path.rsplit_once('.').unwrap_or_default();
+    let of = if last == "items" {
+        "array items"
+    } else {
+        "object fields"
+    };
+    (!said).then(|| {
+        FieldError::required(
+            format!("{path}.type"),
+            format!("must not be empty for specified {of}"),
+        )
+    })
+}
+
+/// What JSON schemas may have and structural ones may not.
+fn unsupported_keywords(schema: &Value, path: &str) -> Vec<FieldError> {
+    const FORBIDDEN: [&str; 5] = [
+        "$ref",
+        "definitions",
+        "dependencies",
+        "patternProperties",
+        "additionalItems",
+    ];
+    let mut errors = Vec::new();
+    if schema["type"] == "array" && !schema["items"].is_object() {
+        let items = format!("{path}.items");
+        errors.push(FieldError::required(items, "must be specified"));
+    }
+    let mut forbid = |keyword: &str, detail: &str| {
+        errors.push(FieldError::forbidden(format!("{path}.{keyword}"), detail));
+    };
+    for keyword in FORBIDDEN {
+        if !schema[keyword].is_null() {
+            forbid(keyword, &format!("{keyword} is not supported"));
+        }
+    }
+    if schema["uniqueItems"] == Value::Bool(true) {
+        forbid(
+            "uniqueItems",
+            "uniqueItems cannot be set to true since the runtime complexity becomes quadratic",
+        );
+    }
+    if schema["properties"].is_object() && schema["additionalProperties"].is_object() {
+        forbid(
+            "additionalProperties",
+            "additionalProperties and properties are mutual exclusive",
+        );
+    }
+    errors
 }
 
 fn validate_list_type(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {

@@ -92,6 +92,11 @@ impl Change {
     }
 }
 
+/// The object that a JSON text is of.
+pub(crate) fn from_json(json: &Bytes) -> Object {
+    Arc::new(serde_json::from_slice(json).expect("JSON that was written here can be read"))
+}
+
 /// The JSON of a value.
 pub(crate) fn to_json(value: &Value) -> Bytes {
     Bytes::from(serde_json::to_vec(value).expect("a JSON value can be written as JSON"))
@@ -128,7 +133,7 @@ impl Changes {
     pub async fn next(&mut self) -> ChangeEvent {
         loop {
             // Registered before looking, so that a change in between is not missed.
-            let bell = self.api.with_store(|store| Arc::clone(store.log().1));
+            let bell = self.api.with_store(|store| Arc::clone(store.changed()));
             let rung = bell.notified();
             tokio::pin!(rung);
             rung.as_mut().enable();
@@ -151,17 +156,13 @@ impl Changes {
     /// Takes what is new from the log; false if the log no longer reaches back.
     fn fetch(&mut self) -> bool {
         let cursor = self.cursor;
-        let (fetched, revision) = self.api.with_store(|store| {
-            let since = store.log().0.since(cursor);
-            (
-                since.map(|changes| changes.cloned().collect()),
-                store.revision(),
-            )
-        });
+        let (fetched, revision) = self
+            .api
+            .with_store(|store| (store.changes_after(cursor), store.revision()));
         self.cursor = revision;
         match fetched {
             Ok(changes) => {
-                self.ready = changes;
+                self.ready = changes.into();
                 true
             }
             Err(_too_old) => false,

@@ -1,65 +1,264 @@
-//! A bounded log of changes, to resume watches and to list the past.
+//! The newest changes of one collection, to resume watches and to list the past.
+//!
+//! ```text
+//! push -> whole, for those who read along -> packed as JSON, for those who come back -> dropped
+//! ```
+//!
+//! An object as a value takes some ten times the memory of its JSON, and the past is rarely asked for.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
 
 use super::Change;
+use super::changes::{from_json, to_json};
+use crate::resources::Kind;
+
+/// Changes are kept this long, as in the API server's watch cache.
+const FRESH: Duration = Duration::from_secs(75);
+/// So many are kept however old they are, as there.
+const KEPT_LEAST: usize = 100;
+/// So many are not packed: more than anybody who reads along is behind.
+const WHOLE: usize = 32;
 
 /// The newest changes, in order.
 #[derive(Debug)]
 pub(crate) struct Log {
-    changes: VecDeque<Arc<Change>>,
+    entries: VecDeque<Entry>,
+    /// How many of the oldest entries are packed.
+    packed: usize,
+    /// The JSON of each object in its last packed state: the state before in the next change.
+    last_packed: BTreeMap<(String, String), Bytes>,
     capacity: usize,
     /// Everything after this version is in the log.
-    complete_since: u64,
+    kept_since: u64,
+    /// Whoever asks for what was before this version is told that it's gone.
+    compacted: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    revision: u64,
+    at: Instant,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Whole(Arc<Change>),
+    Packed(Box<Packed>),
+}
+
+/// A change as JSON.
+#[derive(Debug)]
+struct Packed {
+    kind: Kind,
+    namespace: String,
+    name: String,
+    old: Option<Bytes>,
+    new: Option<Bytes>,
 }
 
 /// The version asked for is older than the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooOld {
-    /// Everything after this version is in the log.
+    /// Everything after this version can be had.
     pub(crate) complete_since: u64,
 }
 
 impl Log {
-    /// An empty log of a collection in which nothing happened after `complete_since`.
-    pub(crate) fn new(capacity: usize, complete_since: u64) -> Self {
+    /// An empty log of a collection in which nothing happened until now, and of which nobody is told what was before
+    /// version `compacted`.
+    pub(crate) fn new(capacity: usize, compacted: u64) -> Self {
         Self {
-            changes: VecDeque::new(),
+            entries: VecDeque::new(),
+            packed: 0,
+            last_packed: BTreeMap::new(),
             capacity,
-            complete_since,
+            kept_since: 0,
+            compacted,
         }
     }
 
-    /// Adds the newest change, dropping the oldest if the log is full.
-    pub(crate) fn push(&mut self, change: Arc<Change>) {
-        if self.changes.len() >= self.capacity
-            && let Some(dropped) = self.changes.pop_front()
-        {
-            self.complete_since = dropped.revision;
+    /// Adds the newest change, and drops those that are too many or too old.
+    pub(crate) fn push(&mut self, change: Arc<Change>, now: Instant) {
+        self.entries.push_back(Entry {
+            revision: change.revision,
+            at: now,
+            state: State::Whole(change),
+        });
+        while self.drops_oldest(now) {
+            if let Some(dropped) = self.entries.pop_front() {
+                self.kept_since = dropped.revision;
+                self.packed = self.packed.saturating_sub(1);
+            }
         }
-        self.changes.push_back(change);
+        while self.entries.len() > self.packed + WHOLE {
+            self.pack_next();
+        }
     }
 
-    /// The changes after `revision`, oldest first.
-    pub(crate) fn since(
+    fn drops_oldest(&self, now: Instant) -> bool {
+        let oldest = self.entries.front();
+        let stale = oldest.is_some_and(|oldest| now.duration_since(oldest.at) > FRESH);
+        self.entries.len() > self.capacity || (stale && self.entries.len() > KEPT_LEAST)
+    }
+
+    fn pack_next(&mut self) {
+        let entry = &mut self.entries[self.packed];
+        self.packed += 1;
+        let State::Whole(change) = &entry.state else {
+            return;
+        };
+        let key = (change.namespace.clone(), change.name.clone());
+        let old = change.old.as_ref().map(|old| {
+            let known = self.last_packed.remove(&key);
+            known.unwrap_or_else(|| to_json(old))
+        });
+        let new = change.new_json();
+        if let Some(new) = &new {
+            self.last_packed.insert(key, new.clone());
+        }
+        let packed = Packed {
+            kind: change.kind.clone(),
+            namespace: change.namespace.clone(),
+            name: change.name.clone(),
+            old,
+            new,
+        };
+        entry.state = State::Packed(Box::new(packed));
+    }
+
+    /// The changes after `revision` as the API tells them, oldest first.
+    pub(crate) fn since(&self, revision: u64) -> Result<impl Iterator<Item = Arc<Change>>, TooOld> {
+        if revision < self.compacted {
+            return Err(TooOld {
+                complete_since: self.compacted.max(self.kept_since),
+            });
+        }
+        self.kept_after(revision)
+    }
+
+    /// The changes after `revision` as they happened, compacted or not, oldest first.
+    pub(crate) fn kept_after(
         &self,
         revision: u64,
-    ) -> Result<impl DoubleEndedIterator<Item = &Arc<Change>>, TooOld> {
-        if revision < self.complete_since {
+    ) -> Result<impl Iterator<Item = Arc<Change>>, TooOld> {
+        if revision < self.kept_since {
             return Err(TooOld {
-                complete_since: self.complete_since,
+                complete_since: self.kept_since,
             });
         }
         let first = self
-            .changes
-            .partition_point(|change| change.revision <= revision);
-        Ok(self.changes.range(first..))
+            .entries
+            .partition_point(|entry| entry.revision <= revision);
+        Ok(self.entries.range(first..).map(Entry::change))
     }
 
-    /// Forgets everything up to `revision`.
+    /// Forgets everything up to `revision`, as far as the API tells.
     pub(crate) fn compact(&mut self, revision: u64) {
-        self.changes.retain(|change| change.revision > revision);
-        self.complete_since = self.complete_since.max(revision);
+        self.compacted = self.compacted.max(revision);
+    }
+}
+
+impl Entry {
+    fn change(&self) -> Arc<Change> {
+        let packed = match &self.state {
+            State::Whole(change) => return Arc::clone(change),
+            State::Packed(packed) => packed,
+        };
+        Arc::new(Change::new(
+            self.revision,
+            &packed.kind,
+            &packed.namespace,
+            &packed.name,
+            packed.old.as_ref().map(from_json),
+            packed.new.as_ref().map(from_json),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::resources::kinds;
+    use crate::store::Object;
+
+    fn state(revision: u64) -> Object {
+        let metadata = json!({"name": "a", "resourceVersion": revision.to_string()});
+        Arc::new(json!({"metadata": metadata, "number": 1.5, "empty": {}, "null": null}))
+    }
+
+    /// Changes of one object, from its creation as version 1 on.
+    fn push(log: &mut Log, revisions: std::ops::RangeInclusive<u64>, now: Instant) {
+        for revision in revisions {
+            let old = (revision > 1).then(|| state(revision - 1));
+            let new = Some(state(revision));
+            let change = Change::new(revision, &kinds::CONFIG_MAPS, "x", "a", old, new);
+            log.push(Arc::new(change), now);
+        }
+    }
+
+    fn revisions(log: &Log, after: u64) -> Result<Vec<u64>, u64> {
+        let changes = log.since(after).map_err(|old| old.complete_since)?;
+        Ok(changes.map(|change| change.revision).collect())
+    }
+
+    #[test]
+    fn packed_changes_come_back_as_they_were() {
+        let mut log = Log::new(1_000, 0);
+        push(&mut log, 1..=200, Instant::now());
+        assert_eq!(log.packed, 200 - WHOLE);
+        for (change, revision) in log.since(0).unwrap().zip(1..) {
+            assert_eq!(change.revision, revision);
+            assert_eq!(change.new, Some(state(revision)));
+            assert_eq!(change.old, (revision > 1).then(|| state(revision - 1)));
+            assert_eq!(
+                (change.namespace.as_str(), change.name.as_str()),
+                ("x", "a")
+            );
+        }
+        assert_eq!(log.last_packed.len(), 1);
+        let removal = Change::new(201, &kinds::CONFIG_MAPS, "x", "a", Some(state(200)), None);
+        log.push(Arc::new(removal), Instant::now());
+        push(&mut log, 202..=300, Instant::now());
+        let removed = log.since(200).unwrap().next().unwrap();
+        assert_eq!(
+            (removed.old.clone(), removed.new.clone()),
+            (Some(state(200)), None)
+        );
+    }
+
+    #[test]
+    fn what_is_too_much_or_too_old_is_dropped() {
+        let start = Instant::now();
+        let mut log = Log::new(150, 0);
+        push(&mut log, 1..=140, start);
+        assert_eq!(revisions(&log, 0).unwrap().len(), 140);
+        // As many as there is room for, while they are fresh.
+        push(&mut log, 141..=160, start + FRESH);
+        assert_eq!(revisions(&log, 10).unwrap().first(), Some(&11));
+        assert_eq!(revisions(&log, 9), Err(10));
+        // Then the last hundred.
+        push(&mut log, 161..=161, start + FRESH + Duration::from_secs(1));
+        assert_eq!(revisions(&log, 61).unwrap().len(), KEPT_LEAST);
+        assert_eq!(revisions(&log, 60), Err(61));
+        push(&mut log, 162..=170, start + 3 * FRESH);
+        assert_eq!(revisions(&log, 70).unwrap().len(), KEPT_LEAST);
+    }
+
+    #[test]
+    fn compaction_is_for_those_who_ask() {
+        let mut log = Log::new(150, 0);
+        push(&mut log, 1..=9, Instant::now());
+        log.compact(5);
+        assert_eq!(revisions(&log, 4), Err(5));
+        assert_eq!(revisions(&log, 5), Ok(vec![6, 7, 8, 9]));
+        assert_eq!(log.kept_after(4).unwrap().count(), 5);
     }
 }

@@ -1,7 +1,7 @@
 //! What a cluster holds: objects, one growing version, and a bounded log of changes.
 //!
 //! ```text
-//! put / remove -> version + 1 -> objects -> log (per collection and overall) -> watchers woken
+//! put / remove -> version + 1 -> objects -> log of the collection -> watchers woken
 //! ```
 //!
 //! It keeps what it is given; what may be written is decided in [`crate::api`]. Plain data without a lock.
@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 pub(crate) use changes::to_json;
 pub use changes::{Change, ChangeEvent, Changes};
@@ -26,8 +27,8 @@ use crate::resources::Kind;
 /// An object as stored: shared, never changed in place.
 pub type Object = Arc<Value>;
 
-/// How many changes of one collection are kept for watches to resume from, unless set otherwise. etcd keeps
-/// five minutes; a thousand pods started and deleted within them make some 8,000 changes.
+/// How many changes of one collection are kept for watches to resume from, unless set otherwise: a thousand pods
+/// started and deleted within the time that changes are kept make some 8,000.
 pub(crate) const LOG_CAPACITY: usize = 8_192;
 
 /// Objects by namespace (empty for cluster-scoped ones) and name.
@@ -46,7 +47,6 @@ pub(crate) struct Collection {
 pub(crate) struct Store {
     revision: u64,
     collections: BTreeMap<Arc<str>, Collection>,
-    log: Log,
     changed: Arc<Notify>,
     log_capacity: usize,
     /// Versions before this one are forgotten, in collections made later, too.
@@ -59,8 +59,6 @@ impl Store {
         Self {
             revision: 1,
             collections: BTreeMap::new(),
-            // Overall as many as two busy collections; in-process readers that fall behind resync.
-            log: Log::new(log_capacity.saturating_mul(2), 1),
             changed: Arc::new(Notify::new()),
             log_capacity,
             compacted: 1,
@@ -72,9 +70,19 @@ impl Store {
         self.revision
     }
 
-    /// The log over all collections, with the bell that rings at each change.
-    pub(crate) fn log(&self) -> (&Log, &Arc<Notify>) {
-        (&self.log, &self.changed)
+    /// The bell that rings at each change of any collection.
+    pub(crate) fn changed(&self) -> &Arc<Notify> {
+        &self.changed
+    }
+
+    /// All changes after a version that the logs still have, in order.
+    pub(crate) fn changes_after(&self, revision: u64) -> Result<Vec<Arc<Change>>, TooOld> {
+        let mut changes = Vec::new();
+        for collection in self.collections.values() {
+            changes.extend(collection.log.kept_after(revision)?);
+        }
+        changes.sort_unstable_by_key(|change| change.revision);
+        Ok(changes)
     }
 
     /// One object.
@@ -117,8 +125,8 @@ impl Store {
             }
         }
         // Undone from the newest back to `revision`.
-        let since = collection.log.since(revision)?;
-        for change in since.rev() {
+        let since: Vec<Arc<Change>> = collection.log.since(revision)?.collect();
+        for change in since.iter().rev() {
             let key = (change.namespace.as_str(), change.name.as_str());
             match &change.old {
                 Some(old) => then.insert(key, Arc::clone(old)),
@@ -196,9 +204,8 @@ impl Store {
     ) -> Arc<Change> {
         let change = Arc::new(Change::new(self.revision, kind, namespace, name, old, new));
         let collection = self.collection(kind);
-        collection.log.push(Arc::clone(&change));
+        collection.log.push(Arc::clone(&change), Instant::now());
         collection.changed.notify_waiters();
-        self.log.push(Arc::clone(&change));
         self.changed.notify_waiters();
         change
     }

@@ -21,47 +21,13 @@ pub(super) fn layout(kind: &Kind) -> Layout {
 
 fn printer(kind: &Kind) -> Columns {
     match &*kind.storage {
-        "namespaces" => (&["Name", "Status", "Age"], |object, now| {
-            vec![
-                name(object),
-                text(object, "/status/phase"),
-                age(object, now),
-            ]
-        }),
+        "namespaces" => (&["Name", "Status", "Age"], namespace),
         "nodes" => (NODE, node),
         "events" => (EVENT, event),
-        "configmaps" => (&["Name", "Data", "Age"], |object, now| {
-            let entries = count(&object["data"]) + count(&object["binaryData"]);
-            vec![name(object), json!(entries), age(object, now)]
-        }),
-        "secrets" => (&["Name", "Type", "Data", "Age"], |object, now| {
-            let entries = count(&object["data"]);
-            vec![
-                name(object),
-                text(object, "/type"),
-                json!(entries),
-                age(object, now),
-            ]
-        }),
-        "serviceaccounts" => (&["Name", "Secrets", "Age"], |object, now| {
-            vec![
-                name(object),
-                json!(items(object, "/secrets").count()),
-                age(object, now),
-            ]
-        }),
-        "services" => (
-            &[
-                "Name",
-                "Type",
-                "Cluster-IP",
-                "External-IP",
-                "Port(s)",
-                "Age",
-                "*Selector",
-            ],
-            service,
-        ),
+        "configmaps" => (&["Name", "Data", "Age"], config_map),
+        "secrets" => (&["Name", "Type", "Data", "Age"], secret),
+        "serviceaccounts" => (&["Name", "Secrets", "Age"], service_account),
+        "services" => (SERVICE, service),
         "endpoints" => (&["Name", "Endpoints", "Age"], endpoints),
         "endpointslices.discovery.k8s.io" => (
             &["Name", "AddressType", "Ports", "Endpoints", "Age"],
@@ -70,20 +36,48 @@ fn printer(kind: &Kind) -> Columns {
         "resourcequotas" => (&["Name", "Request", "Limit", "Age"], quota),
         "podtemplates" => (
             &["Name", "Containers", "Images", "Pod Labels"],
-            |object, _| {
-                let [names, images] = names_and_images(&object["template"]["spec"]);
-                vec![
-                    name(object),
-                    names,
-                    images,
-                    labels_text(&object["template"]["metadata"]["labels"]),
-                ]
-            },
+            pod_template,
         ),
         _ => (&["Name", "Age"], |object, now| {
             vec![name(object), age(object, now)]
         }),
     }
+}
+
+fn namespace(object: &Value, now: Timestamp) -> Cells {
+    vec![
+        name(object),
+        text(object, "/status/phase"),
+        age(object, now),
+    ]
+}
+
+fn config_map(object: &Value, now: Timestamp) -> Cells {
+    let entries = count(&object["data"]) + count(&object["binaryData"]);
+    vec![name(object), json!(entries), age(object, now)]
+}
+
+fn secret(object: &Value, now: Timestamp) -> Cells {
+    vec![
+        name(object),
+        text(object, "/type"),
+        json!(count(&object["data"])),
+        age(object, now),
+    ]
+}
+
+fn service_account(object: &Value, now: Timestamp) -> Cells {
+    vec![
+        name(object),
+        json!(items(object, "/secrets").count()),
+        age(object, now),
+    ]
+}
+
+fn pod_template(object: &Value, _: Timestamp) -> Cells {
+    let [names, images] = names_and_images(&object["template"]["spec"]);
+    let labels = labels_text(&object["template"]["metadata"]["labels"]);
+    vec![name(object), names, images, labels]
 }
 
 fn count(fields: &Value) -> usize {
@@ -225,6 +219,16 @@ fn event(object: &Value, now: Timestamp) -> Cells {
         name(object),
     ]
 }
+
+const SERVICE: &[&str] = &[
+    "Name",
+    "Type",
+    "Cluster-IP",
+    "External-IP",
+    "Port(s)",
+    "Age",
+    "*Selector",
+];
 
 fn service(object: &Value, now: Timestamp) -> Cells {
     let service_type = text_at(object, "/spec/type");

@@ -7,78 +7,75 @@ use super::{Cells, Columns, Layout, age, columns, items, name, number, or_none, 
 use crate::api::text_at;
 use crate::resources::Kind;
 
+const DISRUPTION_BUDGET: &[&str] = &[
+    "Name",
+    "Min Available",
+    "Max Unavailable",
+    "#Allowed Disruptions",
+    "Age",
+];
+const AUTOSCALER: &[&str] = &[
+    "Name",
+    "Reference",
+    "Targets",
+    "MinPods",
+    "MaxPods",
+    "Replicas",
+    "Age",
+];
+const ROLE_BINDING: &[&str] = &[
+    "Name",
+    "Role",
+    "Age",
+    "*Users",
+    "*Groups",
+    "*ServiceAccounts",
+];
+const PRIORITY_CLASS: &[&str] = &["Name", "Value", "Global-Default", "Age", "PreemptionPolicy"];
+
 pub(super) fn layout(kind: &Kind) -> Option<Layout> {
     let (names, cells): Columns = match &*kind.storage {
         "controllerrevisions.apps" => (&["Name", "Controller", "Revision", "Age"], revision),
-        "leases.coordination.k8s.io" => (&["Name", "Holder", "Age"], |object, now| {
-            vec![
-                name(object),
-                text(object, "/spec/holderIdentity"),
-                age(object, now),
-            ]
-        }),
-        "poddisruptionbudgets.policy" => (
-            &[
-                "Name",
-                "Min Available",
-                "Max Unavailable",
-                "#Allowed Disruptions",
-                "Age",
-            ],
-            disruption_budget,
-        ),
-        "horizontalpodautoscalers.autoscaling" => (
-            &[
-                "Name",
-                "Reference",
-                "Targets",
-                "MinPods",
-                "MaxPods",
-                "Replicas",
-                "Age",
-            ],
-            autoscaler,
-        ),
+        "leases.coordination.k8s.io" => (&["Name", "Holder", "Age"], lease),
+        "poddisruptionbudgets.policy" => (DISRUPTION_BUDGET, disruption_budget),
+        "horizontalpodautoscalers.autoscaling" => (AUTOSCALER, autoscaler),
         "rolebindings.rbac.authorization.k8s.io"
-        | "clusterrolebindings.rbac.authorization.k8s.io" => (
-            &[
-                "Name",
-                "Role",
-                "Age",
-                "*Users",
-                "*Groups",
-                "*ServiceAccounts",
-            ],
-            role_binding,
-        ),
-        "priorityclasses.scheduling.k8s.io" => (
-            &["Name", "Value", "Global-Default", "Age", "PreemptionPolicy"],
-            priority_class,
-        ),
+        | "clusterrolebindings.rbac.authorization.k8s.io" => (ROLE_BINDING, role_binding),
+        "priorityclasses.scheduling.k8s.io" => (PRIORITY_CLASS, priority_class),
         "mutatingwebhookconfigurations.admissionregistration.k8s.io"
         | "validatingwebhookconfigurations.admissionregistration.k8s.io" => {
-            (&["Name", "#Webhooks", "Age"], |object, now| {
-                vec![
-                    name(object),
-                    json!(items(object, "/webhooks").count()),
-                    age(object, now),
-                ]
-            })
+            (&["Name", "#Webhooks", "Age"], webhooks)
         }
         "limitranges"
         | "roles.rbac.authorization.k8s.io"
         | "clusterroles.rbac.authorization.k8s.io"
-        | "customresourcedefinitions.apiextensions.k8s.io" => {
-            (&["Name", "Created At"], |object, _| {
-                vec![name(object), text(object, "/metadata/creationTimestamp")]
-            })
-        }
+        | "customresourcedefinitions.apiextensions.k8s.io" => (&["Name", "Created At"], created),
         _ => return None,
     };
     Some(Layout {
         columns: columns(names),
         cells: Box::new(cells),
     })
+}
+
+fn created(object: &Value, _: Timestamp) -> Cells {
+    vec![name(object), text(object, "/metadata/creationTimestamp")]
+}
+
+fn lease(object: &Value, now: Timestamp) -> Cells {
+    vec![
+        name(object),
+        text(object, "/spec/holderIdentity"),
+        age(object, now),
+    ]
+}
+
+fn webhooks(object: &Value, now: Timestamp) -> Cells {
+    vec![
+        name(object),
+        json!(items(object, "/webhooks").count()),
+        age(object, now),
+    ]
 }
 
 /// A number or a percentage as it stands, or `N/A`.

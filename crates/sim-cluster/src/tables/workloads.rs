@@ -1,103 +1,112 @@
 //! Tables of what makes pods: replica sets and their like.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::pods::names_and_images;
-use super::{Cells, Layout, age, columns, labels_text, name, number, or_none};
+use super::{Cells, Columns, Layout, age, columns, labels_text, name, number, or_none};
 use crate::api::selector_text;
 use crate::resources::Kind;
 
+const REPLICA_SET: &[&str] = &[
+    "Name",
+    "#Desired",
+    "#Current",
+    "#Ready",
+    "Age",
+    "*Containers",
+    "*Images",
+    "*Selector",
+];
+const DEPLOYMENT: &[&str] = &[
+    "Name",
+    "Ready",
+    "Up-to-date",
+    "Available",
+    "Age",
+    "*Containers",
+    "*Images",
+    "*Selector",
+];
+const STATEFUL_SET: &[&str] = &["Name", "Ready", "Age", "*Containers", "*Images"];
+const DAEMON_SET: &[&str] = &[
+    "Name",
+    "#Desired",
+    "#Current",
+    "#Ready",
+    "#Up-to-date",
+    "#Available",
+    "Node Selector",
+    "Age",
+    "*Containers",
+    "*Images",
+    "*Selector",
+];
+
 pub(super) fn layout(kind: &Kind) -> Option<Layout> {
-    let layout = |names: &[&str], cells: fn(&Value, jiff::Timestamp) -> Cells| Layout {
+    let (names, cells): Columns = match &*kind.storage {
+        "replicasets.apps" | "replicationcontrollers" => (REPLICA_SET, replica_set),
+        "deployments.apps" => (DEPLOYMENT, deployment),
+        "statefulsets.apps" => (STATEFUL_SET, stateful_set),
+        "daemonsets.apps" => (DAEMON_SET, daemon_set),
+        _ => return None,
+    };
+    Some(Layout {
         columns: columns(names),
         cells: Box::new(cells),
-    };
-    Some(match &*kind.storage {
-        "replicasets.apps" | "replicationcontrollers" => layout(
-            &[
-                "Name",
-                "#Desired",
-                "#Current",
-                "#Ready",
-                "Age",
-                "*Containers",
-                "*Images",
-                "*Selector",
-            ],
-            |object, now| {
-                let cells = vec![
-                    name(object),
-                    json!(number(object, "/spec/replicas")),
-                    json!(number(object, "/status/replicas")),
-                    json!(number(object, "/status/readyReplicas")),
-                    age(object, now),
-                ];
-                with_template(cells, object, true)
-            },
-        ),
-        "deployments.apps" => layout(
-            &[
-                "Name",
-                "Ready",
-                "Up-to-date",
-                "Available",
-                "Age",
-                "*Containers",
-                "*Images",
-                "*Selector",
-            ],
-            |object, now| {
-                let cells = vec![
-                    name(object),
-                    ready_of(object),
-                    json!(number(object, "/status/updatedReplicas")),
-                    json!(number(object, "/status/availableReplicas")),
-                    age(object, now),
-                ];
-                with_template(cells, object, true)
-            },
-        ),
-        "statefulsets.apps" => layout(
-            &["Name", "Ready", "Age", "*Containers", "*Images"],
-            |object, now| {
-                with_template(
-                    vec![name(object), ready_of(object), age(object, now)],
-                    object,
-                    false,
-                )
-            },
-        ),
-        "daemonsets.apps" => layout(
-            &[
-                "Name",
-                "#Desired",
-                "#Current",
-                "#Ready",
-                "#Up-to-date",
-                "#Available",
-                "Node Selector",
-                "Age",
-                "*Containers",
-                "*Images",
-                "*Selector",
-            ],
-            |object, now| {
-                let status = |field: &str| json!(number(object, &format!("/status/{field}")));
-                let cells = vec![
-                    name(object),
-                    status("desiredNumberScheduled"),
-                    status("currentNumberScheduled"),
-                    status("numberReady"),
-                    status("updatedNumberScheduled"),
-                    status("numberAvailable"),
-                    labels_text(&object["spec"]["template"]["spec"]["nodeSelector"]),
-                    age(object, now),
-                ];
-                with_template(cells, object, true)
-            },
-        ),
-        _ => return None,
     })
+}
+
+fn replica_set(object: &Value, now: Timestamp) -> Cells {
+    let mut cells = vec![
+        name(object),
+        json!(number(object, "/spec/replicas")),
+        status(object, "replicas"),
+        status(object, "readyReplicas"),
+        age(object, now),
+    ];
+    cells.extend(containers(object));
+    cells.push(selector(object));
+    cells
+}
+
+fn deployment(object: &Value, now: Timestamp) -> Cells {
+    let mut cells = vec![
+        name(object),
+        ready_of(object),
+        status(object, "updatedReplicas"),
+        status(object, "availableReplicas"),
+        age(object, now),
+    ];
+    cells.extend(containers(object));
+    cells.push(selector(object));
+    cells
+}
+
+fn stateful_set(object: &Value, now: Timestamp) -> Cells {
+    let mut cells = vec![name(object), ready_of(object), age(object, now)];
+    cells.extend(containers(object));
+    cells
+}
+
+fn daemon_set(object: &Value, now: Timestamp) -> Cells {
+    let mut cells = vec![
+        name(object),
+        status(object, "desiredNumberScheduled"),
+        status(object, "currentNumberScheduled"),
+        status(object, "numberReady"),
+        status(object, "updatedNumberScheduled"),
+        status(object, "numberAvailable"),
+        labels_text(&object["spec"]["template"]["spec"]["nodeSelector"]),
+        age(object, now),
+    ];
+    cells.extend(containers(object));
+    cells.push(selector(object));
+    cells
+}
+
+fn status(object: &Value, field: &str) -> Value {
+    json!(number(object, &format!("/status/{field}")))
 }
 
 fn ready_of(object: &Value) -> Value {
@@ -108,10 +117,10 @@ fn ready_of(object: &Value) -> Value {
     json!(format!("{ready}/{desired}"))
 }
 
-fn with_template(mut cells: Cells, object: &Value, selector: bool) -> Cells {
-    cells.extend(names_and_images(&object["spec"]["template"]["spec"]));
-    if selector {
-        cells.push(or_none(&selector_text(&object["spec"]["selector"])));
-    }
-    cells
+fn containers(object: &Value) -> [Value; 2] {
+    names_and_images(&object["spec"]["template"]["spec"])
+}
+
+fn selector(object: &Value) -> Value {
+    or_none(&selector_text(&object["spec"]["selector"]))
 }

@@ -1,6 +1,7 @@
 //! A cluster seen from outside: requests, watches, clients.
 
 mod access;
+mod bodies;
 mod clients;
 mod requests;
 mod scale;

@@ -4,8 +4,13 @@ use fedrs_api::FederatedReplicaSetStatus;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use super::{clock, settled};
+use super::{clock, settled, unready::stuck_since};
 use crate::check::{Considered, NAME_CONFLICT, count, snapshot::Snapshot, standing::Standing};
+
+/// The condition of sets that somebody else keeps changing (F29).
+pub(super) const CONTENDED: &str = "Contended";
+/// The condition of sets whose pods have a node and don't become ready (F20).
+pub(super) const NOT_BECOMING_READY: &str = "NotBecomingReady";
 
 /// The conditions of the status (F6).
 pub(super) fn conditions(
@@ -65,8 +70,26 @@ pub(super) fn conditions(
         );
         set.put("SelectorOverlap", true, "OverlappingSelector", &message);
     }
-    if let Some(message) = blocked(members, status) {
+    let stuck: Vec<_> = members
+        .iter()
+        .filter_map(|it| Some((it, stuck_since(snapshot, it, now)?)))
+        .collect();
+    if let Some(message) = blocked(members, status, !stuck.is_empty()) {
         set.put("MoveBlocked", true, "NoReadyReplacement", &message);
+    }
+    if !stuck.is_empty() {
+        let parts = stuck.iter().map(|(it, since)| {
+            let (pods, name) = (it.unready(), &it.member.name);
+            format!(
+                "{pods} pods in {name} have a node, and since {} none has become ready",
+                clock(*since)
+            )
+        });
+        let message = parts.collect::<Vec<_>>().join("; ");
+        set.put(NOT_BECOMING_READY, true, "NoProgress", &message);
+    }
+    if let Some(message) = contended(members) {
+        set.put(CONTENDED, true, "ChangedAgainAndAgain", &message);
     }
     if snapshot.frs.paused {
         set.put(
@@ -202,8 +225,29 @@ fn conflicts(status: &FederatedReplicaSetStatus) -> Option<String> {
     (!words.is_empty()).then(|| words.join("; "))
 }
 
-/// A move that can't go on: replicas stay that should go, and their replacements find no room (F20).
-fn blocked(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> Option<String> {
+/// Members in which somebody else keeps changing the set (F29).
+fn contended(members: &[Considered<'_>]) -> Option<String> {
+    let fights: Vec<_> = members
+        .iter()
+        .filter_map(|it| {
+            let (times, by) = it.contention.fight()?;
+            Some(format!(
+                "the set in {} was changed {times} times by {}, and put right each time",
+                it.member.name,
+                by.unwrap_or("somebody")
+            ))
+        })
+        .collect();
+    (!fights.is_empty()).then(|| fights.join("; "))
+}
+
+/// A move that can't go on: replicas stay that should go, and their replacements find no room or, `stuck`, don't get
+/// ready (F20).
+fn blocked(
+    members: &[Considered<'_>],
+    status: &FederatedReplicaSetStatus,
+    stuck: bool,
+) -> Option<String> {
     let kept: Vec<_> = members
         .iter()
         .filter(|it| it.usable() && it.next > it.target.total())
@@ -212,7 +256,7 @@ fn blocked(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> Op
     let failing = members
         .iter()
         .any(|it| it.usable() && it.seen.failed > it.target.probes);
-    (!kept.is_empty() && (failing || status.unplaced > 0)).then(|| {
+    (!kept.is_empty() && (failing || stuck || status.unplaced > 0)).then(|| {
         format!(
             "{} stay although placed elsewhere: no replacement can run",
             kept.join(", ")

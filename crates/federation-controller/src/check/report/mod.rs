@@ -2,6 +2,7 @@
 
 mod conditions;
 mod notices;
+mod unready;
 
 use fedrs_api::{ClusterStatus, FederatedReplicaSetStatus};
 use jiff::Timestamp;
@@ -10,6 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 pub(crate) use self::conditions::condition;
 use self::conditions::conditions;
 pub(super) use self::notices::{action_notice, notices};
+use self::unready::unready_since;
 use super::{
     Considered, after, number,
     snapshot::{CheckSettings, Snapshot},
@@ -28,7 +30,7 @@ pub(super) fn status(
     let clusters: Vec<_> = members
         .iter()
         .filter(|it| concerns(snapshot, it))
-        .map(|it| cluster_status(snapshot, it, joining))
+        .map(|it| cluster_status(snapshot, it, joining, now))
         .collect();
     let sum = |of: fn(&ClusterStatus) -> i32| clusters.iter().map(of).sum::<i32>();
     let with_replicas = clusters.iter().filter(|it| it.desired > 0).count();
@@ -60,7 +62,7 @@ pub(super) fn status(
 /// Whether the status has an entry for the member: it has replicas, or preferences that explain why not.
 fn concerns(snapshot: &Snapshot<'_>, it: &Considered<'_>) -> bool {
     it.placed() > 0
-        || it.member.view.set.is_some()
+        || it.live_set().is_some()
         || snapshot
             .frs
             .placement
@@ -73,7 +75,12 @@ fn counted(it: &Considered<'_>) -> bool {
     !matches!(it.standing, Standing::Lost { .. })
 }
 
-fn cluster_status(snapshot: &Snapshot<'_>, it: &Considered<'_>, joining: bool) -> ClusterStatus {
+fn cluster_status(
+    snapshot: &Snapshot<'_>,
+    it: &Considered<'_>,
+    joining: bool,
+    now: Timestamp,
+) -> ClusterStatus {
     let memory = it.memory.cloned().unwrap_or_default();
     let mut status = ClusterStatus {
         name: it.member.name.clone(),
@@ -83,7 +90,9 @@ fn cluster_status(snapshot: &Snapshot<'_>, it: &Considered<'_>, joining: bool) -
         status.replicas = it.set().map_or(0, |set| number(u64::from(set.current)));
         status.ready = number(it.available());
         status.unscheduled = number(it.seen.waiting);
+        status.unready_since = unready_since(it, now).map(Time);
     } else {
+        status.unready_since = None;
         (status.replicas, status.ready, status.unscheduled) = (0, 0, 0);
         (status.desired, status.probes) = (0, 0);
     }
@@ -107,9 +116,10 @@ fn cluster_status(snapshot: &Snapshot<'_>, it: &Considered<'_>, joining: bool) -
             status.failures = i32::try_from(it.room.failures).unwrap_or(i32::MAX);
             status.next_try = it.room.next_try.map(Time);
         }
-        if it.member.view.set.is_none() {
+        if it.live_set().is_none() {
             status.template = None;
         }
+        it.contention.record(&mut status);
     }
     status.reason = reason(snapshot, it, &status);
     status
@@ -201,6 +211,12 @@ fn waiting_reasons(it: &Considered<'_>, status: &ClusterStatus) -> Vec<String> {
         sentences.push(format!(
             "if they still wait at {} others get them",
             clock(due)
+        ));
+    }
+    if let Some(until) = it.held_until {
+        sentences.push(format!(
+            "somebody else keeps changing the set there: it is put right at {}",
+            clock(until)
         ));
     }
     let surplus = it.next.saturating_sub(it.target.total());

@@ -1,8 +1,12 @@
 //! What changed since the last check, and what is done about it, for people: becomes Events (F38).
 
 use fedrs_api::FederatedReplicaSetStatus;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use super::clock;
+use super::{
+    clock,
+    conditions::{CONTENDED, NOT_BECOMING_READY},
+};
 use crate::check::{Considered, Notice, SetChange, count, snapshot::Snapshot, standing::Standing};
 
 /// What changed since the last status, for people.
@@ -24,7 +28,26 @@ pub(in crate::check) fn notices(
             message: format!("{} replicas find no room in any cluster", unplaced.1),
         });
     }
+    let told = [CONTENDED, NOT_BECOMING_READY].map(|it| trouble_notice(it, snapshot, status));
+    notices.extend(told.into_iter().flatten());
     notices
+}
+
+/// A condition that says of some trouble that it has begun.
+fn trouble_notice(
+    type_: &'static str,
+    snapshot: &Snapshot<'_>,
+    status: &FederatedReplicaSetStatus,
+) -> Option<Notice> {
+    let find = |all: &[Condition]| all.iter().find(|it| it.type_ == type_).cloned();
+    if find(&snapshot.memory.conditions).is_some() {
+        return None;
+    }
+    Some(Notice {
+        warning: true,
+        reason: type_,
+        message: find(&status.conditions)?.message,
+    })
 }
 
 /// A cluster that turned out to be full, or to have room again (F34).
@@ -86,9 +109,26 @@ fn loss_notice(it: &Considered<'_>) -> Option<Notice> {
     }
 }
 
-/// What is being done in a member, and why.
-pub(in crate::check) fn action_notice(member: &str, change: &SetChange, why: &str) -> Notice {
+/// What is being done in a member, and why; `repairs` if somebody else had changed what was there.
+pub(in crate::check) fn action_notice(
+    member: &str,
+    change: &SetChange,
+    why: &str,
+    repairs: bool,
+) -> Notice {
     let (warning, reason, message) = match change {
+        SetChange::Create { replicas } if repairs => (
+            true,
+            "DriftRepaired",
+            format!(
+                "{member}: the set was taken away there and is made again with {replicas} replicas"
+            ),
+        ),
+        SetChange::Scale { from, to, .. } if repairs => (
+            true,
+            "DriftRepaired",
+            format!("{member}: somebody asked for {from} replicas there, it gets {to}: {why}"),
+        ),
         SetChange::Create { replicas } => (
             false,
             "Created",

@@ -12,7 +12,6 @@
 mod verdict;
 
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use crate::api::Propagation;
 use crate::resources::Kind;
@@ -35,7 +34,7 @@ const MANAGER: &str = "kube-controller-manager";
 
 /// An object by kind, namespace and name, with the uid it had; ordered by uid.
 #[derive(Clone, Debug)]
-struct Target {
+pub(crate) struct Target {
     uid: String,
     kind: Kind,
     namespace: String,
@@ -343,6 +342,13 @@ impl GarbageCollector {
 }
 
 impl Controller for GarbageCollector {
+    type Key = Target;
+    type Failure = String;
+
+    fn queue(&mut self) -> &mut Queue<Target> {
+        &mut self.queue
+    }
+
     fn observe(&mut self, change: &Change, world: &World) {
         let (old, new) = (change.old.as_ref(), change.new.as_ref());
         let Some(new) = new else {
@@ -365,25 +371,10 @@ impl Controller for GarbageCollector {
         }
     }
 
-    fn due(&self) -> Option<Instant> {
-        self.queue.due()
-    }
-
-    fn work(&mut self, world: &mut World) {
-        let Some(target) = self.queue.pop() else {
-            return;
-        };
-        match self.process(world, &target) {
-            Ok(()) | Err(Undecided::Never) => self.queue.forget(&target),
-            Err(Undecided::Later(why)) => {
-                tracing::debug!(
-                    kind = target.kind.kind,
-                    name = target.name,
-                    why,
-                    "not collected, trying again"
-                );
-                self.queue.retry(target);
-            }
+    fn sync(&mut self, world: &mut World, target: &Target) -> Result<(), String> {
+        match self.process(world, target) {
+            Ok(()) | Err(Undecided::Never) => Ok(()),
+            Err(Undecided::Later(why)) => Err(why),
         }
     }
 }

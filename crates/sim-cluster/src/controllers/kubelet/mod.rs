@@ -37,7 +37,7 @@ pub(crate) const LEASE_NAMESPACE: &str = "kube-node-lease";
 const POD_ADDRESSES: u32 = 1 << 22;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+pub(crate) enum Key {
     Heartbeat(String),
     Pod(String),
 }
@@ -195,6 +195,13 @@ fn renew_lease(world: &World, node: &Value) -> Result<(), Status> {
 }
 
 impl Controller for Kubelets {
+    type Key = Key;
+    type Failure = Status;
+
+    fn queue(&mut self) -> &mut Queue<Key> {
+        &mut self.queue
+    }
+
     fn observe(&mut self, change: &Change, world: &World) {
         if change.kind == *kinds::PODS {
             self.observe_pod(change.old.as_ref(), change.new.as_ref(), world.now());
@@ -218,22 +225,10 @@ impl Controller for Kubelets {
         }
     }
 
-    fn due(&self) -> Option<Instant> {
-        self.queue.due()
-    }
-
-    fn work(&mut self, world: &mut World) {
-        let Some(key) = self.queue.pop() else { return };
-        let outcome = match &key {
+    fn sync(&mut self, world: &mut World, key: &Key) -> Result<(), Status> {
+        match key {
             Key::Pod(uid) => self.step(world, uid),
             Key::Heartbeat(node) => self.heartbeat(world, node),
-        };
-        match outcome {
-            Ok(()) => self.queue.forget(&key),
-            Err(status) => {
-                tracing::debug!(?key, error = %status, "kubelet failed, trying again");
-                self.queue.retry(key);
-            }
         }
     }
 }

@@ -34,7 +34,7 @@ const MANAGER: &str = "kube-controller-manager";
 const SOURCE: &str = "node-controller";
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+pub(crate) enum Key {
     Node(String),
     /// A pod, by uid, that may have to leave its node.
     Pod(String),
@@ -303,6 +303,13 @@ fn evict(world: &mut World, pod: &Object, now: Timestamp) -> Result<(), Status> 
 }
 
 impl Controller for NodeLifecycle {
+    type Key = Key;
+    type Failure = Status;
+
+    fn queue(&mut self) -> &mut Queue<Key> {
+        &mut self.queue
+    }
+
     fn observe(&mut self, change: &Change, world: &World) {
         let (old, new) = (change.old.as_ref(), change.new.as_ref());
         if change.kind == *kinds::NODES {
@@ -325,22 +332,10 @@ impl Controller for NodeLifecycle {
         }
     }
 
-    fn due(&self) -> Option<Instant> {
-        self.queue.due()
-    }
-
-    fn work(&mut self, world: &mut World) {
-        let Some(key) = self.queue.pop() else { return };
-        let outcome = match &key {
+    fn sync(&mut self, world: &mut World, key: &Key) -> Result<(), Status> {
+        match key {
             Key::Node(node) => self.check(world, node),
             Key::Pod(uid) => self.check_pod(world, uid),
-        };
-        match outcome {
-            Ok(()) => self.queue.forget(&key),
-            Err(status) => {
-                tracing::debug!(?key, error = %status, "node lifecycle failed, trying again");
-                self.queue.retry(key);
-            }
         }
     }
 }

@@ -71,6 +71,13 @@ fn collect(world: &World, pod_uid: &str) -> Result<(), Status> {
 }
 
 impl Controller for PodCollector {
+    type Key = String;
+    type Failure = Status;
+
+    fn queue(&mut self) -> &mut Queue<String> {
+        &mut self.queue
+    }
+
     fn observe(&mut self, change: &Change, world: &World) {
         let (old, new) = (change.old.as_ref(), change.new.as_ref());
         if change.kind == *kinds::NODES {
@@ -88,18 +95,7 @@ impl Controller for PodCollector {
         }
     }
 
-    fn due(&self) -> Option<Instant> {
-        self.queue.due()
-    }
-
-    fn work(&mut self, world: &mut World) {
-        let Some(key) = self.queue.pop() else { return };
-        match collect(world, &key) {
-            Ok(()) => self.queue.forget(&key),
-            Err(status) => {
-                tracing::debug!(pod = key, error = %status, "collecting failed, trying again");
-                self.queue.retry(key);
-            }
-        }
+    fn sync(&mut self, world: &mut World, pod: &String) -> Result<(), Status> {
+        collect(world, pod)
     }
 }

@@ -6,9 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::controllers::object::{
     Condition, condition, list, map, name, set_condition, stamp, text,
 };
-
-/// The version that nodes report.
-const VERSION: &str = "v1.36.4";
+use crate::version::VERSION;
 
 /// A node to be made. What isn't said: 32 CPUs, 128Gi of memory, 110 pods.
 #[derive(Clone, Debug, PartialEq)]

@@ -14,7 +14,6 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use crate::resources::kinds;
 use crate::status::Status;
@@ -68,6 +67,13 @@ impl ReplicaSets {
 }
 
 impl Controller for ReplicaSets {
+    type Key = String;
+    type Failure = Status;
+
+    fn queue(&mut self) -> &mut Queue<String> {
+        &mut self.queue
+    }
+
     fn observe(&mut self, change: &Change, world: &World) {
         if change.kind == *kinds::REPLICA_SETS {
             match (&change.new, &change.old) {
@@ -90,30 +96,16 @@ impl Controller for ReplicaSets {
         }
     }
 
-    fn due(&self) -> Option<Instant> {
-        self.queue.due()
-    }
-
-    fn work(&mut self, world: &mut World) {
-        let Some(key) = self.queue.pop() else { return };
-        let Some(set) = world
-            .index
-            .get(&key)
-            .map(|entry| Object::clone(&entry.object))
-        else {
-            return self.queue.forget(&key);
+    fn sync(&mut self, world: &mut World, set_uid: &String) -> Result<(), Status> {
+        let Some(entry) = world.index.get(set_uid) else {
+            return Ok(());
         };
+        let set = Object::clone(&entry.object);
         let (outcome, look_again) = carry_out(world, &set);
-        match outcome {
-            Ok(()) => self.queue.forget(&key),
-            Err(status) => {
-                tracing::debug!(replica_set = name(&set), error = %status, "sync failed, trying again");
-                self.queue.retry(key.clone());
-            }
-        }
         if let Some(time) = look_again {
-            self.queue.add_at(key, world.instant(time));
+            self.queue.add_at(set_uid.clone(), world.instant(time));
         }
+        outcome
     }
 }
 

@@ -240,6 +240,13 @@ fn scheduled(pod: &mut serde_json::Value, state: Condition<'_>, now: jiff::Times
 }
 
 impl Controller for Scheduler {
+    type Key = String;
+    type Failure = Status;
+
+    fn queue(&mut self) -> &mut Queue<String> {
+        &mut self.queue
+    }
+
     fn observe(&mut self, change: &Change, _world: &World) {
         if change.kind == *kinds::PODS {
             self.observe_pod(change.old.as_ref(), change.new.as_ref());
@@ -248,30 +255,15 @@ impl Controller for Scheduler {
         }
     }
 
-    fn due(&self) -> Option<Instant> {
-        self.queue.due()
-    }
-
-    fn work(&mut self, world: &mut World) {
-        let Some(uid) = self.queue.pop() else { return };
-        let Some(pod) = world
-            .index
-            .get(&uid)
-            .map(|entry| Object::clone(&entry.object))
-        else {
-            return;
+    fn sync(&mut self, world: &mut World, pod_uid: &String) -> Result<(), Status> {
+        let Some(entry) = world.index.get(pod_uid) else {
+            return Ok(());
         };
+        let pod = Object::clone(&entry.object);
         let outcome = match place(Pod(&pod), &self.nodes).map(str::to_owned) {
             Ok(node) => self.bind(world, &pod, &node),
             Err(none) => self.refuse(world, &pod, &none.to_string()),
         };
-        match outcome {
-            Ok(()) => self.queue.forget(&uid),
-            Err(status) if status.code == 404 => {}
-            Err(status) => {
-                tracing::debug!(pod = Pod(&pod).name(), error = %status, "scheduling failed, trying again");
-                self.queue.retry(uid);
-            }
-        }
+        unless_gone(outcome)
     }
 }

@@ -5,6 +5,7 @@ use federation_controller::{
     Controller, Readiness, Running,
     clock::Clock,
     config::Config,
+    election::Fence,
     members::{MemberEvent, MemberSecrets, directory},
     metrics::Metrics,
 };
@@ -94,6 +95,7 @@ impl Fleet {
             clock: Clock::system(),
             seed: SEED,
             metrics: Metrics::default().into(),
+            fence: Fence::open(),
         };
         let cancel = CancellationToken::new();
         let running = controller.start(cancel.clone()).await;

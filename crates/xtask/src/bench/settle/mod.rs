@@ -12,7 +12,7 @@ mod report;
 mod writes;
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -45,8 +45,17 @@ pub(crate) struct SettleArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 75)]
     watch_seconds: u64,
     /// Where the figures go as JSON
-    #[arg(long, value_name = "FILE", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/settle.json"))]
+    #[arg(long, value_name = "FILE", default_value_os_t = default_json())]
     json: PathBuf,
+}
+
+/// In the workspace's `target`, wherever the task is started.
+fn default_json() -> PathBuf {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    let workspace = crates.and_then(Path::parent);
+    workspace
+        .expect("this crate is two folders below the workspace")
+        .join("target/settle.json")
 }
 
 /// How often the clusters are looked at: the precision of the times.

@@ -1,0 +1,189 @@
+//! The command line of each program: pure, so that what a cluster is can be read in one place.
+
+use std::{net::IpAddr, path::Path, process::Command, time::Duration};
+
+use crate::{
+    address::{API_PORT, ETCD_PEER_PORT, ETCD_PORT},
+    nodes::MANAGED,
+    pki::Pki,
+    programs::{Program, Programs},
+};
+
+/// The controllers that run: those that scenarios rely on. The others cost, and want clouds, kubelets or certificates.
+const CONTROLLERS: &str = "namespace-controller,serviceaccount-controller,garbage-collector-controller,\
+    replicaset-controller,deployment-controller,disruption-controller,horizontal-pod-autoscaler-controller,\
+    node-lifecycle-controller,taint-eviction-controller,pod-garbage-collector-controller,\
+    resourcequota-controller,clusterrole-aggregation-controller,endpointslice-controller";
+
+/// How long the controllers wait, shorter than by default: tests wait too.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waits {
+    /// After the last sign of life of a node, until it is not ready. Below 20 s a busy machine loses nodes by itself.
+    pub(crate) node_grace: Duration,
+    /// How long pods tolerate a node that is not ready.
+    pub(crate) toleration: Duration,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self {
+            node_grace: Duration::from_secs(20),
+            toleration: Duration::from_secs(10),
+        }
+    }
+}
+
+/// What the programs of one cluster have in common.
+pub(crate) struct Settings<'a> {
+    pub(crate) programs: &'a Programs,
+    pub(crate) folder: &'a Path,
+    pub(crate) pki: &'a Pki,
+    pub(crate) address: IpAddr,
+    pub(crate) waits: Waits,
+    /// The API server writes down each request (without bodies) in `audit.log`.
+    pub(crate) audit: bool,
+}
+
+impl Settings<'_> {
+    fn command(&self, program: Program) -> Command {
+        let mut command = Command::new(self.programs.path(program));
+        // Nothing of the environment's proxies or kubeconfigs is meant for them.
+        command.env_clear().current_dir(self.folder);
+        command
+    }
+
+    fn kubeconfig(&self) -> String {
+        let file = self.folder.join("admin.yaml");
+        format!("--kubeconfig={}", file.display())
+    }
+
+    pub(crate) fn etcd(&self) -> Command {
+        let (clients, peers) = (
+            format!("http://{}:{ETCD_PORT}", self.address),
+            format!("http://{}:{ETCD_PEER_PORT}", self.address),
+        );
+        let mut command = self.command(Program::Etcd);
+        command
+            .arg("--name=etcd")
+            .arg(format!("--data-dir={}", self.folder.join("etcd").display()))
+            .arg(format!("--listen-client-urls={clients}"))
+            .arg(format!("--advertise-client-urls={clients}"))
+            .arg(format!("--listen-peer-urls={peers}"))
+            .arg(format!("--initial-advertise-peer-urls={peers}"))
+            .arg(format!("--initial-cluster=etcd={peers}"))
+            .arg("--log-level=warn")
+            // What a crash of the machine would lose is of no use to anybody.
+            .arg("--unsafe-no-fsync");
+        command
+    }
+
+    pub(crate) fn api_server(&self) -> Command {
+        let pki = self.pki;
+        let seconds = self.waits.toleration.as_secs();
+        let mut command = self.command(Program::ApiServer);
+        command
+            .arg(format!("--bind-address={}", self.address))
+            .arg(format!("--secure-port={API_PORT}"))
+            .arg(format!(
+                "--etcd-servers=http://{}:{ETCD_PORT}",
+                self.address
+            ))
+            .arg(format!("--tls-cert-file={}", pki.server_cert().display()))
+            .arg(format!(
+                "--tls-private-key-file={}",
+                pki.server_key().display()
+            ))
+            .arg(format!("--client-ca-file={}", pki.ca_file().display()))
+            .arg("--service-account-issuer=https://kubernetes.default.svc")
+            .arg(format!(
+                "--service-account-key-file={}",
+                pki.tokens_public_key().display()
+            ))
+            .arg(format!(
+                "--service-account-signing-key-file={}",
+                pki.tokens_key().display()
+            ))
+            .arg("--service-cluster-ip-range=10.96.0.0/16")
+            .arg("--authorization-mode=RBAC")
+            // There is no `kubernetes` endpoint to keep: loopback can't be one.
+            .arg("--endpoint-reconciler-type=none")
+            .arg("--enable-priority-and-fairness=false")
+            .arg(format!("--default-not-ready-toleration-seconds={seconds}"))
+            .arg(format!(
+                "--default-unreachable-toleration-seconds={seconds}"
+            ));
+        if self.audit {
+            command
+                .arg(format!(
+                    "--audit-policy-file={}",
+                    self.folder.join("audit-policy.yaml").display()
+                ))
+                .arg(format!(
+                    "--audit-log-path={}",
+                    self.folder.join("audit.log").display()
+                ))
+                .arg("--audit-log-mode=blocking");
+        }
+        command
+    }
+
+    pub(crate) fn controller_manager(&self) -> Command {
+        let mut command = self.command(Program::ControllerManager);
+        command
+            .arg(self.kubeconfig())
+            .arg(format!("--bind-address={}", self.address))
+            .arg("--leader-elect=false")
+            .arg(format!("--controllers={CONTROLLERS}"))
+            .arg("--kube-api-qps=500")
+            .arg("--kube-api-burst=1000")
+            .arg("--horizontal-pod-autoscaler-sync-period=2s")
+            .arg("--node-monitor-period=1s")
+            .arg(format!(
+                "--node-monitor-grace-period={}s",
+                self.waits.node_grace.as_secs()
+            ));
+        command
+    }
+
+    pub(crate) fn scheduler(&self) -> Command {
+        let mut command = self.command(Program::Scheduler);
+        command
+            .arg(self.kubeconfig())
+            .arg(format!("--bind-address={}", self.address))
+            .arg("--leader-elect=false")
+            .arg("--kube-api-qps=500")
+            .arg("--kube-api-burst=1000");
+        command
+    }
+
+    pub(crate) fn kwok(&self) -> Command {
+        let mut command = self.command(Program::Kwok);
+        command
+            .arg(self.kubeconfig())
+            .arg(format!(
+                "--config={}",
+                self.folder.join("stages.yaml").display()
+            ))
+            .arg(format!(
+                "--manage-nodes-with-label-selector={}={}",
+                MANAGED.0, MANAGED.1
+            ))
+            .arg("--manage-all-nodes=false")
+            .arg("--node-ip=10.0.0.1")
+            .arg(format!(
+                "--node-lease-duration-seconds={}",
+                self.waits.node_grace.as_secs()
+            ));
+        // It makes a folder there.
+        command.env("HOME", self.folder);
+        command
+    }
+}
+
+/// Who asked for what, without bodies: enough to show which rights are used.
+pub(crate) const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+";

@@ -1,0 +1,124 @@
+//! Nodes without kubelets: kwok keeps their leases and runs what is bound to them.
+
+use serde_json::{Value, json};
+
+/// kwok looks after the nodes that have this label. Without it a node's lease runs out: the node is lost.
+pub(crate) const MANAGED: (&str, &str) = ("control-plane.dev/managed", "true");
+
+/// What a node can give to pods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeResources {
+    /// As a quantity.
+    pub cpu: String,
+    /// As a quantity.
+    pub memory: String,
+    /// How many pods may be on it.
+    pub pods: u32,
+}
+
+impl Default for NodeResources {
+    fn default() -> Self {
+        Self {
+            cpu: "64".to_owned(),
+            memory: "256Gi".to_owned(),
+            pods: 110,
+        }
+    }
+}
+
+/// A node as a kubelet would register it.
+pub(crate) fn node(name: &str, resources: &NodeResources) -> Value {
+    let NodeResources { cpu, memory, pods } = resources;
+    let room = json!({ "cpu": cpu, "memory": memory, "pods": pods.to_string() });
+    json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": {
+                MANAGED.0: MANAGED.1,
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "kubernetes.io/arch": "amd64",
+            },
+        },
+        "status": { "capacity": room, "allocatable": room },
+    })
+}
+
+/// What kwok does with nodes and pods: nodes are ready, bound pods run and are ready at once, deleted ones are gone.
+pub(crate) fn stages() -> String {
+    let ready_node = r"{{ $now := Now }}
+conditions:
+{{ range NodeConditions }}
+- type: {{ .type | Quote }}
+  status: {{ .status | Quote }}
+  reason: {{ .reason | Quote }}
+  message: {{ .message | Quote }}
+  lastHeartbeatTime: {{ $now | Quote }}
+  lastTransitionTime: {{ $now | Quote }}
+{{ end }}
+phase: Running
+";
+    let running_pod = r#"{{ $now := Now }}
+phase: Running
+startTime: {{ $now | Quote }}
+hostIP: {{ NodeIPWith .spec.nodeName | Quote }}
+podIP: {{ PodIPWith .spec.nodeName ( or .spec.hostNetwork false ) ( or .metadata.uid "" ) ( or .metadata.name "" ) ( or .metadata.namespace "" ) | Quote }}
+conditions:
+{{ range $type := list "PodReadyToStartContainers" "Initialized" "ContainersReady" "Ready" }}
+- type: {{ $type | Quote }}
+  status: "True"
+  lastTransitionTime: {{ $now | Quote }}
+{{ end }}
+containerStatuses:
+{{ range .spec.containers }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  ready: true
+  started: true
+  restartCount: 0
+  state:
+    running:
+      startedAt: {{ $now | Quote }}
+{{ end }}
+"#;
+    let not_ready = json!({ "key": ".status.conditions.[] | select( .type == \"Ready\" ) | .status", "operator": "NotIn", "values": ["True"] });
+    let deleted =
+        |operator: &str| json!({ "key": ".metadata.deletionTimestamp", "operator": operator });
+    let pending = json!({ "key": ".status.phase", "operator": "In", "values": ["Pending"] });
+    let stages = [
+        stage(
+            "node-ready",
+            "Node",
+            &[not_ready],
+            &json!({ "statusTemplate": ready_node }),
+        ),
+        stage(
+            "pod-running",
+            "Pod",
+            &[deleted("DoesNotExist"), pending],
+            &json!({ "statusTemplate": running_pod }),
+        ),
+        stage(
+            "pod-gone",
+            "Pod",
+            &[deleted("Exists")],
+            &json!({ "finalizers": { "empty": true }, "delete": true }),
+        ),
+    ];
+    stages.map(|it| format!("{it:#}\n")).join("---\n")
+}
+
+fn stage(name: &str, kind: &str, selected: &[Value], next: &Value) -> Value {
+    json!({
+        "apiVersion": "kwok.x-k8s.io/v1alpha1",
+        "kind": "Stage",
+        "metadata": { "name": name },
+        "spec": {
+            "resourceRef": { "apiGroup": "v1", "kind": kind },
+            "selector": { "matchExpressions": selected },
+            "next": next,
+        },
+    })
+}

@@ -1,0 +1,153 @@
+//! Keys and certificates of one cluster, and kubeconfigs with client certificates, as kind's have them.
+
+use std::{
+    fs,
+    net::IpAddr,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, SanType,
+};
+use serde_json::json;
+
+use crate::{Result, at};
+
+/// The files of a cluster's keys and certificates.
+pub(crate) struct Pki {
+    folder: PathBuf,
+    ca: Issuer<'static, KeyPair>,
+    ca_pem: String,
+}
+
+impl Pki {
+    /// Makes a certificate authority, a server certificate for `addresses`, and a key for the tokens of ServiceAccounts.
+    pub(crate) fn create(folder: &Path, addresses: &[IpAddr]) -> Result<Self> {
+        at(folder, fs::create_dir_all(folder))?;
+        let key = KeyPair::generate()?;
+        let mut params = CertificateParams::default();
+        params
+            .distinguished_name
+            .push(DnType::CommonName, "kubernetes-ca");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![
+            KeyUsagePurpose::KeyCertSign,
+            KeyUsagePurpose::DigitalSignature,
+        ];
+        let ca_pem = params.self_signed(&key)?.pem();
+        let pki = Self {
+            folder: folder.to_owned(),
+            ca: Issuer::new(params, key),
+            ca_pem,
+        };
+        private_file(&pki.ca_file(), &pki.ca_pem)?;
+        pki.write_server(addresses)?;
+        let signer = KeyPair::generate()?;
+        private_file(&pki.tokens_key(), &signer.serialize_pem())?;
+        private_file(&pki.tokens_public_key(), &signer.public_key_pem())?;
+        Ok(pki)
+    }
+
+    fn write_server(&self, addresses: &[IpAddr]) -> Result<()> {
+        let names = ["localhost", "kubernetes.default.svc"].map(str::to_owned);
+        let mut params = CertificateParams::new(names)?;
+        let addresses = addresses.iter().copied().map(SanType::IpAddress);
+        params.subject_alt_names.extend(addresses);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params
+            .distinguished_name
+            .push(DnType::CommonName, "kube-apiserver");
+        let key = KeyPair::generate()?;
+        private_file(
+            &self.server_cert(),
+            &params.signed_by(&key, &self.ca)?.pem(),
+        )?;
+        private_file(&self.server_key(), &key.serialize_pem())
+    }
+
+    /// A kubeconfig for `server` with a client certificate of `user` in `group`; `cluster` names its context.
+    pub(crate) fn kubeconfig(
+        &self,
+        cluster: &str,
+        server: IpAddr,
+        user: &str,
+        group: &str,
+    ) -> Result<String> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, user);
+        params
+            .distinguished_name
+            .push(DnType::OrganizationName, group);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        let key = KeyPair::generate()?;
+        let cert = params.signed_by(&key, &self.ca)?.pem();
+        let kubeconfig = json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": cluster,
+            "clusters": [{
+                "name": cluster,
+                "cluster": {
+                    "server": format!("https://{server}:{}", crate::address::API_PORT),
+                    "certificate-authority-data": base64(&self.ca_pem),
+                },
+            }],
+            "users": [{
+                "name": user,
+                "user": {
+                    "client-certificate-data": base64(&cert),
+                    "client-key-data": base64(&key.serialize_pem()),
+                },
+            }],
+            "contexts": [{ "name": cluster, "context": { "cluster": cluster, "user": user } }],
+        });
+        // JSON is YAML.
+        Ok(format!("{kubeconfig:#}\n"))
+    }
+
+    /// The authority's certificate.
+    pub(crate) fn ca_file(&self) -> PathBuf {
+        self.folder.join("ca.crt")
+    }
+
+    /// The API server's certificate.
+    pub(crate) fn server_cert(&self) -> PathBuf {
+        self.folder.join("server.crt")
+    }
+
+    /// The API server's key.
+    pub(crate) fn server_key(&self) -> PathBuf {
+        self.folder.join("server.key")
+    }
+
+    /// Signs the tokens of ServiceAccounts.
+    pub(crate) fn tokens_key(&self) -> PathBuf {
+        self.folder.join("tokens.key")
+    }
+
+    /// Checks the tokens of ServiceAccounts.
+    pub(crate) fn tokens_public_key(&self) -> PathBuf {
+        self.folder.join("tokens.pub")
+    }
+}
+
+fn base64(text: &str) -> String {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    STANDARD.encode(text)
+}
+
+/// Writes a file that only its owner may read.
+pub(crate) fn private_file(path: &Path, text: &str) -> Result<()> {
+    use std::io::Write;
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    at(
+        path,
+        options
+            .open(path)
+            .and_then(|mut file| file.write_all(text.as_bytes())),
+    )
+}

@@ -1,0 +1,264 @@
+//! The programs of a control plane: found in `KUBEBUILDER_ASSETS`, or built from pinned Go modules into a cache folder.
+
+use std::{
+    env,
+    fmt::Display,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::{Error, Result, at};
+
+/// The Go modules that pin the programs, by folder, with what each is told at link time.
+const MODULES: [(&str, &[Program]); 3] = [
+    (
+        "kubernetes",
+        &[
+            Program::Etcd,
+            Program::ApiServer,
+            Program::ControllerManager,
+            Program::Scheduler,
+            Program::Kubectl,
+        ],
+    ),
+    ("kwok", &[Program::Kwok]),
+    ("helm", &[Program::Helm]),
+];
+
+/// One of the programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Program {
+    /// The store of a cluster.
+    Etcd,
+    /// `kube-apiserver`
+    ApiServer,
+    /// `kube-controller-manager`
+    ControllerManager,
+    /// `kube-scheduler`
+    Scheduler,
+    /// The client; not a part of a control plane.
+    Kubectl,
+    /// Nodes without kubelets.
+    Kwok,
+    /// Renders charts; not a part of a control plane.
+    Helm,
+}
+
+impl Program {
+    /// The name of its file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Etcd => "etcd",
+            Self::ApiServer => "kube-apiserver",
+            Self::ControllerManager => "kube-controller-manager",
+            Self::Scheduler => "kube-scheduler",
+            Self::Kubectl => "kubectl",
+            Self::Kwok => "kwok",
+            Self::Helm => "helm",
+        }
+    }
+
+    /// The name that Go gives to what it builds: the last element of the package's path.
+    fn built_name(self) -> &'static str {
+        match self {
+            // The package is go.etcd.io/etcd/server/v3.
+            Self::Etcd => "server",
+            other => other.name(),
+        }
+    }
+}
+
+impl Display for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Where the programs are.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    /// What is built here, by the pins it is built from.
+    built: PathBuf,
+    /// What somebody else provides: looked at first.
+    assets: Option<PathBuf>,
+    /// The folder of the Go modules.
+    modules: PathBuf,
+}
+
+impl Programs {
+    /// The programs pinned by the Go modules below `modules`, in a folder of `cache` that is named after the pins.
+    /// `KUBEBUILDER_ASSETS` goes before.
+    pub fn new(modules: &Path, cache: &Path) -> Result<Self> {
+        let assets = env::var_os("KUBEBUILDER_ASSETS")
+            .filter(|it| !it.is_empty())
+            .map(PathBuf::from);
+        let key = key(modules)?;
+        Ok(Self {
+            built: cache.join(format!("control-plane-{key:016x}")),
+            assets,
+            modules: modules.to_owned(),
+        })
+    }
+
+    /// The file of `program`, whether it is there or not.
+    pub fn path(&self, program: Program) -> PathBuf {
+        let mut provided = self.assets.iter().map(|it| it.join(program.name()));
+        provided
+            .find(|path| path.is_file())
+            .unwrap_or_else(|| self.built.join(program.name()))
+    }
+
+    /// The folder of what is built here.
+    pub fn folder(&self) -> &Path {
+        &self.built
+    }
+
+    /// The programs that are neither provided nor built yet.
+    pub fn missing(&self) -> Vec<Program> {
+        let all = MODULES.iter().flat_map(|(_, programs)| *programs);
+        all.copied()
+            .filter(|it| !self.path(*it).is_file())
+            .collect()
+    }
+
+    /// Builds what is missing; tells `progress` of each module before it is built. Minutes on a machine that never did.
+    pub fn build(&self, mut progress: impl FnMut(&str)) -> Result<()> {
+        let missing = self.missing();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        if go().arg("version").output().is_err() {
+            let missing: Vec<_> = missing.iter().map(|it| it.name()).collect();
+            return Err(Error::NoGo {
+                missing: missing.join(", "),
+            });
+        }
+        at(&self.built, fs::create_dir_all(&self.built))?;
+        for (module, programs) in MODULES {
+            if programs.iter().any(|it| missing.contains(it)) {
+                progress(module);
+                self.build_module(module, programs)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn build_module(&self, module: &str, programs: &[Program]) -> Result<()> {
+        let source = self.modules.join(module);
+        // Moved to where it is looked for once it is whole: a build that was interrupted leaves no half program.
+        let unfinished = self.built.join(format!(".{module}-{}", std::process::id()));
+        at(&unfinished, fs::create_dir_all(&unfinished))?;
+        let flags = link_flags(&kubernetes_version(&self.modules)?);
+        let output = go()
+            .args(["build", "-trimpath", "-mod=readonly", "-ldflags", &flags])
+            .arg("-o")
+            .arg(&unfinished)
+            .arg("tool")
+            .current_dir(&source)
+            .env("CGO_ENABLED", "0")
+            .stdin(Stdio::null())
+            .output();
+        let output = at(&source, output)?;
+        if !output.status.success() {
+            return Err(Error::Program {
+                program: format!("go build ({module})"),
+                message: String::from_utf8_lossy(&output.stderr).into_owned(),
+            });
+        }
+        for program in programs {
+            let from = unfinished.join(program.built_name());
+            at(&from, fs::rename(&from, self.built.join(program.name())))?;
+        }
+        at(&unfinished, fs::remove_dir_all(&unfinished))
+    }
+}
+
+fn go() -> Command {
+    Command::new("go")
+}
+
+/// What the programs are built from: pins, checksums, compiler, platform, and how they are linked.
+fn key(modules: &Path) -> Result<u64> {
+    let mut text = link_flags(&kubernetes_version(modules)?);
+    for (module, _) in MODULES {
+        for file in ["go.mod", "go.sum"] {
+            let path = modules.join(module).join(file);
+            text.push_str(&at(&path, fs::read_to_string(&path))?);
+        }
+    }
+    text.push_str(env::consts::ARCH);
+    text.push_str(env::consts::OS);
+    Ok(xxh3_64(text.as_bytes()))
+}
+
+/// The version of Kubernetes that is pinned, such as `v1.36.4`.
+fn kubernetes_version(modules: &Path) -> Result<String> {
+    let path = modules.join("kubernetes/go.mod");
+    let text = at(&path, fs::read_to_string(&path))?;
+    let mut words = text.lines().map(str::split_whitespace);
+    let version = words.find_map(|mut line| {
+        let module = line.find(|it| *it != "require")?;
+        (module == "k8s.io/kubernetes").then(|| line.next().map(str::to_owned))?
+    });
+    version.ok_or_else(|| Error::File {
+        path: path.display().to_string(),
+        error: std::io::Error::other("it does not require k8s.io/kubernetes"),
+    })
+}
+
+/// Kubernetes' programs know their version from the linker alone.
+fn link_flags(version: &str) -> String {
+    let mut numbers = version.trim_start_matches('v').split('.');
+    let (major, minor) = (
+        numbers.next().unwrap_or_default(),
+        numbers.next().unwrap_or_default(),
+    );
+    let packages = [
+        "k8s.io/component-base/version",
+        "k8s.io/client-go/pkg/version",
+    ];
+    let known = packages.map(|package| {
+        format!(
+            "-X {package}.gitVersion={version} -X {package}.gitMajor={major} -X {package}.gitMinor={minor}"
+        )
+    });
+    format!("-s -w {}", known.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn modules() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/control-plane")
+    }
+
+    #[test]
+    fn the_pinned_version_is_linked_in() {
+        let version = kubernetes_version(&modules()).unwrap();
+        assert!(version.starts_with("v1."), "{version}");
+        let flags = link_flags("v1.36.4");
+        assert!(flags.contains("-X k8s.io/component-base/version.gitMinor=36"));
+        assert!(flags.contains("-X k8s.io/client-go/pkg/version.gitVersion=v1.36.4"));
+    }
+
+    #[test]
+    fn other_pins_are_kept_elsewhere() {
+        let cache = tempfile::tempdir().unwrap();
+        let programs = Programs::new(&modules(), cache.path()).unwrap();
+        let copy = tempfile::tempdir().unwrap();
+        for (module, _) in MODULES {
+            fs::create_dir(copy.path().join(module)).unwrap();
+            for file in ["go.mod", "go.sum"] {
+                let text = fs::read_to_string(modules().join(module).join(file)).unwrap();
+                let text = text.replace("1.36.4", "1.36.5");
+                fs::write(copy.path().join(module).join(file), text).unwrap();
+            }
+        }
+        let others = Programs::new(copy.path(), cache.path()).unwrap();
+        assert_ne!(programs.folder(), others.folder());
+    }
+}

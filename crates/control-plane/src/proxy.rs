@@ -1,0 +1,181 @@
+//! A TCP proxy in front of an API server: latency, silence, resets.
+
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::JoinHandle,
+    time::sleep,
+};
+
+use crate::{Result, address::API_PORT, at};
+
+/// What the proxy does with what comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProxyMode {
+    /// It passes everything on, later by this.
+    Pass(Duration),
+    /// It takes everything and passes nothing on: connections stay open and silent.
+    Blackhole,
+    /// It resets every connection, the open ones too.
+    Reset,
+}
+
+/// A proxy; it ends when it is dropped.
+#[derive(Debug)]
+pub struct Proxy {
+    address: IpAddr,
+    mode: watch::Sender<ProxyMode>,
+    task: JoinHandle<()>,
+}
+
+impl Proxy {
+    /// Listens on `address` and passes on to the API server at `server`.
+    pub async fn start(address: IpAddr, server: IpAddr) -> Result<Self> {
+        let listener = TcpListener::bind((address, API_PORT)).await;
+        let listener = at(
+            std::path::Path::new(&format!("{address}:{API_PORT}")),
+            listener,
+        )?;
+        let (mode, changes) = watch::channel(ProxyMode::Pass(Duration::ZERO));
+        let target = SocketAddr::new(server, API_PORT);
+        let task = tokio::spawn(accept(listener, target, changes));
+        Ok(Self {
+            address,
+            mode,
+            task,
+        })
+    }
+
+    /// Where it listens, on the API server's usual port.
+    pub fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// From now on; for open connections too.
+    pub fn set(&self, mode: ProxyMode) {
+        self.mode.send_replace(mode);
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, target: SocketAddr, mode: watch::Receiver<ProxyMode>) {
+    // Ends them with the proxy.
+    let mut connections = tokio::task::JoinSet::new();
+    loop {
+        tokio::select! {
+            Ok((client, _)) = listener.accept() => {
+                connections.spawn(connection(client, target, mode.clone()));
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+/// One connection, until either side ends it or it is reset.
+async fn connection(client: TcpStream, target: SocketAddr, mut mode: watch::Receiver<ProxyMode>) {
+    let is_reset = |mode: &ProxyMode| *mode == ProxyMode::Reset;
+    let ends = {
+        let (mut client_in, mut client_out) = tokio::io::split(client);
+        let (up, down) = (mode.clone(), mode.clone());
+        let passed = async {
+            let Ok(server) = TcpStream::connect(target).await else {
+                return;
+            };
+            let _ = server.set_nodelay(true);
+            let (mut server_in, mut server_out) = tokio::io::split(server);
+            tokio::select! {
+                _ = pass(&mut client_in, &mut server_out, up) => {}
+                _ = pass(&mut server_in, &mut client_out, down) => {}
+            }
+        };
+        let reset = tokio::select! {
+            () = passed => false,
+            changed = mode.wait_for(is_reset) => changed.is_ok(),
+        };
+        reset.then(|| client_in.unsplit(client_out))
+    };
+    if let Some(client) = ends {
+        // Without lingering, a close is a reset.
+        let _ = client.set_zero_linger();
+    }
+}
+
+/// Passes on what comes, as the mode says, until the end.
+async fn pass(
+    from: &mut (impl AsyncReadExt + Unpin),
+    to: &mut (impl AsyncWriteExt + Unpin),
+    mut mode: watch::Receiver<ProxyMode>,
+) -> io::Result<()> {
+    let mut buffer = vec![0; 1 << 14];
+    loop {
+        let len = from.read(&mut buffer).await?;
+        if len == 0 {
+            return to.shutdown().await;
+        }
+        let passing = mode
+            .wait_for(|it| matches!(it, ProxyMode::Pass(_)))
+            .await
+            .map(|it| *it);
+        if let Ok(ProxyMode::Pass(latency)) = passing {
+            sleep(latency).await;
+        }
+        to.write_all(&buffer[..len]).await?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn echo(listener: TcpListener) {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut buffer = [0; 64];
+                while let Ok(len @ 1..) = stream.read(&mut buffer).await {
+                    stream.write_all(&buffer[..len]).await.unwrap();
+                }
+            });
+        }
+    }
+
+    async fn said(stream: &mut TcpStream) -> io::Result<String> {
+        let mut buffer = [0; 64];
+        let len = stream.read(&mut buffer).await?;
+        Ok(String::from_utf8_lossy(&buffer[..len]).into_owned())
+    }
+
+    #[tokio::test]
+    async fn it_passes_holds_back_and_resets() {
+        let server: IpAddr = "127.77.254.1".parse().unwrap();
+        let front: IpAddr = "127.77.254.101".parse().unwrap();
+        let listener = TcpListener::bind((server, API_PORT)).await.unwrap();
+        tokio::spawn(echo(listener));
+        let proxy = Proxy::start(front, server).await.unwrap();
+        let mut stream = TcpStream::connect((front, API_PORT)).await.unwrap();
+        stream.write_all(b"one").await.unwrap();
+        assert_eq!(said(&mut stream).await.unwrap(), "one");
+
+        proxy.set(ProxyMode::Blackhole);
+        stream.write_all(b"two").await.unwrap();
+        let silent = tokio::time::timeout(Duration::from_millis(200), said(&mut stream)).await;
+        assert!(silent.is_err());
+        proxy.set(ProxyMode::Pass(Duration::from_millis(20)));
+        assert_eq!(said(&mut stream).await.unwrap(), "two");
+
+        proxy.set(ProxyMode::Reset);
+        let error = said(&mut stream).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+    }
+}

@@ -1,0 +1,340 @@
+//! The edge of the election: looks at the Lease, writes it, and has the caller's work done while it is held.
+
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use kube::Client;
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until, timeout, timeout_at},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    fence::Fence,
+    lease::{HostLease, LeaseError},
+    step::{self, Candidate, Step, View},
+};
+use crate::{clock::Clock, config::LeaderElectionConfig, metrics::ElectionMetrics};
+
+/// Standbys look at the Lease a little more often than told, by up to this part, so that they don't do so all at once.
+const SPREAD: f64 = 0.2;
+
+/// What a process takes part in an election with.
+pub struct Candidacy {
+    /// Reaches the host; without a retry of its own.
+    pub host: Client,
+    /// Where the Lease is. Made if it is missing and may be.
+    pub namespace: String,
+    /// The Lease's name: one for all that must not work at the same time.
+    pub lease: String,
+    /// The name of this process; no other, and no earlier one, may have it.
+    pub identity: String,
+    /// How long a term holds, and how often it is renewed.
+    pub timing: LeaderElectionConfig,
+    /// Tells the time that people read in the Lease. Nothing is decided by it.
+    pub clock: Clock,
+    /// Spreads the looks of standbys.
+    pub seed: u64,
+    /// Where it counts.
+    pub metrics: ElectionMetrics,
+}
+
+/// Where a process stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// The Lease has not been looked at since the start, or since the end of a term.
+    #[default]
+    Unknown,
+    /// It can't take part: why.
+    Hindered(String),
+    /// Another leads.
+    Standby {
+        /// Its identity.
+        leader: String,
+    },
+    /// This process leads.
+    Leading,
+}
+
+/// A time in which this process leads.
+pub struct Term {
+    /// Stands before every client of the term.
+    pub fence: Fence,
+    /// Cancelled when the work of the term has to end.
+    pub end: CancellationToken,
+}
+
+/// Takes part in the election.
+pub struct Elector {
+    me: Candidate,
+    lease: HostLease,
+    timing: LeaderElectionConfig,
+    clock: Clock,
+    random: StdRng,
+    metrics: ElectionMetrics,
+    view: View,
+    /// The Lease as it was last written, while this process leads.
+    held: Option<Lease>,
+    standing: watch::Sender<Standing>,
+}
+
+/// What a look at the Lease came to.
+enum Attempt {
+    /// It is ours, for others to see from `since` on or later.
+    Held { since: Instant },
+    /// It is another's until then.
+    Other { leader: String, until: Instant },
+}
+
+impl Elector {
+    /// Takes part from [`run`](Self::run) on.
+    #[must_use]
+    pub fn new(candidacy: Candidacy) -> Self {
+        let timing = candidacy.timing;
+        Self {
+            me: Candidate {
+                identity: candidacy.identity,
+                lease_duration: timing.lease_duration,
+            },
+            lease: HostLease {
+                host: candidacy.host,
+                namespace: candidacy.namespace,
+                name: candidacy.lease,
+                // A call that hangs leaves time for another.
+                timeout: timing.renew_deadline / 2,
+            },
+            timing,
+            clock: candidacy.clock,
+            random: StdRng::seed_from_u64(candidacy.seed),
+            metrics: candidacy.metrics,
+            view: View::default(),
+            held: None,
+            standing: watch::Sender::default(),
+        }
+    }
+
+    /// Where this process stands, from now on.
+    #[must_use]
+    pub fn standing(&self) -> watch::Receiver<Standing> {
+        self.standing.subscribe()
+    }
+
+    /// Has `lead` done in each term, until `cancel`.
+    ///
+    /// The work has to end soon after [`Term::end`] is cancelled: it is waited for, with the Lease renewed meanwhile if
+    /// `cancel` is the cause. When it ends the Lease is released; when the Lease is lost, the process is a standby again.
+    pub async fn run<W: Future<Output = ()>>(
+        mut self,
+        cancel: CancellationToken,
+        mut lead: impl FnMut(Term) -> W,
+    ) {
+        while let Some(since) = cancel.run_until_cancelled(self.campaign()).await {
+            let until = since + self.timing.renew_deadline;
+            let fence = Fence::until(until, self.metrics.fenced_writes.clone());
+            let end = cancel.child_token();
+            self.stands(Standing::Leading);
+            let mut work = Box::pin(lead(Term {
+                fence: fence.clone(),
+                end: end.clone(),
+            }));
+            let lost = tokio::select! {
+                biased;
+                why = self.hold(&fence, since) => Some(why),
+                () = &mut work => None,
+            };
+            fence.close();
+            self.stands(Standing::Unknown);
+            if let Some(why) = lost {
+                tracing::warn!(identity = self.me.identity, "leads no longer: {why}");
+                end.cancel();
+                work.await;
+                self.held = None;
+            } else {
+                self.release().await;
+            }
+        }
+    }
+
+    /// Waits until the Lease is ours; answers since when, as [`Attempt::Held`].
+    async fn campaign(&mut self) -> Instant {
+        loop {
+            let part = 1.0 - SPREAD * self.random.random::<f64>();
+            let mut next = Instant::now() + self.timing.retry_period.mul_f64(part);
+            match self.attempt().await {
+                Ok(Attempt::Held { since }) => return since,
+                Ok(Attempt::Other { leader, until }) => {
+                    next = next.min(until);
+                    self.stands(Standing::Standby { leader });
+                }
+                // Another was quicker: the next look shows who.
+                Err(LeaseError::Conflict) => {}
+                Err(error) => self.stands(Standing::Hindered(self.about(&error))),
+            }
+            sleep_until(next).await;
+        }
+    }
+
+    /// Renews the Lease until it is lost; answers how.
+    async fn hold(&mut self, fence: &Fence, since: Instant) -> String {
+        let timing = self.timing;
+        let mut until = since + timing.renew_deadline;
+        let mut next = since + timing.retry_period;
+        // People are told if that is quickly done.
+        let _ = timeout_at(next, self.announce("became leader")).await;
+        loop {
+            sleep_until(next.min(until)).await;
+            let now = Instant::now();
+            if now >= until {
+                return format!("the Lease was not renewed for {:?}", timing.renew_deadline);
+            }
+            next = now + timing.retry_period;
+            match timeout_at(until, self.attempt()).await {
+                Ok(Ok(Attempt::Held { since })) => {
+                    until = since + timing.renew_deadline;
+                    if !fence.extend(until) {
+                        return "the Lease was renewed too late".to_owned();
+                    }
+                }
+                Ok(Ok(Attempt::Other { leader, .. })) => return format!("{leader} leads"),
+                Ok(Err(error)) => tracing::warn!("not renewed: {}", self.about(&error)),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Looks at the Lease, and makes, takes or renews it where that is due.
+    async fn attempt(&mut self) -> Result<Attempt, LeaseError> {
+        let leads = self.held.is_some();
+        if let Some(held) = self.held.clone() {
+            match self.write(Step::Renew, Some(held)).await {
+                // Written by somebody, by a call of ours whose answer was lost, or deleted: looked at.
+                Err(LeaseError::Conflict | LeaseError::Api(_)) => {}
+                answer => return answer,
+            }
+        }
+        let found = self.lease.get().await?;
+        let now = Instant::now();
+        self.view.look(found.as_ref().map(record), now);
+        match step::step(&self.me, leads, &self.view, now) {
+            Step::Follow { leader, until } => Ok(Attempt::Other { leader, until }),
+            step => self.write(step, found).await,
+        }
+    }
+
+    async fn write(&mut self, step: Step, found: Option<Lease>) -> Result<Attempt, LeaseError> {
+        let now = self.clock.now();
+        let before = found.as_ref().map(record);
+        let spec = match (step, before) {
+            (Step::Renew, Some(before)) => step::renewed(&self.me, before.clone(), now),
+            _ => step::taken(&self.me, before, now),
+        };
+        let since = Instant::now();
+        let lease = match found {
+            Some(lease) => {
+                let spec = Some(spec);
+                self.lease.replace(&Lease { spec, ..lease }).await?
+            }
+            None => self.lease.create(&spec).await?,
+        };
+        self.view.look(Some(record(&lease)), Instant::now());
+        self.held = Some(lease);
+        Ok(Attempt::Held { since })
+    }
+
+    /// Gives the Lease up, so that a successor need not wait until it expires.
+    async fn release(&mut self) {
+        let patience = self.timing.retry_period;
+        let released = match timeout(patience, self.try_release()).await {
+            Ok(released) => released,
+            Err(_) => Err(LeaseError::Deadline(patience)),
+        };
+        self.held = None;
+        match released {
+            Ok(()) => tracing::info!(identity = self.me.identity, "leads no longer: released"),
+            Err(error) => {
+                let about = self.about(&error);
+                tracing::warn!("not released, a successor waits until it expires: {about}");
+            }
+        }
+    }
+
+    async fn try_release(&mut self) -> Result<(), LeaseError> {
+        let Some(held) = self.held.take() else {
+            return Ok(());
+        };
+        let lease = match self.replace_released(held).await {
+            // By a renewal that was under way when the work ended.
+            Err(LeaseError::Conflict) => match self.lease.get().await? {
+                Some(found) if self.is_held(&found) => self.replace_released(found).await?,
+                _ => return Ok(()),
+            },
+            answer => answer?,
+        };
+        self.held = Some(lease);
+        self.announce("stopped leading").await;
+        Ok(())
+    }
+
+    async fn replace_released(&self, lease: Lease) -> Result<Lease, LeaseError> {
+        let spec = step::released(record(&lease).clone(), self.clock.now());
+        self.lease
+            .replace(&Lease {
+                spec: Some(spec),
+                ..lease
+            })
+            .await
+    }
+
+    fn is_held(&self, lease: &Lease) -> bool {
+        record(lease).holder_identity.as_ref() == Some(&self.me.identity)
+    }
+
+    /// An event on the Lease, as other components write it.
+    async fn announce(&self, what: &str) {
+        let Some(lease) = &self.held else { return };
+        let message = format!("{} {what}", self.me.identity);
+        if let Err(error) = self.lease.record(lease, &message, self.clock.now()).await {
+            tracing::debug!(%error, "event not written");
+        }
+    }
+
+    /// Publishes where this process stands, and logs it.
+    fn stands(&self, now: Standing) {
+        let leads = now == Standing::Leading;
+        self.metrics.leader.set(i64::from(leads));
+        self.standing.send_if_modified(|before| {
+            let changed = *before != now;
+            if changed {
+                match &now {
+                    Standing::Unknown => {}
+                    Standing::Hindered(why) => tracing::warn!("{why}"),
+                    Standing::Standby { leader } => tracing::info!(leader, "standby"),
+                    Standing::Leading => tracing::info!(identity = self.me.identity, "leads"),
+                }
+                *before = now;
+            }
+            changed
+        });
+    }
+
+    fn about(&self, error: &LeaseError) -> String {
+        format!(
+            "Lease {}/{}: {error}",
+            self.lease.namespace, self.lease.name
+        )
+    }
+}
+
+/// The Lease's record; a Lease without one is nobody's.
+fn record(lease: &Lease) -> &LeaseSpec {
+    const NONE: &LeaseSpec = &LeaseSpec {
+        acquire_time: None,
+        holder_identity: None,
+        lease_duration_seconds: None,
+        lease_transitions: None,
+        preferred_holder: None,
+        renew_time: None,
+        strategy: None,
+    };
+    lease.spec.as_ref().unwrap_or(NONE)
+}

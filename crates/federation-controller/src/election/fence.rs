@@ -1,0 +1,233 @@
+//! What stands between a controller and the clusters: nothing is written once its term is over.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use http::{Method, Request, Response};
+use kube::{Client, client::Body};
+use parking_lot::Mutex;
+use prometheus_client::metrics::counter::Counter;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+use tower::{BoxError, Service};
+
+/// Why a write failed that was made after its term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TermOver {
+    /// It was not sent.
+    #[error("not sent: this process no longer leads")]
+    NotSent,
+    /// The term ended before the answer came: it may or may not have taken effect.
+    #[error("given up: this process no longer leads")]
+    GivenUp,
+}
+
+/// Lets writes pass while a term lasts. Cheap to clone; clones close together.
+#[derive(Clone, Debug)]
+pub struct Fence(Option<Arc<State>>);
+
+#[derive(Debug)]
+struct State {
+    until: Mutex<Instant>,
+    closed: CancellationToken,
+    refused: Counter,
+}
+
+impl Fence {
+    /// A fence that never closes, for a controller without leader election.
+    #[must_use]
+    pub fn open() -> Self {
+        Self(None)
+    }
+
+    /// A fence that closes by itself at `until`; `refused` counts the writes it holds back.
+    pub(super) fn until(until: Instant, refused: Counter) -> Self {
+        Self(Some(Arc::new(State {
+            until: Mutex::new(until),
+            closed: CancellationToken::new(),
+            refused,
+        })))
+    }
+
+    /// Stays open until `until`. Whether it was still open: what has closed stays closed.
+    pub(super) fn extend(&self, until: Instant) -> bool {
+        let Some(state) = &self.0 else { return true };
+        let mut open_until = state.until.lock();
+        let is_open = !state.closed.is_cancelled() && Instant::now() < *open_until;
+        if is_open {
+            *open_until = until.max(*open_until);
+        }
+        is_open
+    }
+
+    /// Closes it for good.
+    pub(super) fn close(&self) {
+        if let Some(state) = &self.0 {
+            state.closed.cancel();
+        }
+    }
+
+    /// A client that reads as `client` does, and writes only while the fence is open: asked just before a request is
+    /// sent, and one that is under way when the fence closes is given up. Errors are [`TermOver`].
+    #[must_use]
+    pub fn guard(&self, client: &Client) -> Client {
+        let Some(state) = &self.0 else {
+            return client.clone();
+        };
+        let guarded = Guarded {
+            client: client.clone(),
+            state: Arc::clone(state),
+        };
+        Client::new(guarded, client.default_namespace()).with_valid_until(*client.valid_until())
+    }
+}
+
+impl State {
+    fn is_open(&self) -> bool {
+        !self.closed.is_cancelled() && Instant::now() < *self.until.lock()
+    }
+
+    /// Waits until it is closed, or has closed by itself.
+    async fn over(&self) {
+        while self.is_open() {
+            let until = *self.until.lock();
+            self.closed.run_until_cancelled(sleep_until(until)).await;
+        }
+    }
+}
+
+/// A client behind a fence.
+struct Guarded {
+    client: Client,
+    state: Arc<State>,
+}
+
+impl Service<Request<Body>> for Guarded {
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let (client, state) = (self.client.clone(), Arc::clone(&self.state));
+        Box::pin(async move {
+            // HEAD and the like are not used: what isn't known to be harmless is held back.
+            if request.method() == Method::GET {
+                return Ok(client.send(request).await?);
+            }
+            if !state.is_open() {
+                state.refused.inc();
+                return Err(TermOver::NotSent.into());
+            }
+            tokio::select! {
+                biased;
+                () = state.over() => {
+                    state.refused.inc();
+                    Err(TermOver::GivenUp.into())
+                }
+                answer = client.send(request) => Ok(answer?),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{convert::Infallible, time::Duration};
+
+    use tower::service_fn;
+
+    use super::*;
+    use crate::{calls, error_text::words};
+
+    /// A client of a cluster that answers everything after `latency`, and the number of requests that came there.
+    fn cluster(latency: Duration) -> (Client, Counter) {
+        let came = Counter::default();
+        let counter = came.clone();
+        let service = service_fn(move |_: Request<Body>| {
+            let counter = counter.clone();
+            async move {
+                counter.inc();
+                tokio::time::sleep(latency).await;
+                Ok::<_, Infallible>(Response::new(Body::from(b"{}".to_vec())))
+            }
+        });
+        (Client::new(service, "default"), came)
+    }
+
+    fn seconds(seconds: u64) -> Instant {
+        Instant::now() + Duration::from_secs(seconds)
+    }
+
+    async fn write(client: &Client) -> Result<(), String> {
+        let answer = calls::post(client, "/api/v1/namespaces", &serde_json::json!({})).await;
+        answer.map(drop).map_err(|error| words(&error))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn writes_pass_until_the_term_is_over_and_reads_always() {
+        let (client, came) = cluster(Duration::ZERO);
+        let refused = Counter::default();
+        let fence = Fence::until(seconds(10), refused.clone());
+        let guarded = fence.guard(&client);
+        write(&guarded).await.unwrap();
+        tokio::time::advance(Duration::from_secs(9)).await;
+        assert!(fence.extend(seconds(10)), "renewed in time");
+        tokio::time::advance(Duration::from_secs(9)).await;
+        write(&guarded).await.unwrap();
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let error = write(&guarded).await.unwrap_err();
+        assert!(error.contains("no longer leads"), "{error}");
+        calls::get(&guarded, "/version").await.unwrap();
+        assert_eq!((came.get(), refused.get()), (3, 1));
+
+        assert!(!fence.extend(seconds(10)), "what has closed stays closed");
+        write(&guarded).await.unwrap_err();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_that_was_sent_earlier_does_not_shorten_a_term() {
+        let fence = Fence::until(seconds(10), Counter::default());
+        assert!(fence.extend(seconds(5)));
+        tokio::time::advance(Duration::from_secs(8)).await;
+        assert!(fence.extend(seconds(10)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_under_way_is_given_up_when_the_term_ends() {
+        let (client, came) = cluster(Duration::from_secs(60));
+        for closes_itself in [true, false] {
+            let fence = Fence::until(seconds(10), Counter::default());
+            let guarded = fence.guard(&client);
+            let started = Instant::now();
+            let closing = async {
+                tokio::time::sleep(Duration::from_secs(4)).await;
+                if !closes_itself {
+                    fence.close();
+                }
+            };
+            let (error, ()) = tokio::join!(write(&guarded), closing);
+            assert!(error.unwrap_err().contains("given up"));
+            let expected = if closes_itself { 10 } else { 4 };
+            assert_eq!(started.elapsed().as_secs(), expected);
+        }
+        assert_eq!(came.get(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_open_fence_never_closes() {
+        let (client, came) = cluster(Duration::ZERO);
+        let fence = Fence::open();
+        fence.close();
+        assert!(fence.extend(Instant::now()));
+        write(&fence.guard(&client)).await.unwrap();
+        assert_eq!(came.get(), 1);
+    }
+}

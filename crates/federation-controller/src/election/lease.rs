@@ -1,0 +1,187 @@
+//! Calls about the Lease, each with a deadline, each write conditional on what was read.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use kube::Client;
+use serde_json::{Value, json};
+
+use crate::{calls, error_text::words};
+
+/// Why a call about the Lease did not bring what it was made for.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LeaseError {
+    /// Somebody else wrote, made or deleted it since it was read.
+    #[error("another has written it meanwhile")]
+    Conflict,
+    /// The host said no, or could not be asked.
+    #[error("{}", words(.0))]
+    Api(#[from] kube::Error),
+    /// No answer in time: it may or may not have taken effect.
+    #[error("no answer within {0:?}")]
+    Deadline(Duration),
+    /// The answer is not a Lease.
+    #[error("the host's answer makes no sense: {0}")]
+    Answer(#[from] serde_json::Error),
+    /// There is nowhere to make it.
+    #[error(
+        "namespace {namespace} is missing on the host and can't be created ({}): create it, or name another with --namespace",
+        words(.source)
+    )]
+    Namespace {
+        /// The missing namespace.
+        namespace: String,
+        /// Why it can't be created.
+        source: kube::Error,
+    },
+}
+
+impl LeaseError {
+    fn code(&self) -> Option<u16> {
+        match self {
+            Self::Api(kube::Error::Api(status)) => Some(status.code),
+            _ => None,
+        }
+    }
+}
+
+/// One Lease on the host.
+pub(super) struct HostLease {
+    pub(super) host: Client,
+    pub(super) namespace: String,
+    pub(super) name: String,
+    /// The longest a call may take.
+    pub(super) timeout: Duration,
+}
+
+impl HostLease {
+    /// The Lease, if it is there.
+    pub(super) async fn get(&self) -> Result<Option<Lease>, LeaseError> {
+        match self.call(calls::get(&self.host, &self.path())).await {
+            Ok(lease) => Ok(Some(serde_json::from_value(lease)?)),
+            Err(error) if error.code() == Some(404) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes it, and its namespace where that is missing.
+    pub(super) async fn create(&self, spec: &LeaseSpec) -> Result<Lease, LeaseError> {
+        match self.post(spec).await {
+            Err(error) if error.code() == Some(404) => {
+                self.create_namespace().await?;
+                self.post(spec).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Writes `lease` over what it was read from.
+    pub(super) async fn replace(&self, lease: &Lease) -> Result<Lease, LeaseError> {
+        let object = serde_json::to_value(lease)?;
+        match self
+            .call(calls::put(&self.host, &self.path(), &object))
+            .await
+        {
+            Ok(lease) => Ok(serde_json::from_value(lease)?),
+            Err(error) if matches!(error.code(), Some(404 | 409)) => Err(LeaseError::Conflict),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Tells of the Lease, for `kubectl describe lease`.
+    pub(super) async fn record(
+        &self,
+        lease: &Lease,
+        message: &str,
+        now: Timestamp,
+    ) -> Result<(), LeaseError> {
+        let name = format!("{}.{:016x}", self.name, now.as_nanosecond());
+        let event = json!({
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": { "name": name, "namespace": self.namespace },
+            "involvedObject": {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "namespace": self.namespace,
+                "name": self.name,
+                "uid": lease.metadata.uid,
+            },
+            "reason": "LeaderElection",
+            "message": message,
+            "type": "Normal",
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+            "source": { "component": "fedrs" },
+            "reportingComponent": "fedrs.dev/federation-controller",
+            "reportingInstance": "fedrs",
+        });
+        let path = format!("/api/v1/namespaces/{}/events", self.namespace);
+        self.call(calls::post(&self.host, &path, &event)).await?;
+        Ok(())
+    }
+
+    async fn post(&self, spec: &LeaseSpec) -> Result<Lease, LeaseError> {
+        let object = json!({
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": { "name": self.name, "namespace": self.namespace },
+            "spec": spec,
+        });
+        match self
+            .call(calls::post(&self.host, &self.folder(), &object))
+            .await
+        {
+            Ok(lease) => Ok(serde_json::from_value(lease)?),
+            Err(error) if error.code() == Some(409) => Err(LeaseError::Conflict),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn create_namespace(&self) -> Result<(), LeaseError> {
+        let namespace = json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": { "name": self.namespace },
+        });
+        match self
+            .call(calls::post(&self.host, "/api/v1/namespaces", &namespace))
+            .await
+        {
+            Ok(_) => {
+                tracing::info!(namespace = %self.namespace, "namespace created, for the Lease");
+                Ok(())
+            }
+            // Another candidate was quicker.
+            Err(error) if error.code() == Some(409) => Ok(()),
+            Err(LeaseError::Api(source)) => Err(LeaseError::Namespace {
+                namespace: self.namespace.clone(),
+                source,
+            }),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn call(
+        &self,
+        call: impl Future<Output = kube::Result<Value>>,
+    ) -> Result<Value, LeaseError> {
+        match tokio::time::timeout(self.timeout, call).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(LeaseError::Deadline(self.timeout)),
+        }
+    }
+
+    fn folder(&self) -> String {
+        format!(
+            "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
+            self.namespace
+        )
+    }
+
+    fn path(&self) -> String {
+        format!("{}/{}", self.folder(), self.name)
+    }
+}

@@ -1,0 +1,27 @@
+//! Leader election by a Lease on the host, as client-go does it, and a fence around what a leader sends.
+//!
+//! ```text
+//! standby  every retryPeriod: GET Lease --step()--> follow, or create / take it
+//!              | won
+//!              v
+//! term     every retryPeriod: PUT renewTime ------> Fence: open until the start of that PUT + renewDeadline
+//!              | not renewed in time, or another's: fence closed, work told to end and waited for --> standby
+//!              '-- the work has ended: fence closed, Lease released --> a successor takes over at once
+//! ```
+//!
+//! Times of two machines are never compared: a standby counts by its own clock, from when it last saw the Lease change,
+//! and the leader by its own, from before it sent what others see. Others take over no earlier than `leaseDuration` after
+//! that; what lies between the two, `leaseDuration - renewDeadline`, is for requests on their way and for clocks that run
+//! at different speeds.
+//!
+//! What a fence can't do: a request that was handed to the kernel before the process was stopped may arrive later, and the
+//! clock used (`CLOCK_MONOTONIC`) goes on while a process is stopped, but not while the whole machine is suspended. Both
+//! are caught by the uid and the resourceVersion that each write carries: it loses against any change since.
+
+mod elector;
+mod fence;
+mod lease;
+mod step;
+
+pub use elector::{Candidacy, Elector, Standing, Term};
+pub use fence::{Fence, TermOver};

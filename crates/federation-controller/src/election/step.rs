@@ -1,0 +1,292 @@
+//! What a candidate does about the Lease as it finds it. Pure: the time is an argument.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::{api::coordination::v1::LeaseSpec, apimachinery::pkg::apis::meta::v1::MicroTime};
+use tokio::time::Instant;
+
+/// Who takes part.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    /// Its name in the Lease, never used twice.
+    pub(super) identity: String,
+    /// How long others have to leave it alone after each renewal.
+    pub(super) lease_duration: Duration,
+}
+
+/// What a candidate has seen of the Lease.
+#[derive(Clone, Debug, Default)]
+pub(super) struct View {
+    /// The last record, and since when it has not changed, by this process's own clock.
+    observed: Option<(LeaseSpec, Instant)>,
+    /// Whether the Lease was there at the last look.
+    is_there: bool,
+}
+
+impl View {
+    /// Takes in what was found at `now`.
+    pub(super) fn look(&mut self, found: Option<&LeaseSpec>, now: Instant) {
+        self.is_there = found.is_some();
+        let Some(found) = found else { return };
+        if self.observed.as_ref().is_none_or(|(seen, _)| seen != found) {
+            self.observed = Some((found.clone(), now));
+        }
+    }
+}
+
+/// What to do about the Lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It is not there.
+    Create,
+    /// It is nobody's, or its holder has let it expire.
+    Take,
+    /// It is ours.
+    Renew,
+    /// It is another's, who may rely on it until then.
+    Follow { leader: String, until: Instant },
+}
+
+/// Decides for `me`, who believes to lead or not.
+///
+/// A leader never takes the Lease from another, be it expired: that one has led in between. A standby that finds the
+/// Lease deleted leaves it to the holder it knew of, who makes it anew unless it is dead. Only a process that starts
+/// just then takes it at once, which the holder sees when it next renews.
+pub(super) fn step(me: &Candidate, leads: bool, view: &View, now: Instant) -> Step {
+    let found = match &view.observed {
+        None => Step::Create,
+        Some((record, since)) => match holder(record) {
+            None => Step::Take,
+            Some(leader) if leader == me.identity => Step::Renew,
+            Some(leader) => {
+                let until = *since + duration(record).unwrap_or(me.lease_duration);
+                if leads || now < until {
+                    let leader = leader.to_owned();
+                    return Step::Follow { leader, until };
+                }
+                Step::Take
+            }
+        },
+    };
+    if view.is_there { found } else { Step::Create }
+}
+
+fn holder(record: &LeaseSpec) -> Option<&str> {
+    record
+        .holder_identity
+        .as_deref()
+        .filter(|it| !it.is_empty())
+}
+
+fn duration(record: &LeaseSpec) -> Option<Duration> {
+    let seconds = u64::try_from(record.lease_duration_seconds?).ok()?;
+    (seconds > 0).then(|| Duration::from_secs(seconds))
+}
+
+/// The record of a Lease that `me` takes at `now`, after another's or nobody's.
+pub(super) fn taken(me: &Candidate, before: Option<&LeaseSpec>, now: Timestamp) -> LeaseSpec {
+    let transitions = before.map(|it| it.lease_transitions.unwrap_or(0).saturating_add(1));
+    LeaseSpec {
+        holder_identity: Some(me.identity.clone()),
+        acquire_time: Some(MicroTime(now)),
+        lease_transitions: Some(transitions.unwrap_or(0)),
+        ..renewed(me, before.cloned().unwrap_or_default(), now)
+    }
+}
+
+/// The record of a Lease that `me` holds and renews at `now`.
+pub(super) fn renewed(me: &Candidate, before: LeaseSpec, now: Timestamp) -> LeaseSpec {
+    LeaseSpec {
+        lease_duration_seconds: Some(whole_seconds(me.lease_duration)),
+        renew_time: Some(MicroTime(now)),
+        ..before
+    }
+}
+
+/// The record of a Lease that its holder gives up at `now`: anybody may take it at once.
+pub(super) fn released(before: LeaseSpec, now: Timestamp) -> LeaseSpec {
+    LeaseSpec {
+        holder_identity: Some(String::new()),
+        // The API server refuses 0.
+        lease_duration_seconds: Some(1),
+        acquire_time: Some(MicroTime(now)),
+        renew_time: Some(MicroTime(now)),
+        ..before
+    }
+}
+
+/// Rounded up: others must not wait for less than the holder counts on.
+fn whole_seconds(duration: Duration) -> i32 {
+    let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
+    i32::try_from(seconds).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEASE: Duration = Duration::from_secs(15);
+
+    fn me() -> Candidate {
+        Candidate {
+            identity: "me".to_owned(),
+            lease_duration: LEASE,
+        }
+    }
+
+    fn record(holder: &str, seconds: i32, renewed: i64) -> LeaseSpec {
+        LeaseSpec {
+            holder_identity: Some(holder.to_owned()),
+            lease_duration_seconds: Some(seconds),
+            renew_time: Some(MicroTime(Timestamp::from_second(renewed).unwrap())),
+            lease_transitions: Some(3),
+            ..LeaseSpec::default()
+        }
+    }
+
+    /// What to do at second 10 after looks at the given seconds.
+    fn decided(leads: bool, looks: &[(u64, Option<LeaseSpec>)]) -> (Step, Instant) {
+        let start = Instant::now();
+        let at = |second| start + Duration::from_secs(second);
+        let mut view = View::default();
+        for (second, found) in looks {
+            view.look(found.as_ref(), at(*second));
+        }
+        (step(&me(), leads, &view, at(10)), start)
+    }
+
+    #[test]
+    fn what_is_found_decides() {
+        let free = || Some(record("", 1, 0));
+        let mine = || Some(record("me", 15, 0));
+        let other = |seconds| Some(record("other", seconds, 0));
+        let renewed = || Some(record("other", 5, 2));
+        for (what, leads, looks, wanted) in [
+            ("never there", false, vec![(10, None)], Step::Create),
+            ("nobody's", false, vec![(10, free())], Step::Take),
+            (
+                "an empty record",
+                false,
+                vec![(10, Some(LeaseSpec::default()))],
+                Step::Take,
+            ),
+            (
+                "expired",
+                false,
+                vec![(0, other(10)), (10, other(10))],
+                Step::Take,
+            ),
+            (
+                "ours from an earlier term",
+                false,
+                vec![(10, mine())],
+                Step::Renew,
+            ),
+            ("ours", true, vec![(0, mine()), (10, mine())], Step::Renew),
+            (
+                "ours, deleted",
+                true,
+                vec![(0, mine()), (10, None)],
+                Step::Create,
+            ),
+            (
+                "ours, emptied",
+                true,
+                vec![(0, mine()), (10, free())],
+                Step::Take,
+            ),
+            (
+                "ours, long ago, deleted",
+                false,
+                vec![(0, mine()), (10, None)],
+                Step::Create,
+            ),
+            (
+                "nobody's, deleted",
+                false,
+                vec![(0, free()), (10, None)],
+                Step::Create,
+            ),
+            (
+                "expired and deleted",
+                false,
+                vec![(0, other(10)), (10, None)],
+                Step::Create,
+            ),
+        ] {
+            assert_eq!(decided(leads, &looks).0, wanted, "{what}");
+        }
+        for (what, leads, looks, until) in [
+            ("another's", false, vec![(10, other(5))], 15),
+            (
+                "another's for a while",
+                false,
+                vec![(0, other(11)), (10, other(11))],
+                11,
+            ),
+            (
+                "renewed just now",
+                false,
+                vec![(0, other(5)), (9, renewed())],
+                14,
+            ),
+            ("without a duration", false, vec![(10, other(0))], 25),
+            (
+                "deleted under its holder",
+                false,
+                vec![(0, other(11)), (10, None)],
+                11,
+            ),
+            (
+                "lost to another",
+                true,
+                vec![(0, mine()), (10, other(5))],
+                15,
+            ),
+            (
+                "lost to another that has expired",
+                true,
+                vec![(0, other(5)), (10, other(5))],
+                5,
+            ),
+        ] {
+            let (step, start) = decided(leads, &looks);
+            let wanted = Step::Follow {
+                leader: "other".to_owned(),
+                until: start + Duration::from_secs(until),
+            };
+            assert_eq!(step, wanted, "{what}");
+        }
+    }
+
+    #[test]
+    fn records_say_who_holds_the_lease_since_when() {
+        let now = Timestamp::from_second(100).unwrap();
+        let first = taken(&me(), None, now);
+        assert_eq!(first.lease_transitions, Some(0));
+        assert_eq!(holder(&first), Some("me"));
+
+        let took = taken(&me(), Some(&record("other", 5, 0)), now);
+        assert_eq!(took.lease_transitions, Some(4));
+        assert_eq!(took.acquire_time, Some(MicroTime(now)));
+        assert_eq!(took.lease_duration_seconds, Some(15));
+
+        let later = Timestamp::from_second(102).unwrap();
+        let kept = renewed(&me(), took.clone(), later);
+        assert_eq!(kept.acquire_time, took.acquire_time);
+        assert_eq!(kept.lease_transitions, took.lease_transitions);
+        assert_eq!(kept.renew_time, Some(MicroTime(later)));
+
+        let free = released(kept, later);
+        assert_eq!(holder(&free), None);
+        assert_eq!(free.lease_transitions, Some(4));
+        assert_eq!(duration(&free), Some(Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn others_never_wait_for_less_than_the_holder_counts_on() {
+        assert_eq!(whole_seconds(Duration::from_millis(1500)), 2);
+        assert_eq!(whole_seconds(Duration::from_secs(15)), 15);
+    }
+}

@@ -1,0 +1,119 @@
+//! Local sets that somebody else changes as well: put right, but never in a loop (F29, F31).
+
+use cluster_informer::SetView;
+use federation_controller::check::{Outcome, Outcomes, remember};
+
+use crate::world::{WANTED, World, at, condition, even, frs, hold};
+
+/// Three members that run what they should.
+fn settled() -> World {
+    let mut world = World::new(frs(9, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    world.step();
+    world
+}
+
+/// Somebody scales the set in a to 7.
+fn meddle(world: &mut World) {
+    hold(&mut world.members[0], 7, 7);
+    let set = world.members[0].view.set.as_mut().unwrap();
+    set.generation += 1;
+    set.observed_generation += 1;
+}
+
+#[test]
+fn f29_the_more_often_a_set_is_changed_the_longer_it_takes_to_put_it_right() {
+    let mut world = settled();
+    world.now = 100;
+    let mut repaired = Vec::new();
+    while world.now < 400 {
+        if world.placed()[0] == 3 {
+            meddle(&mut world);
+        }
+        let decided = world.step();
+        if let [action] = &decided.actions[..] {
+            assert!(action.repairs && action.member == "a", "{action:?}");
+            repaired.push(world.now - 100);
+        } else {
+            let again = decided.next_check.unwrap();
+            assert!(
+                again > at(world.now),
+                "looked at again when the pause is over"
+            );
+        }
+        let disturbances = decided.status.clusters[0].disturbances;
+        assert_eq!(
+            condition(&decided, "Contended") == "True",
+            disturbances >= 5
+        );
+        world.now += 1;
+    }
+    assert_eq!(repaired, [0, 10, 30, 70, 130, 190, 250]);
+}
+
+#[test]
+fn f29_a_fight_is_over_when_the_set_is_left_alone() {
+    let mut world = settled();
+    meddle(&mut world);
+    world.step();
+    let decided = world.step();
+    let over = decided.next_check.unwrap();
+    assert_eq!(over, at(world.now + 600), "the longest backoff");
+    assert_eq!(decided.status.clusters[0].disturbances, 1);
+    world.now += 600;
+    let decided = world.step();
+    assert_eq!(decided.next_check, None);
+    assert_eq!(decided.status.clusters[0].disturbances, 0);
+    assert_eq!(decided.status.clusters[0].repaired_at, None);
+}
+
+#[test]
+fn f31_a_set_that_is_taken_away_counts_as_changed() {
+    let mut world = settled();
+    for (disturbances, actions) in [(1, 1), (2, 0)] {
+        world.members[0].view = SetView::default();
+        let decided = world.step();
+        assert_eq!(decided.status.clusters[0].disturbances, disturbances);
+        assert_eq!(decided.actions.len(), actions);
+    }
+}
+
+#[test]
+fn f29_only_what_somebody_else_undid_counts() {
+    let mut world = settled();
+    let set = world.members[0].view.set.as_mut().unwrap();
+    set.generation += 2;
+    let decided = world.step();
+    assert_eq!(
+        decided.status.clusters[0].disturbances, 0,
+        "it is as it should be"
+    );
+    // Our own write, whose answer never came.
+    let unknown: Outcomes = [("a".to_owned(), Outcome::Unknown("deadline".into()))].into();
+    remember(&mut world.memory, &unknown, WANTED, at(0), &world.settings);
+    meddle(&mut world);
+    let decided = world.step();
+    assert_eq!(decided.actions.len(), 1);
+    assert_eq!(decided.status.clusters[0].disturbances, 0);
+}
+
+#[test]
+fn f29_a_set_that_has_a_controller_is_somebody_elses() {
+    let mut world = settled();
+    world.members[0].view.set.as_mut().unwrap().controlled = true;
+    let decided = world.check();
+    let [action] = &decided.actions[..] else {
+        panic!("{:?}", decided.actions)
+    };
+    assert!(
+        matches!(
+            action.change,
+            federation_controller::check::SetChange::Create { .. }
+        ),
+        "which the member refuses with the reason: {action:?}"
+    );
+    assert_eq!(
+        decided.status.clusters[0].replicas, 0,
+        "its pods are not counted"
+    );
+}

@@ -1,0 +1,56 @@
+//! Sets and pods come by two watches, of which either may be behind: nothing is given up, or tried, because of that.
+
+use federation_controller::check::SetChange;
+
+use crate::world::{World, even, frs, hold};
+
+/// Changes asked of the members: `(member, from, to, idle)`.
+fn scales(world: &World) -> Vec<(String, u32, u32, bool)> {
+    let actions = world.check().actions.into_iter();
+    actions
+        .filter_map(|action| match action.change {
+            SetChange::Scale { from, to, idle, .. } => Some((action.member, from, to, idle)),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn f20_what_one_watch_says_is_ready_is_not_given_up_as_idle() {
+    for (status_ready, pods_ready, expected) in [
+        (8, 5, vec![]),
+        (5, 8, vec![]),
+        // Not ready by both: given up at once, on condition that the set is still at the version that shows it.
+        (5, 5, vec![("a".to_owned(), 8, 5, true)]),
+    ] {
+        let mut world = World::new(frs(8, even(true)), &["a", "b"]);
+        world.settle(1);
+        hold(&mut world.members[0], 8, status_ready);
+        world.members[0].view.pods.ready = pods_ready;
+        hold(&mut world.members[1], 4, 0);
+        assert_eq!(scales(&world), expected, "{status_ready} {pods_ready}");
+    }
+}
+
+#[test]
+fn f20_what_runs_is_given_up_whatever_the_status_says_by_then() {
+    let mut world = World::new(frs(8, even(true)), &["a", "b"]);
+    world.settle(1);
+    hold(&mut world.members[0], 8, 8);
+    assert_eq!(scales(&world), [("a".to_owned(), 8, 4, false)]);
+}
+
+#[test]
+fn f34_a_status_that_lags_behind_a_scale_down_shows_no_room() {
+    let mut world = World::new(frs(30, even(true)), &["a", "b", "c"]);
+    world.room.insert("c".to_owned(), 6);
+    world.step();
+    world.now = 60;
+    world.step();
+    let full = world.memory.clusters[2].capacity;
+    assert_eq!(full, Some(6));
+    // Scaled down to 8, two of which wait; the status still counts the 10 that there were.
+    world.members[2].view.set.as_mut().unwrap().current = 10;
+    world.members[2].view.set.as_mut().unwrap().fully_labeled = 10;
+    assert_eq!(world.check().status.clusters[2].capacity, full);
+}

@@ -1,0 +1,97 @@
+//! Replacements that have a node and never get ready: what they were to replace stays, and people are told (F20).
+
+use cluster_informer::Health;
+use federation_controller::check::{Check, check};
+use serde_json::json;
+
+use crate::world::{World, at, condition, even, frs, frs_with, hold};
+
+/// A move of 4 replicas from a to b, where 2 have been started and `ready` of them are ready.
+fn moving(ready: u32) -> World {
+    let mut world = World::new(frs(8, even(true)), &["a", "b"]);
+    world.settle(1);
+    world.now = 0;
+    hold(&mut world.members[0], 8, 8);
+    hold(&mut world.members[1], 2, ready);
+    world
+}
+
+/// A check that is carried out only in so far as it is remembered.
+fn look(world: &mut World) -> Check {
+    let decided = world.check();
+    world.memory = decided.status.clone();
+    decided
+}
+
+fn told(decided: &Check) -> usize {
+    let events = decided.events.iter();
+    events.filter(|it| it.reason == "NotBecomingReady").count()
+}
+
+#[test]
+fn f20_replacements_that_never_get_ready_are_named_after_ten_minutes() {
+    let mut world = moving(0);
+    for (now, holds, events) in [(0, "", 0), (599, "", 0), (600, "True", 1), (660, "True", 0)] {
+        world.now = now;
+        let decided = look(&mut world);
+        assert_eq!(condition(&decided, "NotBecomingReady"), holds, "at {now}");
+        assert_eq!(condition(&decided, "MoveBlocked"), holds, "at {now}");
+        assert_eq!(told(&decided), events, "at {now}");
+    }
+    let decided = world.check();
+    let conditions = &decided.status.conditions;
+    let it = conditions.iter().find(|it| it.type_ == "NotBecomingReady");
+    assert!(it.unwrap().message.contains("2 pods in b"), "{it:?}");
+    hold(&mut world.members[1], 2, 2);
+    let decided = look(&mut world);
+    assert_eq!(condition(&decided, "NotBecomingReady"), "");
+    assert_eq!(decided.status.clusters[1].unready_since, None);
+}
+
+#[test]
+fn f20_each_that_gets_ready_is_progress() {
+    let mut world = moving(0);
+    look(&mut world);
+    world.now = 500;
+    hold(&mut world.members[1], 2, 1);
+    look(&mut world);
+    for (now, holds) in [(1099, ""), (1100, "True")] {
+        world.now = now;
+        assert_eq!(
+            condition(&look(&mut world), "NotBecomingReady"),
+            holds,
+            "at {now}"
+        );
+    }
+}
+
+#[test]
+fn f20_only_pods_with_a_node_of_a_member_that_can_be_believed_count() {
+    let mut world = moving(0);
+    look(&mut world);
+    world.now = 600;
+    let pods = &mut world.members[1].view.pods;
+    (pods.unscheduled, pods.waiting) = (2, vec![(at(590), 2)]);
+    assert_eq!(condition(&world.check(), "NotBecomingReady"), "");
+    let mut world = moving(0);
+    look(&mut world);
+    world.now = 600;
+    let message = "no route".to_owned();
+    world.members[1].health = Health::Failing {
+        since: at(590),
+        message,
+    };
+    assert_eq!(condition(&world.check(), "NotBecomingReady"), "");
+}
+
+#[test]
+fn f20_min_ready_seconds_are_waited_for_on_top() {
+    let spec = json!({ "replicas": 8, "minReadySeconds": 60, "placement": even(true) });
+    let mut world = moving(0);
+    world.frs = frs_with(spec);
+    look(&mut world);
+    for (now, holds) in [(659, ""), (660, "True")] {
+        let decided = check(&world.snapshot(), at(now));
+        assert_eq!(condition(&decided, "NotBecomingReady"), holds, "at {now}");
+    }
+}

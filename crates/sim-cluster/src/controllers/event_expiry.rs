@@ -1,0 +1,59 @@
+//! Events are kept for a while after they were last written, then they go. `written -> an hour later -> gone`.
+//!
+//! In a real cluster the storage itself forgets them.
+
+use tokio::time::Instant;
+
+use super::Controller;
+use super::queue::Queue;
+use super::world::{Deletion, World, unless_gone};
+use crate::resources::kinds;
+use crate::status::Status;
+use crate::store::Change;
+
+/// Events by namespace and name.
+#[derive(Debug)]
+pub(crate) struct EventExpiry {
+    queue: Queue<(String, String)>,
+}
+
+impl EventExpiry {
+    pub(crate) fn new(world: &World) -> Self {
+        Self {
+            queue: Queue::new(world.settings.sync_latency),
+        }
+    }
+}
+
+impl Controller for EventExpiry {
+    type Key = (String, String);
+    type Failure = Status;
+
+    fn queue(&mut self) -> &mut Queue<Self::Key> {
+        &mut self.queue
+    }
+
+    fn observe(&mut self, change: &Change, world: &World) {
+        if change.kind.storage != kinds::EVENTS.storage {
+            return;
+        }
+        let key = (change.namespace.clone(), change.name.clone());
+        // Written again it's kept longer, so the time before doesn't count.
+        self.queue.remove(&key);
+        if change.new.is_some() {
+            self.queue
+                .add_at(key, Instant::now() + world.settings.event_time);
+        }
+    }
+
+    fn sync(
+        &mut self,
+        world: &mut World,
+        (namespace, name): &(String, String),
+    ) -> Result<(), Status> {
+        let Ok(event) = world.api.get(&kinds::EVENTS, namespace, name) else {
+            return Ok(());
+        };
+        unless_gone(world.delete(&kinds::EVENTS, &event, Deletion::default()))
+    }
+}

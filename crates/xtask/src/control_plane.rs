@@ -1,0 +1,194 @@
+//! `cargo xtask control-plane`: real Kubernetes control planes on loopback.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Instant,
+};
+
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand};
+use control_plane::{Fleet, FleetSpec, Ledger, MemberSpec, NodeResources, Programs, Run, RunState};
+
+/// What to do with control planes.
+#[derive(Subcommand)]
+pub(crate) enum ControlPlane {
+    /// Builds the pinned programs (tests/control-plane) into a cache folder, if they aren't there; needs Go.
+    ///
+    /// Programs in the folder that `KUBEBUILDER_ASSETS` names are taken from there.
+    Build,
+    /// Starts a host and members and leaves them running: DIR/host.yaml, DIR/members/NAME.yaml.
+    Up(Up),
+    /// Ends what runs in DIR. Its logs and data stay.
+    Down {
+        /// The folder that was given to `up`
+        dir: PathBuf,
+    },
+    /// Tells which programs are there, and what runs.
+    Status,
+}
+
+/// The clusters to start.
+#[derive(Args)]
+pub(crate) struct Up {
+    /// The folder for kubeconfigs, logs and data
+    dir: PathBuf,
+    /// How many member clusters: a, b, c, and so on
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=26))]
+    members: u8,
+    /// How many nodes each member has
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    nodes: u32,
+    /// How many pods each node can run
+    #[arg(long, value_name = "N", default_value_t = 110)]
+    pods_per_node: u32,
+    /// Let the API servers write down each request, without bodies
+    #[arg(long)]
+    audit: bool,
+}
+
+impl ControlPlane {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let cache = cache()?;
+        let programs = Programs::new(&modules(), &cache)?;
+        let ledger = Ledger::open(&cache)?;
+        match self {
+            Self::Build => build(&programs)?,
+            Self::Up(up) => up.run(&programs, &ledger)?,
+            Self::Down { dir } => {
+                let dir = dir.canonicalize().with_context(|| shown(&dir))?;
+                if ledger.end(&dir)? {
+                    println!("ended what ran in {}", dir.display());
+                } else {
+                    println!("nothing runs in {}", dir.display());
+                }
+            }
+            Self::Status => status(&programs, &ledger)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Up {
+    fn run(&self, programs: &Programs, ledger: &Ledger) -> anyhow::Result<()> {
+        build(programs)?;
+        std::fs::create_dir_all(&self.dir).with_context(|| shown(&self.dir))?;
+        let dir = self.dir.canonicalize().with_context(|| shown(&self.dir))?;
+        if let Some(run) = ledger.run(&dir)?.filter(RunState::is_whole) {
+            println!(
+                "already up in {}: {} processes",
+                dir.display(),
+                run.processes.len()
+            );
+            return Ok(());
+        }
+        refuse_what_is_not_ours(&dir)?;
+        let spec = FleetSpec {
+            members: self.member_specs(),
+            audit: self.audit,
+        };
+        let began = Instant::now();
+        let run = Run {
+            programs,
+            ledger,
+            is_owned: false,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        // Kube finds it as the process's default.
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let fleet = runtime.block_on(Fleet::start(&spec, &dir, &run))?;
+        fleet.leave();
+        let seconds = began.elapsed().as_secs_f64();
+        let dir = dir.display();
+        println!("host and {} members up after {seconds:.1} s", self.members);
+        println!("  kubectl --kubeconfig {dir}/host.yaml version");
+        println!("  fedrs controller --kubeconfig {dir}/host.yaml --members {dir}/members");
+        println!("  cargo xtask control-plane down {dir}");
+        Ok(())
+    }
+
+    fn member_specs(&self) -> Vec<MemberSpec> {
+        let names = ('a'..='z').take(self.members.into());
+        names
+            .map(|name| MemberSpec {
+                name: name.to_string(),
+                nodes: self.nodes,
+                resources: NodeResources {
+                    pods: self.pods_per_node,
+                    ..NodeResources::default()
+                },
+            })
+            .collect()
+    }
+}
+
+fn build(programs: &Programs) -> anyhow::Result<()> {
+    let began = Instant::now();
+    let mut built = false;
+    programs.build(|module| {
+        built = true;
+        println!("building {module} ...");
+    })?;
+    if built {
+        println!("built in {:.0} s", began.elapsed().as_secs_f64());
+    }
+    println!("programs are in {}", programs.folder().display());
+    Ok(())
+}
+
+fn status(programs: &Programs, ledger: &Ledger) -> anyhow::Result<()> {
+    let missing = programs.missing();
+    let folder = programs.folder().display();
+    if missing.is_empty() {
+        println!("programs: {folder}");
+    } else {
+        let names: Vec<_> = missing.iter().map(ToString::to_string).collect();
+        println!("programs: {folder}; not built: {}", names.join(", "));
+    }
+    let runs = ledger.runs()?;
+    if runs.is_empty() {
+        println!("nothing runs");
+    }
+    for run in runs {
+        println!(
+            "{}: {} of {} processes",
+            run.folder.display(),
+            run.processes.len(),
+            run.expected
+        );
+        for process in &run.processes {
+            println!("  {process}");
+        }
+    }
+    Ok(())
+}
+
+/// A folder that has kubeconfigs of others is not taken: they would be overwritten, or taken for members.
+fn refuse_what_is_not_ours(dir: &Path) -> anyhow::Result<()> {
+    let is_ours = dir.join("clusters").is_dir();
+    let in_the_way = dir.join("host.yaml").exists() || dir.join("members").exists();
+    if in_the_way && !is_ours {
+        bail!(
+            "{} holds kubeconfigs of something else: give another folder",
+            dir.display()
+        );
+    }
+    Ok(())
+}
+
+/// The Go modules that pin the programs.
+fn modules() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/control-plane")
+}
+
+/// Where costly results are kept.
+fn cache() -> anyhow::Result<PathBuf> {
+    let home = std::env::home_dir().context("there is no home directory for the cache")?;
+    Ok(home.join(".cache/fedrs"))
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

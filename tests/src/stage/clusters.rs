@@ -1,0 +1,212 @@
+//! Which kind of clusters the scenarios run on, and the clusters that outlive a scenario.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use control_plane::{FleetSpec, Ledger, Programs, Proxy, Run};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{
+    Client,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use tokio::sync::Mutex;
+
+use super::Need;
+
+/// Environment variable: which clusters to run on.
+const CLUSTERS: &str = "FEDRS_CLUSTERS";
+/// What the members are called in scenarios.
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+/// A kind of clusters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Embedded ones, on paused time.
+    Sim,
+    /// Real control planes, started here.
+    Local,
+    /// Those of `DIR/host.yaml` and the first three of `DIR/members/`.
+    Kubeconfigs(PathBuf),
+}
+
+impl Kind {
+    /// What `FEDRS_CLUSTERS` names: `sim` (the default), `local`, or `kubeconfigs:DIR`.
+    pub fn from_env() -> Result<Self, String> {
+        match std::env::var(CLUSTERS) {
+            Ok(text) => Self::parse(&text),
+            Err(_) => Ok(Self::Sim),
+        }
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "sim" || text.is_empty() => Ok(Self::Sim),
+            None if text == "local" => Ok(Self::Local),
+            Some(("kubeconfigs", dir)) if !dir.is_empty() => Ok(Self::Kubeconfigs(dir.into())),
+            _ => Err(format!(
+                "{CLUSTERS}: {text:?} is not `sim`, `local` or `kubeconfigs:DIR`"
+            )),
+        }
+    }
+
+    /// Whether these clusters can do what a scenario needs.
+    pub fn offers(&self, need: Need) -> bool {
+        match self {
+            Self::Sim => !matches!(need, Need::Autoscaler | Need::Process),
+            Self::Local => true,
+            Self::Kubeconfigs(_) => matches!(need, Need::Autoscaler | Need::Process),
+        }
+    }
+}
+
+/// How a cluster is reached.
+pub(super) struct Route {
+    /// By the scenario itself, past all faults.
+    pub(super) direct: String,
+    /// By the controller.
+    pub(super) controlled: String,
+    /// What stands between.
+    pub(super) proxy: Option<Proxy>,
+}
+
+/// Clusters that outlive a scenario.
+pub struct Shared {
+    pub(super) host: String,
+    pub(super) members: BTreeMap<&'static str, Route>,
+    pub(super) local: Option<Mutex<Option<control_plane::Fleet>>>,
+}
+
+impl Shared {
+    /// Starts or finds the clusters of `kind`; none if each scenario has its own.
+    pub async fn start(kind: &Kind) -> Result<Option<Self>, String> {
+        let shared = match kind {
+            Kind::Sim => return Ok(None),
+            Kind::Local => Self::local().await.map_err(|error| error.to_string())?,
+            Kind::Kubeconfigs(dir) => Self::found(dir)?,
+        };
+        shared.install_crds().await?;
+        Ok(Some(shared))
+    }
+
+    async fn local() -> control_plane::Result<Self> {
+        // Kube finds it as the process's default.
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let cache = cache();
+        let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("control-plane");
+        let programs = Programs::new(&modules, &cache)?;
+        programs.build(|module| eprintln!("building {module} ..."))?;
+        let ledger = Ledger::open(&cache)?;
+        let folder = std::env::temp_dir().join(format!("fedrs-suite-{}", std::process::id()));
+        let run = Run {
+            programs: &programs,
+            ledger: &ledger,
+            is_owned: true,
+        };
+        let fleet = control_plane::Fleet::start(&FleetSpec::default(), &folder, &run).await?;
+        let mut members = BTreeMap::new();
+        for (number, (name, member)) in (1..).zip(NAMES.iter().zip(&fleet.members)) {
+            let proxy = Proxy::start(fleet.subnet().proxy(number), member.address()).await?;
+            let route = Route {
+                direct: member.kubeconfig().to_owned(),
+                controlled: member.kubeconfig_by(proxy.address())?,
+                proxy: Some(proxy),
+            };
+            members.insert(*name, route);
+        }
+        Ok(Self {
+            host: fleet.host.kubeconfig().to_owned(),
+            members,
+            local: Some(Mutex::new(Some(fleet))),
+        })
+    }
+
+    fn found(dir: &Path) -> Result<Self, String> {
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let read = |path: &Path| {
+            fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+        };
+        let folder = dir.join("members");
+        let entries =
+            fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let mut files: Vec<_> = entries.flatten().map(|it| it.path()).collect();
+        files.retain(|it| {
+            it.extension()
+                .is_some_and(|it| it == "yaml" || it == "kubeconfig")
+        });
+        files.sort();
+        if files.len() < NAMES.len() {
+            return Err(format!("{}: three members are needed", folder.display()));
+        }
+        let mut members = BTreeMap::new();
+        for (name, file) in NAMES.iter().zip(&files) {
+            let kubeconfig = read(file)?;
+            let route = Route {
+                direct: kubeconfig.clone(),
+                controlled: kubeconfig,
+                proxy: None,
+            };
+            members.insert(*name, route);
+        }
+        Ok(Self {
+            host: read(&dir.join("host.yaml"))?,
+            members,
+            local: None,
+        })
+    }
+
+    async fn install_crds(&self) -> Result<(), String> {
+        let host = client(&self.host).await;
+        for crd in fedrs_api::crd::all() {
+            let name = crd.metadata.name.clone().unwrap_or_default();
+            let api: kube::Api<CustomResourceDefinition> = kube::Api::all(host.clone());
+            let params = kube::api::PatchParams::apply("fedrs-suite").force();
+            api.patch(&name, &params, &kube::api::Patch::Apply(&crd))
+                .await
+                .map_err(|error| format!("CustomResourceDefinition {name}: {error}"))?;
+        }
+        Ok(())
+    }
+
+    /// Ends what was started here.
+    pub async fn end(&self) {
+        if let Some(local) = &self.local {
+            drop(local.lock().await.take());
+        }
+    }
+}
+
+/// A client of the cluster that a kubeconfig's current context names.
+pub(super) async fn client(kubeconfig: &str) -> Client {
+    let kubeconfig = Kubeconfig::from_yaml(kubeconfig).expect("a kubeconfig");
+    let options = KubeConfigOptions::default();
+    let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .expect("a kubeconfig that can be used");
+    config.default_retry = false;
+    Client::try_from(config).expect("a client can be made")
+}
+
+/// Where costly results are kept.
+fn cache() -> PathBuf {
+    let home = std::env::home_dir().expect("there is a home directory for the cache");
+    home.join(".cache/fedrs")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_named_by_the_environment() {
+        assert_eq!(Kind::parse(""), Ok(Kind::Sim));
+        assert_eq!(Kind::parse("local"), Ok(Kind::Local));
+        let dir = Kind::Kubeconfigs("some/dir".into());
+        assert_eq!(Kind::parse("kubeconfigs:some/dir"), Ok(dir));
+        for text in ["kind", "kubeconfigs", "kubeconfigs:", "local:x"] {
+            assert!(Kind::parse(text).is_err(), "{text}");
+        }
+    }
+}

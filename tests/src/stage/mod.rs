@@ -1,0 +1,306 @@
+//! What scenarios are written against: a host, members and a controller, of whatever kind.
+//!
+//! ```text
+//!                       /-- sim: embedded clusters on paused time, the controller in this process
+//! scenario --> Stage --+--- local: real control planes started here, the `fedrs` program, a proxy before each member
+//!                       \-- kubeconfigs: clusters of somebody else, the `fedrs` program
+//! ```
+//!
+//! Time is tokio's: paused with `sim`, real otherwise. Every scenario has a namespace of its own.
+
+mod cleanup;
+mod clusters;
+mod dips;
+mod embedded;
+mod observe;
+mod program;
+mod real;
+mod request;
+
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use federation_controller::config::Config;
+use kube::Client;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+pub use self::{
+    clusters::{Kind, Shared},
+    dips::Dips,
+};
+use self::{embedded::Embedded, real::Real, request::send};
+
+/// What a scenario wants to begin with.
+#[derive(Clone, Debug)]
+pub struct StageSpec {
+    /// The members that the controller knows at first, of `a`, `b` and `c`.
+    pub members: Vec<&'static str>,
+    /// The controller's configuration.
+    pub config: Config,
+}
+
+impl Default for StageSpec {
+    fn default() -> Self {
+        Self {
+            members: vec!["a", "b", "c"],
+            config: short_waits(),
+        }
+    }
+}
+
+/// What not every kind of cluster can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Members that can be cut off from the controller.
+    CutOff,
+    /// Nodes of known size that can be lost: three in each member, for 64 CPUs and 110 pods each.
+    Nodes,
+    /// API servers that can be restarted.
+    Restarts,
+    /// A HorizontalPodAutoscaler's controller on the host.
+    Autoscaler,
+    /// A controller that is a process: it can be stopped and go on.
+    Process,
+}
+
+/// A host, members, a controller.
+pub struct Stage {
+    namespace: String,
+    /// Reach the clusters past all faults.
+    host: Client,
+    members: BTreeMap<String, Client>,
+    clusters: Clusters,
+}
+
+enum Clusters {
+    Embedded(Box<Embedded>),
+    Real(Box<Real>),
+}
+
+impl Stage {
+    /// Sets everything up; the controller runs. `shared` are clusters that outlive the scenario, or none for embedded
+    /// ones of its own.
+    pub async fn set_up(spec: &StageSpec, shared: Option<&'static Shared>) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(1);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let namespace = format!("scenario-{}-{number}", std::process::id());
+        let clusters = match shared {
+            None => Clusters::Embedded(Box::new(Embedded::start(spec).await)),
+            Some(shared) => Clusters::Real(Box::new(Real::new(shared, spec))),
+        };
+        let (host, members) = match &clusters {
+            Clusters::Embedded(it) => it.clients(),
+            Clusters::Real(it) => it.clients().await,
+        };
+        let mut stage = Self {
+            namespace,
+            host,
+            members,
+            clusters,
+        };
+        let object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": stage.namespace } });
+        for client in stage.all_clients() {
+            send(&client, "POST", "/api/v1/namespaces", &object)
+                .await
+                .expect("a namespace can be made");
+        }
+        stage.start_controller().await;
+        stage
+    }
+
+    fn all_clients(&self) -> Vec<Client> {
+        let members = self.members.values().cloned();
+        std::iter::once(self.host.clone()).chain(members).collect()
+    }
+
+    /// The scenario's namespace, on the host and in all members.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// All members' names, in order.
+    pub fn member_names(&self) -> Vec<String> {
+        self.members.keys().cloned().collect()
+    }
+
+    /// A request to the host as its administrator makes it.
+    pub async fn on_host(&self, method: &str, path: &str, body: &Value) -> kube::Result<Value> {
+        send(&self.host, method, path, body).await
+    }
+
+    /// A request to a member as its administrator makes it, past all faults.
+    pub async fn on_member(
+        &self,
+        member: &str,
+        method: &str,
+        path: &str,
+        body: &Value,
+    ) -> kube::Result<Value> {
+        send(&self.members[member], method, path, body).await
+    }
+
+    /// The path of the FederatedReplicaSets, or of the one with this name.
+    pub fn frs_path(&self, name: &str) -> String {
+        let slash = if name.is_empty() { "" } else { "/" };
+        format!(
+            "/apis/fedrs.dev/v1alpha1/namespaces/{}/federatedreplicasets{slash}{name}",
+            self.namespace
+        )
+    }
+
+    /// The path of the ReplicaSet with this name in a member.
+    pub fn set_path(&self, name: &str) -> String {
+        format!(
+            "/apis/apps/v1/namespaces/{}/replicasets/{name}",
+            self.namespace
+        )
+    }
+
+    /// Creates a FederatedReplicaSet.
+    pub async fn create(&self, frs: &Value) {
+        let mut frs = frs.clone();
+        frs["metadata"]["namespace"] = self.namespace.clone().into();
+        self.on_host("POST", &self.frs_path(""), &frs)
+            .await
+            .expect("a FederatedReplicaSet can be created");
+    }
+
+    /// Changes the FederatedReplicaSet `name` by a merge patch.
+    pub async fn patch(&self, name: &str, patch: &Value) {
+        self.on_host("PATCH", &self.frs_path(name), patch)
+            .await
+            .expect("a FederatedReplicaSet can be changed");
+    }
+
+    /// Creates a FederatedReplicaSet and waits until all of it runs.
+    pub async fn run(&self, frs: &Value) {
+        self.create(frs).await;
+        let name = frs["metadata"]["name"].as_str().unwrap_or_default();
+        let all = frs["spec"]["replicas"].as_u64().unwrap_or(1);
+        self.wait_until("all run", 60, async |it| it.available(name).await == all)
+            .await;
+    }
+
+    /// Waits until `holds`, at most `seconds`; panics with what the clusters held if it never does.
+    pub async fn wait_until(
+        &self,
+        what: &str,
+        seconds: u64,
+        mut holds: impl AsyncFnMut(&Self) -> bool,
+    ) {
+        let deadline = Instant::now() + Duration::from_secs(seconds);
+        while !holds(self).await {
+            if Instant::now() >= deadline {
+                let state = self.describe().await;
+                panic!("not within {seconds} s: {what}\n{state}");
+            }
+            sleep(self.look()).await;
+        }
+    }
+
+    /// How often a wait looks.
+    fn look(&self) -> Duration {
+        match self.clusters {
+            Clusters::Embedded(_) => Duration::from_millis(20),
+            Clusters::Real(_) => Duration::from_millis(200),
+        }
+    }
+
+    /// Watches from now on how many replicas of `name` are ready.
+    pub async fn watch(&self, name: &str) -> Dips {
+        // Watches of several clusters are not in step: what is seen for a shorter time may never have been.
+        let skew = match self.clusters {
+            Clusters::Embedded(_) => Duration::from_millis(20),
+            Clusters::Real(_) => Duration::from_millis(400),
+        };
+        Dips::start(&self.members, &self.namespace, name, skew).await
+    }
+
+    /// Starts the controller, with what it knew of members before.
+    pub async fn start_controller(&mut self) {
+        match &mut self.clusters {
+            Clusters::Embedded(it) => it.start_controller().await,
+            Clusters::Real(it) => it.start_controller(),
+        }
+    }
+
+    /// The controller ends without a word.
+    pub async fn kill_controller(&mut self) {
+        match &mut self.clusters {
+            Clusters::Embedded(it) => it.kill_controller().await,
+            Clusters::Real(it) => it.kill_controller(),
+        }
+    }
+
+    /// The controller learns of a member.
+    pub async fn add_member(&mut self, member: &str) {
+        match &mut self.clusters {
+            Clusters::Embedded(it) => it.add_member(member).await,
+            Clusters::Real(it) => it.add_member(member),
+        }
+    }
+
+    /// The kubeconfig of a member is taken away.
+    pub async fn remove_member(&mut self, member: &str) {
+        match &mut self.clusters {
+            Clusters::Embedded(it) => it.remove_member(member).await,
+            Clusters::Real(it) => it.remove_member(member),
+        }
+    }
+
+    /// The controller can't reach a member, or can again ([`Need::CutOff`]).
+    pub fn cut_off(&mut self, member: &str, is_cut_off: bool) {
+        match &mut self.clusters {
+            Clusters::Embedded(it) => it.cut_off(member, is_cut_off),
+            Clusters::Real(it) => it.cut_off(member, is_cut_off),
+        }
+    }
+
+    /// Node `number` (from 1) of a member stops to answer, or does again ([`Need::Nodes`]).
+    pub async fn lose_node(&mut self, member: &str, number: u32, is_lost: bool) {
+        match &mut self.clusters {
+            Clusters::Embedded(it) => it.lose_node(member, number, is_lost),
+            Clusters::Real(it) => it.lose_node(member, number, is_lost).await,
+        }
+    }
+
+    /// The API server of a member starts anew, and has forgotten all versions but the present ([`Need::Restarts`]).
+    pub async fn forget_history(&mut self, member: &str) {
+        match &mut self.clusters {
+            Clusters::Embedded(it) => it.forget_history(member),
+            Clusters::Real(it) => it.forget_history(member).await,
+        }
+    }
+
+    /// What the controller said, as far as it is a program of its own.
+    fn log(&self) -> String {
+        match &self.clusters {
+            Clusters::Embedded(_) => String::new(),
+            Clusters::Real(it) => it.log(),
+        }
+    }
+}
+
+/// A configuration for scenarios: the waits are short, in their usual proportions.
+pub fn short_waits() -> Config {
+    let seconds = Duration::from_secs;
+    let mut config = Config {
+        check_delay: seconds(2),
+        recheck_interval: seconds(2),
+        unscheduled_timeout: seconds(5),
+        backoff_initial: seconds(3),
+        backoff_max: seconds(20),
+        lost_grace_period: seconds(5),
+        ..Config::default()
+    };
+    config.probe.period = seconds(1);
+    config.probe.timeout = seconds(4);
+    config.leader_election.lease_duration = seconds(4);
+    config.leader_election.renew_deadline = seconds(3);
+    config.leader_election.retry_period = Duration::from_millis(500);
+    config
+}

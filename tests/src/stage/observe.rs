@@ -1,0 +1,125 @@
+//! What the clusters hold, as their own API servers tell it.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use serde_json::Value;
+
+use super::Stage;
+use crate::{Layout, SetState};
+
+impl Stage {
+    /// The local set `name` in each member.
+    pub async fn sets(&self, name: &str) -> BTreeMap<String, SetState> {
+        let mut sets = BTreeMap::new();
+        for member in self.member_names() {
+            let set = self.local_set(&member, name).await;
+            let count = |pointer| set.pointer(pointer)?.as_u64();
+            let state = SetState {
+                asked: count("/spec/replicas").unwrap_or(0),
+                present: count("/status/replicas").unwrap_or(0),
+                available: count("/status/availableReplicas").unwrap_or(0),
+            };
+            sets.insert(member, state);
+        }
+        sets
+    }
+
+    /// A member's local set; null if there is none.
+    pub async fn local_set(&self, member: &str, name: &str) -> Value {
+        self.on_member(member, "GET", &self.set_path(name), &Value::Null)
+            .await
+            .unwrap_or(Value::Null)
+    }
+
+    /// Replicas asked of each member for the set `name`.
+    pub async fn layout(&self, name: &str) -> Layout {
+        let sets = self.sets(name).await.into_iter();
+        sets.map(|(member, set)| (member, set.asked)).collect()
+    }
+
+    /// The numbers of the layout, sorted: ties may favour any cluster.
+    pub async fn sorted_layout(&self, name: &str) -> Vec<u64> {
+        let mut numbers: Vec<u64> = self.layout(name).await.into_values().collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// Available replicas over all members, reachable or not.
+    pub async fn available(&self, name: &str) -> u64 {
+        let sets = self.sets(name).await;
+        sets.values().map(|set| set.available).sum()
+    }
+
+    /// The FederatedReplicaSet as the host has it; null if it is gone.
+    pub async fn frs(&self, name: &str) -> Value {
+        self.on_host("GET", &self.frs_path(name), &Value::Null)
+            .await
+            .unwrap_or(Value::Null)
+    }
+
+    /// The status of a condition: `True`, `False`, or nothing.
+    pub async fn condition(&self, name: &str, type_: &str) -> Option<String> {
+        let frs = self.frs(name).await;
+        let conditions = frs.pointer("/status/conditions")?.as_array()?;
+        let condition = conditions.iter().find(|it| it["type"] == type_)?;
+        condition["status"].as_str().map(str::to_owned)
+    }
+
+    /// Reasons of the events about `name`, in the order of their first time.
+    pub async fn event_reasons(&self, name: &str) -> Vec<String> {
+        let list = self.host_list("/api/v1", "events").await;
+        let mut events: Vec<&Value> = list
+            .iter()
+            .filter(|event| event["involvedObject"]["name"] == name)
+            .collect();
+        events.sort_by_key(|event| event["firstTimestamp"].to_string());
+        let reasons = events.iter().filter_map(|event| event["reason"].as_str());
+        reasons.map(str::to_owned).collect()
+    }
+
+    /// All that a person would want to see when a wait failed.
+    pub async fn describe(&self) -> String {
+        let mut text = String::new();
+        let sets = self
+            .host_list("/apis/fedrs.dev/v1alpha1", "federatedreplicasets")
+            .await;
+        for frs in &sets {
+            let name = frs["metadata"]["name"].as_str().unwrap_or_default();
+            let _ = writeln!(text, "{name}: {:#}", frs["status"]);
+            for (member, set) in self.sets(name).await {
+                let _ = writeln!(text, "  {member}: {set:?}");
+            }
+        }
+        let path = "/apis/fedrs.dev/v1alpha1/memberclusters";
+        let members = self.on_host("GET", path, &Value::Null).await;
+        for member in members.unwrap_or_default()["items"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
+            let _ = writeln!(
+                text,
+                "member {}: {}",
+                member["metadata"]["name"], member["status"]
+            );
+        }
+        for event in self.host_list("/api/v1", "events").await {
+            let _ = writeln!(text, "event {}: {}", event["reason"], event["message"]);
+        }
+        let _ = write!(text, "{}", self.log());
+        text
+    }
+
+    /// What the scenario's namespace on the host has of one kind.
+    async fn host_list(&self, group: &str, plural: &str) -> Vec<Value> {
+        let path = format!("{group}/namespaces/{}/{plural}", self.namespace);
+        let mut list = self
+            .on_host("GET", &path, &Value::Null)
+            .await
+            .unwrap_or(Value::Null);
+        match list["items"].take() {
+            Value::Array(items) => items,
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What a FederatedReplicaSet promises to its user (F1 to F6, F26).
+
+use fedrs_tests::{even, frs, stage::Stage};
+use serde_json::{Value, json};
+
+pub(crate) async fn f1_the_status_tells_what_runs_where(stage: &mut Stage) {
+    stage.run(&frs("web", 9, &even(true))).await;
+    stage
+        .wait_until("the status says so", 5, async |it| {
+            let status = it.frs("web").await["status"].clone();
+            status["readyReplicas"] == 9 && status["summary"] == "3/3"
+        })
+        .await;
+    assert_eq!(stage.sorted_layout("web").await, [3, 3, 3]);
+    assert_eq!(
+        stage.condition("web", "Ready").await.as_deref(),
+        Some("True")
+    );
+    assert_eq!(stage.frs("web").await["status"]["selector"], "app=web");
+    for member in stage.member_names() {
+        let set = stage.local_set(&member, "web").await;
+        assert_eq!(
+            set["metadata"]["labels"]["fedrs.dev/member-cluster"],
+            member
+        );
+    }
+}
+
+pub(crate) async fn f3_scale_by_the_subresource(stage: &mut Stage) {
+    stage.run(&frs("web", 3, &even(true))).await;
+    let path = format!("{}/scale", stage.frs_path("web"));
+    let scale = stage.on_host("GET", &path, &Value::Null).await.unwrap();
+    assert_eq!(scale["spec"]["replicas"], 3);
+    assert_eq!(scale["status"]["selector"], "app=web");
+    stage
+        .on_host("PATCH", &path, &json!({ "spec": { "replicas": 12 } }))
+        .await
+        .unwrap();
+    stage
+        .wait_until("12 run", 30, async |it| it.available("web").await == 12)
+        .await;
+    assert_eq!(stage.sorted_layout("web").await, [4, 4, 4]);
+}
+
+pub(crate) async fn f4_invalid_preferences_change_nothing(stage: &mut Stage) {
+    stage.run(&frs("web", 9, &even(true))).await;
+    let annotation =
+        json!({ "federation.kubernetes.io/replica-set-preferences": "{\"clusters\": 5}" });
+    let patch = json!({ "metadata": { "annotations": annotation }, "spec": { "placement": null, "replicas": 30 } });
+    stage.patch("web", &patch).await;
+    stage
+        .wait_until("it is refused", 10, async |it| {
+            it.condition("web", "Accepted").await.as_deref() == Some("False")
+        })
+        .await;
+    assert_eq!(stage.sorted_layout("web").await, [3, 3, 3]);
+}
+
+pub(crate) async fn f5_deleting_leaves_the_local_sets_running(stage: &mut Stage) {
+    stage.run(&frs("web", 9, &even(true))).await;
+    let dips = stage.watch("web").await;
+    let path = stage.frs_path("web");
+    stage.on_host("DELETE", &path, &Value::Null).await.unwrap();
+    stage
+        .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
+        .await;
+    for member in stage.member_names() {
+        let set = stage.local_set(&member, "web").await;
+        assert_eq!(set["spec"]["replicas"], 3, "{member}");
+        let labels = set["metadata"]["labels"].to_string();
+        assert!(!labels.contains("fedrs.dev"), "{labels}");
+    }
+    dips.assert_never_below(9);
+}
+
+pub(crate) async fn f5_a_foreground_cascade_deletes_the_local_sets(stage: &mut Stage) {
+    stage.run(&frs("web", 9, &even(true))).await;
+    let options = json!({ "propagationPolicy": "Foreground" });
+    let path = stage.frs_path("web");
+    stage.on_host("DELETE", &path, &options).await.unwrap();
+    stage
+        .wait_until("it is gone", 60, async |it| it.frs("web").await.is_null())
+        .await;
+    stage
+        .wait_until("and all its sets", 60, async |it| {
+            it.available("web").await == 0 && it.local_set("a", "web").await.is_null()
+        })
+        .await;
+}
+
+pub(crate) async fn f26_a_missing_namespace_is_made(stage: &mut Stage) {
+    let path = format!("/api/v1/namespaces/{}", stage.namespace());
+    stage
+        .on_member("b", "DELETE", &path, &Value::Null)
+        .await
+        .unwrap();
+    stage
+        .wait_until("b has no such namespace", 60, async |it| {
+            it.on_member("b", "GET", &path, &Value::Null).await.is_err()
+        })
+        .await;
+    stage.run(&frs("web", 3, &even(true))).await;
+    assert_eq!(stage.sorted_layout("web").await, [1, 1, 1]);
+}
+
+pub(crate) async fn thirty_sets_at_once(stage: &mut Stage) {
+    let names: Vec<_> = (1..=30).map(|number| format!("web-{number}")).collect();
+    for name in &names {
+        stage.create(&frs(name, 3, &even(true))).await;
+    }
+    for name in &names {
+        stage
+            .wait_until("each runs, evenly", 60, async |it| {
+                it.available(name).await == 3 && it.sorted_layout(name).await == [1, 1, 1]
+            })
+            .await;
+    }
+}
+
+/// Without metrics of pods on the host it keeps the set between its minimum and its maximum.
+pub(crate) async fn an_autoscaler_scales_the_set(stage: &mut Stage) {
+    stage.run(&frs("web", 3, &even(true))).await;
+    let path = format!(
+        "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers",
+        stage.namespace()
+    );
+    let autoscaler = json!({
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": { "name": "web" },
+        "spec": {
+            "scaleTargetRef": { "apiVersion": "fedrs.dev/v1alpha1", "kind": "FederatedReplicaSet", "name": "web" },
+            "minReplicas": 9,
+            "maxReplicas": 12,
+        },
+    });
+    stage.on_host("POST", &path, &autoscaler).await.unwrap();
+    stage
+        .wait_until("9 run", 60, async |it| it.available("web").await == 9)
+        .await;
+    let lower = json!({ "spec": { "minReplicas": 1, "maxReplicas": 6 } });
+    stage
+        .on_host("PATCH", &format!("{path}/web"), &lower)
+        .await
+        .unwrap();
+    stage
+        .wait_until("6 run", 60, async |it| it.available("web").await == 6)
+        .await;
+    assert_eq!(stage.sorted_layout("web").await, [2, 2, 2]);
+}
