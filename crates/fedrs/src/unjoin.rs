@@ -174,7 +174,8 @@ fn not_drained(args: &UnjoinArgs, ended: Ended, say: &mut Say) -> anyhow::Result
     );
     if let Ended::TimedOut(left) = ended {
         bail!(
-            "{name} is not drained after {:?}: {left}\n{next}",
+            "{name} is not drained after {:?}: {left}\n{next}\n\
+             If it is gone for good: `fedrs unjoin {name} --force`.",
             args.timeout
         );
     }

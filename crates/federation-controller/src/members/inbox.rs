@@ -23,6 +23,7 @@ use crate::watch::{Listed, Progress};
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MemberObject {
     pub(crate) uid: String,
+    pub(crate) generation: Option<i64>,
     pub(crate) spec: MemberClusterSpec,
 }
 
@@ -144,10 +145,13 @@ impl Sink<MemberCluster> for MemberSink {
     fn applied(&mut self, object: MemberCluster) {
         let name = object.name_any();
         self.names.saw(&name);
-        let uid = object.metadata.uid.unwrap_or_default();
-        let spec = object.spec;
+        let object = MemberObject {
+            uid: object.metadata.uid.unwrap_or_default(),
+            generation: object.metadata.generation,
+            spec: object.spec,
+        };
         // One that is on its way out counts as long as it is there.
-        self.put(name, Some(MemberObject { uid, spec }));
+        self.put(name, Some(object));
     }
 
     fn deleted(&mut self, object: MemberCluster) {

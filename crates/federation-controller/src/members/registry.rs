@@ -72,6 +72,8 @@ struct Entry {
 pub(super) struct ObjectState {
     /// Its uid, while it is there.
     pub(super) uid: Option<String>,
+    /// The generation of its spec that counts.
+    pub(super) generation: Option<i64>,
     /// How often it has been deleted.
     pub(super) deletions: u32,
     /// Whether it is made where it is missing: a file of the folder has one, whoever deletes it.
@@ -217,13 +219,19 @@ impl Registry {
     /// What the MemberCluster of `name` asks for, or that it is gone. Whether that changes decisions.
     pub(super) fn put_object(&self, name: &str, object: Option<MemberObject>) -> bool {
         self.change(name, |entry| {
-            let Some(MemberObject { uid, spec }) = object else {
+            let Some(MemberObject {
+                uid,
+                generation,
+                spec,
+            }) = object
+            else {
                 // What it asked for stays for the member's last minute; one that comes back begins anew.
                 entry.object.uid = None;
                 entry.object.deletions = entry.object.deletions.wrapping_add(1);
                 return false;
             };
             entry.object.uid = Some(uid);
+            entry.object.generation = generation;
             let changed = entry.spec != spec;
             entry.spec = spec;
             changed

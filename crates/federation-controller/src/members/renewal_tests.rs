@@ -100,6 +100,7 @@ impl Clusters {
         registry.admit("eu", clock.now());
         let object = super::super::inbox::MemberObject {
             uid: "u-1".into(),
+            generation: Some(1),
             spec: fedrs_api::MemberClusterSpec::default(),
         };
         registry.put_object("eu", Some(object));

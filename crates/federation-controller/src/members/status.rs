@@ -58,7 +58,11 @@ pub(super) fn status(
         } = said?;
         let condition: Condition =
             check::condition(&before.conditions, type_, holds, reason, &message, now);
-        Some(condition)
+        // Who changed the spec can tell what is said of it from what was said of an earlier one.
+        Some(Condition {
+            observed_generation: facts.object.generation,
+            ..condition
+        })
     });
     let (nodes, allocatable) = match about.nodes {
         Nodes::Unknown => (before.nodes, before.allocatable.clone()),

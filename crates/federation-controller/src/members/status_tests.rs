@@ -297,3 +297,12 @@ async fn a_condition_is_urgent_and_progress_is_not() {
         "that it is over is told at once"
     );
 }
+
+#[tokio::test]
+async fn a_condition_says_of_which_spec_it_is() {
+    let mut facts = facts(None);
+    facts.object.generation = Some(7);
+    let status = status(&MemberClusterStatus::default(), &facts, at(100));
+    let generations = status.conditions.iter().map(|it| it.observed_generation);
+    assert!(generations.into_iter().all(|it| it == Some(7)));
+}

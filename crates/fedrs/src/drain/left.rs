@@ -21,11 +21,14 @@ pub(super) fn left(
     if present.is_empty() {
         return match condition(member, "Drained") {
             Some(drained) if is_current(drained, generation) => {
-                (drained.status != "True").then(|| drained.message.clone())
+                let open = drained.status != "True";
+                open.then(|| match drained.reason.as_str() {
+                    // Its numbers are some seconds old.
+                    "Draining" => "the last replicas to end".to_owned(),
+                    _ => drained.message.clone(),
+                })
             }
-            _ => Some(
-                "no controller has said that it is drained: does it run on this host?".to_owned(),
-            ),
+            _ => Some("the controller has not looked at it yet: does it run?".to_owned()),
         };
     }
     let mut text = String::new();
@@ -143,11 +146,22 @@ mod tests {
     }
 
     #[test]
+    fn what_the_controller_does_not_know_is_not_drained() {
+        for (reason, told) in [
+            ("NotKnown", "Drained NotKnown"),
+            ("Draining", "the last replicas to end"),
+        ] {
+            let member = member(&[condition("Drained", "False", reason, 3)]);
+            assert_eq!(left(&member, Some(3), &[]).as_deref(), Some(told));
+        }
+    }
+
+    #[test]
     fn what_was_said_of_an_earlier_drain_does_not_count() {
         let drained = member(&[condition("Drained", "True", "Drained", 3)]);
         for (member, generation) in [(drained, Some(5)), (member(&[]), Some(1))] {
             let left = left(&member, generation, &[]).unwrap();
-            assert!(left.contains("no controller"), "{left}");
+            assert!(left.contains("has not looked at it yet"), "{left}");
         }
     }
 

@@ -7,10 +7,7 @@ use kube::ResourceExt;
 use serde_json::Value;
 
 use crate::{
-    membership::{
-        cluster, names,
-        objects::{Membership, SECRET_TYPE},
-    },
+    membership::{cluster, names, objects::Membership},
     object::{Address, Change, NAMESPACE, SERVICE_ACCOUNT, change},
     remote::Side,
 };
@@ -173,8 +170,8 @@ fn other_source(name: &str, member: &MemberCluster) -> Option<String> {
 /// A Secret of the name that join would take, but not join's.
 fn not_ours(secret: &Value) -> Option<String> {
     let metadata = &secret["metadata"];
-    let ours =
-        secret["type"] == SECRET_TYPE && metadata["annotations"][marks::RENEW_TOKEN] == "true";
+    let ours = secret["type"] == marks::KUBECONFIG_TYPE
+        && metadata["annotations"][marks::RENEW_TOKEN] == "true";
     let (namespace, name) = (&metadata["namespace"], &metadata["name"]);
     let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
     (!ours).then(|| {

@@ -57,7 +57,7 @@ fn standing(member: &MemberCluster) -> Standing {
 impl Standing {
     fn words(&self) -> &str {
         match self {
-            Self::Unseen => "no controller has looked at it yet",
+            Self::Unseen => "the controller has not looked at it yet",
             Self::NotYet { text, .. } => text,
             Self::Ready => "ready",
         }

@@ -10,9 +10,6 @@ use serde_json::{Value, json};
 use super::names::{self, MANAGED_BY, MANAGER};
 use crate::object::{Address, CLUSTER_ROLE, MEMBER_CLUSTER, NAMESPACE, SECRET};
 
-/// The type of a member's Secret.
-pub(crate) const SECRET_TYPE: &str = "fedrs.dev/kubeconfig";
-
 /// Which cluster becomes a member of which host, and by which name.
 #[derive(Clone, Debug)]
 pub(crate) struct Membership {
@@ -113,7 +110,7 @@ impl Membership {
                 },
                 "annotations": { marks::RENEW_TOKEN: "true" },
             },
-            "type": SECRET_TYPE,
+            "type": marks::KUBECONFIG_TYPE,
         });
         if let Some(kubeconfig) = kubeconfig {
             secret["data"] = json!({ marks::KUBECONFIG_KEY: STANDARD.encode(kubeconfig) });

@@ -12,13 +12,15 @@ mod survey;
 use std::{
     io::{self, BufRead, IsTerminal, Write},
     process::ExitCode,
+    time::Duration,
 };
 
 use anyhow::{Context, bail};
 use clap::Args;
 use fedrs_api::marks;
+use tokio::time::sleep;
 
-use self::survey::Joined;
+use self::survey::{Installed, Joined};
 use crate::{
     host::HostOfMembers,
     leader::{self, Leader},
@@ -31,6 +33,9 @@ use crate::{
     say::{Say, count},
     values,
 };
+
+/// How soon a controller has put a finalizer on again.
+const PUT_BACK_WITHIN: Duration = Duration::from_secs(1);
 
 /// Take fedrs off: finalizers, members and what join made. What runs in the members goes on running
 ///
@@ -82,19 +87,29 @@ pub(crate) async fn run(args: UninstallArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     finalizers::take_off(&host, &installed, &mut say).await?;
+    nobody_puts_them_back(&host, &installed).await?;
     for member in &installed.members {
         leave(&host, member, &mut say).await?;
     }
     leave::namespace(&host, &installed.membership(""), &mut say).await?;
-    let back = survey::held(&host).await?;
+    say.line(format_args!("Done. {}", installed.left()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A controller without leader election is told by what it does: it puts finalizers on again at once.
+async fn nobody_puts_them_back(host: &Remote, installed: &Installed) -> anyhow::Result<()> {
+    if installed.sets.is_empty() {
+        return Ok(());
+    }
+    sleep(PUT_BACK_WITHIN).await;
+    let back = survey::held(host).await?;
     if back > 0 {
         bail!(
             "{} got finalizers again: a controller is still running. Stop it, and run this again",
             count(back, "FederatedReplicaSet")
         );
     }
-    say.line(format_args!("Done. {}", installed.left()));
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Asks the user.
@@ -117,13 +132,14 @@ fn is_wanted() -> anyhow::Result<bool> {
 /// Takes away what join made for one member. One that can't be reached is told, and left as it is.
 async fn leave(host: &Remote, member: &Joined, say: &mut Say) -> anyhow::Result<()> {
     let membership = &member.membership;
+    say.line(format_args!("{}:", membership.name));
     if let Some(stored) = &member.stored {
         let remote = Remote::new(Side::Member, stored.config().await?)?;
         match leave::account(&remote, membership, By::Account, say).await {
             Ok(_) => {}
             Err(failure) if failure.code() == Some(401) => {}
             Err(failure) => {
-                say.warn(format_args!("{}: {failure}", membership.name));
+                say.warn(failure);
                 say.line(leave::by_hand(membership));
             }
         }

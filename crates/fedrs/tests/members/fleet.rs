@@ -3,12 +3,12 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     time::Duration,
 };
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sim_cluster::{
     Api, Kind, Kubeconfig, NodeSpec, Server, SimCluster, User,
     api::{DeleteOptions, WriteOptions},
@@ -17,6 +17,8 @@ use tempfile::TempDir;
 
 /// Where the controller and its account are.
 pub(crate) const NAMESPACE: &str = "fedrs-system";
+/// Where the controller's log goes.
+const LOG: &str = "controller.log";
 /// The longest a test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often it looks.
@@ -36,6 +38,7 @@ pub(crate) struct Fleet {
     folder: TempDir,
     pub(crate) host: Cluster,
     members: BTreeMap<String, Cluster>,
+    controller: Option<Child>,
 }
 
 /// How a command ended, and what it told.
@@ -179,6 +182,7 @@ impl Fleet {
             folder: tempfile::tempdir().unwrap(),
             host: Cluster::start("host", 0).await,
             members: BTreeMap::new(),
+            controller: None,
         };
         fleet.write("host.yaml", &fleet.host.server.kubeconfig().to_yaml());
         for name in members {
@@ -190,6 +194,31 @@ impl Fleet {
             fleet.members.insert((*name).to_owned(), member);
         }
         fleet
+    }
+
+    /// Starts the controller as a process of its own.
+    pub(crate) fn start_controller(&mut self) {
+        assert!(self.controller.is_none(), "one controller at a time");
+        self.write("controller.yaml", "probe: {period: 1s}\n");
+        let log = std::fs::File::create(self.path(LOG)).unwrap();
+        let mut command = command(self.folder.path());
+        command
+            .args([
+                "controller",
+                "--config",
+                "controller.yaml",
+                "--listen",
+                "127.0.0.1:0",
+            ])
+            .stderr(log);
+        self.controller = Some(command.spawn().unwrap());
+    }
+
+    /// Ends the controller, in order.
+    pub(crate) fn stop_controller(&mut self) {
+        let mut controller = self.controller.take().unwrap();
+        signal("TERM", &controller);
+        assert!(controller.wait().unwrap().success());
     }
 
     pub(crate) fn member(&self, name: &str) -> &Cluster {
@@ -226,6 +255,13 @@ impl Fleet {
         };
         self.assert_no_secret_in(&told);
         told
+    }
+
+    /// Starts `fedrs` with `arguments`, and doesn't wait for it.
+    pub(crate) fn start_fedrs(&self, arguments: &str) -> Child {
+        let mut command = command(self.folder.path());
+        command.args(arguments.split_whitespace());
+        command.stdout(Stdio::piped()).spawn().unwrap()
     }
 
     /// `fedrs join` of a member by its own name.
@@ -272,6 +308,37 @@ impl Fleet {
         format!("fedrs-controller-{}", &uid[..8])
     }
 
+    /// Creates the set `web`, which is to run anywhere and may be moved.
+    pub(crate) fn create_web(&self, replicas: u32) {
+        self.host.create(json!({
+            "apiVersion": "fedrs.dev/v1alpha1", "kind": "FederatedReplicaSet",
+            "metadata": { "namespace": "default", "name": "web" },
+            "spec": {
+                "replicas": replicas, "selector": { "matchLabels": { "app": "web" } },
+                "placement": { "rebalance": true, "clusters": { "*": { "weight": 1 } } },
+                "template": {
+                    "metadata": { "labels": { "app": "web" } },
+                    "spec": { "containers": [{ "name": "main", "image": "main" }] },
+                },
+            },
+        }));
+    }
+
+    /// Ready replicas of `web` in a member; none if there is no set.
+    pub(crate) fn ready(&self, member: &str) -> Option<u64> {
+        let set = self
+            .member(member)
+            .get("apps/v1", "ReplicaSet", "default", "web")?;
+        Some(set["status"]["readyReplicas"].as_u64().unwrap_or_default())
+    }
+
+    /// Waits until the members have so many ready replicas of `web`.
+    pub(crate) async fn wait_for(&self, ready: &[(&str, u64)]) {
+        let what = format!("ready replicas of web: {ready:?}");
+        let as_wanted = |&(name, count): &(&str, u64)| self.ready(name) == Some(count);
+        wait_until(&what, || ready.iter().all(as_wanted)).await;
+    }
+
     pub(crate) fn member_cluster(&self, name: &str) -> Option<Value> {
         self.host
             .get("fedrs.dev/v1alpha1", "MemberCluster", "", name)
@@ -282,6 +349,28 @@ impl Fleet {
         let clusters = self.members.values().chain([&self.host]);
         clusters.flat_map(Cluster::contents).collect()
     }
+}
+
+/// Whoever looks into a test that failed wants to know what the controller did.
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        let Some(mut controller) = self.controller.take() else {
+            return;
+        };
+        let _ = controller.kill();
+        let _ = controller.wait();
+        if std::thread::panicking() {
+            eprintln!("{}", std::fs::read_to_string(self.path(LOG)).unwrap());
+        }
+    }
+}
+
+/// Sends a signal to a process that a test started.
+pub(crate) fn signal(name: &str, process: &Child) {
+    let sent = Command::new("kill")
+        .args([&format!("-{name}"), &process.id().to_string()])
+        .status();
+    assert!(sent.unwrap().success());
 }
 
 fn command(folder: &Path) -> Command {

@@ -172,7 +172,7 @@ async fn cordon_and_uncordon_say_what_they_changed() {
     let told = fleet.fedrs("drain eu --timeout 0s").await.badly();
     told.telling(&[
         "eu is not drained",
-        "no controller has said that it is drained",
+        "the controller has not looked at it yet",
     ]);
     assert_eq!(spec("drain"), true);
     fleet

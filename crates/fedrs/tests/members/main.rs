@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
+mod controlled;
 mod fleet;
 mod join;
 mod leave;

@@ -59,7 +59,7 @@ async fn afterwards_nothing_is_in_the_way_of_deleting_it_all() {
         "host    1 controllerrevision deleted",
         "host    1 federatedreplicaset now without a finalizer",
         "member  clusterrole/fedrs-controller-",
-        "warning: us: member: failed to",
+        "warning: member: failed to",
         "kubectl delete clusterrole fedrs-controller-",
         "host    membercluster/us deleted",
         "host    namespace/fedrs-system deleted",
