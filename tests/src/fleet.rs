@@ -1,6 +1,9 @@
 //! A host and its members, with the controller that works on them.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use federation_controller::{
     Controller, Running, clock::Clock, config::Config, members::MemberEvent, metrics::Metrics,
@@ -61,6 +64,8 @@ pub struct Fleet {
     members: BTreeMap<String, SimCluster>,
     controller: Option<(Running, CancellationToken, Life)>,
     events: mpsc::Sender<MemberEvent>,
+    /// Members without a kubeconfig.
+    removed: BTreeSet<String>,
     spec: FleetSpec,
     clock: Clock,
 }
@@ -93,6 +98,7 @@ impl Fleet {
             members,
             controller: None,
             events,
+            removed: BTreeSet::new(),
             spec,
             clock,
         };
@@ -147,7 +153,9 @@ impl Fleet {
         let running = controller.start(cancel.clone()).await.unwrap();
         self.controller = Some((running, cancel, life));
         for name in self.member_names() {
-            self.add_member(&name).await;
+            if !self.removed.contains(&name) {
+                self.add_member(&name).await;
+            }
         }
         self.events.send(MemberEvent::Complete).await.unwrap();
     }
@@ -185,7 +193,8 @@ impl Fleet {
     }
 
     /// Tells the controller of a member: the first time, or again after its kubeconfig changed.
-    pub async fn add_member(&self, name: &str) {
+    pub async fn add_member(&mut self, name: &str) {
+        self.removed.remove(name);
         let (_, _, life) = self.controller.as_ref().unwrap();
         let client = linked(&self.members[name], life);
         let event = MemberEvent::Present {
@@ -196,7 +205,8 @@ impl Fleet {
     }
 
     /// Takes a member's kubeconfig away.
-    pub async fn remove_member(&self, name: &str) {
+    pub async fn remove_member(&mut self, name: &str) {
+        self.removed.insert(name.to_owned());
         self.events
             .send(MemberEvent::Gone {
                 name: name.to_owned(),

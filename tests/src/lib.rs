@@ -12,12 +12,16 @@
     reason = "helpers of tests: what can't go on ends"
 )]
 
+mod changes;
 mod fleet;
+mod history;
+mod judge;
 mod link;
 mod observe;
 mod watcher;
 
 pub use fleet::{Fleet, FleetSpec, MemberSpec, even, frs};
+pub use judge::{HOST, Judge};
 pub use link::{CrashPoint, Life};
 pub use observe::{Layout, SetState};
 pub use watcher::ReadyWatcher;

@@ -1,0 +1,119 @@
+//! From what the members show to the next step: what is learnt of their room, the layout, and what of it is safe now.
+
+use federated_scheduler::Reason;
+use jiff::Timestamp;
+
+use super::{
+    considered::Considered,
+    moves::{Bounds, next_step},
+    snapshot::{Member, Snapshot},
+    standing::Standing,
+    target::{Targets, Usable, shares_with_room, targets},
+};
+
+/// Fills in room, target and next step of the usable members; answers what no cluster can run.
+pub(super) fn decide(
+    snapshot: &Snapshot<'_>,
+    members: &mut [Considered<'_>],
+    now: Timestamp,
+) -> u64 {
+    let wanted = u64::from(snapshot.frs.replicas);
+    let frozen: u64 = members
+        .iter()
+        .filter(|it| matches!(it.standing, Standing::Frozen { .. }))
+        .map(Considered::placed)
+        .sum();
+    let replicas = wanted.saturating_sub(frozen);
+    let mut usable: Vec<&mut Considered<'_>> =
+        members.iter_mut().filter(|it| it.usable()).collect();
+    let laid_out = lay_out(snapshot, &mut usable, replicas, now);
+    for (i, it) in usable.iter_mut().enumerate() {
+        it.target = laid_out.per_cluster[i];
+        it.reasons = laid_out.layout.shares[i]
+            .reasons
+            .iter()
+            // A cordon and a refusal limit it as well, and say so themselves.
+            .filter(|reason| {
+                it.room.capacity.is_some() || !matches!(reason, Reason::AtCapacity { .. })
+            })
+            .map(|reason| reason.to_string())
+            .collect();
+    }
+    let bounds = bounds(snapshot, &laid_out, frozen);
+    let holdings: Vec<_> = usable.iter().map(|it| it.holding()).collect();
+    let step = next_step(&holdings, bounds);
+    for (it, next) in usable.iter_mut().zip(step) {
+        it.next = next;
+    }
+    laid_out.layout.unplaced
+}
+
+/// Learns what the members show of their room, and lays `replicas` out over them.
+fn lay_out(
+    snapshot: &Snapshot<'_>,
+    usable: &mut [&mut Considered<'_>],
+    replicas: u64,
+    now: Timestamp,
+) -> Targets {
+    let (frs, settings) = (snapshot.frs, snapshot.settings);
+    let key = frs.key.to_string();
+    let clusters = as_usable(usable, snapshot, now);
+    let mut with_room = shares_with_room(frs, &key, replicas, &clusters);
+    let rebalance = frs.placement.rebalance;
+    let mut has_learnt = false;
+    for ((it, before), &share) in usable.iter_mut().zip(&clusters).zip(&with_room) {
+        let room = std::mem::take(&mut it.room);
+        it.room = room.learn(&it.seen, share, rebalance, now, settings);
+        has_learnt |= it.room != before.room;
+    }
+    let clusters = as_usable(usable, snapshot, now);
+    if has_learnt {
+        with_room = shares_with_room(frs, &key, replicas, &clusters);
+    }
+    targets(frs, &key, replicas, &clusters, with_room, settings)
+}
+
+fn as_usable<'a>(
+    usable: &[&mut Considered<'a>],
+    snapshot: &Snapshot<'_>,
+    now: Timestamp,
+) -> Vec<Usable<'a>> {
+    let clusters = usable.iter();
+    clusters
+        .map(|it| it.as_usable(now, snapshot.settings))
+        .collect()
+}
+
+/// How few may be left, and how many asked for (F20).
+fn bounds(snapshot: &Snapshot<'_>, laid_out: &Targets, frozen: u64) -> Bounds {
+    let wanted = u64::from(snapshot.frs.replicas);
+    let targets = laid_out.per_cluster.iter();
+    let placed: u64 = targets.clone().map(|it| it.layout + it.pending).sum();
+    let probes: u64 = targets.map(|it| it.probes).sum();
+    // F39: what a frozen member runs can't be counted on, so that nothing is given up elsewhere because of it. Nor is
+    // anything because a cluster that may have it can't take it now: preferences bind once replacements run.
+    let floor = (placed + frozen).max(allowed(snapshot)).min(wanted);
+    let surge = snapshot.settings.surge(wanted);
+    Bounds {
+        floor,
+        ceiling: (wanted + surge + probes).saturating_sub(frozen),
+    }
+}
+
+/// The most that the preferences allow in all members together, whether these can take it now or not.
+fn allowed(snapshot: &Snapshot<'_>) -> u64 {
+    let placement = &snapshot.frs.placement;
+    let of = |member: &Member| -> u64 {
+        let Some(preference) = placement.for_cluster(&member.name) else {
+            return 0;
+        };
+        let max = preference.max_replicas.map_or(u64::MAX, i64::unsigned_abs);
+        if preference.weight == 0 {
+            preference.min_replicas.unsigned_abs().min(max)
+        } else {
+            max
+        }
+    };
+    let members = snapshot.members.iter();
+    members.fold(0, |sum, member| sum.saturating_add(of(member)))
+}
