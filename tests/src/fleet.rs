@@ -77,6 +77,8 @@ pub struct Fleet {
     /// Members whose kubeconfig is in a Secret of the host.
     pub(crate) joined: BTreeSet<String>,
     tokens: Tokens,
+    /// Members without a kubeconfig.
+    removed: BTreeSet<String>,
     spec: FleetSpec,
     clock: Clock,
 }
@@ -111,6 +113,7 @@ impl Fleet {
             events,
             joined: BTreeSet::new(),
             tokens: Tokens::new(clock.clone()),
+            removed: BTreeSet::new(),
             spec,
             clock,
         };
@@ -178,7 +181,7 @@ impl Fleet {
         let running = controller.start(cancel.clone()).await.unwrap();
         self.controller = Some((running, cancel, life));
         for name in members {
-            if !self.joined.contains(name) {
+            if !self.joined.contains(name) && !self.removed.contains(name) {
                 self.add_member(name).await;
             }
         }
@@ -227,7 +230,8 @@ impl Fleet {
     }
 
     /// Tells the controller of a member: the first time, or again after its kubeconfig changed.
-    pub async fn add_member(&self, name: &str) {
+    pub async fn add_member(&mut self, name: &str) {
+        self.removed.remove(name);
         let (_, _, life) = self.controller.as_ref().unwrap();
         let client = linked(&self.members[name], life);
         let event = MemberEvent::Present {
@@ -238,7 +242,8 @@ impl Fleet {
     }
 
     /// Takes a member's kubeconfig away.
-    pub async fn remove_member(&self, name: &str) {
+    pub async fn remove_member(&mut self, name: &str) {
+        self.removed.insert(name.to_owned());
         self.events
             .send(MemberEvent::Gone {
                 name: name.to_owned(),

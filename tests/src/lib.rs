@@ -12,9 +12,12 @@
     reason = "helpers of tests: what can't go on ends"
 )]
 
+mod changes;
 mod fleet;
 mod gate;
+mod history;
 mod joining;
+mod judge;
 mod link;
 mod observe;
 pub mod scenario;
@@ -24,6 +27,7 @@ mod watcher;
 pub use fleet::{Fleet, FleetSpec, MemberSpec, even, frs, linked};
 pub use gate::Tokens;
 pub use joining::{MEMBERS_PATH, SECRETS_PATH, kubeconfig};
+pub use judge::{HOST, Judge};
 pub use link::{CrashPoint, Life};
 pub use observe::{Layout, SetState};
 pub use watcher::ReadyWatcher;

@@ -266,7 +266,7 @@ async fn f33_a_member_that_names_no_secret_any_more_is_lost_after_its_grace() {
 
 #[tokio::test(start_paused = true)]
 async fn a_name_in_the_folder_and_in_a_secret_is_an_error_that_names_both() {
-    let fleet = joined(12, DAY).await;
+    let mut fleet = joined(12, DAY).await;
     fleet.add_member("b").await;
     let told = reason(&fleet, "b", "DuplicateSource", 3).await;
     for part in [

@@ -29,7 +29,7 @@ impl Holding {
 /// Bounds of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
-    /// Available replicas that must be left: N, or what the layout can place of it.
+    /// Available replicas that must be left: N, or what the preferences allow of it.
     pub(crate) floor: u64,
     /// The most replicas that the clusters together may be asked for: N, the surge and the probes, less what
     /// frozen members hold.

@@ -6,6 +6,7 @@
     reason = "helpers of tests: short calls, and a test that can't go on ends"
 )]
 
+mod bounds;
 mod drain;
 mod hands;
 mod lag;
