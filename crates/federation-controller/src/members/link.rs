@@ -44,13 +44,22 @@ pub(super) struct Link {
     followed: Option<Followed>,
     /// Ends what makes clients of its source, and what renews its token.
     source: CancellationToken,
-    informer: Option<(ClientSlot, CancellationToken)>,
+    informer: Option<Informer>,
+}
+
+/// What follows a member.
+struct Informer {
+    slot: ClientSlot,
+    cancel: CancellationToken,
+    /// The address of the API server it follows, if that is known.
+    server: Option<String>,
 }
 
 /// By what a member is followed, or is to be.
 struct Followed {
     origin: Origin,
     number: u64,
+    server: Option<String>,
     /// The Secret's name and its text, where the token in it is to be renewed.
     renewed: Option<(String, String)>,
     /// Why no client could be made of it.
@@ -101,6 +110,10 @@ impl Link {
         self.followed = Some(Followed {
             origin: follow.origin,
             number: follow.number,
+            server: match follow.way {
+                Way::Client(_) => None,
+                Way::Kubeconfig(kubeconfig, _) => Some(kubeconfig.server().to_owned()),
+            },
             renewed,
             failure: None,
         });
@@ -166,14 +179,20 @@ impl Link {
             expires,
             trouble: None,
         };
-        if let Some((slot, _)) = &self.informer {
-            slot.put(client.clone());
+        let server = self.followed.as_ref().and_then(|it| it.server.clone());
+        if let Some(informer) = &mut self.informer {
+            if server.is_some() && server == informer.server {
+                informer.slot.put(client.clone());
+            } else {
+                informer.slot.put_another(client.clone());
+                informer.server = server;
+            }
             tools
                 .registry
                 .put_client(&self.name, client.clone(), credentials);
-            tracing::info!(cluster = %self.name, "member followed by a new client");
+            tracing::info!(cluster = %self.name, "member followed by another client");
         } else {
-            let access = self.inform(tools, client.clone());
+            let access = self.inform(tools, client.clone(), server);
             tools
                 .registry
                 .put_access(access, credentials, tools.clock.now());
@@ -184,7 +203,7 @@ impl Link {
     }
 
     /// Starts the informer.
-    fn inform(&mut self, tools: &Tools, client: Client) -> MemberAccess {
+    fn inform(&mut self, tools: &Tools, client: Client, server: Option<String>) -> MemberAccess {
         let cancel = self.cancel.child_token();
         let sink: Arc<dyn ChangeSink> = Arc::clone(&tools.reconciler) as _;
         let clock = tools.clock.clone();
@@ -199,7 +218,11 @@ impl Link {
             tools.seed,
             cancel.clone(),
         );
-        self.informer = Some((informer.client, cancel));
+        self.informer = Some(Informer {
+            slot: informer.client,
+            cancel,
+            server,
+        });
         let store: Arc<dyn MemberView> = informer.store;
         let task = informer.task;
         tools
@@ -254,8 +277,8 @@ impl Link {
     pub(super) fn stop(&mut self, tools: &Tools) {
         self.source.cancel();
         self.followed = None;
-        if let Some((_, informer)) = self.informer.take() {
-            informer.cancel();
+        if let Some(informer) = self.informer.take() {
+            informer.cancel.cancel();
         }
         tools.registry.stop(&self.name);
     }
