@@ -54,7 +54,7 @@ pub(super) fn member(account: &str) -> Vec<Grant> {
             &["patch"],
         ),
         grant(
-            "Writes a new template, repairs what was changed, takes over a set of the same name (F29), takes the marks off (F5)",
+            "Writes a new template, tells who changed a set, takes over one of the same name (F29), takes the marks off (F5)",
             (APPS, "replicasets"),
             &["get", "update"],
         ),

@@ -187,3 +187,32 @@ async fn cordon_and_uncordon_say_what_they_changed() {
         .badly()
         .telling(&["there is no member mars"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hosts_share_a_member_and_each_takes_away_its_own() {
+    let fleet = joined().await;
+    for crd in fedrs_api::crd::all() {
+        fleet
+            .member("us")
+            .create(serde_json::to_value(&crd).unwrap());
+    }
+    let other = "--host-kubeconfig us.yaml --timeout 0s";
+    let told = fleet.join("eu", other).await.badly();
+    told.telling(&[
+        "serviceaccount/fedrs-controller-",
+        "host    membercluster/eu created",
+    ]);
+    fleet.member("us").delete(FEDRS, "MemberCluster", "", "eu");
+    let told = fleet
+        .fedrs("unjoin eu --host-kubeconfig us.yaml --member-kubeconfig eu.yaml")
+        .await;
+    told.well().telling(&[
+        &format!(
+            "namespace/fedrs-system left: serviceaccount/{} in it",
+            fleet.account()
+        ),
+        "eu is no longer a member",
+    ]);
+    let told = fleet.join("eu", "--timeout 0s").await.badly();
+    assert_eq!(told.steps("unchanged"), 9, "{}", told.out);
+}
