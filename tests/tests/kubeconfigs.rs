@@ -19,6 +19,7 @@ use federation_controller::{
     Controller,
     clock::Clock,
     config::Config,
+    election::Fence,
     members::{MemberSecrets, directory},
     metrics::Metrics,
 };
@@ -243,6 +244,7 @@ async fn whatever_kubectl_takes_is_taken_from_files() {
     let mut config = Config::default();
     config.probe.period = Duration::from_millis(500);
     let controller = Controller {
+        fence: Fence::open(),
         host: Client::new(host.service(), "default"),
         members,
         secrets: MemberSecrets::default(),
