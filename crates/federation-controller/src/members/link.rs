@@ -262,11 +262,9 @@ impl Link {
             recorder: tools.reconciler.recorder.clone(),
             clock: tools.clock.clone(),
             call_timeout: tools.config.call_timeout,
+            cancel: self.source.clone(),
         };
-        let source = self.source.clone();
-        tools
-            .tasks
-            .spawn(async move { source.run_until_cancelled(renewal.run()).await });
+        tools.tasks.spawn(renewal.run());
     }
 
     /// Something is wrong with its sources, or nothing any more.
