@@ -153,6 +153,33 @@ async fn a_missing_secret_leaves_what_runs_as_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn f5_a_deletion_waits_for_a_member_whose_secret_is_missing() {
+    let fleet = joined(12, DAY).await;
+    let text = fleet.kubeconfig_of("b").await;
+    let path = format!("{SECRETS_PATH}/member-b");
+    fleet.on_host("DELETE", &path, &Value::Null).await.unwrap();
+    reason(&fleet, "b", "SecretMissing", 3).await;
+    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
+    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
+    fleet
+        .wait_until("told", 10, async |it| {
+            it.event_reasons("web")
+                .await
+                .contains(&"DeletionWaits".to_owned())
+        })
+        .await;
+    minutes(3).await;
+    assert!(!fleet.frs("web").await.is_null());
+    fleet.put_secret("b", &text).await;
+    fleet
+        .wait_until("gone", 30, async |it| it.frs("web").await.is_null())
+        .await;
+    let labels = fleet.local_set("b", "web").unwrap()["metadata"]["labels"].clone();
+    assert!(labels.get("fedrs.dev/federation").is_none(), "{labels}");
+    assert_eq!(fleet.available("web"), 12, "all go on");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_kubeconfig_that_would_run_a_program_or_read_a_file_is_refused() {
     let fleet = joined(3, DAY).await;
     let text = fleet.kubeconfig_of("b").await;

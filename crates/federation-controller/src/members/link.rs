@@ -10,6 +10,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     MemberSecrets, Registry,
     connection::{Connected, Connection, Report},
+    kubeconfig::Kubeconfig,
     objects::ObjectKeeper,
     registry::{Credentials, Trouble},
     renewal::{Renewal, subject},
@@ -45,6 +46,8 @@ pub(super) struct Link {
     /// Ends what makes clients of its source, and what renews its token.
     source: CancellationToken,
     informer: Option<Informer>,
+    /// What people were told of its kubeconfig.
+    warnings: Vec<&'static str>,
 }
 
 /// What follows a member.
@@ -85,6 +88,7 @@ impl Link {
             cancel,
             followed: None,
             informer: None,
+            warnings: Vec::new(),
         }
     }
 
@@ -126,10 +130,7 @@ impl Link {
                 self.adopt(tools, connected);
             }
             Way::Kubeconfig(kubeconfig, folder) => {
-                for warning in kubeconfig.warnings() {
-                    let message = format!("the kubeconfig is used, but {warning}");
-                    self.tell(tools, Notice::warning("InsecureKubeconfig", message));
-                }
+                self.warn(tools, kubeconfig);
                 let connection = Connection {
                     name: self.name.clone(),
                     number: follow.number,
@@ -144,6 +145,18 @@ impl Link {
                 tools.tasks.spawn(connect);
             }
         }
+    }
+
+    /// Tells what is unsafe about a kubeconfig, unless that was so before.
+    fn warn(&mut self, tools: &Tools, kubeconfig: &Kubeconfig) {
+        let warnings = kubeconfig.warnings();
+        for warning in &warnings {
+            if !self.warnings.contains(warning) {
+                let message = format!("the kubeconfig is used, but {warning}");
+                self.tell(tools, Notice::warning("InsecureKubeconfig", message));
+            }
+        }
+        self.warnings = warnings;
     }
 
     /// Takes in what came of the kubeconfig that is followed; one of an earlier state is passed over.
@@ -253,11 +266,9 @@ impl Link {
             recorder: tools.reconciler.recorder.clone(),
             clock: tools.clock.clone(),
             call_timeout: tools.config.call_timeout,
+            cancel: self.source.clone(),
         };
-        let source = self.source.clone();
-        tools
-            .tasks
-            .spawn(async move { source.run_until_cancelled(renewal.run()).await });
+        tools.tasks.spawn(renewal.run());
     }
 
     /// Something is wrong with its sources, or nothing any more.

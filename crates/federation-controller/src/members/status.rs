@@ -75,7 +75,12 @@ pub(super) fn status(
             (Some(counts), totals.allocatable())
         }
     };
+    let was_removed = before.conditions.iter().any(|it| it.reason == "Removed");
     let unreachable_since = match health {
+        // A restart does not begin it anew.
+        _ if facts.removed.is_some() && was_removed => {
+            before.unreachable_since.as_ref().map(|it| it.0)
+        }
         _ if facts.removed.is_some() => facts.removed,
         Health::Unreachable { since, .. } => Some(since),
         _ => None,

@@ -67,10 +67,10 @@ impl Reconciler {
                 open
             };
         };
-        let access = self.members.access(&member.name)?;
         if !is_current(member) {
             return open;
         }
+        let access = self.members.access(&member.name)?;
         let done = match deletion::fate(&entry.object) {
             // Its pods go with it; the member's garbage collector sees to that.
             Fate::Delete => {
