@@ -28,7 +28,7 @@ pub(super) fn left(
                     _ => drained.message.clone(),
                 })
             }
-            _ => Some("the controller has not looked at it yet: does it run?".to_owned()),
+            _ => Some("the controller to confirm that nothing is left (does it run?)".to_owned()),
         };
     }
     let mut text = String::new();
@@ -161,7 +161,7 @@ mod tests {
         let drained = member(&[condition("Drained", "True", "Drained", 3)]);
         for (member, generation) in [(drained, Some(5)), (member(&[]), Some(1))] {
             let left = left(&member, generation, &[]).unwrap();
-            assert!(left.contains("has not looked at it yet"), "{left}");
+            assert!(left.contains("the controller to confirm"), "{left}");
         }
     }
 

@@ -103,6 +103,9 @@ pub(crate) async fn run(args: JoinArgs) -> anyhow::Result<ExitCode> {
             Write::Real
         },
     };
+    if join.membership.is_of_itself() {
+        say.line("Both are the same cluster: the host becomes a member of itself.");
+    }
     let found = survey::survey(&host, &member, &join.membership, |found| join.steps(found)).await?;
     join.carry_out(&found, &mut say).await?;
     if args.dry_run {

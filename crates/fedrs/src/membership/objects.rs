@@ -31,7 +31,7 @@ impl Membership {
 
     /// Whether the host becomes a member of itself.
     pub(crate) fn is_of_itself(&self) -> bool {
-        self.host_id == self.cluster_id
+        !self.host_id.is_empty() && self.host_id == self.cluster_id
     }
 
     /// The rights of the account.

@@ -199,6 +199,7 @@ async fn the_host_can_be_a_member_of_itself() {
         .fedrs("join self --member-kubeconfig host.yaml --timeout 0s")
         .await;
     told.badly().telling(&[
+        "the host becomes a member of itself",
         "membercluster/self created",
         "namespace/fedrs-system created",
     ]);

@@ -172,7 +172,7 @@ async fn cordon_and_uncordon_say_what_they_changed() {
     let told = fleet.fedrs("drain eu --timeout 0s").await.badly();
     told.telling(&[
         "eu is not drained",
-        "the controller has not looked at it yet",
+        "the controller to confirm that nothing is left",
     ]);
     assert_eq!(spec("drain"), true);
     fleet
