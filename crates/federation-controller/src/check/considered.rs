@@ -6,12 +6,12 @@ use jiff::Timestamp;
 
 use super::{
     capacity::{Room, Seen, see},
-    contention::Contention,
     count,
     moves::Holding,
     snapshot::{CheckSettings, Member, Snapshot},
     standing::{Standing, after, standing},
     target::{Target, Usable},
+    writes::Writes,
 };
 
 /// One member with everything the steps of a check found out about it.
@@ -21,13 +21,13 @@ pub(super) struct Considered<'a> {
     pub(super) standing: Standing,
     pub(super) seen: Seen,
     pub(super) room: Room,
-    pub(super) contention: Contention,
+    pub(super) writes: Writes,
     pub(super) target: Target,
     /// The scheduler's sentences.
     pub(super) reasons: Vec<String>,
     /// `spec.replicas` after this check's action.
     pub(super) next: u64,
-    /// When the set is written, where that has to wait because somebody else writes it as well.
+    /// When the set is written, where that has to wait because of how earlier writes went.
     pub(super) held_until: Option<Timestamp>,
 }
 
@@ -41,14 +41,14 @@ impl<'a> Considered<'a> {
         let standing = standing(member, now, snapshot.settings);
         let seen = see(&member.view, now, snapshot.settings);
         let room = memory.map(Room::recall).unwrap_or_default();
-        let contention = memory.map(Contention::recall).unwrap_or_default();
+        let writes = memory.map(Writes::recall).unwrap_or_default();
         let mut this = Self {
             member,
             memory,
             standing,
             seen,
             room,
-            contention,
+            writes,
             target: Target::default(),
             reasons: Vec::new(),
             next: 0,

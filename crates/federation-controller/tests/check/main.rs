@@ -7,6 +7,7 @@
 )]
 
 mod bounds;
+mod failing;
 mod hands;
 mod lag;
 mod members;
