@@ -136,7 +136,7 @@ impl Story {
             1 => self.random.random_range(300..5_000),
             _ => self.random.random_range(5_000..120_000),
         };
-        self.tell(format!("  {milliseconds} ms"));
+        self.tell(&format!("  {milliseconds} ms"));
         tokio::time::sleep(Duration::from_millis(milliseconds)).await;
         let complaints = self.judge.complaints();
         assert!(
@@ -146,7 +146,7 @@ impl Story {
         );
     }
 
-    fn tell(&mut self, what: String) {
+    fn tell(&mut self, what: &str) {
         self.log.lines.push(format!("{} {what}", self.fleet.now()));
     }
 
@@ -182,12 +182,12 @@ impl Story {
             }
             _ => {
                 let cordoned = self.random.random_bool(0.5);
-                self.tell(format!("{member} is cordoned: {cordoned}"));
+                self.tell(&format!("{member} is cordoned: {cordoned}"));
                 cordon(&self.fleet, &member, cordoned).await;
                 return;
             }
         };
-        self.tell(format!("{set}: {spec}"));
+        self.tell(&format!("{set}: {spec}"));
         // The host may not be there.
         let path =
             format!("/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/{set}");
@@ -201,16 +201,16 @@ impl Story {
         let member = self.a_member();
         match self.random.random_range(0..9) {
             0 => self.blind(&member, "unreachable", |faults| {
-                faults.set_unreachable(true)
+                faults.set_unreachable(true);
             }),
             1 => self.blind(&member, "hangs", |faults| faults.set_hanging(true)),
             2 => self.blind(&member, "watches stall", |faults| {
-                faults.set_watches_stalled(true)
+                faults.set_watches_stalled(true);
             }),
             3 => self.blind(HOST, "unreachable", |faults| faults.set_unreachable(true)),
             4 => {
                 let milliseconds = self.random.random_range(1..4_000);
-                self.tell(format!("{member}: slow, {milliseconds} ms"));
+                self.tell(&format!("{member}: slow, {milliseconds} ms"));
                 let latency = Duration::from_millis(milliseconds);
                 self.faults(&member).set_latency(latency);
             }
@@ -221,13 +221,13 @@ impl Story {
                 } else {
                     member
                 };
-                self.tell(format!("{cluster}: watches cut, history compacted"));
+                self.tell(&format!("{cluster}: watches cut, history compacted"));
                 self.faults(&cluster).compact();
                 self.faults(&cluster).cut_watches();
             }
             7 => {
                 let node = format!("{member}-node-{}", self.random.random_range(1..=3));
-                self.tell(format!("{node} dies"));
+                self.tell(&format!("{node} dies"));
                 self.fleet.member(&member).fail_node(&node);
                 self.dead_nodes.insert((member, node));
             }
@@ -245,7 +245,7 @@ impl Story {
     }
 
     fn blind(&mut self, cluster: &str, what: &str, fault: impl FnOnce(&Faults)) {
-        self.tell(format!("{cluster}: {what}"));
+        self.tell(&format!("{cluster}: {what}"));
         self.judge.put_blind(cluster, true);
         fault(&self.faults(cluster));
     }
@@ -259,7 +259,7 @@ impl Story {
         let times = self.random.random_range(1..6);
         let code = [500, 429, 403, 409].choose(&mut self.random).unwrap();
         let lost = self.random.random_bool(0.5);
-        self.tell(format!(
+        self.tell(&format!(
             "{member}: {times} times {verb:?} {}",
             if lost {
                 "lost".to_owned()
@@ -281,7 +281,7 @@ impl Story {
         let path = format!("/apis/apps/v1/namespaces/default/replicasets/{set}");
         let delete = self.random.random_bool(0.3);
         let replicas = self.random.random_range(0..20);
-        self.tell(format!(
+        self.tell(&format!(
             "{member}: {set} by hand, {}",
             if delete {
                 "deleted".to_owned()
@@ -303,11 +303,11 @@ impl Story {
     async fn kubeconfig(&mut self) {
         let member = self.a_member();
         if self.removed.remove(&member) {
-            self.tell(format!("{member}: its kubeconfig is back"));
+            self.tell(&format!("{member}: its kubeconfig is back"));
             self.fleet.add_member(&member).await;
             self.judge.put_blind(&member, false);
         } else {
-            self.tell(format!("{member}: its kubeconfig is removed"));
+            self.tell(&format!("{member}: its kubeconfig is removed"));
             self.judge.put_blind(&member, true);
             self.fleet.remove_member(&member).await;
             self.removed.insert(member);
@@ -322,7 +322,7 @@ impl Story {
             1 => CrashPoint::After(writes),
             _ => CrashPoint::After(1_000_000),
         };
-        self.tell(format!(
+        self.tell(&format!(
             "the controller dies and comes again, until {crash:?}"
         ));
         self.fleet.bury_controller(0).await;
@@ -340,7 +340,7 @@ impl Story {
 
     /// All faults end, but for what users did.
     fn heal(&mut self) {
-        self.tell("all faults end".to_owned());
+        self.tell("all faults end");
         for cluster in self
             .fleet
             .member_names()

@@ -93,7 +93,8 @@ fn action(snapshot: &Snapshot<'_>, it: &mut Considered<'_>, now: Timestamp) -> O
     }
     it.writes.write(now);
     let member = it.member.name.clone();
-    let repairs = it.writes.is_disturbed();
+    let is_update = matches!(change, SetChange::Overwrite { drifted: false, .. });
+    let repairs = it.writes.is_disturbed() && !is_update;
     let notice = report::action_notice(&member, &change, &it.reasons.join("; "), repairs);
     Some(Action {
         member,

@@ -39,14 +39,15 @@ impl<'a> Considered<'a> {
         now: Timestamp,
     ) -> Self {
         let standing = standing(member, now, snapshot.settings);
-        let seen = see(&member.view, now, snapshot.settings);
+        let is_ours = !member.view.set.as_ref().is_some_and(|set| set.controlled);
+        let seen = is_ours.then(|| see(&member.view, now, snapshot.settings));
         let room = memory.map(Room::recall).unwrap_or_default();
         let writes = memory.map(Writes::recall).unwrap_or_default();
         let mut this = Self {
             member,
             memory,
             standing,
-            seen,
+            seen: seen.unwrap_or_default(),
             room,
             writes,
             target: Target::default(),
@@ -102,7 +103,7 @@ impl<'a> Considered<'a> {
         self.seen.scheduled.saturating_sub(self.perhaps_ready())
     }
 
-    pub(super) fn counted_on(&self, of: impl Fn(&SetFact) -> u32) -> u64 {
+    fn counted_on(&self, of: impl Fn(&SetFact) -> u32) -> u64 {
         let Some(set) = self.set() else { return 0 };
         let mut sure = of(set).min(set.replicas).min(set.floor);
         if set.fully_labeled == set.current {
