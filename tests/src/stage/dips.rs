@@ -74,12 +74,6 @@ impl Dips {
             "{lowest} were ready at a time, of {wanted}"
         );
     }
-
-    /// The most that were ready at once.
-    pub fn highest(&self) -> u64 {
-        let seen = self.seen.lock();
-        seen.totals.iter().map(|(_, it)| *it).max().unwrap_or(0)
-    }
 }
 
 impl Seen {

@@ -79,21 +79,22 @@ pub(super) fn actions(
     usable.filter_map(|it| action(snapshot, it, now)).collect()
 }
 
-/// What to write in one member; nothing yet where somebody else keeps writing as well.
+/// What to write in one member; nothing yet where earlier writes were undone or failed.
 fn action(snapshot: &Snapshot<'_>, it: &mut Considered<'_>, now: Timestamp) -> Option<Action> {
     let settings = snapshot.settings;
     let change = change(snapshot, it, now);
     let found = it.live_set().map(|set| set.generation);
-    let contention = std::mem::take(&mut it.contention);
-    it.contention = contention.learn(found, change.is_some(), now, settings);
+    let writes = std::mem::take(&mut it.writes);
+    it.writes = writes.learn(found, change.is_some(), now, settings);
     let change = change?;
-    it.held_until = it.contention.not_before(settings).filter(|it| now < *it);
+    it.held_until = it.writes.not_before(settings).filter(|it| now < *it);
     if it.held_until.is_some() {
         return None;
     }
-    it.contention.write(now);
+    it.writes.write(now);
     let member = it.member.name.clone();
-    let repairs = it.contention.is_disturbed();
+    let is_update = matches!(change, SetChange::Overwrite { drifted: false, .. });
+    let repairs = it.writes.is_disturbed() && !is_update;
     let notice = report::action_notice(&member, &change, &it.reasons.join("; "), repairs);
     Some(Action {
         member,

@@ -7,12 +7,12 @@ use jiff::Timestamp;
 
 use super::{
     capacity::{Room, Seen, see},
-    contention::Contention,
     count, drain,
     moves::Holding,
     snapshot::{CheckSettings, Member, Snapshot},
     standing::{Standing, after, standing},
     target::{Target, Usable},
+    writes::Writes,
 };
 
 /// One member with everything the steps of a check found out about it.
@@ -22,13 +22,13 @@ pub(super) struct Considered<'a> {
     pub(super) standing: Standing,
     pub(super) seen: Seen,
     pub(super) room: Room,
-    pub(super) contention: Contention,
+    pub(super) writes: Writes,
     pub(super) target: Target,
     /// The scheduler's sentences.
     pub(super) reasons: Vec<String>,
     /// `spec.replicas` after this check's action.
     pub(super) next: u64,
-    /// When the set is written, where that has to wait because somebody else writes it as well.
+    /// When the set is written, where that has to wait because of how earlier writes went.
     pub(super) held_until: Option<Timestamp>,
 }
 
@@ -40,16 +40,17 @@ impl<'a> Considered<'a> {
         now: Timestamp,
     ) -> Self {
         let standing = standing(member, now, snapshot.settings);
-        let seen = see(&member.view, now, snapshot.settings);
+        let is_ours = !member.view.set.as_ref().is_some_and(|set| set.controlled);
+        let seen = is_ours.then(|| see(&member.view, now, snapshot.settings));
         let room = memory.map(Room::recall).unwrap_or_default();
-        let contention = memory.map(Contention::recall).unwrap_or_default();
+        let writes = memory.map(Writes::recall).unwrap_or_default();
         let mut this = Self {
             member,
             memory,
             standing,
-            seen,
+            seen: seen.unwrap_or_default(),
             room,
-            contention,
+            writes,
             target: Target::default(),
             reasons: Vec::new(),
             next: 0,
@@ -103,7 +104,7 @@ impl<'a> Considered<'a> {
         self.seen.scheduled.saturating_sub(self.perhaps_ready())
     }
 
-    pub(super) fn counted_on(&self, of: impl Fn(&SetFact) -> u32) -> u64 {
+    fn counted_on(&self, of: impl Fn(&SetFact) -> u32) -> u64 {
         let Some(set) = self.set() else { return 0 };
         let mut sure = of(set).min(set.replicas).min(set.floor);
         if set.fully_labeled == set.current {

@@ -12,7 +12,6 @@
 mod actions;
 mod capacity;
 mod considered;
-mod contention;
 mod decide;
 mod drain;
 mod moves;
@@ -22,6 +21,7 @@ mod report;
 mod snapshot;
 mod standing;
 mod target;
+mod writes;
 
 use fedrs_api::FederatedReplicaSetStatus;
 use jiff::Timestamp;
@@ -141,7 +141,7 @@ fn next_check(
         times.extend(it.seen.next_failure);
         if it.usable() {
             times.extend(it.held_until);
-            times.extend(it.contention.over_at(snapshot.settings));
+            times.extend(it.writes.over_at(snapshot.settings));
         }
         if it.refused_since().is_some() {
             times.extend(

@@ -7,7 +7,7 @@ use fedrs_api::{ClusterStatus, FederatedReplicaSetStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use super::{report, snapshot::CheckSettings};
+use super::{report, snapshot::CheckSettings, writes::Writes};
 
 /// Outcomes of actions, by member: what the executor found out.
 pub type Outcomes = BTreeMap<String, Outcome>;
@@ -36,9 +36,11 @@ pub enum Outcome {
     },
     /// The member refused to create the set (F28), and its words.
     Refused(String),
-    /// It didn't happen and will be decided anew: a conflict.
+    /// It didn't happen, because the set is no longer what it was meant for: it is decided anew.
     Undecided(String),
-    /// Whether it happened nobody knows, and it will be decided anew: a deadline, a broken connection.
+    /// The member refused to write a set that is there, and its words: it is decided anew.
+    Failed(String),
+    /// Whether it happened nobody knows, and it is decided anew: a deadline, a broken connection.
     Unknown(String),
     /// The answer is still awaited: until it comes nothing is decided about the member.
     Unanswered,
@@ -73,27 +75,39 @@ pub fn remember(
     for cluster in &mut status.clusters {
         match outcomes.get(&cluster.name) {
             Some(Outcome::Written(set) | Outcome::TakenOver { set, .. }) => {
-                remember_written(cluster, set, wanted);
+                remember_written(cluster, set, wanted, None);
             }
             Some(Outcome::Repaired { set, by }) => {
-                remember_written(cluster, set, wanted);
-                cluster.disturbed_by.clone_from(by);
+                remember_written(cluster, set, wanted, by.clone());
             }
             Some(Outcome::Refused(message)) => report::refused(cluster, message, now, settings),
-            // What is found there next may be what this wrote.
-            Some(Outcome::Unknown(_) | Outcome::Unanswered) => cluster.written_generation = None,
-            Some(Outcome::Undecided(_)) | None => {}
+            Some(Outcome::Undecided(_)) => change_writes(cluster, |it| it.fail(None, now)),
+            Some(Outcome::Failed(error)) => {
+                change_writes(cluster, |it| it.fail(Some(error.clone()), now));
+            }
+            Some(Outcome::Unknown(error)) => change_writes(cluster, |it| {
+                it.fail(Some(error.clone()), now);
+                it.lose_track();
+            }),
+            Some(Outcome::Unanswered) => change_writes(cluster, Writes::lose_track),
+            None => {}
         }
     }
 }
 
-fn remember_written(cluster: &mut ClusterStatus, set: &SetFact, wanted: u64) {
+fn remember_written(cluster: &mut ClusterStatus, set: &SetFact, wanted: u64, by: Option<String>) {
     let live = set.spec_hash;
     cluster.template = Some(TemplateRecord { wanted, live }.to_string());
-    cluster.written_generation = Some(set.generation);
     if cluster.refused_since.take().is_some() {
         (cluster.failures, cluster.next_try, cluster.refusal) = (0, None, None);
     }
+    change_writes(cluster, |it| it.succeed(set.generation, by));
+}
+
+fn change_writes(cluster: &mut ClusterStatus, change: impl FnOnce(&mut Writes)) {
+    let mut writes = Writes::recall(cluster);
+    change(&mut writes);
+    writes.record(cluster);
 }
 
 /// Hashes of what was written to a member and of what the member made of it: tells a template the user changed

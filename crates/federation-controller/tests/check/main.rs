@@ -8,6 +8,7 @@
 
 mod bounds;
 mod drain;
+mod failing;
 mod hands;
 mod lag;
 mod members;

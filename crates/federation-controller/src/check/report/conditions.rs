@@ -231,7 +231,7 @@ fn contended(members: &[Considered<'_>]) -> Option<String> {
     let fights: Vec<_> = members
         .iter()
         .filter_map(|it| {
-            let (times, by) = it.contention.fight()?;
+            let (times, by) = it.writes.fight()?;
             Some(format!(
                 "the set in {} was changed {times} times by {}, and put right each time",
                 it.member.name,

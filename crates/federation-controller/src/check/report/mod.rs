@@ -122,7 +122,7 @@ fn cluster_status(
         if it.live_set().is_none() {
             status.template = None;
         }
-        it.contention.record(&mut status);
+        it.writes.record(&mut status);
     }
     status.reason = reason(snapshot, it, &status);
     status
@@ -202,10 +202,11 @@ fn waiting_reasons(it: &Considered<'_>, status: &ClusterStatus) -> Vec<String> {
     }
     sentences.extend(waiting_pods(&it.seen));
     if let Some(until) = it.held_until {
-        sentences.push(format!(
-            "somebody else keeps changing the set there: it is put right at {}",
-            clock(until)
-        ));
+        let why = it.writes.error().map_or(
+            "somebody else keeps changing the set there".to_owned(),
+            |error| format!("the set there can't be written ({error})"),
+        );
+        sentences.push(format!("{why}: tried again at {}", clock(until)));
     }
     let surplus = it.next.saturating_sub(it.target.total());
     if surplus > 0 {
