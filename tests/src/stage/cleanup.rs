@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Clusters, Stage, request::is_missing};
+use super::{Clusters, Stage, request::is_missing, rivals::LEASE};
 
 impl Stage {
     /// Undoes all that the scenario did to clusters that outlive it, also where it failed.
@@ -26,10 +26,7 @@ impl Stage {
 
     /// Nobody has to wait until the lease of a killed controller runs out.
     async fn remove_lease(&self) {
-        let namespace = fedrs_api::marks::SYSTEM_NAMESPACE;
-        let path =
-            format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/fedrs-controller");
-        let removed = self.on_host("DELETE", &path, &Value::Null).await;
+        let removed = self.on_host("DELETE", LEASE, &Value::Null).await;
         assert!(removed.is_ok() || is_missing(&removed), "{removed:?}");
     }
 

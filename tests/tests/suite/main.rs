@@ -6,6 +6,7 @@ mod contract;
 mod controller;
 mod document;
 mod hands;
+mod leader;
 mod members;
 
 use std::process::ExitCode;
@@ -36,6 +37,12 @@ fn others() -> Vec<Scenario> {
         scenario!(hands::f31_a_deleted_set_is_made_again),
         scenario!(hands::f32_a_quota_moves_what_could_not_be_created),
         scenario!(hands::another_writer_of_replicas_is_outlasted),
+        scenario!(leader::one_that_is_killed_is_succeeded, Process),
+        scenario!(
+            leader::one_that_was_stopped_writes_nothing_that_lasts,
+            Process,
+            Audit
+        ),
         scenario!(members::f36_a_member_is_added_and_removed),
         scenario!(members::f33_a_member_goes_dark_and_returns, CutOff),
         scenario!(members::f34_full_nodes_keep_a_couple_waiting, Nodes),
