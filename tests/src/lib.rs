@@ -14,9 +14,11 @@
 
 mod fleet;
 mod link;
+mod local;
 mod observe;
 pub mod scenario;
 pub mod stage;
+pub mod truth;
 mod watcher;
 
 pub use fleet::{Fleet, FleetSpec, MemberSpec, even, frs, linked};

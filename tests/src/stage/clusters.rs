@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use control_plane::{FleetSpec, Ledger, Programs, Proxy, Run};
+use control_plane::{FleetSpec, Proxy};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Client,
@@ -92,20 +92,7 @@ impl Shared {
     }
 
     async fn local() -> control_plane::Result<Self> {
-        // Kube finds it as the process's default.
-        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let cache = cache();
-        let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("control-plane");
-        let programs = Programs::new(&modules, &cache)?;
-        programs.build(|module| eprintln!("building {module} ..."))?;
-        let ledger = Ledger::open(&cache)?;
-        let folder = std::env::temp_dir().join(format!("fedrs-suite-{}", std::process::id()));
-        let run = Run {
-            programs: &programs,
-            ledger: &ledger,
-            is_owned: true,
-        };
-        let fleet = control_plane::Fleet::start(&FleetSpec::default(), &folder, &run).await?;
+        let fleet = crate::local::start(&FleetSpec::default()).await?;
         let mut members = BTreeMap::new();
         for (number, (name, member)) in (1..).zip(NAMES.iter().zip(&fleet.members)) {
             let proxy = Proxy::start(fleet.subnet().proxy(number), member.address()).await?;
@@ -187,12 +174,6 @@ pub(super) async fn client(kubeconfig: &str) -> Client {
         .expect("a kubeconfig that can be used");
     config.default_retry = false;
     Client::try_from(config).expect("a client can be made")
-}
-
-/// Where costly results are kept.
-fn cache() -> PathBuf {
-    let home = std::env::home_dir().expect("there is a home directory for the cache");
-    home.join(".cache/fedrs")
 }
 
 #[cfg(test)]
