@@ -117,15 +117,36 @@ fn find(at: &str, real: &Value, embedded: &Value, found: &mut Vec<Difference>) {
                 );
             }
         }
-        (Value::Array(real), Value::Array(embedded)) => {
-            for place in 0..real.len().max(embedded.len()) {
-                differ(
-                    below(&place.to_string()),
-                    real.get(place),
-                    embedded.get(place),
-                );
+        (Value::Array(real), Value::Array(embedded)) => match (named(real), named(embedded)) {
+            (Some(real), Some(embedded)) => {
+                let names: BTreeSet<_> =
+                    real.iter().chain(&embedded).map(|(name, _)| name).collect();
+                let of = |all: &[(String, &Value)], name: &str| {
+                    let found = all.iter().find(|(it, _)| it == name);
+                    found.map(|(_, value)| Value::clone(value))
+                };
+                for name in names {
+                    let at = below(&name.replace('/', "~1"));
+                    differ(at, of(&real, name).as_ref(), of(&embedded, name).as_ref());
+                }
+                if let Some(orders) = orders(&real, &embedded) {
+                    found.push(Difference {
+                        at: below("(order)"),
+                        real: Some(orders.0),
+                        embedded: Some(orders.1),
+                    });
+                }
             }
-        }
+            _ => {
+                for place in 0..real.len().max(embedded.len()) {
+                    differ(
+                        below(&place.to_string()),
+                        real.get(place),
+                        embedded.get(place),
+                    );
+                }
+            }
+        },
         _ if real == embedded => {}
         _ => found.push(Difference {
             at: at.to_owned(),
@@ -133,6 +154,44 @@ fn find(at: &str, real: &Value, embedded: &Value, found: &mut Vec<Difference>) {
             embedded: Some(embedded.clone()),
         }),
     }
+}
+
+/// The items by what tells them apart, if something does.
+fn named(items: &[Value]) -> Option<Vec<(String, &Value)>> {
+    let name = |item: &Value| {
+        let text = |it: &Value| {
+            it.as_str()
+                .filter(|it| !it.is_empty())
+                .map(ToOwned::to_owned)
+        };
+        let manager = text(&item["manager"]).map(|it| {
+            let part = |name: &str| item[name].as_str().unwrap_or_default();
+            format!("{it} {} {}", part("operation"), part("subresource"))
+        });
+        let is_condition = item["status"].is_string() && item["type"].is_string();
+        let condition = is_condition.then(|| text(&item["type"])).flatten();
+        manager
+            .or(condition)
+            .or_else(|| text(&item["name"]))
+            .or_else(|| text(&item["metadata"]["name"]).filter(|it| !it.contains('<')))
+    };
+    let named: Option<Vec<_>> = items.iter().map(|it| Some((name(it)?, it))).collect();
+    let named = named.filter(|it| !it.is_empty())?;
+    let names: BTreeSet<_> = named.iter().map(|(name, _)| name).collect();
+    (names.len() == named.len()).then_some(named)
+}
+
+/// In which orders two lists have what is in both, if these differ.
+fn orders(real: &[(String, &Value)], embedded: &[(String, &Value)]) -> Option<(Value, Value)> {
+    let shared = |of: &[(String, &Value)], with: &[(String, &Value)]| -> Vec<String> {
+        let names = of.iter().map(|(name, _)| name);
+        names
+            .filter(|it| with.iter().any(|(name, _)| name == *it))
+            .cloned()
+            .collect()
+    };
+    let (one, other) = (shared(real, embedded), shared(embedded, real));
+    (one != other).then(|| (one.into(), other.into()))
 }
 
 fn show(difference: &Difference, text: &mut String) {

@@ -7,6 +7,8 @@ use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
+use tokio::sync::Mutex;
+
 use sim_cluster::{NodeSpec, Server, Settings, SimCluster};
 
 /// What the cluster is called on both sides, and its nodes after it.
@@ -34,7 +36,7 @@ pub struct Pair {
     pub embedded: Side,
     /// A folder that goes with the process.
     pub folder: PathBuf,
-    fleet: Fleet,
+    fleet: Mutex<Fleet>,
     cluster: SimCluster,
     _server: Server,
 }
@@ -68,7 +70,7 @@ impl Pair {
             real: Side::new("real", &real).await?,
             embedded: Side::new("embedded", &file).await?,
             folder,
-            fleet,
+            fleet: Mutex::new(fleet),
             cluster,
             _server: server,
         })
@@ -85,10 +87,20 @@ impl Pair {
         } else {
             self.cluster.recover_node(&node);
         }
-        self.fleet.members[0]
-            .lose_node(&node, is_lost)
-            .await
-            .map_err(|it| it.to_string())
+        let fleet = self.fleet.lock().await;
+        let lost = fleet.members[0].lose_node(&node, is_lost).await;
+        lost.map_err(|it| it.to_string())
+    }
+
+    /// Both forget all versions but the present one.
+    ///
+    /// # Errors
+    /// If the real one can't be made to.
+    pub async fn compact(&self) -> Result<(), String> {
+        self.cluster.faults().compact();
+        let mut fleet = self.fleet.lock().await;
+        let compacted = fleet.members[0].compact().await;
+        compacted.map_err(|it| it.to_string())
     }
 }
 

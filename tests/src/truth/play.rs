@@ -66,7 +66,8 @@ pub async fn play(
             Step::Node(number, is_lost) if side.name == "real" => {
                 pair.lose_node(*number, *is_lost).await?;
             }
-            Step::Node(..) => {}
+            Step::Compact if side.name == "real" => pair.compact().await?,
+            Step::Node(..) | Step::Compact => {}
         }
     }
     Ok(records)

@@ -50,6 +50,8 @@ pub enum Step {
     Events(&'static str, usize),
     /// A node stops to answer, or does again.
     Node(u32, bool),
+    /// All versions but the present one are forgotten.
+    Compact,
 }
 
 /// Who asks.
@@ -271,6 +273,15 @@ impl Ask {
     pub fn called(mut self, label: &str) -> Self {
         label.clone_into(&mut self.label);
         self
+    }
+
+    /// Of an object only what its writers say: not its status, which controllers write when they get to it.
+    #[must_use]
+    pub fn spec(self) -> Self {
+        self.only("/metadata/labels")
+            .only("/metadata/finalizers")
+            .only("/metadata/generation")
+            .only("/spec")
     }
 
     /// Only what is at `pointer` of the body is compared (and at others that are named so).

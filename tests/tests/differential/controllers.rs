@@ -53,6 +53,7 @@ pub(crate) fn all() -> Vec<Conversation> {
                 merge(SET, json!({ "spec": { "replicas": 0 } })).called("to 0"),
                 get(SET)
                     .until(30, |it| it["status"]["replicas"] == 0
+                        && it["status"]["terminatingReplicas"] == 0
                         && it["status"]["observedGeneration"] == 2)
                     .called("down"),
             ],

@@ -147,6 +147,7 @@ fn config_maps() -> Conversation {
         put("configmaps/a", json!({ "metadata": {} })).called("without a name"),
         put("configmaps/a", config_map("b")).called("by another name"),
         put("configmaps/new", config_map("new")).called("PUT creates"),
+        put("configmaps/other", json!({ "metadata": { "name": "other", "uid": "${uid}" } })).called("PUT of none by uid"),
         put("configmaps/new", json!({ "metadata": { "name": "new2" }, "kind": "Secret", "apiVersion": "v1" })).called("another kind"),
         post("configmaps", json!({ "metadata": { "name": "c", "resourceVersion": "1" } })).called("with a version"),
         post("configmaps", json!({ "metadata": { "name": "d", "uid": "1", "creationTimestamp": "2020-01-01T00:00:00Z", "generation": 7 } })).called("with system fields"),

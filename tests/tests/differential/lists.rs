@@ -172,8 +172,6 @@ fn versions() -> Conversation {
             .called("exactly the future"),
             get(&format!("{of}&resourceVersion=0&sendInitialEvents=true"))
                 .called("initial events without a watch"),
-            other("DELETE", &format!("{of}&resourceVersion=1"))
-                .called("delete collection at a version"),
             post("configmaps", json!({ "metadata": { "name": "z" } })),
             other("DELETE", of).called("delete collection"),
             get(of).called("nothing left"),

@@ -4,7 +4,7 @@ use fedrs_tests::{
     steps,
     truth::talk::{
         Conversation, METADATA,
-        Step::{Events, Watch},
+        Step::{Compact, Events, Watch},
         TABLE, conversation, delete, get, merge, post, put,
     },
 };
@@ -70,8 +70,6 @@ pub(crate) fn all() -> Vec<Conversation> {
             Events("list", 1),
         ]),
         conversation("watches::expired_and_refused", steps![
-            Watch("w", get("configmaps?watch=true&resourceVersion=1").called("long ago")),
-            Events("w", 1),
             Watch("bad", get("configmaps?watch=true&resourceVersion=x").called("no version")),
             Watch("future", get("configmaps?watch=true&resourceVersion=999999999&timeoutSeconds=2").called("the future")),
             Watch("label", get("configmaps?watch=true&labelSelector=a%3Db%3Dc").called("a bad selector")),
@@ -81,6 +79,20 @@ pub(crate) fn all() -> Vec<Conversation> {
             Watch("bad timeout", get("configmaps?watch=true&timeoutSeconds=x").called("bad timeout")),
             Watch("continue", get("configmaps?watch=true&continue=abc").called("continue")),
         ]),
+        conversation("watches::after_a_compaction", steps![
+            post("configmaps", labelled("a", "on", "yes")).keep("rv", "/metadata/resourceVersion"),
+            get("configmaps?labelSelector=on&limit=1").keep("next", "/metadata/continue"),
+            merge("configmaps/a", json!({ "data": { "b": "2" } })),
+            merge("configmaps/a", json!({ "data": { "b": "3" } })).keep("now", "/metadata/resourceVersion"),
+            Compact,
+            Watch("w", get("configmaps?watch=true&resourceVersion=${rv}")),
+            Events("w", 1),
+            get("configmaps?resourceVersion=${rv}&resourceVersionMatch=Exact").called("an exact version"),
+            get("configmaps/a?resourceVersion=${rv}").called("at least"),
+            Watch("next", get("configmaps?watch=true&labelSelector=on&resourceVersion=${now}").called("from now")),
+            merge("configmaps/a", json!({ "data": { "b": "4" } })),
+            Events("next", 1),
+        ]).alone(),
         conversation("watches::by_name", steps![
             post("configmaps", config_map("a")).keep("rv", "/metadata/resourceVersion"),
             Watch("old", get("/api/v1/watch/namespaces/${ns}/configmaps/a?resourceVersion=${rv}").called("the old path")),
