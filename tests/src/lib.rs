@@ -19,9 +19,11 @@ mod history;
 mod joining;
 mod judge;
 mod link;
+pub mod local;
 mod observe;
 pub mod scenario;
 pub mod stage;
+pub mod truth;
 mod watcher;
 
 pub use fleet::{Fleet, FleetSpec, MemberSpec, even, frs, linked};

@@ -35,8 +35,7 @@ pub(super) fn make(fleet: &Fleet, programs: &Programs) -> Result<(), String> {
 
 /// A kubeconfig like `route`, of the controller's account of the cluster that `direct` reaches, with a token of its own.
 pub(super) async fn kubeconfig(direct: &str, route: &str) -> String {
-    let path =
-        format!("/api/v1/namespaces/{SYSTEM_NAMESPACE}/serviceaccounts/{ACCOUNT}/token");
+    let path = format!("/api/v1/namespaces/{SYSTEM_NAMESPACE}/serviceaccounts/{ACCOUNT}/token");
     let request = json!({
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",
@@ -51,8 +50,12 @@ pub(super) async fn kubeconfig(direct: &str, route: &str) -> String {
 pub(super) fn credential(kubeconfig: &str) -> String {
     let kubeconfig: Value = serde_json::from_str(kubeconfig).expect("ours are JSON");
     let token = kubeconfig["users"][0]["user"]["token"].as_str();
-    let claims = token.and_then(|it| it.split('.').nth(1)).unwrap_or_default();
-    let claims = URL_SAFE_NO_PAD.decode(claims).expect("a token of an API server");
+    let claims = token
+        .and_then(|it| it.split('.').nth(1))
+        .unwrap_or_default();
+    let claims = URL_SAFE_NO_PAD
+        .decode(claims)
+        .expect("a token of an API server");
     let claims: Value = serde_json::from_slice(&claims).expect("a token of an API server");
     format!("JTI={}", claims["jti"].as_str().unwrap_or_default())
 }
@@ -108,7 +111,10 @@ mod tests {
         });
         let read: Value =
             serde_json::from_str(&with_user(&admin.to_string(), &json!({ "token": "t" }))).unwrap();
-        assert_eq!(read["users"], json!([{ "name": ACCOUNT, "user": { "token": "t" } }]));
+        assert_eq!(
+            read["users"],
+            json!([{ "name": ACCOUNT, "user": { "token": "t" } }])
+        );
         assert_eq!(read["contexts"][0]["context"]["user"], ACCOUNT);
         assert_eq!(read["clusters"], admin["clusters"]);
     }

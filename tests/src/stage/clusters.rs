@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use control_plane::{FleetSpec, Ledger, Programs, Proxy, Run};
+use control_plane::{FleetSpec, Programs, Proxy};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Client,
@@ -85,8 +85,8 @@ impl Shared {
         let shared = match kind {
             Kind::Sim => return Ok(None),
             Kind::Local => {
-                let programs = programs().map_err(|error| error.to_string())?;
-                let shared = Self::local(&programs).await;
+                let programs = crate::local::programs().map_err(|error| error.to_string())?;
+                let shared = Self::local().await;
                 let shared = shared.map_err(|error| error.to_string())?;
                 shared.make_accounts(&programs).await?;
                 shared
@@ -100,21 +100,12 @@ impl Shared {
         Ok(Some(shared))
     }
 
-    async fn local(programs: &Programs) -> control_plane::Result<Self> {
-        // Kube finds it as the process's default.
-        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let ledger = Ledger::open(&cache())?;
-        let folder = std::env::temp_dir().join(format!("fedrs-suite-{}", std::process::id()));
-        let run = Run {
-            programs,
-            ledger: &ledger,
-            is_owned: true,
-        };
+    async fn local() -> control_plane::Result<Self> {
         let spec = FleetSpec {
             audit: true,
             ..FleetSpec::default()
         };
-        let fleet = control_plane::Fleet::start(&spec, &folder, &run).await?;
+        let fleet = crate::local::start(&spec).await?;
         let mut members = BTreeMap::new();
         for (number, (name, member)) in (1..).zip(NAMES.iter().zip(&fleet.members)) {
             let proxy = Proxy::start(fleet.subnet().proxy(number), member.address()).await?;
@@ -202,20 +193,6 @@ pub(super) async fn client(kubeconfig: &str) -> Client {
         .expect("a kubeconfig that can be used");
     config.default_retry = false;
     Client::try_from(config).expect("a client can be made")
-}
-
-/// The programs of control planes, built if they aren't there.
-pub fn programs() -> control_plane::Result<Programs> {
-    let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("control-plane");
-    let programs = Programs::new(&modules, &cache())?;
-    programs.build(|module| eprintln!("building {module} ..."))?;
-    Ok(programs)
-}
-
-/// Where costly results are kept.
-fn cache() -> PathBuf {
-    let home = std::env::home_dir().expect("there is a home directory for the cache");
-    home.join(".cache/fedrs")
 }
 
 #[cfg(test)]

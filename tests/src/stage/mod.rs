@@ -34,7 +34,7 @@ use tokio::time::{Instant, sleep};
 
 pub use self::{
     audit::Asked,
-    clusters::{Kind, Shared, programs},
+    clusters::{Kind, Shared},
     dips::Dips,
 };
 use self::{embedded::Embedded, real::Real, request::send};

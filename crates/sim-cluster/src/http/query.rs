@@ -81,7 +81,7 @@ impl Query {
             "" => Ok(false),
             "All" => Ok(true),
             other => {
-                let cause = Cause::not_supported("dryRun", &other.into(), &["All"]);
+                let cause = Cause::not_supported("dryRun", &vec![other].into(), &["All"]);
                 Err(invalid_options(what, vec![cause]))
             }
         }
@@ -94,7 +94,7 @@ impl Query {
             "Ignore" => FieldValidation::Ignore,
             "Strict" => FieldValidation::Strict,
             other => {
-                let supported = &["Ignore", "Warn", "Strict"];
+                let supported = &["", "Ignore", "Strict", "Warn"];
                 let cause = Cause::not_supported("fieldValidation", &other.into(), supported);
                 return Err(invalid_options(what, vec![cause]));
             }
@@ -134,7 +134,13 @@ impl Query {
             selector,
             limit: usize::try_from(limit).unwrap_or(0),
             continue_token: self.get("continue").to_owned(),
-            version: self.version()?,
+            version: match self.version() {
+                Err(status) if !watch => {
+                    let message = format!("invalid resource version: {}", status.message);
+                    return Err(Status::bad_request(message));
+                }
+                version => version?,
+            },
             version_match: match self.get("resourceVersionMatch") {
                 "Exact" => Some(VersionMatch::Exact),
                 "NotOlderThan" => Some(VersionMatch::NotOlderThan),
@@ -156,7 +162,8 @@ impl Query {
         }
         text.parse().map(Some).map_err(|_| {
             let detail = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
-            Status::bad_request(format!("Invalid value: {text:?}: {detail}"))
+            let message = format!("resourceVersion: Invalid value: {text:?}: {detail}");
+            Status::new(500, "", message)
         })
     }
 

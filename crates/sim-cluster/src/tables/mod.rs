@@ -46,6 +46,9 @@ struct Column {
 /// A row's cells, one per column.
 type Cells = Vec<Value>;
 
+/// The second column of kinds that have none of their own.
+const CREATED_AT: &str = "Created At";
+
 /// Fills the cells of an object's row.
 type Printer = dyn Fn(&Value, Timestamp) -> Cells;
 
@@ -71,6 +74,13 @@ pub fn table(
     let rows: Vec<Value> = (objects.iter())
         .map(|object| row(&layout, object, row_object, now))
         .collect();
+    // What makes tables of kinds without columns of their own has no rows rather than none of them.
+    let is_default = layout.columns.iter().any(|it| it.name == CREATED_AT);
+    let rows = if rows.is_empty() && is_default {
+        Value::Null
+    } else {
+        rows.into()
+    };
     let columns = if headers {
         layout.columns.iter().map(Column::to_value).collect()
     } else {
@@ -88,7 +98,7 @@ fn row(layout: &Layout, object: &Value, row_object: RowObject, now: Timestamp) -
         row["conditions"] = json!([condition]);
     }
     row["object"] = match row_object {
-        RowObject::None => return row,
+        RowObject::None => Value::Null,
         RowObject::Object => object.clone(),
         RowObject::Metadata => json!({
             "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"],
@@ -126,7 +136,12 @@ fn columns(names: &[&str]) -> Vec<Column> {
         let name = name.trim_start_matches('#');
         Column {
             name: name.to_owned(),
-            cell_type: if number { "integer" } else { "string" }.to_owned(),
+            cell_type: match name {
+                _ if number => "integer",
+                CREATED_AT => "date",
+                _ => "string",
+            }
+            .to_owned(),
             format: if name == "Name" { "name" } else { "" }.to_owned(),
             description: describe(name).to_owned(),
             priority: i64::from(wide),

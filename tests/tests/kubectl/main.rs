@@ -1,0 +1,2 @@
+//! kubectl.
+fn main() {}
