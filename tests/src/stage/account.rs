@@ -14,10 +14,8 @@ use control_plane::{ControlPlane, Fleet, Program, Programs};
 use fedrs_api::marks::SYSTEM_NAMESPACE;
 use serde_json::{Value, json};
 
-use super::{clusters::client, request::send};
+use super::{clusters::client, request::send, rights::ACCOUNT};
 
-/// The name of the account, on the host and in members.
-const ACCOUNT: &str = "fedrs-controller";
 /// How long a token is good for, in seconds: longer than any run.
 const TOKEN_SECONDS: u64 = 6 * 3600;
 
@@ -35,8 +33,7 @@ pub(super) fn make(fleet: &Fleet, programs: &Programs) -> Result<(), String> {
 
 /// A kubeconfig like `route`, of the controller's account of the cluster that `direct` reaches, with a token of its own.
 pub(super) async fn kubeconfig(direct: &str, route: &str) -> String {
-    let path =
-        format!("/api/v1/namespaces/{SYSTEM_NAMESPACE}/serviceaccounts/{ACCOUNT}/token");
+    let path = format!("/api/v1/namespaces/{SYSTEM_NAMESPACE}/serviceaccounts/{ACCOUNT}/token");
     let request = json!({
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",
@@ -51,14 +48,18 @@ pub(super) async fn kubeconfig(direct: &str, route: &str) -> String {
 pub(super) fn credential(kubeconfig: &str) -> String {
     let kubeconfig: Value = serde_json::from_str(kubeconfig).expect("ours are JSON");
     let token = kubeconfig["users"][0]["user"]["token"].as_str();
-    let claims = token.and_then(|it| it.split('.').nth(1)).unwrap_or_default();
-    let claims = URL_SAFE_NO_PAD.decode(claims).expect("a token of an API server");
+    let claims = token
+        .and_then(|it| it.split('.').nth(1))
+        .unwrap_or_default();
+    let claims = URL_SAFE_NO_PAD
+        .decode(claims)
+        .expect("a token of an API server");
     let claims: Value = serde_json::from_slice(&claims).expect("a token of an API server");
     format!("JTI={}", claims["jti"].as_str().unwrap_or_default())
 }
 
 /// The kubeconfig with `user` as its only one.
-fn with_user(kubeconfig: &str, user: &Value) -> String {
+pub(super) fn with_user(kubeconfig: &str, user: &Value) -> String {
     let mut kubeconfig: Value = serde_json::from_str(kubeconfig).expect("ours are JSON");
     kubeconfig["users"] = json!([{ "name": ACCOUNT, "user": user }]);
     for context in kubeconfig["contexts"].as_array_mut().into_iter().flatten() {
@@ -108,7 +109,10 @@ mod tests {
         });
         let read: Value =
             serde_json::from_str(&with_user(&admin.to_string(), &json!({ "token": "t" }))).unwrap();
-        assert_eq!(read["users"], json!([{ "name": ACCOUNT, "user": { "token": "t" } }]));
+        assert_eq!(
+            read["users"],
+            json!([{ "name": ACCOUNT, "user": { "token": "t" } }])
+        );
         assert_eq!(read["contexts"][0]["context"]["user"], ACCOUNT);
         assert_eq!(read["clusters"], admin["clusters"]);
     }

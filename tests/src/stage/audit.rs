@@ -93,10 +93,19 @@ mod tests {
             "responseStatus":{"metadata":{},"code":200},"requestReceivedTimestamp":"2026-11-21T17:00:00.000001Z",
             "annotations":{"authorization.k8s.io/decision":"allow"}}"#;
         let asked = Asked::read(line).unwrap();
-        assert_eq!((asked.group.as_str(), asked.resource.as_str()), ("apps", "replicasets/status"));
-        assert_eq!((asked.name.as_str(), asked.credential.as_str()), ("web", "JTI=1"));
+        assert_eq!(
+            (asked.group.as_str(), asked.resource.as_str()),
+            ("apps", "replicasets/status")
+        );
+        assert_eq!(
+            (asked.name.as_str(), asked.credential.as_str()),
+            ("web", "JTI=1")
+        );
         assert!(asked.wrote() && asked.is_allowed);
-        assert_eq!(asked.path, "/apis/apps/v1/namespaces/n/replicasets/web/status");
+        assert_eq!(
+            asked.path,
+            "/apis/apps/v1/namespaces/n/replicasets/web/status"
+        );
         assert_eq!(Asked::read("{"), None, "a line that is being written");
     }
 }

@@ -101,20 +101,11 @@ impl Shared {
     }
 
     async fn local(programs: &Programs) -> control_plane::Result<Self> {
-        // Kube finds it as the process's default.
-        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let ledger = Ledger::open(&cache())?;
-        let folder = std::env::temp_dir().join(format!("fedrs-suite-{}", std::process::id()));
-        let run = Run {
-            programs,
-            ledger: &ledger,
-            is_owned: true,
-        };
         let spec = FleetSpec {
             audit: true,
             ..FleetSpec::default()
         };
-        let fleet = control_plane::Fleet::start(&spec, &folder, &run).await?;
+        let fleet = start(&spec, programs).await?;
         let mut members = BTreeMap::new();
         for (number, (name, member)) in (1..).zip(NAMES.iter().zip(&fleet.members)) {
             let proxy = Proxy::start(fleet.subnet().proxy(number), member.address()).await?;
@@ -202,6 +193,23 @@ pub(super) async fn client(kubeconfig: &str) -> Client {
         .expect("a kubeconfig that can be used");
     config.default_retry = false;
     Client::try_from(config).expect("a client can be made")
+}
+
+/// Starts control planes that end with this process.
+pub async fn start(
+    spec: &FleetSpec,
+    programs: &Programs,
+) -> control_plane::Result<control_plane::Fleet> {
+    // Kube finds it as the process's default.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let ledger = Ledger::open(&cache())?;
+    let folder = std::env::temp_dir().join(format!("fedrs-suite-{}", std::process::id()));
+    let run = Run {
+        programs,
+        ledger: &ledger,
+        is_owned: true,
+    };
+    control_plane::Fleet::start(spec, &folder, &run).await
 }
 
 /// The programs of control planes, built if they aren't there.

@@ -12,6 +12,7 @@ mod account;
 mod audit;
 mod cleanup;
 mod clusters;
+mod commands;
 mod dips;
 mod embedded;
 mod observe;
@@ -34,7 +35,7 @@ use tokio::time::{Instant, sleep};
 
 pub use self::{
     audit::Asked,
-    clusters::{Kind, Shared, programs},
+    clusters::{Kind, Shared, programs, start},
     dips::Dips,
 };
 use self::{embedded::Embedded, real::Real, request::send};

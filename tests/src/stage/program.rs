@@ -45,7 +45,11 @@ impl Program {
 
     /// It stops where it is, or goes on.
     pub(super) fn freeze(&self, is_frozen: bool) {
-        let signal = if is_frozen { Signal::STOP } else { Signal::CONT };
+        let signal = if is_frozen {
+            Signal::STOP
+        } else {
+            Signal::CONT
+        };
         kill_process(Pid::from_child(&self.child), signal).expect("our child can be sent a signal");
     }
 }

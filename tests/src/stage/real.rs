@@ -172,9 +172,7 @@ impl Controller {
         let files = members.map(|it| it.expect("a folder can be read").path());
         std::iter::once(folder.join("host.yaml"))
             .chain(files)
-            .map(|file| {
-                account::credential(&fs::read_to_string(file).expect("a file can be read"))
-            })
+            .map(|file| account::credential(&fs::read_to_string(file).expect("a file can be read")))
             .collect()
     }
 }

@@ -5,6 +5,8 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 
 use super::{Asked, Shared};
 
+/// The name of the controller's account, on the host and in members.
+pub(super) const ACCOUNT: &str = "fedrs-controller";
 /// What users whose rights are looked at are called: the account of the manifests, and those that `fedrs join` makes.
 pub(super) const USERS: &str = "system:serviceaccount:fedrs-system:fedrs-controller";
 /// A right that no request needs: an admission plugin of the host asks whether the user has it.
@@ -44,7 +46,11 @@ fn doubts(place: Place, asked: &[Asked]) -> Vec<String> {
                 if right.is_asked_by_admission() || asked.iter().any(|it| right.is_used_by(it)) {
                     continue;
                 }
-                doubts.push(format!("{place:?}: never used: {} ({})", right.words(), grant.why));
+                doubts.push(format!(
+                    "{place:?}: never used: {} ({})",
+                    right.words(),
+                    grant.why
+                ));
             }
         }
     }
@@ -101,8 +107,7 @@ impl Right<'_> {
             || self.names.contains(&asked.name)
             || self.names.iter().any(|it| account.starts_with(it)) && asked.name == account;
         let is_path = self.path.is_empty() || self.path == asked.path;
-        (self.verb, self.group, self.resource)
-            == (&asked.verb, &asked.group, &asked.resource)
+        (self.verb, self.group, self.resource) == (&asked.verb, &asked.group, &asked.resource)
             && is_named
             && is_path
             && asked.is_allowed
@@ -171,8 +176,11 @@ mod tests {
             for left_out in 0..all.len() {
                 let mut fewer = all.clone();
                 let gone = fewer.remove(left_out);
-                let by_admission =
-                    (gone.group.as_str(), gone.resource.as_str(), gone.verb.as_str());
+                let by_admission = (
+                    gone.group.as_str(),
+                    gone.resource.as_str(),
+                    gone.verb.as_str(),
+                );
                 let expected = usize::from(by_admission != ASKED_BY_ADMISSION);
                 let doubts = doubts(place, &fewer);
                 assert_eq!(doubts.len(), expected, "{gone:?}: {doubts:?}");
@@ -191,7 +199,10 @@ mod tests {
         let doubts = doubts(Place::Member, &all);
         assert_eq!(doubts.len(), 2, "{doubts:?}");
         assert_eq!(doubts[0], "Member: refused: list /api/v1/nodes");
-        assert!(doubts[1].starts_with("Member: never used: list nodes"), "{doubts:?}");
+        assert!(
+            doubts[1].starts_with("Member: never used: list nodes"),
+            "{doubts:?}"
+        );
     }
 
     #[test]

@@ -25,7 +25,9 @@ fn takeover_within() -> Duration {
 
 async fn leader(stage: &Stage) -> String {
     stage
-        .wait_until("a controller leads", 30, async |it| it.leader().await.is_some())
+        .wait_until("a controller leads", 30, async |it| {
+            it.leader().await.is_some()
+        })
         .await;
     stage.leader().await.unwrap()
 }
@@ -66,7 +68,9 @@ pub(crate) async fn one_that_was_stopped_writes_nothing_that_lasts(stage: &mut S
     // It has begun to move replicas, and hangs in the middle of it.
     favour(stage, "a").await;
     stage
-        .wait_until("the move has begun", 20, async |it| it.layout("web").await["a"] > 10)
+        .wait_until("the move has begun", 20, async |it| {
+            it.layout("web").await["a"] > 10
+        })
         .await;
     stage.freeze(0, true);
     let took = stage.takeover(&first).await;
