@@ -8,26 +8,8 @@ use crate::{
     render::{NAMESPACE, kustomize, template},
 };
 
-/// Server-side, each field known to the server, as a manager of its own.
-fn apply(host: &Host, manager: &str, objects: &str) {
-    let manager = format!("--field-manager={manager}");
-    host.must(
-        &[
-            "apply",
-            "--server-side",
-            "--validate=strict",
-            &manager,
-            "--filename=-",
-        ],
-        objects,
-    );
-}
-
-pub(crate) fn both_overlays_without_a_warning(host: &Host) {
-    for overlay in ["one", "three", "one"] {
-        apply(host, "kustomize", &kustomize(host, overlay));
-    }
-    // The name of the configuration differs by its hash.
+/// Server-side, each field known to the server, whoever applied before.
+fn apply(host: &Host, objects: &str) {
     let arguments = [
         "apply",
         "--server-side",
@@ -35,11 +17,21 @@ pub(crate) fn both_overlays_without_a_warning(host: &Host) {
         "--force-conflicts",
         "--filename=-",
     ];
-    host.must(&arguments, &template(host, &[]));
+    host.must(&arguments, objects);
+}
+
+pub(crate) fn both_overlays_and_the_chart_without_a_warning(host: &Host) {
+    for rendered in [
+        kustomize(host, "three"),
+        template(host, &[]),
+        kustomize(host, "one"),
+    ] {
+        apply(host, &rendered);
+    }
 }
 
 pub(crate) fn pods_are_admitted_where_pod_security_is_restricted(host: &Host) {
-    apply(host, "kustomize", &kustomize(host, "one"));
+    apply(host, &kustomize(host, "one"));
     let namespace = host.get(&["namespace", NAMESPACE]);
     assert_eq!(
         namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"],
@@ -67,16 +59,16 @@ pub(crate) fn pods_are_admitted_where_pod_security_is_restricted(host: &Host) {
 }
 
 pub(crate) fn the_deployment_gets_its_pods(host: &Host) {
-    apply(host, "kustomize", &kustomize(host, "one"));
+    apply(host, &kustomize(host, "one"));
     host.wait_until("the Deployment has a pod", 60, || {
         let deployment = host.get(&["deployment", "fedrs-controller", "--namespace", NAMESPACE]);
-        deployment["status"]["replicas"] == 1
+        deployment["status"]["updatedReplicas"] == 1
     });
 }
 
 /// The one rule that no request uses by itself: an admission plugin of some clusters asks for it.
 pub(crate) fn markers_need_the_right_to_finalizers(host: &Host) {
-    apply(host, "kustomize", &kustomize(host, "one"));
+    apply(host, &kustomize(host, "one"));
     let frs = json!({
         "apiVersion": "fedrs.dev/v1alpha1",
         "kind": "FederatedReplicaSet",

@@ -55,8 +55,8 @@ const TESTS: [(&str, Test); 14] = [
         render::another_federation_shares_no_name,
     ),
     (
-        "apply::both_overlays_without_a_warning",
-        apply::both_overlays_without_a_warning,
+        "apply::both_overlays_and_the_chart_without_a_warning",
+        apply::both_overlays_and_the_chart_without_a_warning,
     ),
     (
         "apply::pods_are_admitted_where_pod_security_is_restricted",
