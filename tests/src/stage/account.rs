@@ -14,10 +14,8 @@ use control_plane::{ControlPlane, Fleet, Program, Programs};
 use fedrs_api::marks::SYSTEM_NAMESPACE;
 use serde_json::{Value, json};
 
-use super::{clusters::client, request::send};
+use super::{clusters::client, request::send, rights::ACCOUNT};
 
-/// The name of the account, on the host and in members.
-const ACCOUNT: &str = "fedrs-controller";
 /// How long a token is good for, in seconds: longer than any run.
 const TOKEN_SECONDS: u64 = 6 * 3600;
 
@@ -61,7 +59,7 @@ pub(super) fn credential(kubeconfig: &str) -> String {
 }
 
 /// The kubeconfig with `user` as its only one.
-fn with_user(kubeconfig: &str, user: &Value) -> String {
+pub(super) fn with_user(kubeconfig: &str, user: &Value) -> String {
     let mut kubeconfig: Value = serde_json::from_str(kubeconfig).expect("ours are JSON");
     kubeconfig["users"] = json!([{ "name": ACCOUNT, "user": user }]);
     for context in kubeconfig["contexts"].as_array_mut().into_iter().flatten() {

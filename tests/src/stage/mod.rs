@@ -12,6 +12,7 @@ mod account;
 mod audit;
 mod cleanup;
 mod clusters;
+mod commands;
 mod dips;
 mod embedded;
 mod observe;

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use super::{Clusters, Stage, audit, real::Real, rights::USERS};
 
 impl Stage {
-    fn real(&self) -> &Real {
+    pub(super) fn real(&self) -> &Real {
         match &self.clusters {
             Clusters::Real(it) => it,
             Clusters::Embedded(_) => panic!("the kind offers it"),

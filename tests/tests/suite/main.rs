@@ -11,12 +11,20 @@ mod members;
 
 use std::process::ExitCode;
 
-use fedrs_tests::{scenario, scenario::Scenario};
+use fedrs_tests::{scenario, scenario::Scenario, stage::StageSpec};
 
 fn main() -> ExitCode {
     let mut scenarios = document::scenarios();
     scenarios.extend(others());
     fedrs_tests::scenario::main(scenarios)
+}
+
+/// The third member is not of the folder.
+fn a_and_b() -> StageSpec {
+    StageSpec {
+        members: vec!["a", "b"],
+        ..StageSpec::default()
+    }
 }
 
 fn others() -> Vec<Scenario> {
@@ -50,6 +58,14 @@ fn others() -> Vec<Scenario> {
             members::f39_a_member_that_forgot_its_history_changes_nothing,
             Restarts
         ),
+        Scenario {
+            spec: a_and_b(),
+            ..scenario!(members::one_is_joined_and_leaves_by_command, Process)
+        },
+        Scenario {
+            spec: a_and_b(),
+            ..scenario!(members::a_token_is_renewed_before_it_ends, Process, Audit)
+        },
         scenario!(members::a_lost_node_is_replaced_by_its_own_cluster, Nodes),
     ]
 }
