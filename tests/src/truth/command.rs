@@ -26,6 +26,11 @@ static AGE: LazyLock<Regex> = LazyLock::new(|| {
     )
     .expect("a constant pattern is one")
 });
+/// Versions, and the names of files that are made for a moment.
+static CHANCE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(resourceVersion: "|kubectl-edit-|(?:LIVE|MERGED)-)\d+"#)
+        .expect("a constant pattern is one")
+});
 static GAP: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r" {2,}").expect("a constant pattern is one"));
 
@@ -219,6 +224,7 @@ impl Runner<'_> {
 /// A line without what differs between any two runs.
 fn plain(line: &str) -> String {
     let line = AGE.replace_all(line, "$1<age>$7");
+    let line = CHANCE.replace_all(&line, "$1<chance>");
     let line = GAP.replace_all(line.trim_end(), "  ");
     super::normal::text(&line)
 }
