@@ -44,6 +44,15 @@ pub fn compare(real: &[Record], embedded: &[Record], differs: &[Differs]) -> Ver
     }
     for (number, (real, embedded)) in (1..).zip(real.iter().zip(embedded)) {
         verdict.compared += 1;
+        for (side, record) in [("real", real), ("embedded", embedded)] {
+            if record.in_vain {
+                let _ = writeln!(
+                    verdict.wrong,
+                    "step {number}: {}: the {side} one was waited for in vain",
+                    record.label
+                );
+            }
+        }
         let mut all = Vec::new();
         find(
             "",
@@ -223,6 +232,7 @@ mod tests {
         vec![Record {
             label: "GET a".to_owned(),
             answer,
+            in_vain: false,
         }]
     }
 

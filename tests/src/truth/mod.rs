@@ -6,6 +6,7 @@
 //!      \---------play--> embedded cluster ---records--> normal ---+--compare--> differences, less those on purpose
 //! ```
 
+pub mod command;
 pub mod compare;
 pub mod harness;
 pub mod normal;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use control_plane::{Fleet, FleetSpec, MemberSpec, NodeResources};
+use control_plane::{Fleet, FleetSpec, MemberSpec, NodeResources, Program};
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
@@ -36,6 +36,8 @@ pub struct Pair {
     pub embedded: Side,
     /// A folder that goes with the process.
     pub folder: PathBuf,
+    /// The client of the same version as the real one.
+    pub kubectl: PathBuf,
     fleet: Mutex<Fleet>,
     cluster: SimCluster,
     _server: Server,
@@ -70,6 +72,9 @@ impl Pair {
             real: Side::new("real", &real).await?,
             embedded: Side::new("embedded", &file).await?,
             folder,
+            kubectl: crate::local::programs()
+                .map_err(|error| error.to_string())?
+                .path(Program::Kubectl),
             fleet: Mutex::new(fleet),
             cluster,
             _server: server,

@@ -27,6 +27,8 @@ pub struct Record {
     pub label: String,
     /// `{"code", "type", "warnings", "body"}`.
     pub answer: Value,
+    /// It never was what was waited for.
+    pub in_vain: bool,
 }
 
 struct Watch {
@@ -92,7 +94,12 @@ impl Player<'_> {
         let deadline = Instant::now() + Duration::from_secs(seconds);
         loop {
             let record = self.ask_once(ask).await?;
-            if holds(&record.answer["body"]) || Instant::now() >= deadline {
+            if holds(&record.answer["body"]) {
+                return Ok(record);
+            }
+            if Instant::now() >= deadline {
+                let mut record = record;
+                record.in_vain = true;
                 return Ok(record);
             }
             sleep(LOOK).await;
@@ -117,6 +124,7 @@ impl Player<'_> {
         Ok(Record {
             label: ask.label.clone(),
             answer: told(&parts, selected(body, &ask.only)),
+            in_vain: false,
         })
     }
 
@@ -134,6 +142,7 @@ impl Player<'_> {
         Ok(Some(Record {
             label: ask.label.clone(),
             answer: told(&parts, read(&bytes.to_bytes())),
+            in_vain: false,
         }))
     }
 
@@ -158,6 +167,7 @@ impl Player<'_> {
         Ok(Record {
             label: format!("events of {name}"),
             answer: json!({ "body": events }),
+            in_vain: false,
         })
     }
 

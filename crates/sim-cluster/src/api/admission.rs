@@ -13,7 +13,7 @@ use super::{FieldValidation, Patch, WriteOptions, text_at};
 use crate::apply::{self, ApplyError, Writer};
 use crate::builtin::{self, NameRule};
 use crate::clock::Clock;
-use crate::field::FieldError;
+use crate::field::{FieldError, go_text};
 use crate::resources::{Kind, kinds};
 use crate::schema::{TypeInfo, strict_error, validate_definition, validate_definition_update};
 use crate::status::{Cause, Details, Status};
@@ -218,25 +218,6 @@ fn unpatchable(patched: &str, detail: &str) -> Status {
     Status {
         details: Some(Box::new(details)),
         ..Status::new(422, "Invalid", format!(" \"\" is invalid: {cause}"))
-    }
-}
-
-/// A value as Go's `%+v` shows it: `map[spec:map[replicas:1]]`.
-fn go_text(value: &Value) -> String {
-    match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(go_text).collect();
-            format!("[{}]", items.join(" "))
-        }
-        Value::Object(fields) => {
-            let fields: Vec<String> = (fields.iter())
-                .map(|(name, value)| format!("{name}:{}", go_text(value)))
-                .collect();
-            format!("map[{}]", fields.join(" "))
-        }
-        scalar => scalar.to_string(),
     }
 }
 

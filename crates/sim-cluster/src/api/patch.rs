@@ -160,6 +160,7 @@ pub(crate) fn change(kind: &Kind, object: &mut Value, patch: &Patch) -> Result<(
 fn refusal(error: PatchError) -> Status {
     match error {
         PatchError::Malformed(message) => Status::bad_request(message),
+        PatchError::Broken(message) => Status::new(500, "", message),
         PatchError::TooLarge(message) => Status::new(413, "RequestEntityTooLarge", message),
         PatchError::Rejected(why) => {
             tracing::debug!(why, "a patch does not fit its object");

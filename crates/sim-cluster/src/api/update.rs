@@ -68,12 +68,11 @@ impl Api {
             } = target;
             match state.store.get(kind, namespace, name).cloned() {
                 Some(old) => state.replace(clock, target, &old, object, &options, Origin::Written),
-                None if !text_at(&object, "/metadata/uid").is_empty() => Err(another_object(
-                    target,
-                    text_at(&object, "/metadata/uid"),
-                    "",
-                )),
                 None if target.subresource.is_none() && kind_rules::creates_on_update(kind) => {
+                    let uid = text_at(&object, "/metadata/uid");
+                    if !uid.is_empty() {
+                        return Err(another_object(target, uid, ""));
+                    }
                     state.authorize_creation(target, &options)?;
                     let mut object = object;
                     metadata::remove(&mut object, "resourceVersion");

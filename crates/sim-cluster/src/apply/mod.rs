@@ -192,7 +192,10 @@ pub fn check(config: &Value, info: &TypeInfo) -> Result<(), ApplyError> {
             text(&metadata["namespace"]),
             text(&metadata["name"])
         ),
-        api_version: text(&config["apiVersion"]),
+        api_version: match text(&config["apiVersion"]) {
+            core if !core.contains('/') => format!("/{core}"),
+            version => version,
+        },
         kind: text(&config["kind"]),
         field,
     })
@@ -211,6 +214,9 @@ impl Request<'_> {
         let live = self.live.map_or_else(|| json!({}), without_managers);
         let mut managers = self.live.and_then(managers::parse).unwrap_or_default();
         let mut own = Manager::of(self.writer, Operation::Apply);
+        if self.live.is_some() && managers.is_empty() {
+            managers.push(self.before_first_apply(&live));
+        }
         let place = managers.iter().position(|one| one.is_same(&own));
         let last = place.map(|place| managers.remove(place));
         own.fields = field_set(self.config, node).difference(&UNOWNED);
@@ -238,6 +244,18 @@ impl Request<'_> {
         let mut new = new;
         managers::write(&mut new, managers);
         Ok(new)
+    }
+
+    /// Who owns what was written when nobody's ownership was recorded.
+    fn before_first_apply(&self, live: &Value) -> Manager {
+        let writer = Writer {
+            manager: "before-first-apply",
+            subresource: "",
+            ..*self.writer
+        };
+        let mut manager = Manager::of(&writer, Operation::Update);
+        manager.fields = field_set(live, Some(self.info.root())).difference(&UNOWNED);
+        manager
     }
 
     /// Removes what this manager applied last time, applies no more, and nobody else owns.

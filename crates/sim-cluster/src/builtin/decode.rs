@@ -123,11 +123,11 @@ impl Reader {
             "IntOrString" => {
                 return expect(value, place, node, value.is_i64() || value.is_string());
             }
-            "FieldsV1"
-            | "RawExtension"
-            | "JSON"
-            | "JSONSchemaPropsOrArray"
-            | "JSONSchemaPropsOrBool" => return Ok(()),
+            "FieldsV1" | "RawExtension" | "JSON" => return Ok(()),
+            "JSONSchemaPropsOrArray" | "JSONSchemaPropsOrBool" => {
+                read_bounds(value);
+                return Ok(());
+            }
             "Time" | "MicroTime" => return read_time(value, place, node),
             _ => {}
         }
@@ -268,6 +268,23 @@ fn go_type(node: Node<'_>) -> String {
     }
 }
 
+/// The bounds of schemas within schemas.
+fn read_bounds(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match name.as_str() {
+                    "minimum" | "maximum" | "multipleOf" => write_as_integer(value),
+                    "default" | "enum" | "example" => {}
+                    _ => read_bounds(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(read_bounds),
+        _ => {}
+    }
+}
+
 /// Go writes a number without a fraction as an integer.
 fn write_as_integer(value: &mut Value) {
     /// Up to here each integer is a float.
@@ -369,7 +386,8 @@ fn is_left_out(value: &Value, name: &str, parent: Node<'_>, node: Node<'_>) -> b
         Value::Bool(flag) => !flag && FALSE_LEFT_OUT.contains(&name),
         Value::Number(number) => number.as_i64() == Some(0) && ZERO_LEFT_OUT.contains(&name),
         Value::String(text) => text.is_empty() && !EMPTY_STRING_KEPT.contains(&name) && !required(),
-        Value::Array(items) => items.is_empty() && !required(),
+        // A list of no managers asks for all to be forgotten.
+        Value::Array(items) => items.is_empty() && !required() && name != "managedFields",
         Value::Object(fields) => fields.is_empty() && node.values().is_some(),
     }
 }

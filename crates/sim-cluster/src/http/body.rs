@@ -16,7 +16,15 @@ use crate::status::Status;
 /// 415 for other encodings, 400 for what is no such object.
 pub(crate) fn object(kind: &Kind, headers: &HeaderMap, body: &[u8]) -> Result<Value, Status> {
     let value = match encoding_of(headers)? {
-        Encoding::Json => from_json(body).map_err(|why| unrecognized(kind, &why))?,
+        Encoding::Json => from_json(body).map_err(|why| {
+            let shown = String::from_utf8_lossy(body);
+            let shown = if shown.is_empty() {
+                "<empty>".into()
+            } else {
+                shown
+            };
+            unrecognized(kind, &format!("{why} ({shown})"))
+        })?,
         Encoding::Yaml => from_yaml(body).map_err(|why| unrecognized(kind, &why))?,
         Encoding::Protobuf => from_protobuf(body)?,
     };
@@ -138,11 +146,7 @@ pub(crate) fn delete_options(headers: &HeaderMap, body: &[u8]) -> Result<Option<
         Encoding::Json => from_json(body),
         Encoding::Protobuf => protobuf::object(body).ok_or_else(|| "it is malformed".to_owned()),
     };
-    let value = value.map_err(|why| {
-        Status::bad_request(format!(
-            "the object provided is unrecognized (must be of type DeleteOptions): {why}"
-        ))
-    })?;
+    let value = value.map_err(Status::bad_request)?;
     let given = value["kind"].as_str().unwrap_or("DeleteOptions");
     if !value.is_object() || given != "DeleteOptions" {
         let message = format!("decoded object cannot be converted to DeleteOptions, got {given}");

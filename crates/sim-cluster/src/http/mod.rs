@@ -37,6 +37,7 @@ use crate::authentication::User;
 use crate::faults::Faults;
 use crate::resources::{Kind, kinds};
 use crate::status::Status;
+use crate::tables;
 use negotiate::{Format, Shape, format_of};
 use path::{Path, ResourcePath};
 use query::Query;
@@ -111,6 +112,10 @@ impl Handler {
             return Err(Status::method_not_allowed());
         }
         match path {
+            // What is below a group is answered by what serves the group.
+            Path::Unknown if parts.uri.path().starts_with("/api") => {
+                Err(Status::no_such_resource())
+            }
             Path::Unknown => Ok(respond::text(404, "404 page not found\n")),
             Path::Health(check) => discovery::health(&check, query.has("verbose")),
             Path::Version => Ok(discovery::version()),
@@ -206,6 +211,11 @@ impl Handler {
         match path.subresource.as_deref() {
             Some("scale") => {
                 let scale = self.api.scale(&view.kind, &path.namespace, &path.name)?;
+                if format.shape == Shape::Table {
+                    let table =
+                        tables::scale_table(&scale, view.row_object, self.api.clock().now());
+                    return Ok(respond::answer(200, &table, Some(format)));
+                }
                 Ok(respond::answer(200, &scale, Some(format)))
             }
             Some("binding" | "eviction" | "token" | "finalize") => {

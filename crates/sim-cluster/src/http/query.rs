@@ -6,6 +6,7 @@ use crate::selectors::{FieldSelector, LabelSelector, Selector};
 use crate::status::{Cause, Details, Status};
 
 use super::path::decode;
+use crate::field::quote;
 
 /// The query as pairs, decoded, in order.
 #[derive(Clone, Debug, Default)]
@@ -111,6 +112,15 @@ impl Query {
             );
             return Err(invalid_options(what, vec![cause]));
         }
+        if let Some((at, letter)) = manager.char_indices().find(|(_, it)| it.is_control()) {
+            let why = format!(
+                "invalid character U+{:04X} (at position {at})",
+                u32::from(letter)
+            );
+            let shown = format!("Invalid value: {}: {why}", quote(manager));
+            let cause = Cause::new("FieldValueInvalid", "fieldManager", shown);
+            return Err(invalid_options(what, vec![cause]));
+        }
         Ok(WriteOptions {
             dry_run: self.dry_run(what)?,
             field_manager: manager.to_owned(),
@@ -201,6 +211,11 @@ impl Query {
         if !matching.is_empty() && !self.get("continue").is_empty() {
             let why = "resourceVersionMatch is forbidden when continue is provided";
             forbid("resourceVersionMatch", why);
+        }
+        if watch && initial && matching == "Exact" {
+            let supported = &["NotOlderThan"];
+            let cause = Cause::not_supported("resourceVersionMatch", &matching.into(), supported);
+            causes.push(cause);
         }
         if !matches!(matching, "" | "Exact" | "NotOlderThan") {
             let supported = &["Exact", "NotOlderThan", ""];

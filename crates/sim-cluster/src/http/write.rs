@@ -217,20 +217,21 @@ impl Write<'_> {
                 check_apply_type(kind, self.subresource, &object)?;
                 Ok(Patch::Apply(object))
             }
-            other => {
-                let mut accepted = vec![
+            "application/strategic-merge-patch+json" => Err(unsupported_media_type(
+                "the body of the request was in an unknown format",
+                "application/strategic-merge-patch+json",
+                &[
                     "application/json-patch+json",
                     "application/merge-patch+json",
-                ];
-                if !custom {
-                    accepted.push("application/strategic-merge-patch+json");
-                }
-                accepted.push("application/apply-patch+yaml");
-                Err(unsupported_media_type(
-                    "the body of the request was in an unknown format",
-                    other,
-                    &accepted,
-                ))
+                    "application/apply-patch+yaml",
+                ],
+            )),
+            _ => {
+                let message = "415: Unsupported Media Type";
+                Err(Status {
+                    details: Some(Box::default()),
+                    ..Status::new(415, "UnsupportedMediaType", message)
+                })
             }
         }
     }

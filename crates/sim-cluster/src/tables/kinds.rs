@@ -190,6 +190,7 @@ fn event(object: &Value, now: Timestamp) -> Cells {
     };
     let component = first_of(&[
         "/source/component",
+        "/deprecatedSource/component",
         "/reportingComponent",
         "/reportingController",
     ]);

@@ -92,6 +92,27 @@ pub fn table(
     })
 }
 
+/// A `Table` of one `Scale`.
+pub(crate) fn scale_table(scale: &Value, row_object: RowObject, now: Timestamp) -> Value {
+    let layout = Layout {
+        columns: columns(&["Name", "#Desired", "#Available", "Age"]),
+        cells: Box::new(|scale, now| {
+            vec![
+                name(scale),
+                json!(number(scale, "/spec/replicas")),
+                json!(number(scale, "/status/replicas")),
+                age(scale, now),
+            ]
+        }),
+    };
+    let columns: Vec<Value> = layout.columns.iter().map(Column::to_value).collect();
+    json!({
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1",
+        "metadata": { "resourceVersion": scale["metadata"]["resourceVersion"] },
+        "columnDefinitions": columns, "rows": [row(&layout, scale, row_object, now)],
+    })
+}
+
 fn row(layout: &Layout, object: &Value, row_object: RowObject, now: Timestamp) -> Value {
     let mut row = json!({"cells": (layout.cells)(object, now)});
     if let Some(condition) = pods::ended_condition(object) {
