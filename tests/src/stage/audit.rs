@@ -68,12 +68,13 @@ impl Asked {
 pub(super) fn read(folder: &Path, user: &str) -> io::Result<Vec<Asked>> {
     let mut asked = Vec::new();
     for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !(name.starts_with("audit") && name.ends_with(".log")) {
+        let file = entry?.path();
+        let name = file.file_name().map(|it| it.to_string_lossy());
+        let is_audit = name.is_some_and(|it| it.starts_with("audit"));
+        if !is_audit || file.extension().is_none_or(|it| it != "log") {
             continue;
         }
-        let text = fs::read_to_string(entry.path())?;
+        let text = fs::read_to_string(file)?;
         let lines = text.lines().filter(|line| line.contains(user));
         asked.extend(lines.filter_map(Asked::read));
     }

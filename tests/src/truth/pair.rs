@@ -128,7 +128,9 @@ fn embedded() -> SimCluster {
             .capacity("memory", &room.memory)
             .capacity("pods", &room.pods.to_string())
     });
-    nodes.fold(builder, |it, node| it.node(node)).start()
+    nodes
+        .fold(builder, sim_cluster::ClusterBuilder::node)
+        .start()
 }
 
 impl Side {

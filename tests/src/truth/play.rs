@@ -123,7 +123,7 @@ impl Player<'_> {
         }
         Ok(Record {
             label: ask.label.clone(),
-            answer: told(&parts, selected(body, &ask.only)),
+            answer: told(&parts, &selected(body, &ask.only)),
             in_vain: false,
         })
     }
@@ -141,7 +141,7 @@ impl Player<'_> {
         let bytes = body.collect().await.map_err(|it| self.failed(ask, &it))?;
         Ok(Some(Record {
             label: ask.label.clone(),
-            answer: told(&parts, read(&bytes.to_bytes())),
+            answer: told(&parts, &read(&bytes.to_bytes())),
             in_vain: false,
         }))
     }
@@ -234,7 +234,7 @@ fn selected(body: Value, only: &[&str]) -> Value {
     Value::Object(only.iter().map(at).collect())
 }
 
-fn told(parts: &http::response::Parts, body: Value) -> Value {
+fn told(parts: &http::response::Parts, body: &Value) -> Value {
     let header = |name: &str| {
         let all = parts.headers.get_all(name).iter();
         let all = all.filter_map(|it| it.to_str().ok());

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    host::Host,
+    host::{Host, wait_until},
     objects::{pod_of, read},
     render::{NAMESPACE, kustomize, template},
 };
@@ -60,7 +60,7 @@ pub(crate) fn pods_are_admitted_where_pod_security_is_restricted(host: &Host) {
 
 pub(crate) fn the_deployment_gets_its_pods(host: &Host) {
     apply(host, &kustomize(host, "one"));
-    host.wait_until("the Deployment has a pod", 60, || {
+    wait_until("the Deployment has a pod", 60, || {
         let deployment = host.get(&["deployment", "fedrs-controller", "--namespace", NAMESPACE]);
         deployment["status"]["updatedReplicas"] == 1
     });

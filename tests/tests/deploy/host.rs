@@ -71,14 +71,6 @@ impl Host {
         serde_json::from_str(&said.out).unwrap_or(Value::Null)
     }
 
-    pub(crate) fn wait_until(&self, what: &str, seconds: u64, mut holds: impl FnMut() -> bool) {
-        let deadline = Instant::now() + Duration::from_secs(seconds);
-        while !holds() {
-            assert!(Instant::now() < deadline, "not within {seconds} s: {what}");
-            std::thread::sleep(Duration::from_millis(200));
-        }
-    }
-
     pub(crate) fn helm(&self, arguments: &[&str]) -> Said {
         self.run(Program::Helm, arguments, "")
     }
@@ -110,6 +102,15 @@ impl From<Output> for Said {
             out: String::from_utf8(output.stdout).unwrap(),
             errors: String::from_utf8(output.stderr).unwrap(),
         }
+    }
+}
+
+/// Waits until `holds`, at most `seconds`.
+pub(crate) fn wait_until(what: &str, seconds: u64, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(seconds);
+    while !holds() {
+        assert!(Instant::now() < deadline, "not within {seconds} s: {what}");
+        std::thread::sleep(Duration::from_millis(200));
     }
 }
 

@@ -1,0 +1,132 @@
+//! docs/operations.md explains all that the controller tells.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Where conditions, their reasons, and the reasons of events are named.
+const TELLING: [&str; 5] = [
+    "crates/federation-controller/src/check",
+    "crates/federation-controller/src/reconcile.rs",
+    "crates/federation-controller/src/reconcile",
+    "crates/federation-controller/src/members",
+    "crates/federation-controller/src/election/lease.rs",
+];
+/// Where metrics are named.
+const MEASURING: [&str; 3] = [
+    "crates/federation-controller/src/metrics.rs",
+    "crates/check-queue/src/metrics.rs",
+    "crates/cluster-informer/src/metrics.rs",
+];
+/// Words of the same form that are kinds of Kubernetes, values of its fields, or parts of sentences.
+const OTHERS: [&str; 13] = [
+    "Background",
+    "DeleteOptions",
+    "Event",
+    "False",
+    "FederatedReplicaSet",
+    "Kubeconfig",
+    "Lease",
+    "MemberCluster",
+    "MemberClusters",
+    "Namespace",
+    "Normal",
+    "TokenRequest",
+    "True",
+];
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The product's part of the source files at `path`: not their tests.
+fn sources(path: &Path) -> Vec<String> {
+    let name = path.file_name().unwrap().to_string_lossy();
+    if path.is_dir() {
+        let entries = fs::read_dir(path).unwrap();
+        return entries
+            .flat_map(|it| sources(&it.unwrap().path()))
+            .collect();
+    }
+    if name.ends_with("_tests.rs") {
+        return Vec::new();
+    }
+    let text = fs::read_to_string(path).unwrap();
+    vec![text.split("#[cfg(test)]").next().unwrap().to_owned()]
+}
+
+/// The string literals of `text` that are one word.
+fn words(text: &str) -> BTreeSet<&str> {
+    let literals = text.split('"').skip(1).step_by(2);
+    let is_word = |it: &&str| it.chars().all(|it| it.is_ascii_alphanumeric());
+    literals.filter(is_word).collect()
+}
+
+#[test]
+fn every_condition_reason_and_event_is_explained() {
+    let documented = fs::read_to_string(repository().join("docs/operations.md")).unwrap();
+    let mut found = BTreeSet::new();
+    for source in TELLING
+        .iter()
+        .flat_map(|it| sources(&repository().join(it)))
+    {
+        // Escaped quotes would put the rest out of step.
+        let source = source.replace("\\\"", "'").replace("'\"'", "' '");
+        let told = words(&source)
+            .into_iter()
+            .filter(|it| it.starts_with(|it: char| it.is_ascii_uppercase()));
+        found.extend(told.map(str::to_owned));
+    }
+    for known in [
+        "ClusterLost",
+        "TokenRenewed",
+        "Unauthorized",
+        "Placed",
+        "LeftBehind",
+        "LeaderElection",
+    ] {
+        assert!(
+            found.contains(known),
+            "{known} is not found where it was: {found:?}"
+        );
+    }
+    let gone: Vec<_> = OTHERS.iter().filter(|it| !found.contains(**it)).collect();
+    assert!(gone.is_empty(), "no longer there: {gone:?}");
+    let missing: Vec<_> = found
+        .iter()
+        .filter(|it| !OTHERS.contains(&it.as_str()))
+        .filter(|it| !documented.contains(&format!("`{it}`")))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "docs/operations.md does not explain {missing:?}"
+    );
+}
+
+#[test]
+fn every_metric_is_explained() {
+    let documented = fs::read_to_string(repository().join("docs/operations.md")).unwrap();
+    let mut metrics = BTreeSet::new();
+    for source in MEASURING
+        .iter()
+        .flat_map(|it| sources(&repository().join(it)))
+    {
+        for registration in source.split("register(").skip(1) {
+            let name = registration.trim_start().strip_prefix('"');
+            metrics.extend(name.and_then(|it| it.split('"').next()).map(str::to_owned));
+        }
+    }
+    assert!(metrics.len() > 20, "{metrics:?}");
+    let missing: Vec<_> = metrics
+        .iter()
+        .filter(|it| !documented.contains(&format!("_{it}`")))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "docs/operations.md does not explain {missing:?}"
+    );
+}
