@@ -1,6 +1,10 @@
 //! A host and its members, with the controller that works on them.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use federation_controller::{
     Controller, Running,
@@ -10,6 +14,7 @@ use federation_controller::{
     members::{MemberEvent, MemberSecrets},
     metrics::Metrics,
 };
+use fedrs_api::marks;
 use http::Request;
 use jiff::Timestamp;
 use kube::Client;
@@ -18,7 +23,10 @@ use sim_cluster::SimCluster;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::link::{CrashPoint, Life, Link};
+use crate::{
+    gate::{Gates, Tokens},
+    link::{CrashPoint, Life, Link},
+};
 
 /// When every scenario begins.
 const EPOCH: i64 = 1_800_000_000;
@@ -66,6 +74,11 @@ pub struct Fleet {
     members: BTreeMap<String, SimCluster>,
     controller: Option<(Running, CancellationToken, Life)>,
     events: mpsc::Sender<MemberEvent>,
+    /// Members whose kubeconfig is in a Secret of the host.
+    pub(crate) joined: BTreeSet<String>,
+    tokens: Tokens,
+    /// Members without a kubeconfig.
+    removed: BTreeSet<String>,
     spec: FleetSpec,
     clock: Clock,
 }
@@ -98,6 +111,9 @@ impl Fleet {
             members,
             controller: None,
             events,
+            joined: BTreeSet::new(),
+            tokens: Tokens::new(clock.clone()),
+            removed: BTreeSet::new(),
             spec,
             clock,
         };
@@ -155,7 +171,7 @@ impl Fleet {
         let controller = Controller {
             host: linked(&self.host, &life),
             members: told,
-            secrets: MemberSecrets::default(),
+            secrets: self.secrets(&life),
             config: self.spec.config.clone(),
             clock: self.clock.clone(),
             seed: self.spec.seed,
@@ -165,7 +181,9 @@ impl Fleet {
         let running = controller.start(cancel.clone()).await.unwrap();
         self.controller = Some((running, cancel, life));
         for name in members {
-            self.add_member(name).await;
+            if !self.joined.contains(name) && !self.removed.contains(name) {
+                self.add_member(name).await;
+            }
         }
         self.events.send(MemberEvent::Complete).await.unwrap();
     }
@@ -212,7 +230,8 @@ impl Fleet {
     }
 
     /// Tells the controller of a member: the first time, or again after its kubeconfig changed.
-    pub async fn add_member(&self, name: &str) {
+    pub async fn add_member(&mut self, name: &str) {
+        self.removed.remove(name);
         let (_, _, life) = self.controller.as_ref().unwrap();
         let client = linked(&self.members[name], life);
         let event = MemberEvent::Present {
@@ -223,7 +242,8 @@ impl Fleet {
     }
 
     /// Takes a member's kubeconfig away.
-    pub async fn remove_member(&self, name: &str) {
+    pub async fn remove_member(&mut self, name: &str) {
+        self.removed.insert(name.to_owned());
         self.events
             .send(MemberEvent::Gone {
                 name: name.to_owned(),
@@ -241,6 +261,24 @@ impl Fleet {
             .epoch(epoch)
             .start();
         self.members.insert(name.to_owned(), cluster);
+    }
+
+    /// How the controller makes clients of kubeconfigs in Secrets.
+    fn secrets(&self, life: &Life) -> MemberSecrets {
+        let link = |(name, cluster): (&String, &SimCluster)| (name.clone(), link(cluster, life));
+        let gates = Gates {
+            tokens: self.tokens.clone(),
+            members: self.members.iter().map(link).collect(),
+        };
+        MemberSecrets {
+            namespace: marks::SYSTEM_NAMESPACE.to_owned(),
+            connect: Arc::new(gates),
+        }
+    }
+
+    /// The tokens of kubeconfigs in Secrets.
+    pub fn tokens(&self) -> &Tokens {
+        &self.tokens
     }
 
     /// The host cluster itself, for faults.
@@ -331,13 +369,14 @@ pub(crate) const FRS_PATH: &str =
 
 /// A client of an embedded cluster for a controller with this life.
 pub fn linked(cluster: &SimCluster, life: &Life) -> Client {
-    Client::new(
-        Link {
-            life: life.clone(),
-            service: cluster.service(),
-        },
-        "default",
-    )
+    Client::new(link(cluster, life), "default")
+}
+
+fn link(cluster: &SimCluster, life: &Life) -> Link {
+    Link {
+        life: life.clone(),
+        service: cluster.service(),
+    }
 }
 
 /// A client of an embedded cluster, without network.

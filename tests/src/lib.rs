@@ -12,14 +12,24 @@
     reason = "helpers of tests: what can't go on ends"
 )]
 
+mod changes;
 mod fleet;
+mod gate;
+mod history;
+mod joining;
+mod judge;
 mod link;
+pub mod local;
 mod observe;
 pub mod scenario;
 pub mod stage;
+pub mod truth;
 mod watcher;
 
 pub use fleet::{Fleet, FleetSpec, MemberSpec, even, frs, linked};
+pub use gate::Tokens;
+pub use joining::{MEMBERS_PATH, SECRETS_PATH, kubeconfig};
+pub use judge::{HOST, Judge};
 pub use link::{CrashPoint, Life};
 pub use observe::{Layout, SetState};
 pub use watcher::ReadyWatcher;

@@ -155,4 +155,4 @@ impl Service<Request<Body>> for Link {
     }
 }
 
-type LinkBody = sim_cluster::http::Body;
+pub(crate) type LinkBody = sim_cluster::http::Body;

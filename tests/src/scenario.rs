@@ -108,7 +108,37 @@ fn run(
     if run == 0 && skipped > 0 {
         return failed("every scenario was skipped: nothing was tested");
     }
+    trials.push(rights(arguments, kind, shared));
     libtest_mimic::run(arguments, trials).exit_code()
+}
+
+/// Looks, once all scenarios were played, whether the controller used each right that it has, and was refused nothing.
+fn rights(
+    arguments: &Arguments,
+    kind: &Kind,
+    shared: Option<(&'static Shared, &'static Runtime)>,
+) -> Trial {
+    const NAME: &str = "rights::none_is_missing_and_each_is_used";
+    let is_whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.ignored;
+    let why_not = if !kind.offers(Need::Audit) {
+        Some("needs [Audit]")
+    } else if !is_whole {
+        Some("needs a run of all scenarios")
+    } else {
+        None
+    };
+    if let Some(why) = why_not {
+        eprintln!("skipped on {kind:?}: {NAME} {why}");
+    }
+    let trial = Trial::test(NAME, move || {
+        let (shared, runtime) = shared.ok_or("there are no clusters")?;
+        let doubts = runtime.block_on(shared.rights_to_doubt())?;
+        if doubts.is_empty() {
+            return Ok(());
+        }
+        Err(Failed::from(doubts.join("\n")))
+    });
+    trial.with_ignored_flag(why_not.is_some())
 }
 
 /// Plays one scenario, and clears up after it whatever became of it.

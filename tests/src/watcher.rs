@@ -4,13 +4,12 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use futures::future::select_all;
 use parking_lot::Mutex;
 use serde_json::Value;
-use sim_cluster::{Api, ChangeEvent, Changes, kinds};
+use sim_cluster::{Api, ChangeEvent, kinds};
 use tokio_util::{sync::CancellationToken, sync::DropGuard};
 
-use crate::Fleet;
+use crate::{Fleet, changes::next_changes};
 
 /// Watches the ready replicas of one set over all members that there are when it starts.
 pub struct ReadyWatcher {
@@ -28,18 +27,20 @@ struct Seen {
 impl ReadyWatcher {
     /// Watches from now on.
     pub fn start(fleet: &Fleet, name: &str) -> Self {
-        let seen = Arc::new(Mutex::new(Seen::default()));
         let names = fleet.member_names();
-        let mut members: Vec<_> = names
-            .iter()
-            .map(|it| Followed::start(fleet.member(it).api(), name))
-            .collect();
+        let apis = names.iter().map(|it| fleet.member(it).api());
+        let mut changes: Vec<_> = apis.clone().map(Api::changes).collect();
+        let mut members: Vec<_> = apis.map(|api| ReadyPods::list(api, name)).collect();
+        let seen = Arc::new(Mutex::new(Seen::default()));
         seen.lock().look(&members);
         let cancel = CancellationToken::new();
         let shared = Arc::clone(&seen);
         tokio::spawn(cancel.clone().run_until_cancelled_owned(async move {
             loop {
-                next_change(&mut members).await;
+                // What is over in no time at all was never there.
+                for (place, event) in next_changes(&mut changes).await {
+                    members[place].take(&event);
+                }
                 shared.lock().look(&members);
             }
         }));
@@ -61,77 +62,59 @@ impl ReadyWatcher {
 }
 
 impl Seen {
-    fn look(&mut self, members: &[Followed]) {
-        let ready: usize = members.iter().map(|it| it.ready.len()).sum();
-        let ready = ready as u64;
+    fn look(&mut self, members: &[ReadyPods]) {
+        let ready = members.iter().map(ReadyPods::count).sum();
         self.lowest = Some(self.lowest.map_or(ready, |lowest| lowest.min(ready)));
         self.highest = self.highest.max(ready);
     }
 }
 
-/// One member's ready pods of the set, by name.
-struct Followed {
+/// One member's pods of a set that are ready and stay.
+pub(crate) struct ReadyPods {
     api: Api,
     set: String,
-    changes: Changes,
-    ready: BTreeSet<String>,
+    names: BTreeSet<String>,
 }
 
-impl Followed {
-    fn start(api: &Api, set: &str) -> Self {
-        let mut this = Self {
+impl ReadyPods {
+    /// Those that there are now.
+    pub(crate) fn list(api: &Api, set: &str) -> Self {
+        let pods = api.list(&kinds::PODS, Some("default"));
+        let names = pods
+            .iter()
+            .filter(|pod| is_ready(pod, set))
+            .filter_map(|pod| pod["metadata"]["name"].as_str().map(str::to_owned));
+        Self {
             api: api.clone(),
             set: set.to_owned(),
-            changes: api.changes(),
-            ready: BTreeSet::new(),
-        };
-        this.list();
-        this
+            names: names.collect(),
+        }
     }
 
-    fn list(&mut self) {
-        let pods = self.api.list(&kinds::PODS, Some("default"));
-        self.ready = pods
-            .iter()
-            .filter(|pod| is_ready(pod, &self.set))
-            .filter_map(|pod| pod["metadata"]["name"].as_str().map(str::to_owned))
-            .collect();
-    }
-
-    fn take(&mut self, event: &ChangeEvent) {
+    /// Takes in a change of the member.
+    pub(crate) fn take(&mut self, event: &ChangeEvent) {
         let change = match event {
-            ChangeEvent::Resync => return self.list(),
-            ChangeEvent::Change(change) => change,
+            ChangeEvent::Resync => {
+                *self = Self::list(&self.api, &self.set);
+                return;
+            }
+            ChangeEvent::Change(change) if change.kind == *kinds::PODS => change,
+            ChangeEvent::Change(_) => return,
         };
-        if change.kind != *kinds::PODS {
-            return;
-        }
-        if change
-            .new
-            .as_ref()
-            .is_some_and(|it| is_ready(it, &self.set))
-        {
-            self.ready.insert(change.name.clone());
+        let now = change.new.as_ref();
+        if now.is_some_and(|pod| is_ready(pod, &self.set)) {
+            self.names.insert(change.name.clone());
         } else {
-            self.ready.remove(&change.name);
+            self.names.remove(&change.name);
         }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.names.len() as u64
     }
 }
 
-/// Waits for a change in any of the members, and takes in all that there are by then: what is over in no time at all
-/// was never there.
-async fn next_change(members: &mut [Followed]) {
-    let next = members.iter_mut().map(|it| Box::pin(it.changes.next()));
-    let (event, at, _) = select_all(next).await;
-    members[at].take(&event);
-    for member in members {
-        while let Some(event) = member.changes.try_next() {
-            member.take(&event);
-        }
-    }
-}
-
-/// Whether a pod of `set` is ready and stays.
 fn is_ready(pod: &Value, set: &str) -> bool {
     let metadata = &pod["metadata"];
     let conditions = pod["status"]["conditions"].as_array();

@@ -212,17 +212,22 @@ async fn two_hands_on_one_set_do_not_swing() {
                 is_undone(&it.local_set("a", "web").unwrap())
             })
             .await;
-        tokio::time::sleep(Duration::from_secs(590)).await;
-        assert!(fleet.condition("web", "Contended").await.is_some());
-        fleet
-            .wait_until("the fight is forgotten", 12, async |it| {
-                it.condition("web", "Contended").await.is_none()
-            })
-            .await;
-        let writes = fleet.writes();
-        tokio::time::sleep(Duration::from_secs(120)).await;
-        assert_eq!(fleet.writes(), writes, "then it is settled");
+        the_fight_is_forgotten(&fleet).await;
     }
+}
+
+/// After ten minutes of quiet, and then nothing is left to write.
+async fn the_fight_is_forgotten(fleet: &Fleet) {
+    tokio::time::sleep(Duration::from_secs(590)).await;
+    assert!(fleet.condition("web", "Contended").await.is_some());
+    fleet
+        .wait_until("the fight is forgotten", 12, async |it| {
+            it.condition("web", "Contended").await.is_none()
+        })
+        .await;
+    let writes = fleet.writes();
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert_eq!(fleet.writes(), writes);
 }
 
 #[tokio::test(start_paused = true)]

@@ -223,3 +223,91 @@ async fn f5_a_member_that_is_offline_holds_up_deletion_until_the_deadline_and_sa
     assert!(told(&fleet, "LeftBehind").await);
     assert_eq!(fleet.available("web"), 9, "all go on");
 }
+
+#[tokio::test(start_paused = true)]
+async fn f5_a_member_whose_kubeconfig_is_gone_is_not_touched_by_a_deletion() {
+    let mut fleet = Fleet::running(9).await;
+    fleet.remove_member("c").await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
+    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(590)).await;
+    assert!(!fleet.frs("web").await.is_null(), "it waits");
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert!(fleet.frs("web").await.is_null());
+    let reasons = fleet.event_reasons("web").await;
+    assert!(reasons.contains(&"LeftBehind".to_owned()), "{reasons:?}");
+    let labels = fleet.local_set("c", "web").unwrap()["metadata"]["labels"].to_string();
+    assert!(labels.contains("fedrs.dev"), "{labels}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn f5_a_creation_under_way_is_waited_for_by_the_deletion() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    // All members are known by then.
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    fleet
+        .member("c")
+        .faults()
+        .set_latency(Duration::from_secs(4));
+    fleet.create(&frs("web", 9, &even(true))).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
+    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
+    fleet
+        .wait_until("gone", 60, async |it| it.frs("web").await.is_null())
+        .await;
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    for member in fleet.member_names() {
+        let set = fleet.local_set(&member, "web").unwrap_or_default();
+        let labels = set["metadata"]["labels"].to_string();
+        assert!(!labels.contains("fedrs.dev"), "{member}: {labels}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f39_what_had_to_wait_for_its_turn_is_decided_anew() {
+    let mut spec = FleetSpec::default();
+    spec.members.truncate(1);
+    spec.config.calls_per_member = 1;
+    let fleet = Fleet::start(spec).await;
+    let names = ["web", "shop", "mail"];
+    for name in names {
+        fleet.create(&frs(name, 3, &even(true))).await;
+    }
+    fleet
+        .wait_until("all run", 30, async |it| {
+            names.iter().all(|name| it.available(name) == 3)
+        })
+        .await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let generation = |fleet: &Fleet| {
+        let set = fleet.local_set("a", "mail").unwrap();
+        set["metadata"]["generation"].clone()
+    };
+    let before = generation(&fleet);
+    // Each call takes longer than it may; the others wait for it.
+    fleet
+        .member("a")
+        .faults()
+        .set_latency(Duration::from_secs(15));
+    for name in names {
+        fleet
+            .patch(name, &json!({ "spec": { "replicas": 5 } }))
+            .await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    fleet
+        .patch("mail", &json!({ "spec": { "replicas": 3 } }))
+        .await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    fleet.member("a").faults().heal();
+    fleet
+        .wait_until("the others have grown", 120, async |it| {
+            it.available("web") == 5 && it.available("shop") == 5
+        })
+        .await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(generation(&fleet), before, "it was never scaled");
+}

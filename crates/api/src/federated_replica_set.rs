@@ -253,6 +253,15 @@ pub struct ClusterStatus {
     /// The field manager that did it, where the member says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disturbed_by: Option<String>,
+    /// How many writes of the local set have failed in a row.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub write_failures: i32,
+    /// When the last of them did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_failed_at: Option<Time>,
+    /// What the member said to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_error: Option<String>,
     /// Why this number, in a sentence or two (F19).
     pub reason: String,
 }

@@ -68,6 +68,13 @@ use serde::{Deserialize, Serialize};
         priority = 1
     ),
     printcolumn(
+        name = "Drained",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Drained\")].status",
+        description = "Whether all replicas have left the cluster that is drained.",
+        priority = 1
+    ),
+    printcolumn(
         name = "Reason",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
@@ -80,8 +87,8 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct MemberClusterSpec {
-    /// The Secret that holds the cluster's kubeconfig, in the namespace of the controller. Absent: it is a file of
-    /// the controller's `--members` folder, named after the cluster.
+    /// The Secret that holds the cluster's kubeconfig, of type `fedrs.dev/kubeconfig`, in the namespace of the
+    /// controller. Absent: it is a file of the controller's `--members` folder, named after the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<SecretRef>,
     /// No replicas are added to the cluster; what runs there stays. False by default.
@@ -110,7 +117,8 @@ pub struct SecretRef {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MemberClusterStatus {
-    /// Ready (the probe answers) and Synced (what is known of it is current), with reasons.
+    /// Ready (the probe answers), Synced (what is known of it is current) and, while it is drained, Drained (no replica
+    /// is left there), with reasons.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
     /// The API server's version.
@@ -119,15 +127,16 @@ pub struct MemberClusterStatus {
     /// Since when the cluster has not answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unreachable_since: Option<Time>,
-    /// FederatedReplicaSets that have replicas there.
+    /// FederatedReplicaSets that have replicas there, or are asked for some.
     pub replica_sets: i32,
     /// The cluster's nodes, as far as they may be listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<NodeCounts>,
-    /// What the ready nodes can give to pods, in all, as quantities: cpu, memory, pods.
+    /// What the nodes that are ready and not cordoned can give to pods, in all, as quantities: cpu, memory, pods.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub allocatable: BTreeMap<String, String>,
-    /// When the token of the cluster's kubeconfig ends, if it tells. It is renewed before.
+    /// When the token, or a plugin's certificate, of the cluster's kubeconfig ends, if it tells. A token is renewed before
+    /// if its Secret is annotated with `fedrs.dev/renew-token: "true"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_expires: Option<Time>,
 }

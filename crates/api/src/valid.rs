@@ -138,7 +138,7 @@ fn placement_of(frs: &FederatedReplicaSet) -> Result<Placement, Vec<FieldError>>
         }
         (Some(_), Some(_)) => Err(vec![FieldError {
             field: PLACEMENT.to_owned(),
-            message: format!("and {annotation} both hold preferences; remove one of them"),
+            message: format!("holds preferences, and so does {annotation}: remove one of the two"),
         }]),
     }
 }

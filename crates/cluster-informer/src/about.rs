@@ -16,6 +16,7 @@ use tracing::debug;
 
 use crate::{
     backoff::Backoff,
+    clients::Clients,
     decode,
     error::{Doing, Error},
     quantity,
@@ -167,7 +168,7 @@ impl NodeObject {
 
 /// Asks the member about itself while it is healthy, for ever; at once when `healthy` is notified.
 pub(crate) async fn run(
-    client: Client,
+    mut clients: Clients,
     settings: AboutSettings,
     store: &MemberStore,
     healthy: &Notify,
@@ -177,7 +178,7 @@ pub(crate) async fn run(
     loop {
         let mut pause = settings.period;
         if store.health() == Health::Healthy {
-            match ask(&client, &settings).await {
+            match ask(&mut clients, &settings).await {
                 Ok(about) => store.put_about(about),
                 Err(error) => {
                     debug!(%error, "the member could not be asked about itself");
@@ -189,10 +190,10 @@ pub(crate) async fn run(
     }
 }
 
-async fn ask(client: &Client, settings: &AboutSettings) -> Result<About, Error> {
+async fn ask(clients: &mut Clients, settings: &AboutSettings) -> Result<About, Error> {
     Ok(About {
-        version: version(client, settings.deadline).await,
-        nodes: nodes(client, settings).await?,
+        version: version(&clients.current(), settings.deadline).await,
+        nodes: nodes(clients, settings).await?,
     })
 }
 
@@ -210,8 +211,8 @@ async fn version(client: &Client, deadline: Duration) -> Option<String> {
     Some(answer.ok()?.ok()?.git_version)
 }
 
-async fn nodes(client: &Client, settings: &AboutSettings) -> Result<Nodes, Error> {
-    let mut transport = KubeTransport::new(client.clone(), Resource::all("/api/v1/nodes"));
+async fn nodes(clients: &Clients, settings: &AboutSettings) -> Result<Nodes, Error> {
+    let mut transport = KubeTransport::new(clients.clone(), Resource::all("/api/v1/nodes"));
     let mut totals = NodeTotals::default();
     let mut token = None;
     loop {

@@ -4,21 +4,18 @@
 //! The five parts share the task, so that one thing happens after another: no two of them touch the facts at the
 //! same time, and a simulation repeats.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use fedrs_api::{SetKey, marks};
 use futures::future::join5;
 use kube::Client;
-use tokio::{
-    sync::{Notify, watch},
-    task::JoinHandle,
-    time::sleep,
-};
+use tokio::{sync::Notify, task::JoinHandle, time::sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, debug, info, info_span};
 
 use crate::{
     about::{self, AboutSettings},
+    clients::{ClientSlot, Clients},
     decode::Malformed,
     error::Error,
     metrics::{FeedMetrics, InformerMetrics, MemberMetrics, PODS, SETS},
@@ -70,23 +67,6 @@ pub struct MemberInformer {
     pub task: JoinHandle<()>,
 }
 
-/// Puts another client in the place of the one by which a member is followed.
-pub struct ClientSlot(watch::Sender<Client>);
-
-impl ClientSlot {
-    /// Follows the member by `client` from now on: it is probed and listed anew. What is known of it stays, as stale,
-    /// until then, so that new credentials cost no more than a list.
-    pub fn put(&self, client: Client) {
-        self.0.send_replace(client);
-    }
-}
-
-impl fmt::Debug for ClientSlot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ClientSlot")
-    }
-}
-
 impl MemberInformer {
     /// Starts to follow `member`: the objects with the labels of `federation` (F40), until `cancel`.
     ///
@@ -119,7 +99,7 @@ impl MemberInformer {
             store: Arc::clone(&store),
             sink,
         };
-        let (slot, clients) = watch::channel(client);
+        let (slot, clients) = ClientSlot::new(client);
         let follower = Follower {
             notifier,
             selector: selector(federation),
@@ -130,7 +110,7 @@ impl MemberInformer {
         };
         Self {
             store,
-            client: ClientSlot(slot),
+            client: slot,
             task: tokio::spawn(follower.run(clients).instrument(span)),
         }
     }
@@ -147,7 +127,7 @@ struct Metrics {
     member: MemberMetrics,
 }
 
-/// What follows a member, by one client after the other.
+/// What follows a member, from one cluster to the next.
 struct Follower {
     notifier: Notifier,
     selector: String,
@@ -159,35 +139,30 @@ struct Follower {
 
 impl Follower {
     /// Follows by the latest of `clients`, until cancelled.
-    async fn run(self, mut clients: watch::Receiver<Client>) {
-        // A new client doesn't make a member that has not answered for long a member that has just begun to fail.
+    async fn run(self, mut clients: Clients) {
+        // Another client doesn't make a member that has not answered for long one that has just begun to fail.
         let mut row = probe::Row::default();
         loop {
-            let client = clients.borrow_and_update().clone();
-            let replaced = async {
-                if clients.changed().await.is_err() {
-                    std::future::pending::<()>().await;
-                }
-            };
+            let of_one_cluster = clients.anew();
             tokio::select! {
                 biased;
-                () = replaced => {
+                () = clients.moved() => {
                     self.notifier.store.taken_over();
                     self.notifier.sync();
                 }
-                () = self.follow(client, &mut row) => return,
+                () = self.follow(of_one_cluster, &mut row) => return,
             }
         }
     }
 
-    /// Follows by `client`, until cancelled.
-    async fn follow(&self, client: Client, row: &mut probe::Row) {
+    /// Follows one cluster, until cancelled.
+    async fn follow(&self, clients: Clients, row: &mut probe::Row) {
         let seed = |part| self.seed.wrapping_add(part);
         // A member that is back is listed anew: what was known of it is from before it went.
         let (relist_sets, relist_pods) = (Notify::new(), Notify::new());
         let healthy = Notify::new();
         let sets = reflect_anew::<SetObject, _>(
-            client.clone(),
+            clients.clone(),
             Resource::labelled("/apis/apps/v1/replicasets", &*self.selector),
             SetSink {
                 notifier: self.notifier.clone(),
@@ -199,7 +174,7 @@ impl Follower {
             self.cancel.clone(),
         );
         let pods = reflect_anew::<PodObject, _>(
-            client.clone(),
+            clients.clone(),
             Resource::labelled("/api/v1/pods", &*self.selector),
             PodSink {
                 notifier: self.notifier.clone(),
@@ -211,7 +186,7 @@ impl Follower {
             self.cancel.clone(),
         );
         let probe = probe::run(
-            client.clone(),
+            clients.clone(),
             self.settings.probe.clone(),
             Arc::clone(self.notifier.store.clock()),
             seed(2),
@@ -233,7 +208,7 @@ impl Follower {
             },
         );
         let about = about::run(
-            client,
+            clients,
             self.settings.about.clone(),
             &self.notifier.store,
             &healthy,

@@ -500,13 +500,13 @@ async fn one_seed_makes_one_row_of_requests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f39_with_another_client_what_is_known_stays_as_stale_until_it_is_listed_anew() {
+async fn f39_with_another_cluster_what_is_known_is_stale_until_it_is_listed_anew() {
     let world = World::new([(SET_PATH, set(3, 3))]);
     world.synced().await;
     let other = Arc::new(Mutex::new(Member::default()));
     other.lock().put(SET_PATH, set(5, 5));
     other.lock().down = true;
-    world.informer.client.put(client(&other));
+    world.informer.client.put_another(client(&other));
     world.settle().await;
     let store = &world.informer.store;
     assert!(
@@ -529,7 +529,7 @@ async fn f39_with_another_client_what_is_known_stays_as_stale_until_it_is_listed
 }
 
 #[tokio::test(start_paused = true)]
-async fn f33_another_client_does_not_begin_the_row_of_failures_anew() {
+async fn f33_another_cluster_does_not_begin_the_row_of_failures_anew() {
     let world = World::new([(SET_PATH, set(3, 3))]);
     world.synced().await;
     world.member.lock().down = true;
@@ -539,7 +539,45 @@ async fn f33_another_client_does_not_begin_the_row_of_failures_anew() {
         })
         .await;
     let before = world.informer.store.health();
-    world.informer.client.put(client(&world.member));
+    world.informer.client.put_another(client(&world.member));
     world.settle().await;
     assert_eq!(world.informer.store.health(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_credentials_are_probed_at_once_and_doubt_nothing() {
+    let world = World::new([(SET_PATH, set(3, 3))]);
+    world.synced().await;
+    let asked = |world: &World| world.member.lock().requests.clone();
+    let before = asked(&world).len();
+    world.informer.client.put(client(&world.member));
+    world.settle().await;
+    assert_eq!(asked(&world)[before..], ["/readyz"]);
+    assert_eq!(world.told(), [""; 0]);
+    world.member.lock().put(SET_PATH, set(4, 3));
+    world.settle().await;
+    assert_eq!(
+        world.view().set.map(|set| set.replicas),
+        Some(4),
+        "the open watch goes on"
+    );
+
+    let refused = Arc::new(Mutex::new(Member {
+        down: true,
+        ..Member::default()
+    }));
+    world.informer.client.put(client(&refused));
+    sleep(Duration::from_secs(300)).await;
+    let store = &world.informer.store;
+    assert!(
+        matches!(store.health(), Health::Unreachable { .. }),
+        "the latest client is asked alone"
+    );
+    assert!(
+        refused
+            .lock()
+            .requests
+            .iter()
+            .any(|it| it.contains("watch=true"))
+    );
 }

@@ -12,6 +12,7 @@
 pub mod about;
 mod backoff;
 mod chain;
+mod clients;
 pub mod counts;
 mod decode;
 mod error;
@@ -33,9 +34,10 @@ mod wire;
 
 pub use about::AboutSettings;
 pub use chain::chain;
+pub use clients::ClientSlot;
 pub use decode::Malformed;
 pub use error::{Doing, Error};
-pub use informer::{ClientSlot, InformerSettings, MemberInformer};
+pub use informer::{InformerSettings, MemberInformer};
 pub use metrics::InformerMetrics;
 pub use probe::ProbeSettings;
 pub use reflect::{ReflectSettings, Sink, Versioned, reflect};

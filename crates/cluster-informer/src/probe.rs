@@ -8,12 +8,13 @@ use std::time::Duration;
 use http::{Request, StatusCode};
 use jiff::Timestamp;
 use kube::{Client, client::Body};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     backoff::Backoff,
     chain::{chain, is_about_credentials},
+    clients::Clients,
     store::Clock,
     view::Health,
 };
@@ -85,9 +86,10 @@ impl Row {
 }
 
 /// Probes at once, then in intervals whose phase is drawn from `seed`, so that many members are not probed all at
-/// the same time. Goes on with the `row` of failures. Tells `report` of each probe and how long it took, until `cancel`.
-pub async fn run(
-    client: Client,
+/// the same time; and at once when there are other credentials. Goes on with the `row` of failures. Tells `report` of
+/// each probe and how long it took, until `cancel`.
+pub(crate) async fn run(
+    mut clients: Clients,
     settings: ProbeSettings,
     clock: Clock,
     seed: u64,
@@ -95,7 +97,7 @@ pub async fn run(
     cancel: CancellationToken,
     mut report: impl FnMut(Health, Duration) + Send,
 ) {
-    let mut probe = async || {
+    let mut probe = async |client| {
         let started = Instant::now();
         let outcome = probe(&client, settings.timeout).await;
         report(
@@ -105,15 +107,16 @@ pub async fn run(
     };
     cancel
         .run_until_cancelled(async {
-            probe().await;
-            sleep(
-                Backoff::new(settings.period, settings.period, seed).spread(settings.period, 1.0),
-            )
-            .await;
+            probe(clients.current()).await;
+            let mut phase = Backoff::new(settings.period, settings.period, seed);
+            let mut next = Instant::now() + phase.spread(settings.period, 1.0);
             loop {
-                let next = Instant::now() + settings.period;
-                probe().await;
-                sleep_until(next).await;
+                tokio::select! {
+                    biased;
+                    () = sleep_until(next) => next = Instant::now() + settings.period,
+                    () = clients.renewed() => {}
+                }
+                probe(clients.current()).await;
             }
         })
         .await;

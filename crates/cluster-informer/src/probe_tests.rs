@@ -109,7 +109,7 @@ async fn probe_for_a_minute(
     };
     let mut row = Row::default();
     let run = run(
-        Client::new(service, "default"),
+        Clients::of(Client::new(service, "default")),
         ProbeSettings::default(),
         clock,
         seed,

@@ -22,6 +22,7 @@ use tracing::{debug, warn};
 
 use crate::{
     backoff::Backoff,
+    clients::Clients,
     decode::{self, Event, Malformed},
     error::{Doing, Error},
     lines::{Line, Lines},
@@ -123,7 +124,7 @@ pub async fn reflect<T, S>(
     S: Sink<T>,
 {
     reflect_anew(
-        client,
+        Clients::of(client),
         resource,
         sink,
         settings,
@@ -137,7 +138,7 @@ pub async fn reflect<T, S>(
 /// [`reflect`], which drops what it is doing and begins with a list each time `anew` is notified: an open watch
 /// may have lost its server without a word, and a pause after failures may last long after the server is back.
 pub(crate) async fn reflect_anew<T, S>(
-    client: Client,
+    clients: Clients,
     resource: Resource,
     sink: S,
     settings: ReflectSettings,
@@ -149,7 +150,7 @@ pub(crate) async fn reflect_anew<T, S>(
     S: Sink<T>,
 {
     let what = resource.path.clone();
-    let transport = KubeTransport::new(client, resource);
+    let transport = KubeTransport::new(clients, resource);
     let reflector = Reflector::new(transport, sink, settings, seed, what);
     cancel.run_until_cancelled(reflector.run(anew)).await;
 }

@@ -6,9 +6,10 @@ use bytes::{Bytes, BytesMut};
 use futures::{StreamExt, TryStreamExt, stream::BoxStream};
 use http::{Request, Response, header};
 use http_body_util::BodyExt;
-use kube::{Client, client::Body};
+use kube::client::Body;
 
 use crate::{
+    clients::Clients,
     decode::Status,
     error::{Doing, Error},
 };
@@ -110,16 +111,16 @@ pub(crate) trait Transport: Send {
 
 /// Over kube's client.
 pub(crate) struct KubeTransport {
-    client: Client,
+    clients: Clients,
     resource: Resource,
 }
 
 impl KubeTransport {
-    pub(crate) fn new(client: Client, resource: Resource) -> Self {
-        Self { client, resource }
+    pub(crate) fn new(clients: Clients, resource: Resource) -> Self {
+        Self { clients, resource }
     }
 
-    async fn get(&self, doing: Doing, parameters: &[(&str, &str)]) -> Result<Body, Error> {
+    async fn get(&mut self, doing: Doing, parameters: &[(&str, &str)]) -> Result<Body, Error> {
         let request = Request::get(self.resource.uri(parameters))
             .header(header::ACCEPT, "application/json")
             // kube's client reads only the first member of a gzip stream, and watches have one per event.
@@ -127,7 +128,8 @@ impl KubeTransport {
             .body(Body::empty())
             .map_err(|source| Error::Request { doing, source })?;
         let response = self
-            .client
+            .clients
+            .current()
             .send(request)
             .await
             .map_err(|source| connection(doing, source))?;

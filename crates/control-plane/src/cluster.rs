@@ -26,6 +26,7 @@ use crate::{
     pki::{Pki, private_file},
     process::Process,
     programs::Programs,
+    tokens::{self, Account, Life},
 };
 
 /// How long a cluster may take to be ready. A busy machine with two cores takes half a minute for four of them.
@@ -188,6 +189,12 @@ impl ControlPlane {
             "kubernetes-admin",
             "system:masters",
         )
+    }
+
+    /// A token of a ServiceAccount with a past: what its API server gives begins now, and lives ten minutes at least.
+    pub fn token(&self, account: &Account, life: Life) -> Result<String> {
+        let key = self.pki.tokens_key();
+        tokens::token(&at(&key, fs::read_to_string(&key))?, account, life)
     }
 
     /// Where its logs and data are: `PROGRAM.log`, `audit.log`.

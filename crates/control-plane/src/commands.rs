@@ -7,6 +7,7 @@ use crate::{
     nodes::MANAGED,
     pki::Pki,
     programs::{Program, Programs},
+    tokens::ISSUER,
 };
 
 /// The controllers that run: those that scenarios rely on. The others cost, and want clouds, kubelets or certificates.
@@ -94,7 +95,7 @@ impl Settings<'_> {
                 pki.server_key().display()
             ))
             .arg(format!("--client-ca-file={}", pki.ca_file().display()))
-            .arg("--service-account-issuer=https://kubernetes.default.svc")
+            .arg(format!("--service-account-issuer={ISSUER}"))
             .arg(format!(
                 "--service-account-key-file={}",
                 pki.tokens_public_key().display()
@@ -105,6 +106,8 @@ impl Settings<'_> {
             ))
             .arg("--service-cluster-ip-range=10.96.0.0/16")
             .arg("--authorization-mode=RBAC")
+            // Some clusters have it: who makes an object that blocks its owner's deletion needs the right to.
+            .arg("--enable-admission-plugins=OwnerReferencesPermissionEnforcement")
             // There is no `kubernetes` endpoint to keep: loopback can't be one.
             .arg("--endpoint-reconciler-type=none")
             .arg("--enable-priority-and-fairness=false")

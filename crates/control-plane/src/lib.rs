@@ -22,6 +22,7 @@ mod pki;
 mod process;
 mod programs;
 mod proxy;
+mod tokens;
 
 pub use address::Subnet;
 pub use cluster::{ControlPlane, ControlPlaneSpec, Part};
@@ -30,6 +31,7 @@ pub use ledger::{Ledger, RunState};
 pub use nodes::NodeResources;
 pub use programs::{Program, Programs};
 pub use proxy::{Proxy, ProxyMode};
+pub use tokens::{Account, Life};
 
 /// What can go wrong with control planes.
 #[derive(Debug, thiserror::Error)]

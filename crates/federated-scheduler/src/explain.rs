@@ -33,7 +33,7 @@ pub(crate) fn layout<N: Number>(
     for (rank, candidate) in bounds.candidates.iter().enumerate() {
         let cluster = &request.clusters[candidate.index];
         let share = &mut shares[candidate.index];
-        share.replicas = given(candidate);
+        share.replicas = candidate.replicas();
         share.rank = rank;
         explanation.explain(
             cluster,
@@ -43,11 +43,6 @@ pub(crate) fn layout<N: Number>(
         );
     }
     Layout { shares, unplaced }
-}
-
-/// The replicas of a finished candidate.
-fn given<N: Number>(candidate: &Candidate<N>) -> u64 {
-    candidate.minimum.get() + candidate.extra.get()
 }
 
 /// What the numbers are explained by.
@@ -137,7 +132,7 @@ impl<N: Number> Explanation<'_, N> {
         if candidate.extra > N::default() {
             reasons.push(Reason::Kept { present });
         }
-        if !self.request.rebalance && given(candidate) < present {
+        if !self.request.rebalance && candidate.replicas() < present {
             reasons.push(binding_ceiling(cluster));
         } else if !weighted {
             reasons.push(Reason::WeightZero);

@@ -37,6 +37,7 @@ mod reason;
 mod reasons;
 mod seat;
 mod sharing;
+mod what_if;
 
 use bounds::{Bounds, Candidate};
 pub use lookup::Lookup;
@@ -45,6 +46,7 @@ use order::Order;
 pub use quota::{Quota, Rounding};
 pub use reason::Reason;
 pub use reasons::Reasons;
+pub use what_if::{Change, what_if};
 
 /// Clusters up to which all working memory is on the stack. Most federations have fewer.
 const FEW_CLUSTERS: usize = 8;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use federated_scheduler::{Cluster, Layout, Preference, Request, plan};
+use federated_scheduler::{Change, Cluster, Layout, Preference, Request, plan, what_if};
 use proptest::prelude::*;
 
 /// A cluster that owns its name, so that it can be generated.
@@ -27,8 +27,11 @@ impl Case {
     }
 
     fn plan_for(&self, key: &str) -> Layout {
-        let clusters: Vec<Cluster<'_>> = self
-            .members
+        plan(&self.request(key, &self.clusters()))
+    }
+
+    fn clusters(&self) -> Vec<Cluster<'_>> {
+        self.members
             .iter()
             .map(|member| Cluster {
                 name: &member.name,
@@ -36,18 +39,16 @@ impl Case {
                 current: member.current,
                 capacity: member.capacity,
             })
-            .collect();
-        let Self {
-            replicas,
-            rebalance,
-            ..
-        } = *self;
-        plan(&Request {
+            .collect()
+    }
+
+    fn request<'a>(&self, key: &'a str, clusters: &'a [Cluster<'a>]) -> Request<'a> {
+        Request {
             key,
-            replicas,
-            rebalance,
-            clusters: &clusters,
-        })
+            replicas: self.replicas,
+            rebalance: self.rebalance,
+            clusters,
+        }
     }
 
     fn numbers(&self) -> Vec<u64> {
@@ -215,6 +216,11 @@ fn large_case() -> impl Strategy<Value = Case> {
     })
 }
 
+/// No limit, mostly.
+fn any_capacity() -> impl Strategy<Value = Option<u64>> {
+    prop_oneof![3 => Just(None), 2 => (0..20_u64).prop_map(Some), 1 => any_count().prop_map(Some)]
+}
+
 /// Small numbers, and numbers from all of `u64`.
 fn any_case() -> impl Strategy<Value = Case> {
     prop_oneof![small_case(), large_case()]
@@ -312,6 +318,20 @@ proptest! {
                 let slack = (u128::from(other) + u128::from(weight)).div_ceil(2);
                 prop_assert!(last <= free + slack, "a replica of {weight} belongs to {other}");
             }
+        }
+    }
+
+    /// Every change by itself, answered at once, against a plan for each.
+    #[test]
+    fn f34_what_if_says_what_a_plan_would(case in any_case(), capacities in prop::collection::vec(any_capacity(), 60)) {
+        let places = (0..case.members.len()).chain(0..case.members.len());
+        let changes: Vec<_> = places.zip(capacities).map(|(cluster, capacity)| Change { cluster, capacity }).collect();
+        let answers = what_if(&case.request("default/web", &case.clusters()), &changes);
+        prop_assert_eq!(answers.len(), changes.len());
+        for (change, answer) in changes.iter().zip(answers) {
+            let mut changed = case.clone();
+            changed.members[change.cluster].capacity = change.capacity;
+            prop_assert_eq!(answer, changed.numbers()[change.cluster], "{:?}", change);
         }
     }
 

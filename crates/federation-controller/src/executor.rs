@@ -13,6 +13,7 @@
 //!
 //! The answer to each write goes into the member's store at once, so that the next check builds on it.
 
+mod ending;
 mod last_writer;
 mod takeover;
 
@@ -20,10 +21,10 @@ use std::{sync::Arc, time::Duration};
 
 use cluster_informer::{MemberView, SetFact};
 use fedrs_api::{SetKey, ValidFrs, marks};
-use kube::Client;
+use kube::{Client, core::response::StatusDetails};
 use serde_json::{Value, json};
 use tokio::{
-    sync::{Semaphore, oneshot},
+    sync::{Semaphore, SemaphorePermit, oneshot},
     time::{Instant, timeout_at},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -44,6 +45,14 @@ pub(crate) struct MemberAccess {
     pub(crate) client: Client,
     pub(crate) store: Arc<dyn MemberView>,
     pub(crate) permits: Arc<Semaphore>,
+}
+
+impl MemberAccess {
+    /// Waits until one of the few may be written that are written at the same time; for as long as it is held.
+    async fn turn(&self) -> SemaphorePermit<'_> {
+        let turn = self.permits.acquire().await;
+        turn.expect("the permits are never closed")
+    }
 }
 
 /// Why a call did not bring what it was made for.
@@ -67,6 +76,15 @@ impl CallError {
             Self::Api(kube::Error::Api(status)) => Some(status.code),
             _ => None,
         }
+    }
+
+    /// Whether a JSON patch does not fit its object; what is invalid has causes.
+    fn is_failed_test(&self) -> bool {
+        let Self::Api(kube::Error::Api(status)) = self else {
+            return false;
+        };
+        let is_bare = |it: &StatusDetails| it.causes.is_empty() && it.kind.is_empty();
+        status.code == 422 && status.details.as_ref().is_none_or(is_bare)
     }
 }
 
@@ -149,9 +167,17 @@ impl Executor {
         let (answer, answered) = oneshot::channel();
         let (this, entry, action) = (self.clone(), Arc::clone(entry), action.clone());
         let cancel = self.cancel.clone();
+        let latest = Instant::now() + self.call_timeout;
         self.tasks.spawn(async move {
             let Ok(frs) = &entry.valid else { return };
-            let act = this.act(frs, &access, &action);
+            let act = async {
+                let _turn = access.turn().await;
+                // What was decided so long ago may be wrong by now: a member that hung must not get it all at once.
+                if Instant::now() > latest {
+                    return Outcome::Undecided("its turn came too late".to_owned());
+                }
+                this.act(frs, &access, &action).await
+            };
             let Some(outcome) = cancel.run_until_cancelled(act).await else {
                 return;
             };
@@ -206,7 +232,7 @@ impl Executor {
         let call = calls::json_patch(&member.client, &path, patch);
         match self.written(member, "scale", call).await {
             // The API server doesn't say which of the tests failed.
-            Err(error) if error.code() == Some(422) => Ok(changed_meanwhile()),
+            Err(error) if error.is_failed_test() => Ok(changed_meanwhile()),
             answer => answer,
         }
     }
@@ -240,6 +266,8 @@ impl Executor {
             Err(error) => error,
         };
         let retried = match error.code() {
+            // Our credentials are refused, and not the set: the probe will say so as well.
+            Some(401) => return undecided(&error),
             Some(404) => match self.create_namespace(frs, member).await {
                 Ok(()) => self.post_set(frs, member, &set).await,
                 Err(error) => Err(error),
@@ -300,19 +328,14 @@ impl Executor {
         self.write_over(frs, member, live, replicas).await
     }
 
-    /// Waits for `call` within the deadline, with one of the member's permits, and measures it.
-    pub(crate) async fn call(
+    /// Waits for `call` within the deadline, and measures it.
+    async fn call(
         &self,
         member: &MemberAccess,
         verb: &'static str,
         call: impl Future<Output = kube::Result<Value>>,
     ) -> Result<Value, CallError> {
-        let _permit = member
-            .permits
-            .acquire()
-            .await
-            .expect("the permits are never closed");
-        let started = tokio::time::Instant::now();
+        let started = Instant::now();
         let answer = match tokio::time::timeout(self.call_timeout, call).await {
             Ok(answer) => answer.map_err(CallError::Api),
             Err(_) => Err(CallError::Deadline(self.call_timeout)),
@@ -337,10 +360,11 @@ impl Executor {
     }
 }
 
-/// Only a refusal says for sure that nothing was written.
+/// What became of a write of a set that is there, or was. Only a refusal says for sure that nothing was written.
 fn undecided(error: &CallError) -> Outcome {
     match error.code() {
-        Some(400..500) => Outcome::Undecided(error.to_string()),
+        Some(404 | 409) => Outcome::Undecided(error.to_string()),
+        Some(400..500) => Outcome::Failed(error.to_string()),
         _ => Outcome::Unknown(error.to_string()),
     }
 }

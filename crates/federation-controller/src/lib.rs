@@ -19,6 +19,7 @@ mod controller;
 pub mod election;
 pub mod members;
 pub mod metrics;
+pub mod preferences;
 pub mod rbac;
 
 mod agenda;

@@ -236,7 +236,10 @@ impl Reconciler {
         next_check: Option<Timestamp>,
         now: Timestamp,
     ) {
-        let anew = |it: &Outcome| matches!(it, Outcome::Undecided(_) | Outcome::Unknown(_));
+        let anew = |it: &Outcome| {
+            let failed = matches!(it, Outcome::Failed(_) | Outcome::Unknown(_));
+            failed || matches!(it, Outcome::Undecided(_))
+        };
         if outcomes.values().any(anew) {
             self.agenda.check(key.clone(), RETRY);
         }
@@ -257,7 +260,11 @@ impl Reconciler {
         let notice = match outcome {
             Outcome::Written(_) => done.clone(),
             Outcome::Repaired { by, .. } => Notice {
-                message: match by {
+                message: match by.as_deref() {
+                    Some(marks::FIELD_MANAGER) => format!(
+                        "{} (changed by fedrs itself: before a restart, or by a second controller)",
+                        done.message
+                    ),
                     Some(by) => format!("{} (changed by {by})", done.message),
                     None => done.message.clone(),
                 },
@@ -274,6 +281,11 @@ impl Reconciler {
                 warning: true,
                 reason: "CreationRefused",
                 message: format!("{member} refuses the set: {message}"),
+            },
+            Outcome::Failed(message) => Notice {
+                warning: true,
+                reason: "WriteFailed",
+                message: format!("{member} refuses a change of the set: {message}"),
             },
             Outcome::Undecided(message) | Outcome::Unknown(message) => {
                 tracing::debug!(frs = %key, cluster = %member, message, "decided anew");
@@ -309,7 +321,7 @@ impl Reconciler {
                 reason: "Invalid",
                 message,
             };
-            self.recorder.record(&subject(entry), notice);
+            self.record(key, &subject(entry), notice);
         }
         self.memories.remember(key, status.clone());
         self.publish(key, entry, &status).await;
@@ -388,5 +400,6 @@ fn subject(entry: &Entry) -> Subject {
 
 /// Whether what is known of a member is current enough to decide that nothing is left in it.
 fn is_current(member: &check::Member) -> bool {
-    member.health == cluster_informer::Health::Healthy && member.sync == Sync::Synced
+    let answers = member.health == cluster_informer::Health::Healthy && member.removed.is_none();
+    answers && member.sync == Sync::Synced && !member.busy
 }

@@ -1,17 +1,20 @@
-//! The CRDs in `config/crd`: a file for each, named after it.
+//! The CRDs in `config/crd`: a file for each, named after it. The Helm chart has copies.
 
 use fedrs_api::crd;
 
-use crate::generated::Generated;
+use crate::generated::{Generated, with_copy};
 
 /// Each file with what should be in it.
 pub(crate) fn generated() -> Generated {
-    let file = |crd| (format!("crd/{}.yaml", file_name(&crd)), crd::as_yaml(&crd));
+    let file = |crd| {
+        let path = format!("crd/{}.yaml", file_name(&crd));
+        with_copy(&path, &path, &crd::as_yaml(&crd))
+    };
     Generated {
         task: "crds",
         source: "crates/api",
         subject: "the types",
-        files: crd::all().into_iter().map(file).collect(),
+        files: crd::all().into_iter().flat_map(file).collect(),
     }
 }
 

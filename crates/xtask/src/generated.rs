@@ -1,4 +1,4 @@
-//! Files of `config/` that are generated: written, or checked to be current.
+//! Files that are generated, in `config/` and copied into the Helm chart: written, or checked to be current.
 
 use std::{fs, path::PathBuf};
 
@@ -12,15 +12,24 @@ pub(crate) struct Generated {
     pub(crate) source: &'static str,
     /// What to change there: `the types`.
     pub(crate) subject: &'static str,
-    /// Path below `config/`, and what should be in it.
+    /// Path in the repository, and what should be in it.
     pub(crate) files: Vec<(String, String)>,
+}
+
+/// Where the Helm chart has what it can't load from elsewhere.
+const CHART: &str = "deploy/helm/fedrs/files";
+
+/// A file of `config/` and its copy in the chart, with what should be in them.
+pub(crate) fn with_copy(config: &str, chart: &str, text: &str) -> [(String, String); 2] {
+    let folders = [("config", config), (CHART, chart)];
+    folders.map(|(folder, path)| (format!("{folder}/{path}"), text.to_owned()))
 }
 
 impl Generated {
     /// Writes all files.
     pub(crate) fn write(&self) -> anyhow::Result<()> {
         for (path, text) in self.contents() {
-            let folder = path.parent().expect("the files are below config/");
+            let folder = path.parent().expect("the files are in folders");
             fs::create_dir_all(folder)
                 .and_then(|()| fs::write(&path, text))
                 .with_context(|| format!("failed to write {}", path.display()))?;
@@ -44,7 +53,7 @@ impl Generated {
     }
 
     fn contents(&self) -> impl Iterator<Item = (PathBuf, String)> {
-        let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../config"));
+        let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
         let head = format!(
             "# Generated from {} by `cargo xtask {}`: change {} there.\n",
             self.source, self.task, self.subject

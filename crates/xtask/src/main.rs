@@ -20,13 +20,13 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Writes the CRDs, generated from the types of fedrs-api, to config/crd.
+    /// Writes the CRDs, generated from the types of fedrs-api, to config/crd and the Helm chart.
     Crds {
         /// Writes nothing, and fails if the files are not current.
         #[arg(long)]
         check: bool,
     },
-    /// Writes what the controller may do, from the rules of federation-controller, to config/rbac.
+    /// Writes what the controller may do, from the rules of federation-controller, to config/rbac and the Helm chart.
     Rbac {
         /// Writes nothing, and fails if the files are not current.
         #[arg(long)]

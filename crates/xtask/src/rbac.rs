@@ -1,17 +1,19 @@
-//! What the controller may do, in `config/rbac`: on the host and in a member.
+//! What the controller may do, in `config/rbac`: on the host, of which the Helm chart has a copy, and in a member.
 
 use federation_controller::rbac::{Access, Place};
 
-use crate::generated::Generated;
+use crate::generated::{Generated, with_copy};
 
 /// Each file with what should be in it.
 pub(crate) fn generated() -> Generated {
-    let file = |name, place| (format!("rbac/{name}.yaml"), Access::usual(place).to_yaml());
+    let text = |place| Access::usual(place).to_yaml();
+    let mut files = vec![("config/rbac/member.yaml".to_owned(), text(Place::Member))];
+    files.extend(with_copy("rbac/host.yaml", "rbac.yaml", &text(Place::Host)));
     Generated {
         task: "rbac",
         source: "crates/federation-controller/src/rbac",
         subject: "the rules",
-        files: vec![file("host", Place::Host), file("member", Place::Member)],
+        files,
     }
 }
 

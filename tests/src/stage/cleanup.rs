@@ -2,7 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{Clusters, Stage, request::is_missing};
+use fedrs_api::marks::KUBECONFIG_TYPE;
+
+use super::{
+    Clusters, Stage,
+    commands::{MEMBERS, secrets},
+    request::is_missing,
+    rivals::LEASE,
+};
 
 impl Stage {
     /// Undoes all that the scenario did to clusters that outlive it, also where it failed.
@@ -26,10 +33,7 @@ impl Stage {
 
     /// Nobody has to wait until the lease of a killed controller runs out.
     async fn remove_lease(&self) {
-        let namespace = fedrs_api::marks::SYSTEM_NAMESPACE;
-        let path =
-            format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/fedrs-controller");
-        let removed = self.on_host("DELETE", &path, &Value::Null).await;
+        let removed = self.on_host("DELETE", LEASE, &Value::Null).await;
         assert!(removed.is_ok() || is_missing(&removed), "{removed:?}");
     }
 
@@ -46,10 +50,13 @@ impl Stage {
         }
     }
 
+    /// Removes the MemberClusters, and the Secrets of those that have one.
     async fn remove_members(&self) {
-        let path = "/apis/fedrs.dev/v1alpha1/memberclusters";
-        let removed = self.on_host("DELETE", path, &Value::Null).await;
+        let removed = self.on_host("DELETE", MEMBERS, &Value::Null).await;
         removed.expect("MemberClusters can be deleted");
+        let kubeconfigs = format!("{}?fieldSelector=type%3D{}", secrets(), KUBECONFIG_TYPE);
+        let removed = self.on_host("DELETE", &kubeconfigs, &Value::Null).await;
+        removed.expect("Secrets can be deleted");
     }
 
     /// Removes the namespaces, and waits until the members' are gone: their pods take room.

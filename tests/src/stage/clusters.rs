@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use control_plane::{FleetSpec, Ledger, Programs, Proxy, Run};
+use control_plane::{FleetSpec, Programs, Proxy};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Client,
@@ -14,7 +14,7 @@ use kube::{
 };
 use tokio::sync::Mutex;
 
-use super::Need;
+use super::{Need, account};
 
 /// Environment variable: which clusters to run on.
 const CLUSTERS: &str = "FEDRS_CLUSTERS";
@@ -55,7 +55,7 @@ impl Kind {
     /// Whether these clusters can do what a scenario needs.
     pub fn offers(&self, need: Need) -> bool {
         match self {
-            Self::Sim => !matches!(need, Need::Autoscaler | Need::Process),
+            Self::Sim => !matches!(need, Need::Autoscaler | Need::Process | Need::Audit),
             Self::Local => true,
             Self::Kubeconfigs(_) => matches!(need, Need::Autoscaler | Need::Process),
         }
@@ -84,28 +84,28 @@ impl Shared {
     pub async fn start(kind: &Kind) -> Result<Option<Self>, String> {
         let shared = match kind {
             Kind::Sim => return Ok(None),
-            Kind::Local => Self::local().await.map_err(|error| error.to_string())?,
-            Kind::Kubeconfigs(dir) => Self::found(dir)?,
+            Kind::Local => {
+                let programs = crate::local::programs().map_err(|error| error.to_string())?;
+                let shared = Self::local().await;
+                let shared = shared.map_err(|error| error.to_string())?;
+                shared.make_accounts(&programs).await?;
+                shared
+            }
+            Kind::Kubeconfigs(dir) => {
+                let shared = Self::found(dir)?;
+                shared.install_crds().await?;
+                shared
+            }
         };
-        shared.install_crds().await?;
         Ok(Some(shared))
     }
 
     async fn local() -> control_plane::Result<Self> {
-        // Kube finds it as the process's default.
-        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let cache = cache();
-        let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("control-plane");
-        let programs = Programs::new(&modules, &cache)?;
-        programs.build(|module| eprintln!("building {module} ..."))?;
-        let ledger = Ledger::open(&cache)?;
-        let folder = std::env::temp_dir().join(format!("fedrs-suite-{}", std::process::id()));
-        let run = Run {
-            programs: &programs,
-            ledger: &ledger,
-            is_owned: true,
+        let spec = FleetSpec {
+            audit: true,
+            ..FleetSpec::default()
         };
-        let fleet = control_plane::Fleet::start(&FleetSpec::default(), &folder, &run).await?;
+        let fleet = crate::local::start(&spec).await?;
         let mut members = BTreeMap::new();
         for (number, (name, member)) in (1..).zip(NAMES.iter().zip(&fleet.members)) {
             let proxy = Proxy::start(fleet.subnet().proxy(number), member.address()).await?;
@@ -121,6 +121,12 @@ impl Shared {
             members,
             local: Some(Mutex::new(Some(fleet))),
         })
+    }
+
+    async fn make_accounts(&self, programs: &Programs) -> Result<(), String> {
+        let local = self.local.as_ref().expect("local clusters have a fleet");
+        let fleet = local.lock().await;
+        account::make(fleet.as_ref().expect("it was just started"), programs)
     }
 
     fn found(dir: &Path) -> Result<Self, String> {
@@ -187,12 +193,6 @@ pub(super) async fn client(kubeconfig: &str) -> Client {
         .expect("a kubeconfig that can be used");
     config.default_retry = false;
     Client::try_from(config).expect("a client can be made")
-}
-
-/// Where costly results are kept.
-fn cache() -> PathBuf {
-    let home = std::env::home_dir().expect("there is a home directory for the cache");
-    home.join(".cache/fedrs")
 }
 
 #[cfg(test)]

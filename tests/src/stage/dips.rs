@@ -75,10 +75,9 @@ impl Dips {
         );
     }
 
-    /// The most that were ready at once.
+    /// The most that were ready at once for longer than watches may be out of step.
     pub fn highest(&self) -> u64 {
-        let seen = self.seen.lock();
-        seen.totals.iter().map(|(_, it)| *it).max().unwrap_or(0)
+        highest(&self.seen.lock().totals, Instant::now(), self.skew)
     }
 }
 
@@ -93,13 +92,30 @@ impl Seen {
 
 /// The smallest of the maxima over all windows of `skew`: what is lower for a shorter time doesn't count.
 fn lowest(totals: &[(Instant, u64)], now: Instant, skew: Duration) -> u64 {
-    let window = |(number, (begin, _)): (usize, &(Instant, u64))| {
-        let end = *begin + skew;
-        let within = totals[number..].iter().take_while(|(at, _)| *at < end);
-        (end <= now).then(|| within.map(|(_, total)| *total).max())?
-    };
-    let lows = totals.iter().enumerate().filter_map(window);
+    let lows = windows(totals, now, skew).filter_map(|it| it.map(|(_, total)| *total).max());
     lows.min().or(totals.last().map(|it| it.1)).unwrap_or(0)
+}
+
+/// The greatest of the minima over all windows of `skew`: what is higher for a shorter time doesn't count.
+fn highest(totals: &[(Instant, u64)], now: Instant, skew: Duration) -> u64 {
+    let highs = windows(totals, now, skew).filter_map(|it| it.map(|(_, total)| *total).min());
+    highs.max().or(totals.last().map(|it| it.1)).unwrap_or(0)
+}
+
+/// For each change but the last ones, the changes within `skew` from it.
+fn windows(
+    totals: &[(Instant, u64)],
+    now: Instant,
+    skew: Duration,
+) -> impl Iterator<Item = impl Iterator<Item = &(Instant, u64)>> {
+    let whole = totals
+        .iter()
+        .enumerate()
+        .filter(move |(_, (begin, _))| *begin + skew <= now);
+    whole.map(move |(number, (begin, _))| {
+        let end = *begin + skew;
+        totals[number..].iter().take_while(move |(at, _)| *at < end)
+    })
 }
 
 /// The watch of one member.
@@ -206,5 +222,15 @@ mod tests {
         assert_eq!(lowest(&totals, now, skew), 48);
         assert_eq!(lowest(&totals[..3], now, skew), 50);
         assert_eq!(lowest(&totals[..1], begin, skew), 50, "the first look");
+    }
+
+    #[test]
+    fn what_is_higher_for_a_moment_is_no_surplus() {
+        let begin = Instant::now();
+        let at = |millis, total| (begin + Duration::from_millis(millis), total);
+        let (now, skew) = (begin + Duration::from_secs(10), Duration::from_millis(400));
+        let totals = [at(0, 50), at(1000, 78), at(1100, 70), at(1600, 60)];
+        assert_eq!(highest(&totals, now, skew), 70);
+        assert_eq!(highest(&totals[..1], begin, skew), 50, "the first look");
     }
 }

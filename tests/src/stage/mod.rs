@@ -8,14 +8,19 @@
 //!
 //! Time is tokio's: paused with `sim`, real otherwise. Every scenario has a namespace of its own.
 
+mod account;
+mod audit;
 mod cleanup;
 mod clusters;
+mod commands;
 mod dips;
 mod embedded;
 mod observe;
 mod program;
 mod real;
 mod request;
+mod rights;
+mod rivals;
 
 use std::{
     collections::BTreeMap,
@@ -29,6 +34,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 pub use self::{
+    audit::Asked,
     clusters::{Kind, Shared},
     dips::Dips,
 };
@@ -63,8 +69,10 @@ pub enum Need {
     Restarts,
     /// A HorizontalPodAutoscaler's controller on the host.
     Autoscaler,
-    /// A controller that is a process: it can be stopped and go on.
+    /// A controller that is a process: it can be stopped and go on, and there can be several.
     Process,
+    /// API servers that write down who asked for what, and controllers that can be told apart by their tokens.
+    Audit,
 }
 
 /// A host, members, a controller.
@@ -90,7 +98,7 @@ impl Stage {
         let namespace = format!("scenario-{}-{number}", std::process::id());
         let clusters = match shared {
             None => Clusters::Embedded(Box::new(Embedded::start(spec).await)),
-            Some(shared) => Clusters::Real(Box::new(Real::new(shared, spec))),
+            Some(shared) => Clusters::Real(Box::new(Real::new(shared, spec).await)),
         };
         let (host, members) = match &clusters {
             Clusters::Embedded(it) => it.clients(),
@@ -240,7 +248,7 @@ impl Stage {
     pub async fn add_member(&mut self, member: &str) {
         match &mut self.clusters {
             Clusters::Embedded(it) => it.add_member(member).await,
-            Clusters::Real(it) => it.add_member(member),
+            Clusters::Real(it) => it.add_member(member).await,
         }
     }
 

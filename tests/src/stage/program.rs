@@ -6,6 +6,8 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use rustix::process::{Pid, Signal, kill_process};
+
 /// Environment variable: the program to test, instead of the one that was built with the tests.
 const PROGRAM: &str = "FEDRS_PROGRAM";
 
@@ -40,6 +42,16 @@ impl Program {
             .unwrap_or_else(|error| panic!("{}: {error}", program.display()));
         Self { child }
     }
+
+    /// It stops where it is, or goes on.
+    pub(super) fn freeze(&self, is_frozen: bool) {
+        let signal = if is_frozen {
+            Signal::STOP
+        } else {
+            Signal::CONT
+        };
+        kill_process(Pid::from_child(&self.child), signal).expect("our child can be sent a signal");
+    }
 }
 
 impl Drop for Program {
@@ -50,8 +62,8 @@ impl Drop for Program {
     }
 }
 
-/// Where the program is: cargo builds it beside the tests of the whole workspace.
-fn path() -> PathBuf {
+/// Where the program `fedrs` is: cargo builds it beside the tests of the whole workspace.
+pub(super) fn path() -> PathBuf {
     if let Some(path) = std::env::var_os(PROGRAM) {
         return path.into();
     }

@@ -1,13 +1,18 @@
-//! Clusters that outlive a scenario, with the `fedrs` program as the controller.
+//! Clusters that outlive a scenario, with `fedrs` programs as the controllers.
 
-use std::{collections::BTreeMap, fs, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    time::Duration,
+};
 
 use control_plane::ProxyMode;
+use federation_controller::config::Config;
 use kube::Client;
 use tempfile::TempDir;
 
 use super::{
-    StageSpec,
+    StageSpec, account,
     clusters::{Shared, client},
     program::{self, Program},
 };
@@ -15,27 +20,48 @@ use super::{
 /// One scenario's use of shared clusters.
 pub(super) struct Real {
     pub(super) shared: &'static Shared,
-    /// What the controller is given, and its log.
+    config: Config,
+    /// The members that the controllers know.
+    known: BTreeSet<String>,
+    /// The controller, and its rivals if there are any.
+    pub(super) controllers: Vec<Controller>,
+}
+
+/// One controller.
+pub(super) struct Controller {
+    /// What it is given, and its log.
     folder: TempDir,
-    controller: Option<Program>,
+    pub(super) program: Option<Program>,
 }
 
 impl Real {
-    pub(super) fn new(shared: &'static Shared, spec: &StageSpec) -> Self {
-        let folder = TempDir::with_prefix("fedrs-scenario-").expect("a temporary folder");
-        fs::create_dir(folder.path().join("members")).expect("a folder can be made");
-        fs::write(folder.path().join("host.yaml"), &shared.host).expect("a file can be written");
-        let config = serde_json::to_string(&spec.config).expect("plain data");
-        fs::write(folder.path().join("controller.yaml"), config).expect("a file can be written");
+    pub(super) async fn new(shared: &'static Shared, spec: &StageSpec) -> Self {
         let mut real = Self {
             shared,
-            folder,
-            controller: None,
+            config: spec.config.clone(),
+            known: spec.members.iter().map(|&it| it.to_owned()).collect(),
+            controllers: Vec::new(),
         };
-        for member in &spec.members {
-            real.add_member(member);
-        }
+        real.add_controller().await;
         real
+    }
+
+    /// Prepares one more controller, with credentials of its own.
+    pub(super) async fn add_controller(&mut self) {
+        let folder = TempDir::with_prefix("fedrs-scenario-").expect("a temporary folder");
+        fs::create_dir(folder.path().join("members")).expect("a folder can be made");
+        let host = self.credentials(&self.shared.host, &self.shared.host).await;
+        fs::write(folder.path().join("host.yaml"), host).expect("a file can be written");
+        let config = serde_json::to_string(&self.config).expect("plain data");
+        fs::write(folder.path().join("controller.yaml"), config).expect("a file can be written");
+        let controller = Controller {
+            folder,
+            program: None,
+        };
+        for member in &self.known {
+            self.put_member(&controller, member).await;
+        }
+        self.controllers.push(controller);
     }
 
     pub(super) async fn clients(&self) -> (Client, BTreeMap<String, Client>) {
@@ -47,23 +73,51 @@ impl Real {
     }
 
     pub(super) fn start_controller(&mut self) {
-        assert!(self.controller.is_none(), "one controller at a time");
-        self.controller = Some(Program::start(self.folder.path()));
+        self.controllers[0].start();
     }
 
+    /// All of them end.
     pub(super) fn kill_controller(&mut self) {
-        self.controller = None;
+        for controller in &mut self.controllers {
+            controller.program = None;
+        }
     }
 
-    pub(super) fn add_member(&mut self, member: &str) {
-        let kubeconfig = &self.shared.members[member].controlled;
-        let file = self.folder.path().join(format!("members/{member}.yaml"));
+    pub(super) async fn add_member(&mut self, member: &str) {
+        self.known.insert(member.to_owned());
+        for controller in &self.controllers {
+            self.put_member(controller, member).await;
+        }
+    }
+
+    async fn put_member(&self, controller: &Controller, member: &str) {
+        let route = &self.shared.members[member];
+        let kubeconfig = self.credentials(&route.direct, &route.controlled).await;
+        let file = controller
+            .folder
+            .path()
+            .join(format!("members/{member}.yaml"));
         fs::write(file, kubeconfig).expect("a file can be written");
     }
 
+    /// The controller's own account on clusters that were made for it, else what is given.
+    async fn credentials(&self, direct: &str, route: &str) -> String {
+        if self.shared.local.is_some() {
+            account::kubeconfig(direct, route).await
+        } else {
+            route.to_owned()
+        }
+    }
+
     pub(super) fn remove_member(&mut self, member: &str) {
-        let file = self.folder.path().join(format!("members/{member}.yaml"));
-        fs::remove_file(file).expect("a file can be removed");
+        self.known.remove(member);
+        for controller in &self.controllers {
+            let file = controller
+                .folder
+                .path()
+                .join(format!("members/{member}.yaml"));
+            fs::remove_file(file).expect("a file can be removed");
+        }
     }
 
     pub(super) fn cut_off(&mut self, member: &str, is_cut_off: bool) {
@@ -96,6 +150,29 @@ impl Real {
     }
 
     pub(super) fn log(&self) -> String {
+        let logs = self.controllers.iter().map(Controller::log);
+        logs.collect::<Vec<_>>().join("\n---\n")
+    }
+}
+
+impl Controller {
+    pub(super) fn start(&mut self) {
+        assert!(self.program.is_none(), "it runs already");
+        self.program = Some(Program::start(self.folder.path()));
+    }
+
+    pub(super) fn log(&self) -> String {
         program::log(self.folder.path())
+    }
+
+    /// The ids of its tokens, as audit logs have them.
+    pub(super) fn credentials(&self) -> BTreeSet<String> {
+        let folder = self.folder.path();
+        let members = fs::read_dir(folder.join("members")).expect("a folder can be read");
+        let files = members.map(|it| it.expect("a folder can be read").path());
+        std::iter::once(folder.join("host.yaml"))
+            .chain(files)
+            .map(|file| account::credential(&fs::read_to_string(file).expect("a file can be read")))
+            .collect()
     }
 }

@@ -27,7 +27,6 @@ pub(crate) async fn killed_in_the_middle_of_moves_it_goes_on(stage: &mut Stage) 
             .await;
     }
     dips.assert_never_below(60);
-    assert!(dips.highest() <= 75, "{}", dips.highest());
 }
 
 pub(crate) async fn a_restart_writes_nothing(stage: &mut Stage) {

@@ -6,16 +6,25 @@ mod contract;
 mod controller;
 mod document;
 mod hands;
+mod leader;
 mod members;
 
 use std::process::ExitCode;
 
-use fedrs_tests::{scenario, scenario::Scenario};
+use fedrs_tests::{scenario, scenario::Scenario, stage::StageSpec};
 
 fn main() -> ExitCode {
     let mut scenarios = document::scenarios();
     scenarios.extend(others());
     fedrs_tests::scenario::main(scenarios)
+}
+
+/// The third member is not of the folder.
+fn a_and_b() -> StageSpec {
+    StageSpec {
+        members: vec!["a", "b"],
+        ..StageSpec::default()
+    }
 }
 
 fn others() -> Vec<Scenario> {
@@ -36,6 +45,12 @@ fn others() -> Vec<Scenario> {
         scenario!(hands::f31_a_deleted_set_is_made_again),
         scenario!(hands::f32_a_quota_moves_what_could_not_be_created),
         scenario!(hands::another_writer_of_replicas_is_outlasted),
+        scenario!(leader::one_that_is_killed_is_succeeded, Process),
+        scenario!(
+            leader::one_that_was_stopped_writes_nothing_that_lasts,
+            Process,
+            Audit
+        ),
         scenario!(members::f36_a_member_is_added_and_removed),
         scenario!(members::f33_a_member_goes_dark_and_returns, CutOff),
         scenario!(members::f34_full_nodes_keep_a_couple_waiting, Nodes),
@@ -43,6 +58,14 @@ fn others() -> Vec<Scenario> {
             members::f39_a_member_that_forgot_its_history_changes_nothing,
             Restarts
         ),
+        Scenario {
+            spec: a_and_b(),
+            ..scenario!(members::one_is_joined_and_leaves_by_command, Process)
+        },
+        Scenario {
+            spec: a_and_b(),
+            ..scenario!(members::a_token_is_renewed_before_it_ends, Process, Audit)
+        },
         scenario!(members::a_lost_node_is_replaced_by_its_own_cluster, Nodes),
     ]
 }

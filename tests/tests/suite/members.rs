@@ -131,3 +131,39 @@ pub(crate) async fn a_lost_node_is_replaced_by_its_own_cluster(stage: &mut Stage
         })
         .await;
 }
+
+/// Whoever lets a member go needs no right there: the controller's own account takes itself away.
+pub(crate) async fn one_is_joined_and_leaves_by_command(stage: &mut Stage) {
+    let placement = json!({ "rebalance": true, "clusters": { "*": { "weight": 1 } } });
+    stage.run(&frs("web", 12, &placement)).await;
+    let dips = stage.watch("web").await;
+    let said = stage.join("c").await;
+    assert!(said.contains("c is ready"), "{said}");
+    stage
+        .wait_until("three clusters share", 60, async |it| {
+            it.sorted_layout("web").await == [4, 4, 4] && it.available("web").await == 12
+        })
+        .await;
+    let said = stage.unjoin("c").await;
+    assert!(said.contains("c is no longer a member"), "{said}");
+    let layout = stage.layout("web").await;
+    assert_eq!([layout["a"], layout["b"]], [6, 6]);
+    assert!(stage.local_set("c", "web").await.is_null(), "it was empty");
+    dips.assert_never_below(12);
+}
+
+pub(crate) async fn a_token_is_renewed_before_it_ends(stage: &mut Stage) {
+    let old = stage.join_with_an_old_token("c").await;
+    stage
+        .wait_until("the Secret has another token", 60, async |it| {
+            it.stored_kubeconfig("c").await != old
+        })
+        .await;
+    stage
+        .wait_until("the member is used", 30, async |it| {
+            it.member_condition("c", "Ready").await.as_deref() == Some("True")
+        })
+        .await;
+    stage.run(&frs("web", 6, &even(true))).await;
+    assert_eq!(stage.sorted_layout("web").await, [2, 2, 2]);
+}

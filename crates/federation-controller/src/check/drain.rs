@@ -7,18 +7,12 @@ use federated_scheduler::Preference;
 
 use super::target::{Target, Usable};
 
-/// What the scheduler is told of `cluster` in place of the user's `preference`.
-pub(super) fn preference(cluster: &Usable<'_>, preference: Preference) -> Preference {
-    if cluster.draining {
-        Preference {
-            min: 0,
-            max: Some(0),
-            weight: 0,
-        }
-    } else {
-        preference
-    }
-}
+/// What the scheduler is told in place of the user's preference for a drained cluster.
+pub(super) const NOTHING: Preference = Preference {
+    min: 0,
+    max: Some(0),
+    weight: 0,
+};
 
 /// Why a drained cluster with so many replicas has its number (F19).
 pub(super) fn reason(placed: u64) -> &'static str {

@@ -6,8 +6,7 @@
 //!   + probes: a couple that wait in a full cluster, on top (F34)
 //! ```
 
-use federated_scheduler::{Cluster, Layout, Preference, Request, plan};
-use fedrs_api::ValidFrs;
+use federated_scheduler::{Change, Cluster, Layout, Preference, Request, plan, what_if};
 
 use super::{capacity::Room, drain, snapshot::CheckSettings};
 
@@ -15,6 +14,8 @@ use super::{capacity::Room, drain, snapshot::CheckSettings};
 #[derive(Clone, Debug)]
 pub(crate) struct Usable<'a> {
     pub(crate) name: &'a str,
+    /// What is preferred for it; without any it gets nothing (F3).
+    pub(crate) preference: Option<Preference>,
     pub(crate) schedulable: bool,
     /// Whether all its replicas are to leave.
     pub(crate) draining: bool,
@@ -30,7 +31,7 @@ pub(crate) struct Usable<'a> {
     pub(crate) refused: bool,
 }
 
-impl Usable<'_> {
+impl<'a> Usable<'a> {
     /// The most the layout may give it.
     fn limit(&self) -> Option<u64> {
         let room = if self.refused {
@@ -57,6 +58,21 @@ impl Usable<'_> {
         self.room
             .capacity
             .map_or(placed, |capacity| placed.min(capacity))
+    }
+
+    /// As the scheduler sees it, within its limit.
+    fn within_limit(&self) -> Cluster<'a> {
+        self.holding(self.present(), self.limit())
+    }
+
+    /// As the scheduler sees it with `current` replicas and room for `capacity`.
+    fn holding(&self, current: u64, capacity: Option<u64>) -> Cluster<'a> {
+        Cluster {
+            name: self.name,
+            preference: self.preference,
+            current,
+            capacity,
+        }
     }
 }
 
@@ -88,49 +104,51 @@ pub(crate) struct Targets {
 /// What each cluster whose room is known would get if its room had no limit and moves were free; `None` for the
 /// others. The limits of the others hold: where all are full, each could take more than its share by weight.
 pub(crate) fn shares_with_room(
-    frs: &ValidFrs,
     key: &str,
     replicas: u64,
     clusters: &[Usable<'_>],
 ) -> Vec<Option<u64>> {
-    let mut within: Vec<_> = clusters
+    let mut shares = vec![None; clusters.len()];
+    let limited = clusters
         .iter()
-        .map(|cluster| to_scheduler(frs, cluster, cluster.present(), cluster.limit()))
+        .enumerate()
+        .filter(|(_, it)| it.is_limited());
+    let changes: Vec<_> = limited
+        .map(|(cluster, it)| Change {
+            cluster,
+            capacity: it.open_limit(),
+        })
         .collect();
-    let share = |(i, cluster): (usize, &Usable<'_>)| {
-        if !cluster.is_limited() {
-            return None;
-        }
-        let limit = std::mem::replace(&mut within[i].capacity, cluster.open_limit());
-        let layout = plan(&Request {
-            key,
-            replicas,
-            rebalance: true,
-            clusters: &within,
-        });
-        within[i].capacity = limit;
-        Some(layout.shares[i].replicas)
+    if changes.is_empty() {
+        return shares;
+    }
+    let within: Vec<_> = clusters.iter().map(Usable::within_limit).collect();
+    let request = Request {
+        key,
+        replicas,
+        rebalance: true,
+        clusters: &within,
     };
-    clusters.iter().enumerate().map(share).collect()
+    for (change, share) in changes.iter().zip(what_if(&request, &changes)) {
+        shares[change.cluster] = Some(share);
+    }
+    shares
 }
 
 /// Lays `replicas` out over `clusters` (F10 to F19, F34). `with_room` is what [`shares_with_room`] says of them.
 pub(crate) fn targets(
-    frs: &ValidFrs,
     key: &str,
     replicas: u64,
+    rebalance: bool,
     clusters: &[Usable<'_>],
     with_room: Vec<Option<u64>>,
     settings: &CheckSettings,
 ) -> Targets {
-    let within: Vec<_> = clusters
-        .iter()
-        .map(|cluster| to_scheduler(frs, cluster, cluster.present(), cluster.limit()))
-        .collect();
+    let within: Vec<_> = clusters.iter().map(Usable::within_limit).collect();
     let layout = plan(&Request {
         key,
         replicas,
-        rebalance: frs.placement.rebalance,
+        rebalance,
         clusters: &within,
     });
     let mut targets: Vec<Target> = layout
@@ -142,7 +160,7 @@ pub(crate) fn targets(
         })
         .collect();
     if layout.unplaced > 0 {
-        place_pending(frs, key, replicas, layout.unplaced, clusters, &mut targets);
+        place_pending(key, replicas, layout.unplaced, clusters, &mut targets);
         drain::keep_what_nobody_takes(layout.unplaced, clusters, &mut targets);
     }
     for ((target, cluster), with_room) in targets.iter_mut().zip(clusters).zip(with_room) {
@@ -164,7 +182,6 @@ pub(crate) fn targets(
 /// Replicas that no cluster can run stay where they wait; those that wait nowhere yet wait where they would
 /// go if there were room: a cluster autoscaler has to see them (F18, F34).
 fn place_pending(
-    frs: &ValidFrs,
     key: &str,
     replicas: u64,
     unplaced: u64,
@@ -174,8 +191,8 @@ fn place_pending(
     let mut left = unplaced;
     for (target, cluster) in targets.iter_mut().zip(clusters) {
         let beyond_layout = cluster.placed.saturating_sub(target.layout);
-        let max = max_replicas(frs, cluster).unwrap_or(u64::MAX);
-        let allowed = max.saturating_sub(target.layout);
+        let max = cluster.preference.map_or(Some(0), |it| it.max);
+        let allowed = max.unwrap_or(u64::MAX).saturating_sub(target.layout);
         target.pending = beyond_layout.min(cluster.waiting).min(allowed).min(left);
         left -= target.pending;
     }
@@ -188,7 +205,7 @@ fn place_pending(
         .map(|(cluster, target)| {
             let present = target.layout + target.pending;
             let closed = !cluster.schedulable || cluster.refused;
-            to_scheduler(frs, cluster, present, closed.then_some(present))
+            cluster.holding(present, closed.then_some(present))
         })
         .collect();
     let layout = plan(&Request {
@@ -200,43 +217,6 @@ fn place_pending(
     for (target, share) in targets.iter_mut().zip(&layout.shares) {
         target.pending = share.replicas.saturating_sub(target.layout);
     }
-}
-
-fn to_scheduler<'a>(
-    frs: &ValidFrs,
-    cluster: &Usable<'a>,
-    current: u64,
-    capacity: Option<u64>,
-) -> Cluster<'a> {
-    let preference = frs
-        .placement
-        .for_cluster(cluster.name)
-        .map(|preference| Preference {
-            min: unsigned(preference.min_replicas),
-            max: preference.max_replicas.map(unsigned),
-            weight: unsigned(preference.weight),
-        })
-        .map(|preference| drain::preference(cluster, preference));
-    Cluster {
-        name: cluster.name,
-        preference,
-        current,
-        capacity,
-    }
-}
-
-fn max_replicas(frs: &ValidFrs, cluster: &Usable<'_>) -> Option<u64> {
-    if cluster.draining {
-        return Some(0);
-    }
-    frs.placement
-        .for_cluster(cluster.name)
-        .map_or(Some(0), |it| it.max_replicas.map(unsigned))
-}
-
-/// A valid FRS has no negative number.
-fn unsigned(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or(0)
 }
 
 fn min_limit(a: Option<u64>, b: Option<u64>) -> Option<u64> {

@@ -1,7 +1,6 @@
 //! What to do about a set of our name that is not ours (F29), or was and lost its marks.
 
-use cluster_informer::SetFact;
-use fedrs_api::{SetKey, ValidFrs, marks};
+use fedrs_api::{ValidFrs, marks};
 use serde_json::{Value, json};
 
 use super::{CallError, Executor, MemberAccess, set_path, undecided};
@@ -158,53 +157,5 @@ impl Executor {
         Ok(Outcome::Undecided(
             "a set with another selector is being replaced".to_owned(),
         ))
-    }
-
-    /// Deletes the local set with this uid; `propagation` says what becomes of its pods.
-    pub(crate) async fn delete_set(
-        &self,
-        key: &SetKey,
-        member: &MemberAccess,
-        uid: &str,
-        propagation: &str,
-    ) -> Result<(), CallError> {
-        let options = json!({
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "propagationPolicy": propagation,
-            "preconditions": { "uid": uid },
-        });
-        let path = set_path(key);
-        let call = calls::delete(&member.client, &path, &options);
-        match self.call(member, "delete", call).await {
-            Err(error) if error.code() == Some(404) => {}
-            answer => drop(answer?),
-        }
-        member.store.observe_deleted(key, uid);
-        Ok(())
-    }
-
-    /// Takes our marks off the local set, which goes on running (F5).
-    pub(crate) async fn release_set(
-        &self,
-        key: &SetKey,
-        member: &MemberAccess,
-        set: &SetFact,
-    ) -> Result<(), CallError> {
-        let path = set_path(key);
-        let mut live = match self
-            .call(member, "get", calls::get(&member.client, &path))
-            .await
-        {
-            Err(error) if error.code() == Some(404) => return Ok(()),
-            answer => answer?,
-        };
-        if live["metadata"]["uid"] == set.uid.as_str() {
-            manifest::release(&mut live);
-            self.call(member, "release", calls::put(&member.client, &path, &live))
-                .await?;
-        }
-        member.store.observe_deleted(key, &set.uid);
-        Ok(())
     }
 }

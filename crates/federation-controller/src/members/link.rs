@@ -10,6 +10,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     MemberSecrets, Registry,
     connection::{Connected, Connection, Report},
+    kubeconfig::Kubeconfig,
     objects::ObjectKeeper,
     registry::{Credentials, Trouble},
     renewal::{Renewal, subject},
@@ -44,13 +45,24 @@ pub(super) struct Link {
     followed: Option<Followed>,
     /// Ends what makes clients of its source, and what renews its token.
     source: CancellationToken,
-    informer: Option<(ClientSlot, CancellationToken)>,
+    informer: Option<Informer>,
+    /// What people were told of its kubeconfig.
+    warnings: Vec<&'static str>,
+}
+
+/// What follows a member.
+struct Informer {
+    slot: ClientSlot,
+    cancel: CancellationToken,
+    /// The address of the API server it follows, if that is known.
+    server: Option<String>,
 }
 
 /// By what a member is followed, or is to be.
 struct Followed {
     origin: Origin,
     number: u64,
+    server: Option<String>,
     /// The Secret's name and its text, where the token in it is to be renewed.
     renewed: Option<(String, String)>,
     /// Why no client could be made of it.
@@ -76,6 +88,7 @@ impl Link {
             cancel,
             followed: None,
             informer: None,
+            warnings: Vec::new(),
         }
     }
 
@@ -101,6 +114,10 @@ impl Link {
         self.followed = Some(Followed {
             origin: follow.origin,
             number: follow.number,
+            server: match follow.way {
+                Way::Client(_) => None,
+                Way::Kubeconfig(kubeconfig, _) => Some(kubeconfig.server().to_owned()),
+            },
             renewed,
             failure: None,
         });
@@ -113,10 +130,7 @@ impl Link {
                 self.adopt(tools, connected);
             }
             Way::Kubeconfig(kubeconfig, folder) => {
-                for warning in kubeconfig.warnings() {
-                    let message = format!("the kubeconfig is used, but {warning}");
-                    self.tell(tools, Notice::warning("InsecureKubeconfig", message));
-                }
+                self.warn(tools, kubeconfig);
                 let connection = Connection {
                     name: self.name.clone(),
                     number: follow.number,
@@ -131,6 +145,18 @@ impl Link {
                 tools.tasks.spawn(connect);
             }
         }
+    }
+
+    /// Tells what is unsafe about a kubeconfig, unless that was so before.
+    fn warn(&mut self, tools: &Tools, kubeconfig: &Kubeconfig) {
+        let warnings = kubeconfig.warnings();
+        for warning in &warnings {
+            if !self.warnings.contains(warning) {
+                let message = format!("the kubeconfig is used, but {warning}");
+                self.tell(tools, Notice::warning("InsecureKubeconfig", message));
+            }
+        }
+        self.warnings = warnings;
     }
 
     /// Takes in what came of the kubeconfig that is followed; one of an earlier state is passed over.
@@ -166,14 +192,20 @@ impl Link {
             expires,
             trouble: None,
         };
-        if let Some((slot, _)) = &self.informer {
-            slot.put(client.clone());
+        let server = self.followed.as_ref().and_then(|it| it.server.clone());
+        if let Some(informer) = &mut self.informer {
+            if server.is_some() && server == informer.server {
+                informer.slot.put(client.clone());
+            } else {
+                informer.slot.put_another(client.clone());
+                informer.server = server;
+            }
             tools
                 .registry
                 .put_client(&self.name, client.clone(), credentials);
-            tracing::info!(cluster = %self.name, "member followed by a new client");
+            tracing::info!(cluster = %self.name, "member followed by another client");
         } else {
-            let access = self.inform(tools, client.clone());
+            let access = self.inform(tools, client.clone(), server);
             tools
                 .registry
                 .put_access(access, credentials, tools.clock.now());
@@ -184,7 +216,7 @@ impl Link {
     }
 
     /// Starts the informer.
-    fn inform(&mut self, tools: &Tools, client: Client) -> MemberAccess {
+    fn inform(&mut self, tools: &Tools, client: Client, server: Option<String>) -> MemberAccess {
         let cancel = self.cancel.child_token();
         let sink: Arc<dyn ChangeSink> = Arc::clone(&tools.reconciler) as _;
         let clock = tools.clock.clone();
@@ -199,7 +231,11 @@ impl Link {
             tools.seed,
             cancel.clone(),
         );
-        self.informer = Some((informer.client, cancel));
+        self.informer = Some(Informer {
+            slot: informer.client,
+            cancel,
+            server,
+        });
         let store: Arc<dyn MemberView> = informer.store;
         let task = informer.task;
         tools
@@ -230,11 +266,9 @@ impl Link {
             recorder: tools.reconciler.recorder.clone(),
             clock: tools.clock.clone(),
             call_timeout: tools.config.call_timeout,
+            cancel: self.source.clone(),
         };
-        let source = self.source.clone();
-        tools
-            .tasks
-            .spawn(async move { source.run_until_cancelled(renewal.run()).await });
+        tools.tasks.spawn(renewal.run());
     }
 
     /// Something is wrong with its sources, or nothing any more.
@@ -254,8 +288,8 @@ impl Link {
     pub(super) fn stop(&mut self, tools: &Tools) {
         self.source.cancel();
         self.followed = None;
-        if let Some((_, informer)) = self.informer.take() {
-            informer.cancel();
+        if let Some(informer) = self.informer.take() {
+            informer.cancel.cancel();
         }
         tools.registry.stop(&self.name);
     }

@@ -60,7 +60,8 @@ impl ObjectKeeper {
             if std::mem::replace(&mut deletions, facts.object.deletions) != facts.object.deletions {
                 written = None;
             }
-            if written.is_none() {
+            let may_be_there = facts.object.is_kept || facts.object.uid.is_some();
+            if written.is_none() && may_be_there {
                 written = self.read(facts.object.is_kept).await;
             }
             let Some(before) = &written else { continue };

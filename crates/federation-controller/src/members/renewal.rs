@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     kubeconfig::Kubeconfig,
@@ -51,6 +52,9 @@ pub(super) struct Renewal {
     pub(super) recorder: Recorder,
     pub(super) clock: Clock,
     pub(super) call_timeout: Duration,
+    /// The Secret was changed, or all ends. Nothing is begun any more; what was begun is brought to its end, as our own
+    /// write is a change of the Secret.
+    pub(super) cancel: CancellationToken,
 }
 
 /// Why a token was not renewed.
@@ -76,25 +80,28 @@ impl Renewal {
                 "the token of {} can't be renewed: it is none of a ServiceAccount that says when it begins and ends",
                 self.place()
             );
-            self.tell(
-                Some(&message),
-                Notice::warning("TokenNotRenewable", message.clone()),
-            );
-            return;
+            let notice = Notice::warning("TokenNotRenewable", message.clone());
+            return self.tell(Some(&message), notice);
         };
-        let mut pause = FIRST_PAUSE;
+        let mut pause = Duration::ZERO;
         loop {
-            while !renewal_due(&claims, self.clock.now()) {
-                sleep(LOOK.min(self.left(&claims))).await;
+            let wait = async {
+                sleep(pause).await;
+                while !renewal_due(&claims, self.clock.now()) {
+                    sleep(LOOK.min(self.left(&claims))).await;
+                }
+            };
+            if self.cancel.run_until_cancelled(wait).await.is_none() {
+                return;
             }
             match self.renew(&claims, &account).await {
                 Ok(until) => {
-                    let message =
-                        format!("the token of {} was renewed until {until:.0}", self.place());
-                    self.tell(None, Notice::normal("TokenRenewed", message));
-                    return;
+                    let place = self.place();
+                    let message = format!("the token of {place} was renewed until {until:.0}");
+                    return self.tell(None, Notice::normal("TokenRenewed", message));
                 }
                 // The watch brings the change, and with it another renewal.
+                Err(_) if self.cancel.is_cancelled() => return,
                 Err(RenewalError::Changed) => {}
                 Err(error) => {
                     let message = format!(
@@ -102,14 +109,11 @@ impl Renewal {
                         self.place(),
                         claims.expires
                     );
-                    self.tell(
-                        Some(&message),
-                        Notice::warning("TokenRenewalFailed", message.clone()),
-                    );
+                    let notice = Notice::warning("TokenRenewalFailed", message.clone());
+                    self.tell(Some(&message), notice);
                 }
             }
-            sleep(pause).await;
-            pause = (pause * 2).min(MAX_PAUSE);
+            pause = (pause * 2).clamp(FIRST_PAUSE, MAX_PAUSE);
         }
     }
 

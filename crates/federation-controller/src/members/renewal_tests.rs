@@ -46,10 +46,13 @@ struct World {
     secret: Value,
     puts: Vec<Value>,
     events: Vec<Value>,
+    changed: CancellationToken,
 }
 
 struct Clusters {
     world: Arc<Mutex<World>>,
+    /// Cancelled when the Secret is written, as the watch of it does.
+    changed: CancellationToken,
     start: Instant,
 }
 
@@ -64,6 +67,7 @@ impl Clusters {
             ..World::default()
         };
         Self {
+            changed: world.changed.clone(),
             world: Arc::new(Mutex::new(world)),
             start: Instant::now(),
         }
@@ -115,6 +119,7 @@ impl Clusters {
             recorder,
             clock,
             call_timeout: Duration::from_secs(10),
+            cancel: self.changed.clone(),
         };
         let _ended_or_not = timeout(Duration::from_secs(hours * HOUR), renewal.run()).await;
         // Events are written by tasks of their own.
@@ -158,6 +163,7 @@ impl World {
             (&Method::GET, path) if path == secret => (StatusCode::OK, self.secret.clone()),
             (&Method::PUT, path) if path == secret => {
                 self.puts.push(body.clone());
+                self.changed.cancel();
                 (StatusCode::OK, body)
             }
             (_, path) if path.contains("/events") => {

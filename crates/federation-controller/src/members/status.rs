@@ -75,7 +75,12 @@ pub(super) fn status(
             (Some(counts), totals.allocatable())
         }
     };
+    let was_removed = before.conditions.iter().any(|it| it.reason == "Removed");
     let unreachable_since = match health {
+        // A restart does not begin it anew.
+        _ if facts.removed.is_some() && was_removed => {
+            before.unreachable_since.as_ref().map(|it| it.0)
+        }
         _ if facts.removed.is_some() => facts.removed,
         Health::Unreachable { since, .. } => Some(since),
         _ => None,
@@ -157,17 +162,23 @@ fn drained(ready: &Said, synced: &Said, held: &Held) -> Said {
     Said::new(false, "Draining", message)
 }
 
-/// Whether `wanted` is to be written over `before` at once: what somebody waits for, and not only progress.
+/// Whether `wanted` is to be written over `before` at once: what somebody waits for, and not only numbers that change
+/// while something goes on.
 pub(super) fn is_urgent(before: &MemberClusterStatus, wanted: &MemberClusterStatus) -> bool {
-    let outline = |status: &MemberClusterStatus| -> Vec<_> {
-        let conditions = status.conditions.iter().cloned();
-        conditions
-            .map(|it| (it.type_, it.status, it.reason, it.observed_generation))
-            .collect()
+    let outline = |status: &MemberClusterStatus| {
+        let mut conditions = status.conditions.clone();
+        for condition in conditions.iter_mut().filter(|it| it.type_ == "Drained") {
+            condition.message.clear();
+        }
+        MemberClusterStatus {
+            conditions,
+            version: status.version.clone(),
+            unreachable_since: status.unreachable_since.clone(),
+            token_expires: status.token_expires.clone(),
+            ..MemberClusterStatus::default()
+        }
     };
     outline(before) != outline(wanted)
-        || before.version != wanted.version
-        || before.token_expires != wanted.token_expires
 }
 
 fn number(count: u32) -> i32 {

@@ -11,7 +11,7 @@ use super::{RETRY, Reconciler, frs_path, is_current, subject};
 use crate::{
     calls,
     check::{self, Notice},
-    deletion::{self, Fate},
+    deletion,
     executor::CallError,
     host::Entry,
 };
@@ -25,7 +25,11 @@ impl Reconciler {
         if !deletion::has_finalizer(&entry.object, marks::FINALIZER) {
             return;
         }
-        let members = self.members.snapshot(key);
+        let mut members = self.members.snapshot(key);
+        let (_, awaited) = self.memories.take_late(key);
+        for member in &mut members {
+            member.busy = awaited.contains(&member.name);
+        }
         let open: Vec<String> =
             join_all(members.iter().map(|it| self.finish_member(key, entry, it)))
                 .await
@@ -61,25 +65,19 @@ impl Reconciler {
                 .any(|it| it.name == member.name && it.template.is_some())
         });
         let Some(set) = &member.view.set else {
-            return if is_current(member) || !known {
+            // A write that is under way may still make one.
+            return if is_current(member) || !(known || member.busy) {
                 None
             } else {
                 open
             };
         };
-        let access = self.members.access(&member.name)?;
         if !is_current(member) {
             return open;
         }
-        let done = match deletion::fate(&entry.object) {
-            // Its pods go with it; the member's garbage collector sees to that.
-            Fate::Delete => {
-                self.executor
-                    .delete_set(key, &access, &set.uid, "Background")
-                    .await
-            }
-            Fate::Release => self.executor.release_set(key, &access, set).await,
-        };
+        let access = self.members.access(&member.name)?;
+        let fate = deletion::fate(&entry.object);
+        let done = self.executor.finish_set(key, &access, set, fate).await;
         match done {
             Ok(()) => None,
             Err(error) => {

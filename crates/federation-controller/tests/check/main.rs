@@ -6,7 +6,9 @@
     reason = "helpers of tests: short calls, and a test that can't go on ends"
 )]
 
+mod bounds;
 mod drain;
+mod failing;
 mod hands;
 mod lag;
 mod members;

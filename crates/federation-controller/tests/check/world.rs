@@ -1,4 +1,4 @@
-//! A little world for checks: every write succeeds, and every replica with room runs.
+//! A little world for checks: every write succeeds, and every replica with room runs. The benchmark has it too.
 
 use std::time::Duration;
 
@@ -69,8 +69,8 @@ pub(crate) fn running(name: &str, replicas: u32) -> Member {
 pub(crate) fn hold(member: &mut Member, replicas: u32, ready: u32) {
     member.view.set = Some(SetFact {
         key: SetKey::new("default", "web"),
-        uid: format!("uid-{}", member.name),
-        resource_version: "7".into(),
+        uid: format!("2a9f1a4e-7d2c-4b1e-9d0a-{}", member.name),
+        resource_version: "1234567".into(),
         generation: 3,
         observed_generation: 3,
         replicas,
@@ -165,15 +165,15 @@ impl World {
                 Outcome::Written(member.view.set.clone().unwrap()),
             );
         }
-        self.memory = decided.status.clone();
-        remember(
-            &mut self.memory,
-            &outcomes,
-            WANTED,
-            at(self.now),
-            &self.settings,
-        );
+        self.remember(&decided, &outcomes);
         decided
+    }
+
+    /// Makes what was decided, and what came of it, the next check's memory.
+    pub(crate) fn remember(&mut self, decided: &Check, outcomes: &Outcomes) {
+        self.memory = decided.status.clone();
+        let now = at(self.now);
+        remember(&mut self.memory, outcomes, WANTED, now, &self.settings);
     }
 
     /// Steps, `seconds` apart, until a step changes nothing; answers the largest surplus of asked replicas.

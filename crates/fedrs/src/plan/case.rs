@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use federated_scheduler::{Cluster, Layout, Preference, Request};
+use federated_scheduler::{Cluster, Layout, Lookup, Request};
+use federation_controller::preferences::Preferences;
 use fedrs_api::{FieldError, Placement, preferences};
 use serde_json::Value;
 
@@ -144,14 +145,17 @@ impl Case {
 
     /// Asks the scheduler.
     pub(super) fn plan(&self) -> Layout {
+        let mut preferences = Preferences::of(&self.placement);
+        let mut current = Lookup::new(&self.current);
+        let mut capacity = Lookup::new(&self.capacity);
         let clusters: Vec<Cluster<'_>> = self
             .clusters
             .iter()
             .map(|name| Cluster {
                 name,
-                preference: self.preference(name),
-                current: self.current.get(name).copied().unwrap_or_default(),
-                capacity: self.capacity.get(name).copied(),
+                preference: preferences.of_cluster(name),
+                current: current.get(name).copied().unwrap_or_default(),
+                capacity: capacity.get(name).copied(),
             })
             .collect();
         federated_scheduler::plan(&Request {
@@ -160,18 +164,6 @@ impl Case {
             rebalance: self.placement.rebalance,
             clusters: &clusters,
         })
-    }
-
-    fn preference(&self, cluster: &str) -> Option<Preference> {
-        let count =
-            |count: i64| u64::try_from(count).expect("preferences are checked not to be negative");
-        self.placement
-            .for_cluster(cluster)
-            .map(|preference| Preference {
-                min: count(preference.min_replicas),
-                max: preference.max_replicas.map(count),
-                weight: count(preference.weight),
-            })
     }
 }
 

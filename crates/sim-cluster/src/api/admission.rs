@@ -13,7 +13,7 @@ use super::{FieldValidation, Patch, WriteOptions, text_at};
 use crate::apply::{self, ApplyError, Writer};
 use crate::builtin::{self, NameRule};
 use crate::clock::Clock;
-use crate::field::FieldError;
+use crate::field::{FieldError, go_text};
 use crate::resources::{Kind, kinds};
 use crate::schema::{TypeInfo, strict_error, validate_definition, validate_definition_update};
 use crate::status::{Cause, Details, Status};
@@ -88,7 +88,8 @@ pub(crate) fn prepare_update(
     let kind = target.kind;
     let subresource = target.subresource.unwrap_or_default();
     let warnings = read(kind, object, options, origin)?;
-    if origin != Origin::Applied {
+    // A binding is written past the record of owners.
+    if origin != Origin::Applied && subresource != "binding" {
         record_owner(clock, kind, target.subresource, Some(old), object, options);
     }
     let errors = if let Some(custom) = &kind.custom {
@@ -122,27 +123,22 @@ pub(crate) fn apply(
     old: Option<&Object>,
     applied: &Value,
     options: &WriteOptions,
-) -> Result<(Value, Vec<String>), Status> {
+) -> Result<Value, Status> {
     let kind = target.kind;
     let mut config = applied.clone();
     let subresource = target.subresource.unwrap_or_default();
     apply::drop_unwritable(&mut config, kind.has_subresource("status"), subresource);
-    config["metadata"]["name"] = target.name.into();
-    if kind.namespaced {
-        config["metadata"]["namespace"] = target.namespace.into();
-    }
     let Some(info) = type_of(kind) else {
         return Err(Status::internal(format!(
             "{} has no schema to apply by",
             kind.kind
         )));
     };
-    // As the server does it, unknown fields are an error of the typed patch unless they may be dropped.
-    let warnings = if options.field_validation == FieldValidation::Strict {
-        Vec::new()
-    } else {
-        drop_unknown(kind, &mut config, options)?
-    };
+    apply::check(&config, info).map_err(refuse_apply)?;
+    config["metadata"]["name"] = target.name.into();
+    if kind.namespaced {
+        config["metadata"]["namespace"] = target.namespace.into();
+    }
     let (api_version, now) = (kind.api_version(), clock.now_time());
     let writer = Writer {
         manager: &options.field_manager,
@@ -150,10 +146,7 @@ pub(crate) fn apply(
         subresource,
         now: &now,
     };
-    let object = apply::apply(old.map(|old| &**old), &config, &writer, options.force, info);
-    object
-        .map(|object| (object, warnings))
-        .map_err(refuse_apply)
+    apply::apply(old.map(|old| &**old), &config, &writer, options.force, info).map_err(refuse_apply)
 }
 
 fn refuse_apply(error: ApplyError) -> Status {
@@ -172,26 +165,6 @@ fn refuse_apply(error: ApplyError) -> Status {
         ApplyError::ManagedFieldsSet => Status::bad_request(message),
         ApplyError::Undeclared { .. } => Status::new(500, "", message),
     }
-}
-
-/// Removes what the kind does not know, with warnings.
-fn drop_unknown(
-    kind: &Kind,
-    config: &mut Value,
-    options: &WriteOptions,
-) -> Result<Vec<String>, Status> {
-    let unknown = match &kind.custom {
-        Some(custom) => custom.schema.prune(config),
-        None => match kind.builtin_type() {
-            Some(info) => builtin::decode(config, info)
-                .map_err(|error| undecodable(kind, &error.to_string()))?,
-            None => Vec::new(),
-        },
-    };
-    Ok(match options.field_validation {
-        FieldValidation::Warn => warnings_of(&unknown, &[]),
-        _ => Vec::new(),
-    })
 }
 
 /// Brings an object into the form of its type; unknown fields are dropped, reported or refused.
@@ -248,25 +221,6 @@ fn unpatchable(patched: &str, detail: &str) -> Status {
     }
 }
 
-/// A value as Go's `%+v` shows it: `map[spec:map[replicas:1]]`.
-fn go_text(value: &Value) -> String {
-    match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(go_text).collect();
-            format!("[{}]", items.join(" "))
-        }
-        Value::Object(fields) => {
-            let fields: Vec<String> = (fields.iter())
-                .map(|(name, value)| format!("{name}:{}", go_text(value)))
-                .collect();
-            format!("map[{}]", fields.join(" "))
-        }
-        scalar => scalar.to_string(),
-    }
-}
-
 fn warnings_of(unknown: &[String], duplicate: &[String]) -> Vec<String> {
     let duplicates = duplicate
         .iter()
@@ -308,9 +262,7 @@ fn record_owner(
     let writer = Writer {
         manager: &options.field_manager,
         api_version: &api_version,
-        subresource: subresource
-            .filter(|name| *name != "binding")
-            .unwrap_or_default(),
+        subresource: subresource.unwrap_or_default(),
         now: &now,
     };
     apply::track_update(old, object, &writer, info);

@@ -182,22 +182,31 @@ fn check_preconditions(
     old: &Value,
 ) -> Result<(), Status> {
     let wanted = [
-        ("UID", &preconditions.uid, "/metadata/uid"),
+        (
+            "UID",
+            "deleted and then recreated",
+            &preconditions.uid,
+            "/metadata/uid",
+        ),
         (
             "ResourceVersion",
+            "modified",
             &preconditions.resource_version,
             "/metadata/resourceVersion",
         ),
     ];
-    for (what, wanted, pointer) in wanted {
+    for (what, happened, wanted, pointer) in wanted {
         let is = text_at(old, pointer);
         if let Some(wanted) = wanted
             && wanted != is
         {
             let why = format!(
-                "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {is}"
+                "the {what} in the precondition ({wanted}) does not match the {what} in record ({is}). The object \
+                 might have been {happened}"
             );
-            return Err(Status::conflict(kind, name, &why));
+            // It names the kind where others name the resource.
+            let named = Kind::of_body(&kind.group, &kind.kind);
+            return Err(Status::conflict(&named, name, &why));
         }
     }
     Ok(())

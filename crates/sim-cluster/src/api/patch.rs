@@ -93,10 +93,8 @@ impl State {
         if !version.is_empty() && version != text_at(old, "/metadata/resourceVersion") {
             return Err(Status::modified(target.kind, target.name));
         }
-        let (object, warnings) = admission::apply(clock, target, Some(old), applied, options)?;
-        let mut written = self.replace(clock, target, old, object, options, Origin::Applied)?;
-        written.warnings.splice(0..0, warnings);
-        Ok(written)
+        let object = admission::apply(clock, target, Some(old), applied, options)?;
+        self.replace(clock, target, old, object, options, Origin::Applied)
     }
 
     /// Server-side apply of an object that is not there yet.
@@ -108,22 +106,22 @@ impl State {
         options: &WriteOptions,
     ) -> Result<Written, Status> {
         check_applied(target, applied)?;
-        if !text_at(applied, "/metadata/uid").is_empty() {
-            let why =
-                "uid mismatch: the provided object specified uid, and no existing object was found";
-            return Err(Status::conflict(target.kind, target.name, why));
+        let uid = text_at(applied, "/metadata/uid");
+        if !uid.is_empty() {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            );
+            return Err(Status::conflict(target.kind, target.name, &why));
         }
-        let (object, warnings) = admission::apply(clock, target, None, applied, options)?;
-        let mut written = self.create(
+        let object = admission::apply(clock, target, None, applied, options)?;
+        self.create(
             clock,
             target.kind,
             target.namespace,
             object,
             options,
             Origin::Applied,
-        )?;
-        written.warnings.splice(0..0, warnings);
-        Ok(written)
+        )
     }
 }
 
@@ -162,6 +160,7 @@ pub(crate) fn change(kind: &Kind, object: &mut Value, patch: &Patch) -> Result<(
 fn refusal(error: PatchError) -> Status {
     match error {
         PatchError::Malformed(message) => Status::bad_request(message),
+        PatchError::Broken(message) => Status::new(500, "", message),
         PatchError::TooLarge(message) => Status::new(413, "RequestEntityTooLarge", message),
         PatchError::Rejected(why) => {
             tracing::debug!(why, "a patch does not fit its object");

@@ -38,15 +38,17 @@ impl Api {
                 ScaleWrite::Patch(patch) => change(target.kind, &mut scale, patch)?,
             }
             let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
-            if replicas < 0 {
+            // A custom resource is refused by its own schema.
+            if replicas < 0 && !target.kind.is_custom() {
                 return Err(negative(target.name, replicas));
             }
-            for field in ["resourceVersion", "uid"] {
-                let given = &scale["metadata"][field];
-                if given.is_string() {
-                    object["metadata"][field] = given.clone();
-                }
-            }
+            check_same_scale(target, object, &scale)?;
+            let version = &scale["metadata"]["resourceVersion"];
+            object["metadata"]["resourceVersion"] = if version.is_string() {
+                version.clone()
+            } else {
+                object["metadata"]["resourceVersion"].clone()
+            };
             set_pointer(object, &paths.spec_replicas, json!(replicas));
             Ok(())
         })?;
@@ -136,6 +138,27 @@ impl Api {
     }
 }
 
+/// The `Scale` must be one of this object.
+fn check_same_scale(target: Target<'_>, object: &Value, scale: &Value) -> Result<(), Status> {
+    let given = text_at(scale, "/metadata/name");
+    if !given.is_empty() && given != target.name {
+        return Err(Status::bad_request(format!(
+            "the name of the object ({given}) does not match the name on the URL ({})",
+            target.name
+        )));
+    }
+    let (uid, is) = (
+        text_at(scale, "/metadata/uid"),
+        text_at(object, "/metadata/uid"),
+    );
+    if uid.is_empty() || uid == is {
+        return Ok(());
+    }
+    let named = Kind::of_body(&target.kind.group, &format!("{}/scale", target.kind.plural));
+    let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {is}");
+    Err(Status::conflict(&named, target.name, &why))
+}
+
 fn negative(name: &str, replicas: i64) -> Status {
     let scale = Kind::of_body("autoscaling", "Scale");
     let cause = Cause::invalid(
@@ -162,9 +185,13 @@ fn to_scale(object: &Value, paths: &ScalePaths) -> Value {
     let mut scale = json!({
         "kind": "Scale", "apiVersion": "autoscaling/v1",
         "metadata": {},
-        "spec": {"replicas": number(&paths.spec_replicas).unwrap_or(0)},
+        "spec": {},
         "status": {"replicas": number(&paths.status_replicas).unwrap_or(0)},
     });
+    // Go leaves out none.
+    if let Some(replicas) = number(&paths.spec_replicas).filter(|it| *it != 0) {
+        scale["spec"]["replicas"] = json!(replicas);
+    }
     for field in [
         "name",
         "namespace",

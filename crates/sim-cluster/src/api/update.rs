@@ -69,7 +69,13 @@ impl Api {
             match state.store.get(kind, namespace, name).cloned() {
                 Some(old) => state.replace(clock, target, &old, object, &options, Origin::Written),
                 None if target.subresource.is_none() && kind_rules::creates_on_update(kind) => {
+                    let uid = text_at(&object, "/metadata/uid");
+                    if !uid.is_empty() {
+                        return Err(another_object(target, uid, ""));
+                    }
                     state.authorize_creation(target, &options)?;
+                    let mut object = object;
+                    metadata::remove(&mut object, "resourceVersion");
                     state.create(clock, kind, namespace, object, &options, Origin::Written)
                 }
                 None => Err(Status::not_found(kind, name)),
@@ -150,7 +156,7 @@ impl State {
             ..
         } = target;
         check_body(kind, namespace, &mut object)?;
-        check_same_object(target, old, &object)?;
+        check_same_object(target, old, &object, origin)?;
         keep_identity(old, &mut object);
         keep_what_others_write(target, old, &mut object);
         check_finalizers(kind, name, old, &object)?;
@@ -183,7 +189,12 @@ impl State {
 }
 
 /// The body must mean the object that is there: its name, its uid and, if it says one, its version.
-fn check_same_object(target: Target<'_>, old: &Value, object: &Value) -> Result<(), Status> {
+fn check_same_object(
+    target: Target<'_>,
+    old: &Value,
+    object: &Value,
+    origin: Origin<'_>,
+) -> Result<(), Status> {
     let Target { kind, name, .. } = target;
     let given_name = text_at(object, "/metadata/name");
     if given_name != name {
@@ -196,9 +207,13 @@ fn check_same_object(target: Target<'_>, old: &Value, object: &Value) -> Result<
         text_at(old, "/metadata/uid"),
     );
     if !uid.is_empty() && uid != is {
-        let why =
-            format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {is}");
-        return Err(Status::conflict(kind, name, &why));
+        return Err(match origin {
+            Origin::Written => another_object(target, uid, is),
+            Origin::Patched(_) | Origin::Applied => {
+                let cause = Cause::invalid("metadata.uid", &json!(uid), "field is immutable");
+                twice(kind, name, cause)
+            }
+        });
     }
     let version = text_at(object, "/metadata/resourceVersion");
     if version.is_empty() || version == "0" {
@@ -210,7 +225,9 @@ fn check_same_object(target: Target<'_>, old: &Value, object: &Value) -> Result<
             &json!(0),
             "must be specified for an update",
         );
-        return Err(Status::invalid(kind, name, vec![cause]));
+        // It names the resource where others name the kind.
+        let resource = Kind::of_body(&kind.group, &kind.plural);
+        return Err(Status::invalid(&resource, name, vec![cause]));
     }
     if version.parse::<u64>().is_err() {
         let cause = Cause::invalid(
@@ -224,6 +241,21 @@ fn check_same_object(target: Target<'_>, old: &Value, object: &Value) -> Result<
         return Err(Status::modified(kind, name));
     }
     Ok(())
+}
+
+/// 409 of a PUT of an object that has another uid, or none if it is gone: in the words of the store.
+fn another_object(target: Target<'_>, uid: &str, is: &str) -> Status {
+    let key = target.kind.storage_key(target.namespace, target.name);
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
+         failed: UID in precondition: {uid}, UID in object meta: {is}"
+    );
+    Status::conflict(target.kind, target.name, &why)
+}
+
+/// 422 of a check of metadata, which the API server makes twice: once for every kind, and once for this one.
+fn twice(kind: &Kind, name: &str, cause: Cause) -> Status {
+    Status::invalid(kind, name, vec![cause.clone(), cause])
 }
 
 /// What no update changes.
@@ -324,12 +356,12 @@ fn check_finalizers(kind: &Kind, name: &str, old: &Value, object: &Value) -> Res
         quoted.join(", ")
     );
     let cause = Cause::forbidden("metadata.finalizers", &detail);
-    Err(Status::invalid(kind, name, vec![cause]))
+    Err(twice(kind, name, cause))
 }
 
 /// The generation counts the changes of what is wished for.
 fn bump_generation(kind: &Kind, subresource: Option<&str>, old: &Value, object: &mut Value) {
-    if subresource == Some("status") || !kind_rules::has_generation(kind) {
+    if matches!(subresource, Some("status" | "binding")) || !kind_rules::has_generation(kind) {
         return;
     }
     let ignored = |field: &str| {

@@ -115,11 +115,11 @@ pub(super) fn parse(object: &Value) -> Option<Vec<Manager>> {
     entries.iter().map(Manager::parse).collect()
 }
 
-/// Whether the writer asks for ownership to be forgotten: a list of one empty entry.
+/// Whether the writer asks for ownership to be forgotten: a list of nothing, or of one empty entry.
 pub(super) fn is_reset(object: &Value) -> bool {
     object["metadata"]["managedFields"]
         .as_array()
-        .is_some_and(|entries| *entries == [json!({})])
+        .is_some_and(|entries| entries.is_empty() || *entries == [json!({})])
 }
 
 /// Writes the managers into the object, sorted: applied first, then by time and name.

@@ -138,7 +138,6 @@ pub fn apply(
     force: bool,
     info: &TypeInfo,
 ) -> Result<Value, ApplyError> {
-    check(config, info)?;
     let request = Request {
         live,
         config,
@@ -171,7 +170,11 @@ pub fn apply(
     Ok(applied)
 }
 
-fn check(config: &Value, info: &TypeInfo) -> Result<(), ApplyError> {
+/// Whether `config`, as it was sent, can be applied to an object of this type.
+///
+/// # Errors
+/// If it has a field that the type does not have, or states `managedFields`.
+pub fn check(config: &Value, info: &TypeInfo) -> Result<(), ApplyError> {
     if config["metadata"]["managedFields"]
         .as_array()
         .is_some_and(|entries| !entries.is_empty())
@@ -189,7 +192,10 @@ fn check(config: &Value, info: &TypeInfo) -> Result<(), ApplyError> {
             text(&metadata["namespace"]),
             text(&metadata["name"])
         ),
-        api_version: text(&config["apiVersion"]),
+        api_version: match text(&config["apiVersion"]) {
+            core if !core.contains('/') => format!("/{core}"),
+            version => version,
+        },
         kind: text(&config["kind"]),
         field,
     })
@@ -208,6 +214,9 @@ impl Request<'_> {
         let live = self.live.map_or_else(|| json!({}), without_managers);
         let mut managers = self.live.and_then(managers::parse).unwrap_or_default();
         let mut own = Manager::of(self.writer, Operation::Apply);
+        if self.live.is_some() && managers.is_empty() {
+            managers.push(self.before_first_apply(&live));
+        }
         let place = managers.iter().position(|one| one.is_same(&own));
         let last = place.map(|place| managers.remove(place));
         own.fields = field_set(self.config, node).difference(&UNOWNED);
@@ -237,6 +246,18 @@ impl Request<'_> {
         Ok(new)
     }
 
+    /// Who owns what was written when nobody's ownership was recorded.
+    fn before_first_apply(&self, live: &Value) -> Manager {
+        let writer = Writer {
+            manager: "before-first-apply",
+            subresource: "",
+            ..*self.writer
+        };
+        let mut manager = Manager::of(&writer, Operation::Update);
+        manager.fields = field_set(live, Some(self.info.root())).difference(&UNOWNED);
+        manager
+    }
+
     /// Removes what this manager applied last time, applies no more, and nobody else owns.
     fn prune(&self, merged: &Value, last: &FieldSet, own: &FieldSet, others: &[Manager]) -> Value {
         let node = Some(self.info.root());
@@ -251,10 +272,21 @@ impl Request<'_> {
         let first = gone(&last);
         let second = gone(&has.difference(&named(&field_set(&first, node)).union(&named(&owned))));
         // What was removed along with them, though never applied by this manager, stays too.
-        gone(
+        let mut pruned = gone(
             &has.difference(&named(&field_set(&second, node)))
                 .intersection(&last),
-        )
+        );
+        keep_identity(&mut pruned, merged);
+        pruned
+    }
+}
+
+/// What nobody owns nobody can give up.
+fn keep_identity(object: &mut Value, before: &Value) {
+    for (name, value) in before["metadata"].as_object().into_iter().flatten() {
+        if UNOWNED_METADATA.contains(&name.as_str()) && object["metadata"].get(name).is_none() {
+            object["metadata"][name] = value.clone();
+        }
     }
 }
 
@@ -300,24 +332,27 @@ fn without_managers(object: &Value) -> Value {
     object
 }
 
+/// The metadata that nobody owns.
+const UNOWNED_METADATA: &[&str] = &[
+    "name",
+    "namespace",
+    "creationTimestamp",
+    "selfLink",
+    "uid",
+    "clusterName",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+];
+
 /// What nobody owns: identity and what the server keeps.
 static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
-    let metadata: Map<String, Value> = [
-        "name",
-        "namespace",
-        "creationTimestamp",
-        "selfLink",
-        "uid",
-        "clusterName",
-        "generation",
-        "managedFields",
-        "resourceVersion",
-    ]
-    .into_iter()
-    .map(|name| format!("f:{name}"))
-    .chain([".".to_owned()])
-    .map(|name| (name, json!({})))
-    .collect();
+    let metadata: Map<String, Value> = UNOWNED_METADATA
+        .iter()
+        .map(|name| format!("f:{name}"))
+        .chain([".".to_owned()])
+        .map(|name| (name, json!({})))
+        .collect();
     FieldSet::parse(&json!({ "f:apiVersion": {}, "f:kind": {}, "f:metadata": metadata }))
         .expect("the set is a constant")
 });

@@ -123,11 +123,11 @@ impl Reader {
             "IntOrString" => {
                 return expect(value, place, node, value.is_i64() || value.is_string());
             }
-            "FieldsV1"
-            | "RawExtension"
-            | "JSON"
-            | "JSONSchemaPropsOrArray"
-            | "JSONSchemaPropsOrBool" => return Ok(()),
+            "FieldsV1" | "RawExtension" | "JSON" => return Ok(()),
+            "JSONSchemaPropsOrArray" | "JSONSchemaPropsOrBool" => {
+                read_bounds(value);
+                return Ok(());
+            }
             "Time" | "MicroTime" => return read_time(value, place, node),
             _ => {}
         }
@@ -138,7 +138,11 @@ impl Reader {
             Some("string") => expect(value, place, node, value.is_string()),
             Some("boolean") => expect(value, place, node, value.is_boolean()),
             Some("integer") => expect(value, place, node, value.is_i64() || value.is_u64()),
-            Some("number") => expect(value, place, node, value.is_number()),
+            Some("number") => {
+                expect(value, place, node, value.is_number())?;
+                write_as_integer(value);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -207,6 +211,11 @@ impl Reader {
                 fields.remove(&name);
             }
         }
+        for (_, name, value) in ALWAYS_WRITTEN.iter().filter(|(it, ..)| *it == owner) {
+            if node.declared(name).is_some() && !fields.contains_key(*name) {
+                fields.insert((*name).to_owned(), value.clone());
+            }
+        }
         Ok(())
     }
 }
@@ -256,6 +265,40 @@ fn go_type(node: Node<'_>) -> String {
             node.values().map_or_else(|| "string".to_owned(), go_type)
         ),
         _ => "string".to_owned(),
+    }
+}
+
+/// The bounds of schemas within schemas.
+fn read_bounds(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match name.as_str() {
+                    "minimum" | "maximum" | "multipleOf" => write_as_integer(value),
+                    "default" | "enum" | "example" => {}
+                    _ => read_bounds(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(read_bounds),
+        _ => {}
+    }
+}
+
+/// Go writes a number without a fraction as an integer.
+fn write_as_integer(value: &mut Value) {
+    /// Up to here each integer is a float.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if let Some(number) = value.as_f64()
+        && number.fract() == 0.0
+        && number.abs() < EXACT
+    {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "it has no fraction and is small"
+        )]
+        let number = number as i64;
+        *value = number.into();
     }
 }
 
@@ -313,7 +356,21 @@ const ZERO_LEFT_OUT: &[&str] = &[
     "count",
 ];
 /// Strings that are pointers in Go: an empty one means something.
-const EMPTY_STRING_KEPT: &[&str] = &["storageClassName", "volumeName", "ingressClassName"];
+const EMPTY_STRING_KEPT: &[&str] = &[
+    "storageClassName",
+    "volumeName",
+    "ingressClassName",
+    "holderIdentity",
+];
+/// Fields that Go writes down even if they were never set, by the type that has them.
+const ALWAYS_WRITTEN: &[(&str, &str, Value)] = &[
+    ("PodCondition", "lastProbeTime", Value::Null),
+    ("PodCondition", "lastTransitionTime", Value::Null),
+    ("ReplicaSetCondition", "lastTransitionTime", Value::Null),
+    ("Event", "eventTime", Value::Null),
+    ("Event", "reportingComponent", Value::String(String::new())),
+    ("Event", "reportingInstance", Value::String(String::new())),
+];
 
 /// Whether Go leaves this field out when it writes the object down.
 fn is_left_out(value: &Value, name: &str, parent: Node<'_>, node: Node<'_>) -> bool {
@@ -324,10 +381,13 @@ fn is_left_out(value: &Value, name: &str, parent: Node<'_>, node: Node<'_>) -> b
     };
     match value {
         Value::Null => true,
+        // Whatever it is, it was meant.
+        _ if short_name(node) == "JSON" => false,
         Value::Bool(flag) => !flag && FALSE_LEFT_OUT.contains(&name),
         Value::Number(number) => number.as_i64() == Some(0) && ZERO_LEFT_OUT.contains(&name),
         Value::String(text) => text.is_empty() && !EMPTY_STRING_KEPT.contains(&name) && !required(),
-        Value::Array(items) => items.is_empty() && !required(),
+        // A list of no managers asks for all to be forgotten.
+        Value::Array(items) => items.is_empty() && !required() && name != "managedFields",
         Value::Object(fields) => fields.is_empty() && node.values().is_some(),
     }
 }

@@ -8,9 +8,7 @@ use serde_json::{Map, Value, json};
 pub fn defaults(kind: &str, object: &mut Value) {
     match kind {
         "Pod" => {
-            if let Some(spec) = object.get_mut("spec") {
-                default_pod_spec(spec);
-            }
+            default_pod_spec(&mut object["spec"]);
             default_pod_resources(object);
         }
         "PodTemplate" => default_template(&mut object["template"]),

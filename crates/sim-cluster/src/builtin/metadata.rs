@@ -151,7 +151,7 @@ pub fn validate_qualified_name(text: &str) -> Vec<String> {
         }
         _ => {
             let hint = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
-            return vec![format!("a qualified name {} {hint}", words())];
+            return vec![format!("{} {hint}", words())];
         }
     };
     if name.is_empty() {
@@ -369,12 +369,8 @@ fn validate_finalizers(finalizers: &Value, builtin: bool) -> Vec<FieldError> {
     const STANDARD: &[&str] = &["kubernetes", "orphan", "foregroundDeletion"];
     let mut errors = Vec::new();
     let mut has = (false, false);
-    for name in finalizers
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-    {
+    let names = finalizers.as_array().into_iter().flatten();
+    for (index, name) in names.filter_map(Value::as_str).enumerate() {
         errors.extend(
             validate_qualified_name(name)
                 .into_iter()
@@ -382,7 +378,11 @@ fn validate_finalizers(finalizers: &Value, builtin: bool) -> Vec<FieldError> {
         );
         if builtin && !name.contains('/') && !STANDARD.contains(&name) {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
-            errors.push(FieldError::invalid(PATH, name, detail));
+            errors.push(FieldError::invalid(
+                format!("{PATH}[{index}]"),
+                name,
+                detail,
+            ));
         }
         has = (
             has.0 || name == "orphan",

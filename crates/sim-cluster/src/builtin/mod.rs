@@ -13,6 +13,7 @@ mod pod;
 mod pod_resources;
 mod pod_update;
 mod prepare;
+mod rights;
 mod templates;
 mod validate;
 

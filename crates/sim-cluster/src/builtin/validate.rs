@@ -11,6 +11,7 @@ use super::metadata::{
 };
 use super::pod::validate_pod_spec;
 use super::pod_update::validate_pod_update;
+use super::rights::{validate_role, validate_role_ref};
 use super::templates::{validate_label_selector, validate_template, validate_workload_spec};
 use crate::field::{FieldError, FieldErrorKind};
 use crate::quantity::Quantity;
@@ -74,6 +75,8 @@ fn validate_content(kind: &str, object: &Value) -> Vec<FieldError> {
         "Event" => validate_event(object),
         "ControllerRevision" => validate_revision(object),
         "PodDisruptionBudget" => validate_budget(&object["spec"]),
+        "Role" | "ClusterRole" => validate_role(object),
+        "RoleBinding" | "ClusterRoleBinding" => validate_role_ref(kind, object),
         _ => Vec::new(),
     }
 }

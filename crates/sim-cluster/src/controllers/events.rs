@@ -157,7 +157,7 @@ impl World {
         let event = format!("{}.{moment:x}", name(of));
         if self
             .create(
-                note.source,
+                program(note.source),
                 &kinds::EVENTS,
                 describe(about, of, note, &event, now),
             )
@@ -196,6 +196,15 @@ impl World {
                 }
             });
         written.map(|_| ())
+    }
+}
+
+/// The program that a component is part of: it names the writer.
+fn program(source: &str) -> &str {
+    match source {
+        SCHEDULER => "kube-scheduler",
+        "kubelet" => source,
+        _ => "kube-controller-manager",
     }
 }
 

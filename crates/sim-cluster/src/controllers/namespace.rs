@@ -146,7 +146,8 @@ fn delete_all(
     for object in world.api.list(kind, Some(namespace)) {
         *remaining
             .resources
-            .entry(kind.group_resource())
+            // A resource of the core group ends in a dot, too.
+            .entry(format!("{}.{}", kind.plural, kind.group))
             .or_default() += 1;
         for finalizer in list(&object, &["metadata", "finalizers"])
             .iter()

@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 
 use super::negotiate::{Encoding, encoding_of};
 use super::protobuf;
+use crate::builtin::decode_message;
+use crate::field::go_json_kind;
 use crate::resources::Kind;
 use crate::status::Status;
 
@@ -14,12 +16,43 @@ use crate::status::Status;
 /// 415 for other encodings, 400 for what is no such object.
 pub(crate) fn object(kind: &Kind, headers: &HeaderMap, body: &[u8]) -> Result<Value, Status> {
     let value = match encoding_of(headers)? {
-        Encoding::Json => from_json(body).map_err(|why| unrecognized(kind, &why))?,
+        Encoding::Json => from_json(body).map_err(|why| {
+            let shown = String::from_utf8_lossy(body);
+            let shown = if shown.is_empty() {
+                "<empty>".into()
+            } else {
+                shown
+            };
+            unrecognized(kind, &format!("{why} ({shown})"))
+        })?,
         Encoding::Yaml => from_yaml(body).map_err(|why| unrecognized(kind, &why))?,
         Encoding::Protobuf => from_protobuf(body)?,
     };
     check_type(kind, &value)?;
+    check_metadata(kind, &value)?;
     Ok(value)
+}
+
+/// What names an object must be read before its kind's type is: it must be text.
+fn check_metadata(kind: &Kind, value: &Value) -> Result<(), Status> {
+    let refuse = |found: &Value, field: &str| {
+        let found = go_json_kind(found);
+        let detail = format!("json: cannot unmarshal {found} into Go struct field {field}");
+        let message = decode_message(&kind.kind, &kind.version, &detail);
+        Err(Status::bad_request(message))
+    };
+    let metadata = &value["metadata"];
+    if !metadata.is_object() && !metadata.is_null() {
+        let field = format!("{}.metadata of type v1.ObjectMeta", kind.kind);
+        return refuse(metadata, &field);
+    }
+    for name in ["name", "generateName", "namespace"] {
+        let given = &metadata[name];
+        if !given.is_string() && !given.is_null() {
+            return refuse(given, &format!("ObjectMeta.metadata.{name} of type string"));
+        }
+    }
+    Ok(())
 }
 
 /// The object must not say that it is something else.
@@ -83,8 +116,14 @@ pub(crate) fn any(headers: &HeaderMap, body: &[u8]) -> Result<Value, Status> {
 
 /// A JSON document.
 pub(crate) fn from_json(body: &[u8]) -> Result<Value, String> {
-    serde_json::from_slice(body)
-        .map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))
+    serde_json::from_slice(body).map_err(|error| {
+        let why = if error.is_eof() {
+            "unexpected end of JSON input".to_owned()
+        } else {
+            error.to_string()
+        };
+        format!("couldn't get version/kind; json parse error: {why}")
+    })
 }
 
 /// A YAML document; JSON is one, too.
@@ -107,11 +146,7 @@ pub(crate) fn delete_options(headers: &HeaderMap, body: &[u8]) -> Result<Option<
         Encoding::Json => from_json(body),
         Encoding::Protobuf => protobuf::object(body).ok_or_else(|| "it is malformed".to_owned()),
     };
-    let value = value.map_err(|why| {
-        Status::bad_request(format!(
-            "the object provided is unrecognized (must be of type DeleteOptions): {why}"
-        ))
-    })?;
+    let value = value.map_err(Status::bad_request)?;
     let given = value["kind"].as_str().unwrap_or("DeleteOptions");
     if !value.is_object() || given != "DeleteOptions" {
         let message = format!("decoded object cannot be converted to DeleteOptions, got {given}");

@@ -77,7 +77,7 @@ fn propagation(
         ("", Some(false)) | ("Background", None) => Propagation::Background,
         ("Foreground", None) => Propagation::Foreground,
         (other, None) => {
-            let supported = &["Foreground", "Background", "Orphan"];
+            let supported = &["Foreground", "Background", "Orphan", "nil"];
             let cause = Cause::not_supported("propagationPolicy", &other.into(), supported);
             return Err(invalid_options("DeleteOptions", vec![cause]));
         }

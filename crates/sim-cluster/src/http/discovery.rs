@@ -77,8 +77,10 @@ pub(crate) fn answer_discovery(
             Ok(answer(200, &list, Some(format)))
         }
         Path::Group(name) => {
-            let found = named_groups(&registry).find(|(group, _)| group == name);
-            let mut shown = group(found.ok_or_else(Status::no_such_resource)?);
+            let Some(found) = named_groups(&registry).find(|(group, _)| group == name) else {
+                return Ok(respond::text(404, "404 page not found\n"));
+            };
+            let mut shown = group(found);
             shown["kind"] = json!("APIGroup");
             shown["apiVersion"] = json!("v1");
             Ok(answer(200, &shown, Some(format)))

@@ -104,9 +104,15 @@ fn page(
         revision,
         ..ListMeta::default()
     };
-    if options.limit > 0 && items.len() > options.limit {
-        let remaining = items.len() - options.limit;
-        items.truncate(options.limit);
+    // What the watch cache holds is answered whole.
+    let limit = if options.version == Some(0) && options.continue_token.is_empty() {
+        0
+    } else {
+        options.limit
+    };
+    if limit > 0 && items.len() > limit {
+        let remaining = items.len() - limit;
+        items.truncate(limit);
         // The API server knows how many keys are left, not how many of them are selected.
         meta.remaining = options.selector.is_empty().then_some(remaining);
         meta.continue_token = token(revision, items.last().expect("the limit is above 0"));
@@ -223,7 +229,9 @@ impl Position {
             })
         };
         let position = position().ok_or_else(|| {
-            Status::bad_request("continue key is not valid: it was not made by this server")
+            Status::bad_request(
+                "invalid continue token: continue key is not valid: it was not made by this server",
+            )
         })?;
         Ok(Some(position))
     }

@@ -35,8 +35,9 @@ pub use respond::{Body, BoxError};
 use crate::api::Api;
 use crate::authentication::User;
 use crate::faults::Faults;
-use crate::resources::Kind;
+use crate::resources::{Kind, kinds};
 use crate::status::Status;
+use crate::tables;
 use negotiate::{Format, Shape, format_of};
 use path::{Path, ResourcePath};
 use query::Query;
@@ -111,6 +112,11 @@ impl Handler {
             return Err(Status::method_not_allowed());
         }
         match path {
+            // What is below a group is answered by what serves the group.
+            Path::Unknown if parts.uri.path().starts_with("/api") => {
+                Err(Status::no_such_resource())
+            }
+            Path::Unknown => Ok(respond::text(404, "404 page not found\n")),
             Path::Health(check) => discovery::health(&check, query.has("verbose")),
             Path::Version => Ok(discovery::version()),
             path => discovery::answer_discovery(&self.api, &path, format_of(&parts.headers)?),
@@ -126,6 +132,12 @@ impl Handler {
         body: &Bytes,
     ) -> Result<Response<Body>, Status> {
         let kind = self.kind_of(path)?;
+        let is_whole_list = path.name.is_empty() && path.namespace.is_empty();
+        if parts.method == Method::HEAD
+            || parts.method == Method::DELETE && is_whole_list && kind == *kinds::NAMESPACES
+        {
+            return Err(Status::method_not_allowed());
+        }
         let verb = path
             .verb(&parts.method, query.is_set("watch"))
             .ok_or_else(Status::method_not_allowed)?;
@@ -135,11 +147,14 @@ impl Handler {
         let needs_namespace = kind.namespaced
             && path.namespace.is_empty()
             && !matches!(verb, Verb::List | Verb::Watch);
-        if needs_namespace && (!path.name.is_empty() || verb != Verb::Create) {
+        if needs_namespace && !path.name.is_empty() {
+            return Err(Status::no_such_resource());
+        }
+        if needs_namespace && verb != Verb::Create {
             return Err(Status::method_not_allowed());
         }
         let format = format_of(&parts.headers)?;
-        let view = View::new(&kind, format.shape, query);
+        let view = View::new(&kind, format.shape, query)?;
         match verb {
             Verb::Get => self.get(&view, path, query, format),
             Verb::List | Verb::Watch => self.collection(view, path, verb, query, format),
@@ -196,6 +211,11 @@ impl Handler {
         match path.subresource.as_deref() {
             Some("scale") => {
                 let scale = self.api.scale(&view.kind, &path.namespace, &path.name)?;
+                if format.shape == Shape::Table {
+                    let table =
+                        tables::scale_table(&scale, view.row_object, self.api.clock().now());
+                    return Ok(respond::answer(200, &table, Some(format)));
+                }
                 Ok(respond::answer(200, &scale, Some(format)))
             }
             Some("binding" | "eviction" | "token" | "finalize") => {

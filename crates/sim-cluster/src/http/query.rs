@@ -6,6 +6,7 @@ use crate::selectors::{FieldSelector, LabelSelector, Selector};
 use crate::status::{Cause, Details, Status};
 
 use super::path::decode;
+use crate::field::quote;
 
 /// The query as pairs, decoded, in order.
 #[derive(Clone, Debug, Default)]
@@ -81,7 +82,7 @@ impl Query {
             "" => Ok(false),
             "All" => Ok(true),
             other => {
-                let cause = Cause::not_supported("dryRun", &other.into(), &["All"]);
+                let cause = Cause::not_supported("dryRun", &vec![other].into(), &["All"]);
                 Err(invalid_options(what, vec![cause]))
             }
         }
@@ -94,7 +95,7 @@ impl Query {
             "Ignore" => FieldValidation::Ignore,
             "Strict" => FieldValidation::Strict,
             other => {
-                let supported = &["Ignore", "Warn", "Strict"];
+                let supported = &["", "Ignore", "Strict", "Warn"];
                 let cause = Cause::not_supported("fieldValidation", &other.into(), supported);
                 return Err(invalid_options(what, vec![cause]));
             }
@@ -109,6 +110,15 @@ impl Query {
                 "fieldManager",
                 "Too long: may not be more than 128 bytes".to_owned(),
             );
+            return Err(invalid_options(what, vec![cause]));
+        }
+        if let Some((at, letter)) = manager.char_indices().find(|(_, it)| it.is_control()) {
+            let why = format!(
+                "invalid character U+{:04X} (at position {at})",
+                u32::from(letter)
+            );
+            let shown = format!("Invalid value: {}: {why}", quote(manager));
+            let cause = Cause::new("FieldValueInvalid", "fieldManager", shown);
             return Err(invalid_options(what, vec![cause]));
         }
         Ok(WriteOptions {
@@ -134,7 +144,13 @@ impl Query {
             selector,
             limit: usize::try_from(limit).unwrap_or(0),
             continue_token: self.get("continue").to_owned(),
-            version: self.version()?,
+            version: match self.version() {
+                Err(status) if !watch => {
+                    let message = format!("invalid resource version: {}", status.message);
+                    return Err(Status::bad_request(message));
+                }
+                version => version?,
+            },
             version_match: match self.get("resourceVersionMatch") {
                 "Exact" => Some(VersionMatch::Exact),
                 "NotOlderThan" => Some(VersionMatch::NotOlderThan),
@@ -156,7 +172,8 @@ impl Query {
         }
         text.parse().map(Some).map_err(|_| {
             let detail = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
-            Status::bad_request(format!("Invalid value: {text:?}: {detail}"))
+            let message = format!("resourceVersion: Invalid value: {text:?}: {detail}");
+            Status::new(500, "", message)
         })
     }
 
@@ -194,6 +211,11 @@ impl Query {
         if !matching.is_empty() && !self.get("continue").is_empty() {
             let why = "resourceVersionMatch is forbidden when continue is provided";
             forbid("resourceVersionMatch", why);
+        }
+        if watch && initial && matching == "Exact" {
+            let supported = &["NotOlderThan"];
+            let cause = Cause::not_supported("resourceVersionMatch", &matching.into(), supported);
+            causes.push(cause);
         }
         if !matches!(matching, "" | "Exact" | "NotOlderThan") {
             let supported = &["Exact", "NotOlderThan", ""];

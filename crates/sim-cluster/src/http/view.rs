@@ -8,6 +8,7 @@ use super::negotiate::Shape;
 use super::query::Query;
 use crate::clock::Clock;
 use crate::resources::Kind;
+use crate::status::Status;
 use crate::store::Object;
 use crate::tables::{self, RowObject};
 
@@ -28,17 +29,26 @@ pub(crate) struct ListMeta {
 }
 
 impl View {
-    pub(crate) fn new(kind: &Kind, shape: Shape, query: &Query) -> Self {
+    /// # Errors
+    /// 400 if rows are wanted with something that they can't have.
+    pub(crate) fn new(kind: &Kind, shape: Shape, query: &Query) -> Result<Self, Status> {
         let row_object = match query.get("includeObject") {
             "None" => RowObject::None,
             "Object" => RowObject::Object,
-            _ => RowObject::Metadata,
+            "" | "Metadata" => RowObject::Metadata,
+            _ if shape != Shape::Table => RowObject::Metadata,
+            other => {
+                return Err(Status::bad_request(format!(
+                    "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be \
+                     'Metadata', 'Object', 'None', or empty"
+                )));
+            }
         };
-        Self {
+        Ok(Self {
             kind: kind.clone(),
             shape,
             row_object,
-        }
+        })
     }
 
     /// One object.
@@ -107,12 +117,23 @@ pub(crate) struct PlainList<'a> {
     pub(crate) items: &'a [Object],
 }
 
+impl PlainList<'_> {
+    /// Lists of custom resources say that they don't go on.
+    fn listed_meta(&self) -> Value {
+        let mut meta = self.meta.clone();
+        if self.kind.is_custom() && meta.get("continue").is_none() {
+            meta["continue"] = "".into();
+        }
+        meta
+    }
+}
+
 impl Serialize for PlainList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(4))?;
         map.serialize_entry("kind", &self.kind.list_kind)?;
         map.serialize_entry("apiVersion", &self.kind.api_version())?;
-        map.serialize_entry("metadata", &self.meta)?;
+        map.serialize_entry("metadata", &self.listed_meta())?;
         let items = Items {
             items: self.items,
             typed: self.kind.is_custom(),

@@ -83,7 +83,11 @@ impl Write<'_> {
         match self.subresource {
             Some("binding") => {
                 let options = self.options("CreateOptions")?;
+                self.check_name(&given, "Binding")?;
                 let node = text_at(&given, "/target/name");
+                if node.is_empty() {
+                    return Err(Status::new(500, "", "target.name: Required value"));
+                }
                 self.api.bind(self.namespace, self.name, node, &options)?;
                 let success = json!({
                     "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
@@ -91,6 +95,7 @@ impl Write<'_> {
                 Ok(answer(201, &success, Some(self.format)))
             }
             Some("eviction") => {
+                self.check_name(&given, "Eviction")?;
                 let preconditions = &given["deleteOptions"]["preconditions"];
                 let text = |field: &str| preconditions[field].as_str().map(str::to_owned);
                 let options = DeleteOptions {
@@ -117,6 +122,16 @@ impl Write<'_> {
         }
     }
 
+    /// What is done to an object of another name is not done.
+    fn check_name(&self, given: &Value, kind: &str) -> Result<(), Status> {
+        let name = text_at(given, "/metadata/name");
+        if name.is_empty() || name == self.name {
+            return Ok(());
+        }
+        let message = format!("name in URL does not match name in {kind} object");
+        Err(Status::bad_request(message))
+    }
+
     /// PUT.
     pub(crate) fn update(&self) -> Result<Response<Body>, Status> {
         let kind = &self.view.kind;
@@ -134,9 +149,10 @@ impl Write<'_> {
         }
         let mut object = body::object(kind, self.headers, self.body)?;
         if text_at(&object, "/metadata/name").is_empty() {
-            return Err(Status::bad_request(
-                "name must be provided, as the object has none",
-            ));
+            return Err(Status::bad_request(format!(
+                "the name of the object ({} based on URL) was undeterminable: name must be provided",
+                self.name
+            )));
         }
         convert::convert(kind, &mut object);
         let written = self.api.update_written(self.target(), object, &options)?;
@@ -201,20 +217,21 @@ impl Write<'_> {
                 check_apply_type(kind, self.subresource, &object)?;
                 Ok(Patch::Apply(object))
             }
-            other => {
-                let mut accepted = vec![
+            "application/strategic-merge-patch+json" => Err(unsupported_media_type(
+                "the body of the request was in an unknown format",
+                "application/strategic-merge-patch+json",
+                &[
                     "application/json-patch+json",
                     "application/merge-patch+json",
-                ];
-                if !custom {
-                    accepted.push("application/strategic-merge-patch+json");
-                }
-                accepted.push("application/apply-patch+yaml");
-                Err(unsupported_media_type(
-                    "the body of the request was in an unknown format",
-                    other,
-                    &accepted,
-                ))
+                    "application/apply-patch+yaml",
+                ],
+            )),
+            _ => {
+                let message = "415: Unsupported Media Type";
+                Err(Status {
+                    details: Some(Box::default()),
+                    ..Status::new(415, "UnsupportedMediaType", message)
+                })
             }
         }
     }

@@ -126,9 +126,24 @@ fn add_referenced(text: &str, schemas: &mut Map<String, Value>) {
             continue;
         }
         if let Some(found) = definition(name) {
+            let mut found = found.clone();
+            metadata_is_optional(&mut found);
             schemas.insert(name.to_owned(), found.clone());
             add_referenced(&found.to_string(), schemas);
         }
+    }
+}
+
+/// No kind requires its metadata, which the types that these schemas were made from always have.
+fn metadata_is_optional(schema: &mut Value) {
+    let Some(required) = schema["required"].as_array_mut() else {
+        return;
+    };
+    required.retain(|it| it != "metadata");
+    if required.is_empty()
+        && let Some(fields) = schema.as_object_mut()
+    {
+        fields.remove("required");
     }
 }
 

@@ -1,17 +1,24 @@
 //! JSON patch (RFC 6902) with the API server's limits and messages.
 
-use json_patch::{Patch, PatchErrorKind, PatchOperation};
+use json_patch::{AddOperation, Patch, PatchErrorKind, PatchOperation};
 use serde_json::Value;
 
 use super::PatchError;
+use crate::field::go_json_kind;
 
 /// The most operations of one patch.
 const OPERATIONS_MAX: usize = 10_000;
 
 /// Applies the operations in `patch` (a JSON list) to `object`; on an error the object is as it was.
 pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
+    if !patch.is_array() {
+        let found = go_json_kind(patch);
+        return Err(PatchError::Malformed(format!(
+            "error decoding patch: json: cannot unmarshal {found} into Go value of type []handlers.jsonPatchOp"
+        )));
+    }
     let operations: Patch = serde_json::from_value(patch.clone())
-        .map_err(|error| PatchError::Malformed(format!("error decoding patch: {error}")))?;
+        .map_err(|error| PatchError::Rejected(error.to_string()))?;
     if operations.0.len() > OPERATIONS_MAX {
         let count = operations.0.len();
         let words = "The allowed maximum operations in a JSON patch is";
@@ -19,12 +26,34 @@ pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
             "{words} {OPERATIONS_MAX}, got {count}"
         )));
     }
-    json_patch::patch(object, &operations).map_err(|error| {
-        let operation = operations.0.get(error.operation);
-        PatchError::Rejected(
-            operation.map_or_else(|| error.to_string(), |it| explain(it, &error.kind)),
-        )
-    })
+    let mut changed = object.clone();
+    for operation in operations.0 {
+        let operation = lenient(operation, &changed);
+        json_patch::patch(&mut changed, std::slice::from_ref(&operation))
+            .map_err(|error| PatchError::Rejected(explain(&operation, &error.kind)))?;
+    }
+    *object = changed;
+    Ok(())
+}
+
+/// The API server's library replaces a field that is not there: it adds it.
+fn lenient(operation: PatchOperation, object: &Value) -> PatchOperation {
+    let PatchOperation::Replace(replace) = operation else {
+        return operation;
+    };
+    let text = replace.path.to_string();
+    let parent = text.rsplit_once('/').map(|(parent, _)| parent);
+    let is_new_field = parent
+        .and_then(|it| object.pointer(it))
+        .is_some_and(|it| it.is_object() && object.pointer(&text).is_none());
+    if is_new_field {
+        PatchOperation::Add(AddOperation {
+            path: replace.path,
+            value: replace.value,
+        })
+    } else {
+        PatchOperation::Replace(replace)
+    }
 }
 
 fn explain(operation: &PatchOperation, kind: &PatchErrorKind) -> String {
@@ -57,7 +86,7 @@ mod tests {
 
     #[rstest]
     #[case(json!([{"op": "test", "path": "/spec/replicas", "value": 2}]), PatchError::Rejected("testing value /spec/replicas failed: test failed".into()))]
-    #[case(json!([{"op": "replace", "path": "/spec/size", "value": 2}]), PatchError::Rejected("replace operation does not apply: doc is missing key: /spec/size: missing value".into()))]
+    #[case(json!([{"op": "replace", "path": "/size/x", "value": 2}]), PatchError::Rejected("replace operation does not apply: doc is missing key: /size/x: missing value".into()))]
     fn what_does_not_fit_changes_nothing(#[case] patch: Value, #[case] error: PatchError) {
         let mut object = json!({ "spec": { "replicas": 1 } });
         assert_eq!(json_patch(&mut object, &patch), Err(error));
@@ -67,8 +96,11 @@ mod tests {
     #[test]
     fn operations_apply_in_order() {
         let mut object = json!({ "list": [1, 3] });
-        let patch = json!([{ "op": "add", "path": "/list/1", "value": 2 }, { "op": "remove", "path": "/list/0" }]);
+        let patch = json!([
+            { "op": "add", "path": "/list/1", "value": 2 }, { "op": "remove", "path": "/list/0" },
+            { "op": "replace", "path": "/new", "value": 4 },
+        ]);
         json_patch(&mut object, &patch).unwrap();
-        assert_eq!(object, json!({ "list": [2, 3] }));
+        assert_eq!(object, json!({ "list": [2, 3], "new": 4 }));
     }
 }

@@ -24,4 +24,7 @@ pub enum PatchError {
     /// More operations than allowed; a 413 with this message.
     #[error("{0}")]
     TooLarge(String),
+    /// A patch that the API server breaks on; a 500 with this message.
+    #[error("{0}")]
+    Broken(String),
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::PatchError;
 use super::order::{arrange, identity};
+use crate::field::go_text;
 use crate::schema::{Node, TypeInfo};
 
 const PATCH: &str = "$patch";
@@ -224,8 +225,9 @@ fn merge_list(
 }
 
 fn missing_key(item: &Value, key: &str) -> PatchError {
-    PatchError::Malformed(format!(
-        "map: {item} does not contain declared merge key: {key}"
+    PatchError::Broken(format!(
+        "map: {} does not contain declared merge key: {key}",
+        go_text(item)
     ))
 }
 
@@ -402,7 +404,7 @@ mod tests {
         .unwrap_err();
         assert_eq!(
             error.to_string(),
-            r#"map: {"image":"x"} does not contain declared merge key: name"#
+            "map: map[image:x] does not contain declared merge key: name"
         );
     }
 

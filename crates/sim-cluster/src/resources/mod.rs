@@ -121,6 +121,25 @@ impl Kind {
         })
     }
 
+    /// Where the API server keeps an object: `/registry/leases/default/a`.
+    pub(crate) fn storage_key(&self, namespace: &str, name: &str) -> String {
+        let folder = match &*self.storage {
+            "nodes" => "minions".to_owned(),
+            "services" => "services/specs".to_owned(),
+            "customresourcedefinitions.apiextensions.k8s.io" => {
+                format!("{}/{}", self.group, self.plural)
+            }
+            _ if self.is_custom() => format!("{}/{}", self.group, self.plural),
+            _ => self.plural.clone(),
+        };
+        let place = if self.namespaced {
+            format!("{namespace}/{name}")
+        } else {
+            name.to_owned()
+        };
+        format!("/registry/{folder}/{place}")
+    }
+
     /// `apps/v1`, `v1`.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {

@@ -182,11 +182,16 @@ fn custom_version(definition: &Value, version: &Value) -> CustomVersion {
         let path = scale[field].as_str().filter(|path| !path.is_empty())?;
         Some(path.replace('.', "/"))
     };
+    let replicas = scale.and_then(|it| pointer(it, "specReplicasPath"));
+    let schema = CustomSchema::new(&schema.unwrap_or_else(
+        || json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+    ));
     CustomVersion {
         version: version.clone(),
-        schema: CustomSchema::new(&schema.unwrap_or_else(
-            || json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
-        )),
+        schema: match replicas {
+            Some(pointer) => schema.with_replicas_at(&pointer),
+            None => schema,
+        },
         preserve_unknown_fields: definition["spec"]["preserveUnknownFields"] == json!(true),
         definition: (definition["metadata"]["name"].as_str().unwrap_or_default()).to_owned(),
         scale: scale.and_then(|scale| {

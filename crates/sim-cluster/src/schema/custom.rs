@@ -19,6 +19,8 @@ pub struct CustomSchema {
     schema: Arc<Value>,
     info: TypeInfo,
     rules: Arc<Rules>,
+    /// Where its `scale` keeps the replicas wished for, as a JSON pointer.
+    replicas: Option<Arc<str>>,
 }
 
 impl CustomSchema {
@@ -28,6 +30,16 @@ impl CustomSchema {
             schema: Arc::new(schema.clone()),
             info: TypeInfo::custom(schema),
             rules: Arc::new(Rules::compile(schema)),
+            replicas: None,
+        }
+    }
+
+    /// The same for a version with a `scale` that keeps the replicas wished for at this JSON pointer.
+    #[must_use]
+    pub fn with_replicas_at(self, pointer: &str) -> Self {
+        Self {
+            replicas: Some(pointer.into()),
+            ..self
         }
     }
 
@@ -58,6 +70,8 @@ impl CustomSchema {
     /// held against it, and transition rules run.
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = validate::validate(object, old, &self.schema);
+        let wrong_replicas = self.replicas.as_deref().and_then(|it| replicas(object, it));
+        errors.extend(wrong_replicas);
         if self.rules.is_empty() {
             return errors;
         }
@@ -69,6 +83,33 @@ impl CustomSchema {
         }
         errors
     }
+}
+
+/// What is wrong with the replicas wished for, as far as `scale` is concerned.
+fn replicas(object: &Value, pointer: &str) -> Option<FieldError> {
+    let value = object.pointer(pointer).filter(|it| !it.is_null())?;
+    let path = pointer.replace('/', ".");
+    let invalid = |shown: Value, detail: &str| Some(FieldError::invalid(&path, shown, detail));
+    let Some(number) = value.as_i64() else {
+        let (shown, found) = match value {
+            Value::String(text) => (text.clone(), "string"),
+            Value::Number(number) => (number.to_string(), "float64"),
+            Value::Bool(flag) => (flag.to_string(), "bool"),
+            Value::Array(_) => (value.to_string(), "[]interface {}"),
+            _ => (value.to_string(), "map[string]interface {}"),
+        };
+        let detail =
+            format!("{path} accessor error: {shown} is of the type {found}, expected int64");
+        return invalid(0.into(), &detail);
+    };
+    if number < 0 {
+        return invalid(number.into(), "should be a non-negative integer");
+    }
+    if number > i64::from(i32::MAX) {
+        let detail = format!("should be less than or equal to {}", i32::MAX);
+        return invalid(number.into(), &detail);
+    }
+    None
 }
 
 /// Whether rules can't be run on an object with this error.

@@ -97,6 +97,13 @@ impl TypeInfo {
                 object[field] = json!({});
             }
         }
+        // An event's, which are written down though nobody sets them.
+        if node.declares("eventTime") {
+            for field in ["reportingComponent", "reportingInstance"] {
+                object[field] = "".into();
+            }
+            object["eventTime"] = Value::Null;
+        }
         object
     }
 }

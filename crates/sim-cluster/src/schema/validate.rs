@@ -71,6 +71,11 @@ fn check_type(value: &Value, schema: &Value, path: &str, errors: &mut Vec<FieldE
         .split(',')
         .any(|one| one == found || (one == "number" && found == "integer"));
     if !fits {
+        // A fraction is no integer of its format.
+        let (wanted, found) = match schema.get("format").and_then(Value::as_str) {
+            Some(format) if wanted == "integer" && found == "number" => (format, "float64"),
+            _ => (wanted, found),
+        };
         let detail = format!("{path} in body must be of type {wanted}: \"{found}\"");
         errors.push(FieldError::new(
             FieldErrorKind::TypeInvalid,
@@ -204,7 +209,7 @@ fn check_number(number: &Number, schema: &Value, path: &str, errors: &mut Vec<Fi
     if !fits && let Some(format) = schema.get("format").and_then(Value::as_str) {
         let detail =
             format!("Checked value must be of type integer with format {format} in {path}");
-        errors.push(FieldError::invalid(path, number.clone(), detail));
+        errors.push(FieldError::invalid("<nil>", "", detail));
     }
 }
 

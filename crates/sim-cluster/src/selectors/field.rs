@@ -58,7 +58,6 @@ const SUPPORTED: &[(&str, &[&str])] = &[
     ("secrets", &["type"]),
     ("services", &["spec.clusterIP", "spec.type"]),
     ("replicationcontrollers", &["status.replicas"]),
-    ("replicasets.apps", &["status.replicas"]),
 ];
 
 impl FieldSelector {

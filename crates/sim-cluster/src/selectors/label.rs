@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::builtin::{validate_label_value, validate_qualified_name};
 use crate::status::Status;
 
 /// All requirements must hold.
@@ -35,14 +36,26 @@ impl LabelSelector {
         let mut tokens = tokens.iter().map(String::as_str).peekable();
         let mut requirements = Vec::new();
         while tokens.peek().is_some() {
-            requirements
-                .push(parse_requirement(&mut tokens).map_err(|why| unparsable(text, &why))?);
-            match tokens.next() {
-                None => break,
-                Some(",") if tokens.peek().is_some() => {}
-                Some(other) => {
-                    let why = format!("found '{other}', expected: ',' or 'end of string'");
-                    return Err(unparsable(text, &why));
+            let first = tokens.peek().copied().unwrap_or_default();
+            if is_sign(first) && first != "!" {
+                return Err(Status::bad_request(format!(
+                    "found '{first}', expected: !, identifier, or 'end of string'"
+                )));
+            }
+            requirements.push(parse_requirement(&mut tokens).map_err(|why| unparsable(&why))?);
+            match (tokens.next(), tokens.peek().copied()) {
+                (None, _) => break,
+                (Some(","), Some(next)) if next == "!" || !is_sign(next) => {}
+                (Some(","), next) => {
+                    return Err(Status::bad_request(format!(
+                        "found '{}', expected: identifier after ','",
+                        next.unwrap_or_default()
+                    )));
+                }
+                (Some(other), _) => {
+                    return Err(Status::bad_request(format!(
+                        "found '{other}', expected: ',' or 'end of string'"
+                    )));
                 }
             }
         }
@@ -78,8 +91,12 @@ impl Requirement {
     }
 }
 
-fn unparsable(text: &str, why: &str) -> Status {
-    Status::bad_request(format!("unable to parse requirement: {why} (in {text:?})"))
+fn unparsable(why: &str) -> Status {
+    Status::bad_request(format!("unable to parse requirement: {why}"))
+}
+
+fn is_sign(token: &str) -> bool {
+    token.starts_with([',', '(', ')', '!', '=', '<', '>'])
 }
 
 /// Splits into words and the signs `, ( ) ! = == != < >`.
@@ -132,8 +149,8 @@ where
         });
     }
     let test = match tokens.next().unwrap_or_default() {
-        "=" | "==" => Test::In(vec![value(tokens)?]),
-        "!=" => Test::NotIn(vec![value(tokens)?]),
+        "=" | "==" => Test::In(vec![value(tokens, &key)?]),
+        "!=" => Test::NotIn(vec![value(tokens, &key)?]),
         "in" => Test::In(values(tokens)?),
         "notin" => Test::NotIn(values(tokens)?),
         ">" => Test::Above(number(tokens)?),
@@ -148,11 +165,15 @@ where
 }
 
 fn checked_key(key: &str) -> Result<&str, String> {
-    let name = key.rsplit('/').next().unwrap_or_default();
-    if is_name(name) && name.len() <= 63 {
-        Ok(key)
-    } else {
-        Err(format!("found '{key}', expected: identifier"))
+    if is_sign(key) || key.is_empty() {
+        return Err(format!("found '{key}', expected: identifier"));
+    }
+    match validate_qualified_name(key).first() {
+        None => Ok(key),
+        Some(_) => {
+            let wrong = validate_qualified_name(key).join("; ");
+            Err(format!("<nil>: Invalid value: {key:?}: {wrong}"))
+        }
     }
 }
 
@@ -165,15 +186,22 @@ fn is_name(text: &str) -> bool {
 }
 
 /// A value may be left out: `app=` selects the empty one.
-fn value<'a, I: Iterator<Item = &'a str>>(tokens: &mut Tokens<'a, I>) -> Result<String, String> {
-    match tokens.peek() {
-        None | Some(&",") => Ok(String::new()),
-        Some(&word) if is_name(word) && word.len() <= 63 => {
-            tokens.next();
-            Ok(word.to_owned())
-        }
-        Some(&other) => Err(format!("found '{other}', expected: a valid label value")),
+fn value<'a, I: Iterator<Item = &'a str>>(
+    tokens: &mut Tokens<'a, I>,
+    key: &str,
+) -> Result<String, String> {
+    let Some(&word) = tokens.peek().filter(|it| **it != ",") else {
+        return Ok(String::new());
+    };
+    let wrong = validate_label_value(word);
+    if !wrong.is_empty() {
+        let wrong = wrong.join("; ");
+        return Err(format!(
+            "values[0][{key}]: Invalid value: {word:?}: {wrong}"
+        ));
     }
+    tokens.next();
+    Ok(word.to_owned())
 }
 
 fn values<'a, I: Iterator<Item = &'a str>>(

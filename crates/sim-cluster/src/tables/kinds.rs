@@ -26,7 +26,9 @@ fn printer(kind: &Kind) -> Columns {
         "events" => (EVENT, event),
         "configmaps" => (&["Name", "Data", "Age"], config_map),
         "secrets" => (&["Name", "Type", "Data", "Age"], secret),
-        "serviceaccounts" => (&["Name", "Secrets", "Age"], service_account),
+        "serviceaccounts" => (&["Name", "Age"], |object, now| {
+            vec![name(object), age(object, now)]
+        }),
         "services" => (SERVICE, service),
         "endpoints" => (&["Name", "Endpoints", "Age"], endpoints),
         "endpointslices.discovery.k8s.io" => (
@@ -62,14 +64,6 @@ fn secret(object: &Value, now: Timestamp) -> Cells {
         name(object),
         text(object, "/type"),
         json!(count(&object["data"])),
-        age(object, now),
-    ]
-}
-
-fn service_account(object: &Value, now: Timestamp) -> Cells {
-    vec![
-        name(object),
-        json!(items(object, "/secrets").count()),
         age(object, now),
     ]
 }
@@ -196,6 +190,7 @@ fn event(object: &Value, now: Timestamp) -> Cells {
     };
     let component = first_of(&[
         "/source/component",
+        "/deprecatedSource/component",
         "/reportingComponent",
         "/reportingController",
     ]);

@@ -46,6 +46,9 @@ struct Column {
 /// A row's cells, one per column.
 type Cells = Vec<Value>;
 
+/// The second column of kinds that have none of their own.
+const CREATED_AT: &str = "Created At";
+
 /// Fills the cells of an object's row.
 type Printer = dyn Fn(&Value, Timestamp) -> Cells;
 
@@ -71,6 +74,13 @@ pub fn table(
     let rows: Vec<Value> = (objects.iter())
         .map(|object| row(&layout, object, row_object, now))
         .collect();
+    // What makes tables of kinds without columns of their own has no rows rather than none of them.
+    let is_default = layout.columns.iter().any(|it| it.name == CREATED_AT);
+    let rows = if rows.is_empty() && is_default {
+        Value::Null
+    } else {
+        rows.into()
+    };
     let columns = if headers {
         layout.columns.iter().map(Column::to_value).collect()
     } else {
@@ -82,13 +92,34 @@ pub fn table(
     })
 }
 
+/// A `Table` of one `Scale`.
+pub(crate) fn scale_table(scale: &Value, row_object: RowObject, now: Timestamp) -> Value {
+    let layout = Layout {
+        columns: columns(&["Name", "#Desired", "#Available", "Age"]),
+        cells: Box::new(|scale, now| {
+            vec![
+                name(scale),
+                json!(number(scale, "/spec/replicas")),
+                json!(number(scale, "/status/replicas")),
+                age(scale, now),
+            ]
+        }),
+    };
+    let columns: Vec<Value> = layout.columns.iter().map(Column::to_value).collect();
+    json!({
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1",
+        "metadata": { "resourceVersion": scale["metadata"]["resourceVersion"] },
+        "columnDefinitions": columns, "rows": [row(&layout, scale, row_object, now)],
+    })
+}
+
 fn row(layout: &Layout, object: &Value, row_object: RowObject, now: Timestamp) -> Value {
     let mut row = json!({"cells": (layout.cells)(object, now)});
     if let Some(condition) = pods::ended_condition(object) {
         row["conditions"] = json!([condition]);
     }
     row["object"] = match row_object {
-        RowObject::None => return row,
+        RowObject::None => Value::Null,
         RowObject::Object => object.clone(),
         RowObject::Metadata => json!({
             "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"],
@@ -126,7 +157,12 @@ fn columns(names: &[&str]) -> Vec<Column> {
         let name = name.trim_start_matches('#');
         Column {
             name: name.to_owned(),
-            cell_type: if number { "integer" } else { "string" }.to_owned(),
+            cell_type: match name {
+                _ if number => "integer",
+                CREATED_AT => "date",
+                _ => "string",
+            }
+            .to_owned(),
             format: if name == "Name" { "name" } else { "" }.to_owned(),
             description: describe(name).to_owned(),
             priority: i64::from(wide),

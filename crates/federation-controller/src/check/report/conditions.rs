@@ -5,14 +5,16 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::{clock, settled, unready::stuck_since};
-use crate::check::{Considered, NAME_CONFLICT, count, snapshot::Snapshot, standing::Standing};
+use crate::check::{
+    NAME_CONFLICT, considered::Considered, count, snapshot::Snapshot, standing::Standing,
+};
 
 /// The condition of sets that somebody else keeps changing (F29).
 pub(super) const CONTENDED: &str = "Contended";
 /// The condition of sets whose pods have a node and don't become ready (F20).
 pub(super) const NOT_BECOMING_READY: &str = "NotBecomingReady";
 
-/// The conditions of the status (F6).
+/// The conditions of the status (F6): those that always stand there, and those that name some trouble while it lasts.
 pub(super) fn conditions(
     snapshot: &Snapshot<'_>,
     members: &[Considered<'_>],
@@ -20,7 +22,6 @@ pub(super) fn conditions(
     joining: bool,
     now: Timestamp,
 ) -> Vec<Condition> {
-    let wanted = u64::from(snapshot.frs.replicas);
     let mut set = Conditions::after(snapshot, now);
     set.put(
         "Accepted",
@@ -29,37 +30,8 @@ pub(super) fn conditions(
         "the spec and its preferences are valid",
     );
     placed_condition(&mut set, snapshot, members, status, joining);
-    let ready = count(status.available_replicas);
-    set.put(
-        "Ready",
-        ready >= wanted,
-        if ready >= wanted {
-            "AllReady"
-        } else {
-            "NotAllReady"
-        },
-        &format!("{ready} of {wanted} replicas are available"),
-    );
-    if settled(members, status) {
-        set.put(
-            "Progressing",
-            false,
-            "Settled",
-            "every cluster holds what it should",
-        );
-    } else {
-        let reason = if snapshot.frs.paused {
-            "Paused"
-        } else {
-            "Moving"
-        };
-        set.put(
-            "Progressing",
-            !snapshot.frs.paused,
-            reason,
-            &awaited(members, status),
-        );
-    }
+    ready_condition(&mut set, snapshot, status);
+    progress_condition(&mut set, snapshot, members, status);
     if let Some(message) = conflicts(status) {
         set.put("NameConflict", true, "SetOfAnother", &message);
     }
@@ -70,36 +42,50 @@ pub(super) fn conditions(
         );
         set.put("SelectorOverlap", true, "OverlappingSelector", &message);
     }
-    let stuck: Vec<_> = members
-        .iter()
-        .filter_map(|it| Some((it, stuck_since(snapshot, it, now)?)))
-        .collect();
-    if let Some(message) = blocked(members, status, !stuck.is_empty()) {
+    let stuck = stuck(snapshot, members, now);
+    if let Some(message) = blocked(members, status, stuck.is_some()) {
         set.put("MoveBlocked", true, "NoReadyReplacement", &message);
     }
-    if !stuck.is_empty() {
-        let parts = stuck.iter().map(|(it, since)| {
-            let (pods, name) = (it.unready(), &it.member.name);
-            format!(
-                "{pods} pods in {name} have a node, and since {} none has become ready",
-                clock(*since)
-            )
-        });
-        let message = parts.collect::<Vec<_>>().join("; ");
+    if let Some(message) = stuck {
         set.put(NOT_BECOMING_READY, true, "NoProgress", &message);
     }
     if let Some(message) = contended(members) {
         set.put(CONTENDED, true, "ChangedAgainAndAgain", &message);
     }
     if snapshot.frs.paused {
-        set.put(
-            "Paused",
-            true,
-            "Paused",
-            "spec.paused is set: nothing is changed in the members",
-        );
+        let message = "spec.paused is set: nothing is changed in the members";
+        set.put("Paused", true, "Paused", message);
     }
     set.built
+}
+
+fn ready_condition(
+    set: &mut Conditions<'_>,
+    snapshot: &Snapshot<'_>,
+    status: &FederatedReplicaSetStatus,
+) {
+    let wanted = u64::from(snapshot.frs.replicas);
+    let ready = count(status.available_replicas);
+    let all = ready >= wanted;
+    let reason = if all { "AllReady" } else { "NotAllReady" };
+    let message = format!("{ready} of {wanted} replicas are available");
+    set.put("Ready", all, reason, &message);
+}
+
+fn progress_condition(
+    set: &mut Conditions<'_>,
+    snapshot: &Snapshot<'_>,
+    members: &[Considered<'_>],
+    status: &FederatedReplicaSetStatus,
+) {
+    if settled(members, status) {
+        let message = "every cluster holds what it should";
+        set.put("Progressing", false, "Settled", message);
+        return;
+    }
+    let paused = snapshot.frs.paused;
+    let reason = if paused { "Paused" } else { "Moving" };
+    set.put("Progressing", !paused, reason, &awaited(members, status));
 }
 
 fn placed_condition(
@@ -225,12 +211,27 @@ fn conflicts(status: &FederatedReplicaSetStatus) -> Option<String> {
     (!words.is_empty()).then(|| words.join("; "))
 }
 
+/// Members whose pods have a node and don't become ready (F20).
+fn stuck(snapshot: &Snapshot<'_>, members: &[Considered<'_>], now: Timestamp) -> Option<String> {
+    let parts: Vec<_> = members
+        .iter()
+        .filter_map(|it| {
+            let since = clock(stuck_since(snapshot, it, now)?);
+            let (pods, name) = (it.unready(), &it.member.name);
+            Some(format!(
+                "{pods} pods in {name} have a node, and since {since} none has become ready"
+            ))
+        })
+        .collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
 /// Members in which somebody else keeps changing the set (F29).
 fn contended(members: &[Considered<'_>]) -> Option<String> {
     let fights: Vec<_> = members
         .iter()
         .filter_map(|it| {
-            let (times, by) = it.contention.fight()?;
+            let (times, by) = it.writes.fight()?;
             Some(format!(
                 "the set in {} was changed {times} times by {}, and put right each time",
                 it.member.name,

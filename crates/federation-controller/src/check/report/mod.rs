@@ -13,7 +13,10 @@ use self::conditions::conditions;
 pub(super) use self::notices::{action_notice, notices};
 use self::unready::unready_since;
 use super::{
-    Considered, after, number,
+    after,
+    capacity::Seen,
+    considered::Considered,
+    number,
     snapshot::{CheckSettings, Snapshot},
     standing::Standing,
 };
@@ -119,7 +122,7 @@ fn cluster_status(
         if it.live_set().is_none() {
             status.template = None;
         }
-        it.contention.record(&mut status);
+        it.writes.record(&mut status);
     }
     status.reason = reason(snapshot, it, &status);
     status
@@ -161,6 +164,7 @@ fn reason(snapshot: &Snapshot<'_>, it: &Considered<'_>, status: &ClusterStatus) 
     sentences.join("; ")
 }
 
+/// What keeps the cluster from its number, or goes beyond it.
 fn waiting_reasons(it: &Considered<'_>, status: &ClusterStatus) -> Vec<String> {
     let mut sentences = Vec::new();
     if !it.member.schedulable && !it.member.draining {
@@ -196,33 +200,38 @@ fn waiting_reasons(it: &Considered<'_>, status: &ClusterStatus) -> Vec<String> {
             it.target.probes
         ));
     }
-    let message = it.seen.message.as_deref().unwrap_or("no reason given");
-    let without_node = it.seen.waiting.saturating_sub(it.seen.uncreated);
-    if without_node > 0 {
-        sentences.push(format!("{without_node} wait for a node ({message})"));
-    }
-    if it.seen.uncreated > 0 {
-        sentences.push(format!(
-            "{} can't be created ({message})",
-            it.seen.uncreated
-        ));
-    }
-    if let Some(due) = it.seen.next_failure {
-        sentences.push(format!(
-            "if they still wait at {} others get them",
-            clock(due)
-        ));
-    }
+    sentences.extend(waiting_pods(&it.seen));
     if let Some(until) = it.held_until {
-        sentences.push(format!(
-            "somebody else keeps changing the set there: it is put right at {}",
-            clock(until)
-        ));
+        let why = it.writes.error().map_or(
+            "somebody else keeps changing the set there".to_owned(),
+            |error| format!("the set there can't be written ({error})"),
+        );
+        sentences.push(format!("{why}: tried again at {}", clock(until)));
     }
     let surplus = it.next.saturating_sub(it.target.total());
     if surplus > 0 {
         sentences.push(format!(
             "{surplus} more stay until their replacements are ready"
+        ));
+    }
+    sentences
+}
+
+/// Which pods wait for a node or can't be created, in the member's own words, and until when.
+fn waiting_pods(seen: &Seen) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let message = seen.message.as_deref().unwrap_or("no reason given");
+    let without_node = seen.waiting.saturating_sub(seen.uncreated);
+    if without_node > 0 {
+        sentences.push(format!("{without_node} wait for a node ({message})"));
+    }
+    if seen.uncreated > 0 {
+        sentences.push(format!("{} can't be created ({message})", seen.uncreated));
+    }
+    if let Some(due) = seen.next_failure {
+        sentences.push(format!(
+            "if they still wait at {} others get them",
+            clock(due)
         ));
     }
     sentences

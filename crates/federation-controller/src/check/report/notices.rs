@@ -7,7 +7,9 @@ use super::{
     clock,
     conditions::{CONTENDED, NOT_BECOMING_READY},
 };
-use crate::check::{Considered, Notice, SetChange, count, snapshot::Snapshot, standing::Standing};
+use crate::check::{
+    Notice, SetChange, considered::Considered, count, snapshot::Snapshot, standing::Standing,
+};
 
 /// What changed since the last status, for people.
 pub(in crate::check) fn notices(

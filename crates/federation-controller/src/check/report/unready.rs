@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::check::{Considered, after, count, snapshot::Snapshot};
+use crate::check::{after, considered::Considered, count, snapshot::Snapshot};
 
 /// People are told when for so long none has become ready: as long as a Deployment waits unless told otherwise.
 const PATIENCE: Duration = Duration::from_secs(600);

@@ -82,7 +82,8 @@ impl Environment {
 
 impl Kubeconfig {
     async fn into_config(self, environment: &Environment) -> Result<Config, String> {
-        let proxy = self.proxy(environment).map_err(|error| error.to_string())?;
+        let checked = self.check_token().and_then(|()| self.proxy(environment));
+        let proxy = checked.map_err(|error| error.to_string())?;
         let name = "member".to_owned();
         let whole = kube::config::Kubeconfig {
             clusters: vec![NamedCluster {
@@ -201,6 +202,62 @@ mod tests {
             let cluster = format!(", proxy-url: '{proxy}'");
             let made = connect(kubeconfig(&cluster), environment("", "")).await;
             assert!(made.is_ok(), "{proxy}: {:?}", made.err());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_server_and_no_token_ends_the_process() {
+        let usable = [
+            "https://c",
+            "http://127.0.0.1:1",
+            "https://c:6443/base/",
+            "https://c/base?query=1",
+            "https://[::1]:1",
+        ];
+        let unusable = [
+            "",
+            "c",
+            "c:6443",
+            "127.0.0.1:6443",
+            "/path",
+            "ftp://c",
+            "https://",
+            "https:///x",
+            "https://:1",
+            "https://user:word@c:1",
+            "https://c:port",
+            "https://a b",
+        ];
+        for (servers, can_be_used) in [(&usable[..], true), (&unusable, false)] {
+            for server in servers {
+                let yaml = format!(
+                    "{{current-context: c, contexts: [{{name: c, context: {{cluster: c}}}}], clusters: [{{name: c, cluster: {{server: '{server}'}}}}]}}"
+                );
+                let read = Kubeconfig::read(&yaml);
+                assert_eq!(read.is_ok(), can_be_used, "{server}");
+                let Ok(read) = read else { continue };
+                let client = connect(read, environment("", "")).await.unwrap();
+                let request = http::Request::get("/readyz")
+                    .body(kube::client::Body::empty())
+                    .unwrap();
+                // Nobody answers there.
+                let _ = tokio::time::timeout(Duration::from_secs(1), client.send(request)).await;
+            }
+        }
+        for (user, can_be_used) in [
+            ("token: abc", true),
+            ("token: \"abc\\n\"", false),
+            (
+                "auth-provider: {name: oidc, config: {id-token: \"a\\nb\"}}",
+                false,
+            ),
+        ] {
+            let yaml = format!(
+                "{{current-context: c, contexts: [{{name: c, context: {{cluster: c, user: u}}}}], \
+                 clusters: [{{name: c, cluster: {{server: 'https://c'}}}}], users: [{{name: u, user: {{{user}}}}}]}}"
+            );
+            let made = connect(Kubeconfig::read(&yaml).unwrap(), environment("", "")).await;
+            assert_eq!(made.is_ok(), can_be_used, "{user}");
         }
     }
 

@@ -10,6 +10,7 @@ mod connect;
 mod files;
 mod policy;
 
+use http::{HeaderValue, Uri};
 use kube::config::{AuthInfo, Cluster};
 use secrecy::ExposeSecret;
 
@@ -51,9 +52,12 @@ pub enum KubeconfigError {
         /// Its name.
         name: String,
     },
-    /// The cluster has no address.
-    #[error("its cluster has no server")]
-    NoServer,
+    /// The cluster has no address that requests can be sent to.
+    #[error("its cluster's server is not an address of the form https://HOST:PORT")]
+    Server,
+    /// A token that can't be sent.
+    #[error("its token has characters that can't be in a token, such as line feeds")]
+    Token,
     /// A proxy that can't be used.
     #[error("its proxy-url is not an address that begins with http, https or socks5")]
     Proxy,
@@ -89,8 +93,9 @@ impl Kubeconfig {
         let cluster = cluster
             .and_then(|it| it.cluster)
             .ok_or_else(|| missing("cluster", &context.cluster))?;
-        if cluster.server.as_deref().is_none_or(str::is_empty) {
-            return Err(KubeconfigError::NoServer);
+        let server = cluster.server.as_deref().unwrap_or_default();
+        if !is_address(server) {
+            return Err(KubeconfigError::Server);
         }
         let user = match context.user.filter(|name| !name.is_empty()) {
             Some(name) => {
@@ -118,6 +123,18 @@ impl Kubeconfig {
         Some(self.user.token.as_ref()?.expose_secret())
     }
 
+    /// Whether the token can be sent: a client would end the process over one that can't.
+    fn check_token(&self) -> Result<(), KubeconfigError> {
+        let provider = self.user.auth_provider.as_ref();
+        let id_token = provider.and_then(|it| it.config.get("id-token"));
+        let mut tokens = self.token().into_iter().chain(id_token.map(String::as_str));
+        if tokens.all(|token| HeaderValue::from_str(token).is_ok()) {
+            Ok(())
+        } else {
+            Err(KubeconfigError::Token)
+        }
+    }
+
     /// Whether credentials come from a program that is run.
     pub(super) fn runs_a_program(&self) -> bool {
         self.user.exec.is_some() || self.user.auth_provider.is_some()
@@ -130,6 +147,20 @@ impl std::fmt::Debug for Kubeconfig {
             .field("server", &self.server())
             .finish_non_exhaustive()
     }
+}
+
+/// Whether requests can be sent to `server`: a client would end the process over one that has no scheme.
+fn is_address(server: &str) -> bool {
+    let Ok(server) = server.parse::<Uri>() else {
+        return false;
+    };
+    let host = server.host().unwrap_or_default();
+    let with_port = server.port().map(|port| format!("{host}:{port}"));
+    // Neither a port that is none, nor a name and password, which would be logged.
+    let plain = with_port.unwrap_or_else(|| host.to_owned());
+    matches!(server.scheme_str(), Some("http" | "https"))
+        && !host.is_empty()
+        && server.authority().is_some_and(|it| it.as_str() == plain)
 }
 
 fn malformed(error: &kube::config::KubeconfigError) -> KubeconfigError {
@@ -188,7 +219,7 @@ mod tests {
             ),
             (
                 &format!("{context}clusters: [{{name: c, cluster: {{}}}}]"),
-                "its cluster has no server",
+                "its cluster's server is not an address",
             ),
         ];
         for (yaml, part) in cases {

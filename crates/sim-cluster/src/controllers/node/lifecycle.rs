@@ -297,9 +297,21 @@ fn evict(world: &mut World, pod: &Object, now: Timestamp) -> Result<(), Status> 
     unless_gone(
         world.edit(MANAGER, (&kinds::PODS, Some("status")), pod, |pod| {
             set_condition(pod, target, now);
+            observe_generation(pod, target.kind);
         }),
     )?;
     unless_gone(world.delete(&kinds::PODS, pod, Deletion::default()))
+}
+
+/// Says for which generation of the pod a condition of its holds.
+fn observe_generation(pod: &mut Value, kind: &str) {
+    let generation = pod["metadata"]["generation"].clone();
+    let conditions = pod["status"]["conditions"].as_array_mut();
+    for condition in conditions.into_iter().flatten() {
+        if condition["type"] == kind {
+            condition["observedGeneration"] = generation.clone();
+        }
+    }
 }
 
 impl Controller for NodeLifecycle {

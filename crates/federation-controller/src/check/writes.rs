@@ -1,4 +1,5 @@
-//! Other hands on a local set (F29, F31): put right at once, but never in a loop.
+//! How the writes of one local set went: undone by somebody else (F29, F31), or not carried out. Either way they are
+//! never repeated in a loop.
 //!
 //! ```text
 //!  as we left it --changed by somebody--> put right --changed again--> put right after a pause, which doubles
@@ -17,14 +18,18 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{number, snapshot::CheckSettings, standing::after};
 
-/// A set that is fought over is not written more often.
+/// A set that is fought over is not written more often, nor is one tried that can't be written.
 const PAUSE: Duration = Duration::from_secs(10);
+/// Writes that may be undone in a row, from the first, without a pause.
+const FREE_REPAIRS: u32 = 1;
+/// Writes that may fail in a row without a pause: of conflicts one or two are nothing strange.
+const FREE_FAILURES: u32 = 2;
 /// So many times put right in a row make a fight that people are told of.
 const FIGHT: u32 = 5;
 
-/// What is remembered of others' changes to one local set.
+/// What is remembered of the writes of one local set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Contention {
+pub(crate) struct Writes {
     /// The set's generation after our last write, while nobody else has changed it; `None` if it isn't known.
     left_at: Option<i64>,
     /// How often in a row somebody has undone what we wrote.
@@ -33,9 +38,15 @@ pub(crate) struct Contention {
     repaired: Option<Timestamp>,
     /// Who did it.
     by: Option<String>,
+    /// How many in a row failed.
+    failures: u32,
+    /// When the last one did.
+    failed: Option<Timestamp>,
+    /// What the member said to it.
+    error: Option<String>,
 }
 
-impl Contention {
+impl Writes {
     /// As it is written in the status.
     pub(crate) fn recall(memory: &ClusterStatus) -> Self {
         Self {
@@ -43,6 +54,9 @@ impl Contention {
             disturbances: u32::try_from(memory.disturbances).unwrap_or(0),
             repaired: memory.repaired_at.as_ref().map(|time| time.0),
             by: memory.disturbed_by.clone(),
+            failures: u32::try_from(memory.write_failures).unwrap_or(0),
+            failed: memory.write_failed_at.as_ref().map(|time| time.0),
+            error: memory.write_error.clone(),
         }
     }
 
@@ -52,6 +66,9 @@ impl Contention {
         memory.disturbances = number(u64::from(self.disturbances));
         memory.repaired_at = self.repaired.map(Time);
         memory.disturbed_by.clone_from(&self.by);
+        memory.write_failures = number(u64::from(self.failures));
+        memory.write_failed_at = self.failed.map(Time);
+        memory.write_error.clone_from(&self.error);
     }
 
     /// What is known after having found the set at generation `found`, or no set; `to_change` if it is not as it
@@ -64,27 +81,51 @@ impl Contention {
         settings: &CheckSettings,
     ) -> Self {
         let disturbed = self.left_at.is_some() && self.left_at != found;
-        if disturbed && to_change {
+        if to_change {
             return Self {
-                left_at: None,
-                disturbances: self.disturbances.saturating_add(1),
+                left_at: self.left_at.filter(|_| !disturbed),
+                disturbances: self.disturbances.saturating_add(disturbed.into()),
                 ..self
             };
         }
-        if !to_change && self.over_at(settings).is_none_or(|over| over <= now) {
+        if self.over_at(settings).is_none_or(|over| over <= now) {
             return Self {
                 left_at: found,
                 ..Self::default()
             };
         }
-        self
+        Self {
+            failures: 0,
+            failed: None,
+            error: None,
+            ..self
+        }
     }
 
-    /// The set is written at `now`.
+    /// The set is about to be written at `now`.
     pub(crate) fn write(&mut self, now: Timestamp) {
         if self.disturbances > 0 {
             self.repaired = Some(now);
         }
+    }
+
+    /// The set was written, and is left at `generation`; `by` if it is known who had changed it.
+    pub(crate) fn succeed(&mut self, generation: i64, by: Option<String>) {
+        self.left_at = Some(generation);
+        self.by = by.or(self.by.take());
+        (self.failures, self.failed, self.error) = (0, None, None);
+    }
+
+    /// The set could not be written; what the member said, if that is worth telling.
+    pub(crate) fn fail(&mut self, error: Option<String>, now: Timestamp) {
+        self.failures = self.failures.saturating_add(1);
+        self.failed = Some(now);
+        self.error = error;
+    }
+
+    /// Nobody knows whether the set was written: what is found next may be what we wrote.
+    pub(crate) fn lose_track(&mut self) {
+        self.left_at = None;
     }
 
     /// Whether a write puts right what somebody has changed.
@@ -97,17 +138,23 @@ impl Contention {
         (self.disturbances >= FIGHT).then_some((self.disturbances, self.by.as_deref()))
     }
 
-    /// Not before then may the set be written.
-    pub(crate) fn not_before(&self, settings: &CheckSettings) -> Option<Timestamp> {
-        let doublings = self.disturbances.checked_sub(2)?.min(16);
-        let longest = settings.recheck_interval.max(PAUSE);
-        Some(after(
-            self.repaired?,
-            (PAUSE * (1 << doublings)).min(longest),
-        ))
+    /// Why the member could not be written when that was last tried.
+    pub(crate) fn error(&self) -> Option<&str> {
+        self.error.as_deref()
     }
 
-    /// When it is forgotten, if the set is left alone until then; `None` if there is nothing to forget.
+    /// Not before then may the set be written.
+    pub(crate) fn not_before(&self, settings: &CheckSettings) -> Option<Timestamp> {
+        let pause = |count: u32, free: u32, last: Option<Timestamp>| {
+            let doublings = count.checked_sub(free + 1)?.min(16);
+            let longest = settings.recheck_interval.max(PAUSE);
+            Some(after(last?, (PAUSE * (1 << doublings)).min(longest)))
+        };
+        let repair = pause(self.disturbances, FREE_REPAIRS, self.repaired);
+        repair.max(pause(self.failures, FREE_FAILURES, self.failed))
+    }
+
+    /// When disturbances are forgotten, if the set is left alone until then; `None` if there were none.
     pub(crate) fn over_at(&self, settings: &CheckSettings) -> Option<Timestamp> {
         Some(after(self.repaired?, settings.backoff_max.max(PAUSE)))
     }

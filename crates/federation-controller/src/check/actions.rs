@@ -1,0 +1,144 @@
+//! What to write in the members to take a step: at most one write for each, conditional on what was seen.
+
+use cluster_informer::SetFact;
+use jiff::Timestamp;
+
+use super::{Notice, TemplateRecord, considered::Considered, report, snapshot::Snapshot};
+
+/// One change of one member's local set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Action {
+    /// The member.
+    pub member: String,
+    /// What to do there.
+    pub change: SetChange,
+    /// Whether that puts right what somebody else has changed (F29, F31).
+    pub repairs: bool,
+    /// What people should be told once it is done.
+    pub notice: Notice,
+}
+
+/// How a local set changes. Carries what the write is conditional on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SetChange {
+    /// It doesn't exist: create it.
+    Create {
+        /// Its `spec.replicas`.
+        replicas: u32,
+    },
+    /// Set its replicas.
+    Scale {
+        /// The set as it was seen.
+        seen: Seat,
+        /// The replicas it has.
+        from: u32,
+        /// The replicas it gets.
+        to: u32,
+        /// Whether some are given up because they don't run, which only this very version of the set shows.
+        idle: bool,
+    },
+    /// Write all of it: its template is not the one wanted (F29).
+    Overwrite {
+        /// The set as it was seen.
+        seen: Seat,
+        /// Its `spec.replicas`.
+        replicas: u32,
+        /// Whether somebody else changed it, and not the user the FederatedReplicaSet.
+        drifted: bool,
+    },
+}
+
+/// Which object, in which state, a write is meant for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// The object's uid.
+    pub uid: String,
+    /// The object's generation: every change of its spec raises it.
+    pub generation: i64,
+    /// The object's resourceVersion: every change of it, also of its status, makes another.
+    pub resource_version: String,
+}
+
+impl From<&SetFact> for Seat {
+    fn from(set: &SetFact) -> Self {
+        Self {
+            uid: set.uid.clone(),
+            generation: set.generation,
+            resource_version: set.resource_version.clone(),
+        }
+    }
+}
+
+/// What to write in the members to take the step.
+pub(super) fn actions(
+    snapshot: &Snapshot<'_>,
+    members: &mut [Considered<'_>],
+    now: Timestamp,
+) -> Vec<Action> {
+    let usable = members.iter_mut().filter(|it| it.usable());
+    usable.filter_map(|it| action(snapshot, it, now)).collect()
+}
+
+/// What to write in one member; nothing yet where earlier writes were undone or failed.
+fn action(snapshot: &Snapshot<'_>, it: &mut Considered<'_>, now: Timestamp) -> Option<Action> {
+    let settings = snapshot.settings;
+    let change = change(snapshot, it, now);
+    let found = it.live_set().map(|set| set.generation);
+    let writes = std::mem::take(&mut it.writes);
+    it.writes = writes.learn(found, change.is_some(), now, settings);
+    let change = change?;
+    it.held_until = it.writes.not_before(settings).filter(|it| now < *it);
+    if it.held_until.is_some() {
+        return None;
+    }
+    it.writes.write(now);
+    let member = it.member.name.clone();
+    let is_update = matches!(change, SetChange::Overwrite { drifted: false, .. });
+    let repairs = it.writes.is_disturbed() && !is_update;
+    let notice = report::action_notice(&member, &change, &it.reasons.join("; "), repairs);
+    Some(Action {
+        member,
+        change,
+        repairs,
+        notice,
+    })
+}
+
+fn change(snapshot: &Snapshot<'_>, it: &Considered<'_>, now: Timestamp) -> Option<SetChange> {
+    let next = u32::try_from(it.next).unwrap_or(u32::MAX);
+    let Some(set) = it.live_set() else {
+        let backing_off = it
+            .memory
+            .and_then(|memory| memory.next_try.as_ref())
+            .is_some_and(|time| now < time.0);
+        let wait = it.refused_since().is_some() && backing_off;
+        return (next > 0 && !wait).then_some(SetChange::Create { replicas: next });
+    };
+    if set.deleting {
+        return None;
+    }
+    let idle = next < set.replicas && it.perhaps_ready() < it.placed();
+    let recorded = it
+        .memory
+        .and_then(|memory| TemplateRecord::parse(memory.template.as_ref()?));
+    let written = TemplateRecord {
+        wanted: snapshot.wanted_spec_hash,
+        live: set.spec_hash,
+    };
+    if recorded != Some(written) {
+        // Without a record it isn't known who wrote it: overwritten all the same, without blaming anybody.
+        let drifted = recorded.is_some_and(|recorded| recorded.wanted == written.wanted);
+        return Some(SetChange::Overwrite {
+            seen: set.into(),
+            // What doesn't run is given up by a write of its own, which fails if it runs by then.
+            replicas: if idle { set.replicas } else { next },
+            drifted,
+        });
+    }
+    (next != set.replicas).then(|| SetChange::Scale {
+        seen: set.into(),
+        from: set.replicas,
+        to: next,
+        idle,
+    })
+}

@@ -1,0 +1,161 @@
+//! One member with everything that the steps of a check find out about it.
+
+use cluster_informer::SetFact;
+use federated_scheduler::Preference;
+use fedrs_api::ClusterStatus;
+use jiff::Timestamp;
+
+use super::{
+    capacity::{Room, Seen, see},
+    count, drain,
+    moves::Holding,
+    snapshot::{CheckSettings, Member, Snapshot},
+    standing::{Standing, after, standing},
+    target::{Target, Usable},
+    writes::Writes,
+};
+
+/// One member with everything the steps of a check found out about it.
+pub(super) struct Considered<'a> {
+    pub(super) member: &'a Member,
+    pub(super) memory: Option<&'a ClusterStatus>,
+    pub(super) standing: Standing,
+    pub(super) seen: Seen,
+    pub(super) room: Room,
+    pub(super) writes: Writes,
+    pub(super) target: Target,
+    /// The scheduler's sentences.
+    pub(super) reasons: Vec<String>,
+    /// `spec.replicas` after this check's action.
+    pub(super) next: u64,
+    /// When the set is written, where that has to wait because of how earlier writes went.
+    pub(super) held_until: Option<Timestamp>,
+}
+
+impl<'a> Considered<'a> {
+    pub(super) fn new(
+        member: &'a Member,
+        memory: Option<&'a ClusterStatus>,
+        snapshot: &Snapshot<'a>,
+        now: Timestamp,
+    ) -> Self {
+        let standing = standing(member, now, snapshot.settings);
+        let is_ours = !member.view.set.as_ref().is_some_and(|set| set.controlled);
+        let seen = is_ours.then(|| see(&member.view, now, snapshot.settings));
+        let room = memory.map(Room::recall).unwrap_or_default();
+        let writes = memory.map(Writes::recall).unwrap_or_default();
+        let mut this = Self {
+            member,
+            memory,
+            standing,
+            seen: seen.unwrap_or_default(),
+            room,
+            writes,
+            target: Target::default(),
+            reasons: Vec::new(),
+            next: 0,
+            held_until: None,
+        };
+        this.next = this.placed();
+        this
+    }
+
+    pub(super) fn usable(&self) -> bool {
+        self.standing == Standing::Usable
+    }
+
+    /// The local set, unless it is on its way out: what is left of it can't be counted on.
+    pub(super) fn set(&self) -> Option<&'a SetFact> {
+        self.live_set().filter(|set| !set.deleting)
+    }
+
+    /// The local set, if it is ours: one with a controller owner is somebody else's (F29).
+    pub(super) fn live_set(&self) -> Option<&'a SetFact> {
+        self.member.view.set.as_ref().filter(|set| !set.controlled)
+    }
+
+    /// Replicas asked of the member, as far as is known: by its set, or by what was last decided.
+    pub(super) fn placed(&self) -> u64 {
+        match (self.set(), self.memory) {
+            (Some(set), _) => u64::from(set.replicas),
+            (None, Some(memory)) if !self.usable() => count(memory.desired) + count(memory.probes),
+            _ => 0,
+        }
+    }
+
+    /// Pods that are available and stay so once everything asked for is carried out: the status of the set may
+    /// lag behind a scale-down of ours, which `floor` remembers, and the pods may be ahead of the status.
+    pub(super) fn available(&self) -> u64 {
+        self.counted_on(|set| set.available)
+    }
+
+    pub(super) fn ready(&self) -> u64 {
+        self.counted_on(|set| set.ready)
+    }
+
+    /// Pods that may be ready: whatever source says so. Those that are not ready by any can be given up at once.
+    pub(super) fn perhaps_ready(&self) -> u64 {
+        let Some(set) = self.set() else { return 0 };
+        u64::from(set.ready.max(self.member.view.pods.ready).min(set.replicas))
+    }
+
+    /// Pods that have a node and are not ready.
+    pub(super) fn unready(&self) -> u64 {
+        self.seen.scheduled.saturating_sub(self.perhaps_ready())
+    }
+
+    fn counted_on(&self, of: impl Fn(&SetFact) -> u32) -> u64 {
+        let Some(set) = self.set() else { return 0 };
+        let mut sure = of(set).min(set.replicas).min(set.floor);
+        if set.fully_labeled == set.current {
+            sure = sure.min(self.member.view.pods.ready);
+        }
+        u64::from(sure)
+    }
+
+    pub(super) fn refused_since(&self) -> Option<Timestamp> {
+        let since = self.memory?.refused_since.as_ref()?.0;
+        self.set().is_none().then_some(since)
+    }
+
+    pub(super) fn as_usable(
+        &self,
+        preference: Option<Preference>,
+        now: Timestamp,
+        settings: &CheckSettings,
+    ) -> Usable<'a> {
+        let refused = self
+            .refused_since()
+            .is_some_and(|since| after(since, settings.unscheduled_timeout) <= now);
+        Usable {
+            name: &self.member.name,
+            preference: preference.map(|it| {
+                if self.member.draining {
+                    drain::NOTHING
+                } else {
+                    it
+                }
+            }),
+            schedulable: self.member.schedulable,
+            draining: self.member.draining,
+            placed: self.placed(),
+            waiting: self.seen.waiting,
+            probes: self
+                .memory
+                .map_or(0, |memory| count(memory.probes))
+                .min(self.placed()),
+            room: self.room.clone(),
+            refused,
+        }
+    }
+
+    pub(super) fn holding(&self) -> Holding {
+        Holding {
+            placed: self.placed(),
+            ready: self.perhaps_ready(),
+            available: self.available(),
+            target: self.target.total(),
+            pending: self.target.pending,
+        }
+    }
+}

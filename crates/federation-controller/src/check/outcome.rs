@@ -1,0 +1,140 @@
+//! What became of the actions, and what of it the next check has to know.
+
+use std::collections::BTreeMap;
+
+use cluster_informer::SetFact;
+use fedrs_api::{ClusterStatus, FederatedReplicaSetStatus};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::{report, snapshot::CheckSettings, writes::Writes};
+
+/// Outcomes of actions, by member: what the executor found out.
+pub type Outcomes = BTreeMap<String, Outcome>;
+
+/// How a refusal begins that is about a set of somebody else (F29, F40).
+pub(crate) const NAME_CONFLICT: &str = "NameConflict:";
+
+/// What became of an action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Written; the set as the member now shows it.
+    Written(SetFact),
+    /// There was a set of somebody: written over (F29); the set as the member now shows it.
+    TakenOver {
+        /// The set.
+        set: SetFact,
+        /// What was changed in it, in words.
+        changed: String,
+    },
+    /// Somebody else had changed the set: written as it should be; the set as the member now shows it.
+    Repaired {
+        /// The set.
+        set: SetFact,
+        /// The field manager of the change, where the member says so.
+        by: Option<String>,
+    },
+    /// The member refused to create the set (F28), and its words.
+    Refused(String),
+    /// It didn't happen, because the set is no longer what it was meant for: it is decided anew.
+    Undecided(String),
+    /// The member refused to write a set that is there, and its words: it is decided anew.
+    Failed(String),
+    /// Whether it happened nobody knows, and it is decided anew: a deadline, a broken connection.
+    Unknown(String),
+    /// The answer is still awaited: until it comes nothing is decided about the member.
+    Unanswered,
+}
+
+/// Says in the status that the spec can't be carried out (F4); everything else stays as it was.
+pub fn reject(status: &mut FederatedReplicaSetStatus, message: &str, now: Timestamp) {
+    let accepted = report::condition(
+        &status.conditions,
+        "Accepted",
+        false,
+        "Invalid",
+        message,
+        now,
+    );
+    let accepted = Condition {
+        observed_generation: status.observed_generation,
+        ..accepted
+    };
+    status.conditions.retain(|it| it.type_ != "Accepted");
+    status.conditions.insert(0, accepted);
+}
+
+/// Takes what the executor found out into the status: it is the next check's memory.
+pub fn remember(
+    status: &mut FederatedReplicaSetStatus,
+    outcomes: &Outcomes,
+    wanted: u64,
+    now: Timestamp,
+    settings: &CheckSettings,
+) {
+    for cluster in &mut status.clusters {
+        match outcomes.get(&cluster.name) {
+            Some(Outcome::Written(set) | Outcome::TakenOver { set, .. }) => {
+                remember_written(cluster, set, wanted, None);
+            }
+            Some(Outcome::Repaired { set, by }) => {
+                remember_written(cluster, set, wanted, by.clone());
+            }
+            Some(Outcome::Refused(message)) => report::refused(cluster, message, now, settings),
+            Some(Outcome::Undecided(_)) => change_writes(cluster, |it| it.fail(None, now)),
+            Some(Outcome::Failed(error)) => {
+                change_writes(cluster, |it| it.fail(Some(error.clone()), now));
+            }
+            Some(Outcome::Unknown(error)) => change_writes(cluster, |it| {
+                it.fail(Some(error.clone()), now);
+                it.lose_track();
+            }),
+            Some(Outcome::Unanswered) => change_writes(cluster, Writes::lose_track),
+            None => {}
+        }
+    }
+}
+
+fn remember_written(cluster: &mut ClusterStatus, set: &SetFact, wanted: u64, by: Option<String>) {
+    let live = set.spec_hash;
+    cluster.template = Some(TemplateRecord { wanted, live }.to_string());
+    if cluster.refused_since.take().is_some() {
+        (cluster.failures, cluster.next_try, cluster.refusal) = (0, None, None);
+    }
+    change_writes(cluster, |it| it.succeed(set.generation, by));
+}
+
+fn change_writes(cluster: &mut ClusterStatus, change: impl FnOnce(&mut Writes)) {
+    let mut writes = Writes::recall(cluster);
+    change(&mut writes);
+    writes.record(cluster);
+}
+
+/// Hashes of what was written to a member and of what the member made of it: tells a template the user changed
+/// from one that somebody changed in the member (F29).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TemplateRecord {
+    /// Hash of the local set's spec as fedrs writes it, without replicas.
+    pub wanted: u64,
+    /// Hash of it as the member shows it, with its defaults.
+    pub live: u64,
+}
+
+impl TemplateRecord {
+    /// Reads what `Display` wrote.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (wanted, live) = text.split_once('-')?;
+        let hex = |digits| u64::from_str_radix(digits, 16).ok();
+        Some(Self {
+            wanted: hex(wanted)?,
+            live: hex(live)?,
+        })
+    }
+}
+
+impl std::fmt::Display for TemplateRecord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:016x}-{:016x}", self.wanted, self.live)
+    }
+}

@@ -1,0 +1,69 @@
+//! Writes that fail: tried again, but not in a loop, and told (F38).
+
+use federation_controller::check::{Outcome, Outcomes, SetChange, remember};
+
+use crate::world::{WANTED, World, at, even, frs};
+
+/// Checks every second for five minutes while each write of a ends in `outcome`; when one was tried.
+fn tries(outcome: &Outcome) -> (World, Vec<i64>) {
+    let mut world = World::new(frs(9, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    world.frs = frs(12, even(true));
+    let outcomes: Outcomes = [("a".to_owned(), outcome.clone())].into();
+    let mut tried = Vec::new();
+    for now in 0..300 {
+        world.now = now;
+        let decided = world.check();
+        let mut actions = decided.actions.iter();
+        let is_tried = actions.any(|it| it.member == "a");
+        world.memory = decided.status;
+        if is_tried {
+            tried.push(now);
+            remember(
+                &mut world.memory,
+                &outcomes,
+                WANTED,
+                at(now),
+                &world.settings,
+            );
+        } else {
+            assert!(decided.next_check.is_some_and(|time| time > at(now)));
+        }
+    }
+    (world, tried)
+}
+
+#[test]
+fn f38_what_can_not_be_written_is_tried_after_pauses_that_double() {
+    for (outcome, told) in [
+        (Outcome::Failed("a webhook says no".into()), true),
+        (Outcome::Unknown("no answer within 10s".into()), true),
+        (Outcome::Undecided("changed meanwhile".into()), false),
+    ] {
+        let (world, tried) = tries(&outcome);
+        assert_eq!(tried, [0, 1, 2, 12, 32, 72, 132, 192, 252], "{outcome:?}");
+        let (Outcome::Failed(words) | Outcome::Unknown(words) | Outcome::Undecided(words)) =
+            &outcome
+        else {
+            unreachable!("as listed above")
+        };
+        let reason = world.check().status.clusters[0].reason.clone();
+        assert_eq!(reason.contains(words), told, "{reason}");
+        assert!(reason.contains("tried again at"), "{reason}");
+    }
+}
+
+#[test]
+fn f27_what_failed_is_forgotten_with_the_next_write_and_when_none_is_needed() {
+    let (world, _) = tries(&Outcome::Failed("no".into()));
+    let mut written = world.clone();
+    written.now = 400;
+    let decided = written.step();
+    assert!(matches!(decided.actions[0].change, SetChange::Scale { .. }));
+    assert_eq!(written.memory.clusters[0].write_failures, 0);
+    let mut not_needed = world;
+    not_needed.frs = frs(9, even(true));
+    not_needed.step();
+    assert_eq!(not_needed.memory.clusters[0].write_failures, 0);
+    assert_eq!(not_needed.memory.clusters[0].write_error, None);
+}

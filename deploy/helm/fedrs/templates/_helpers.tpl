@@ -1,0 +1,50 @@
+{{/* The name of all objects, and of the Lease: two federations on a host have their own. */}}
+{{- define "fedrs.name" -}}
+{{- if .Values.federation }}fedrs-controller-{{ .Values.federation }}{{ else }}fedrs-controller{{ end }}
+{{- end }}
+
+{{- define "fedrs.selector" -}}
+app.kubernetes.io/name: fedrs
+app.kubernetes.io/instance: {{ include "fedrs.name" . }}
+{{- end }}
+
+{{- define "fedrs.labels" -}}
+{{ include "fedrs.selector" . }}
+app.kubernetes.io/part-of: fedrs
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.labels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Labels and annotations of an object in the release's namespace. */}}
+{{- define "fedrs.metadata" -}}
+namespace: {{ .Release.Namespace }}
+labels:
+  {{- include "fedrs.labels" . | nindent 2 }}
+{{- with .Values.annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* controller.yaml */}}
+{{- define "fedrs.config" -}}
+{{- if hasKey .Values.config "federation" }}
+{{- fail "config.federation: give it as federation, the names of all objects depend on it" }}
+{{- end }}
+{{- toYaml (merge (dict "federation" .Values.federation) .Values.config) }}
+{{- end }}
+
+{{/* It changes with the content, so that a change is rolled out, and rolled back, as any other. */}}
+{{- define "fedrs.configName" -}}
+{{ include "fedrs.name" . }}-config-{{ include "fedrs.config" . | sha256sum | trunc 10 }}
+{{- end }}
+
+{{- define "fedrs.image" -}}
+{{- with .Values.image -}}
+{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,110 @@
+//! Members whose kubeconfig is in a Secret of the host: what `fedrs join` makes there.
+
+use std::fmt::Write as _;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use fedrs_api::marks;
+use serde_json::{Value, json};
+
+use crate::Fleet;
+
+/// Where MemberClusters are.
+pub const MEMBERS_PATH: &str = "/apis/fedrs.dev/v1alpha1/memberclusters";
+/// Where Secrets with kubeconfigs are.
+pub const SECRETS_PATH: &str = "/api/v1/namespaces/fedrs-system/secrets";
+
+impl Fleet {
+    /// Puts a kubeconfig for the member into a Secret, with a token for so many seconds, and makes a MemberCluster that
+    /// names it. Answers the token.
+    pub async fn join(&mut self, name: &str, life: i64) -> String {
+        self.joined.insert(name.to_owned());
+        let namespace = json!({ "metadata": { "name": marks::SYSTEM_NAMESPACE } });
+        // The first member makes it.
+        let _ = self.on_host("POST", "/api/v1/namespaces", &namespace).await;
+        let token = self.tokens().give(life);
+        self.put_secret(name, &kubeconfig(name, &token)).await;
+        let object = json!({
+            "apiVersion": "fedrs.dev/v1alpha1",
+            "kind": "MemberCluster",
+            "metadata": { "name": name },
+            "spec": { "secretRef": { "name": secret_name(name) } },
+        });
+        self.on_host("POST", MEMBERS_PATH, &object).await.unwrap();
+        token
+    }
+
+    /// Creates or changes the Secret of the member `name`.
+    pub async fn put_secret(&self, name: &str, kubeconfig: &str) {
+        let name = secret_name(name);
+        let data = json!({ "kubeconfig": STANDARD.encode(kubeconfig) });
+        let secret = json!({
+            "metadata": { "name": name, "annotations": { marks::RENEW_TOKEN: "true" } },
+            "type": marks::KUBECONFIG_TYPE,
+            "data": data,
+        });
+        let created = self.on_host("POST", SECRETS_PATH, &secret).await;
+        if created.is_err() {
+            let path = format!("{SECRETS_PATH}/{name}");
+            let patch = json!({ "data": data });
+            self.on_host("PATCH", &path, &patch).await.unwrap();
+        }
+    }
+
+    /// The kubeconfig in the Secret of the member `name`.
+    pub async fn kubeconfig_of(&self, name: &str) -> String {
+        let path = format!("{SECRETS_PATH}/{}", secret_name(name));
+        let secret = self.on_host("GET", &path, &Value::Null).await.unwrap();
+        let encoded = secret["data"]["kubeconfig"].as_str().unwrap();
+        String::from_utf8(STANDARD.decode(encoded).unwrap()).unwrap()
+    }
+
+    /// Changes what the MemberCluster `name` asks for.
+    pub async fn patch_member(&self, name: &str, patch: &Value) {
+        let path = format!("{MEMBERS_PATH}/{name}");
+        self.on_host("PATCH", &path, patch).await.unwrap();
+    }
+
+    /// The MemberCluster; null if it isn't there.
+    pub async fn member_cluster(&self, name: &str) -> Value {
+        let path = format!("{MEMBERS_PATH}/{name}");
+        let found = self.on_host("GET", &path, &Value::Null).await;
+        found.unwrap_or(Value::Null)
+    }
+
+    /// A condition of the MemberCluster `name`: `STATUS REASON: MESSAGE`, or nothing.
+    pub async fn member_condition(&self, name: &str, type_: &str) -> String {
+        let object = self.member_cluster(name).await;
+        let conditions = object["status"]["conditions"].as_array();
+        let condition = conditions
+            .into_iter()
+            .flatten()
+            .find(|it| it["type"] == type_);
+        let mut words = String::new();
+        if let Some(condition) = condition {
+            let text = |field: &str| condition[field].as_str().unwrap_or_default();
+            let _ = write!(
+                words,
+                "{} {}: {}",
+                text("status"),
+                text("reason"),
+                text("message")
+            );
+        }
+        words
+    }
+}
+
+/// The Secret of a member.
+fn secret_name(member: &str) -> String {
+    format!("member-{member}")
+}
+
+/// A kubeconfig for the member `name`.
+pub fn kubeconfig(name: &str, token: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: fedrs\n\
+         clusters: [{{name: fedrs, cluster: {{server: 'https://{name}'}}}}]\n\
+         users: [{{name: fedrs, user: {{token: {token}}}}}]\n\
+         contexts: [{{name: fedrs, context: {{cluster: fedrs, user: fedrs}}}}]\n"
+    )
+}

@@ -1,0 +1,119 @@
+//! The controller's rights on local clusters: those of the ServiceAccounts that the manifests make, and no others.
+//!
+//! ```text
+//! deploy/kustomize, config/rbac/member.yaml --kubectl apply--> ServiceAccounts --TokenRequest--> kubeconfigs of the controller
+//! ```
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use control_plane::{ControlPlane, Fleet, Program, Programs};
+use fedrs_api::marks::SYSTEM_NAMESPACE;
+use serde_json::{Value, json};
+
+use super::{clusters::client, request::send, rights::ACCOUNT};
+
+/// How long a token is good for, in seconds: longer than any run.
+const TOKEN_SECONDS: u64 = 6 * 3600;
+
+/// Makes the accounts: installs the deployment on the host (it has no nodes, so nothing of it runs), and what the
+/// controller needs in each member.
+pub(super) fn make(fleet: &Fleet, programs: &Programs) -> Result<(), String> {
+    let host = repository().join("deploy/kustomize/overlays/one");
+    apply(programs, &fleet.host, "--kustomize", &host)?;
+    for member in &fleet.members {
+        let rights = repository().join("config/rbac/member.yaml");
+        apply(programs, member, "--filename", &rights)?;
+    }
+    Ok(())
+}
+
+/// A kubeconfig like `route`, of the controller's account of the cluster that `direct` reaches, with a token of its own.
+pub(super) async fn kubeconfig(direct: &str, route: &str) -> String {
+    let path = format!("/api/v1/namespaces/{SYSTEM_NAMESPACE}/serviceaccounts/{ACCOUNT}/token");
+    let request = json!({
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": { "expirationSeconds": TOKEN_SECONDS },
+    });
+    let answer = send(&client(direct).await, "POST", &path, &request).await;
+    let answer = answer.expect("the account can be given a token");
+    with_user(route, &json!({ "token": answer["status"]["token"] }))
+}
+
+/// The id of a kubeconfig's token, as audit logs have it.
+pub(super) fn credential(kubeconfig: &str) -> String {
+    let kubeconfig: Value = serde_json::from_str(kubeconfig).expect("ours are JSON");
+    let token = kubeconfig["users"][0]["user"]["token"].as_str();
+    let claims = token
+        .and_then(|it| it.split('.').nth(1))
+        .unwrap_or_default();
+    let claims = URL_SAFE_NO_PAD
+        .decode(claims)
+        .expect("a token of an API server");
+    let claims: Value = serde_json::from_slice(&claims).expect("a token of an API server");
+    format!("JTI={}", claims["jti"].as_str().unwrap_or_default())
+}
+
+/// The kubeconfig with `user` as its only one.
+pub(super) fn with_user(kubeconfig: &str, user: &Value) -> String {
+    let mut kubeconfig: Value = serde_json::from_str(kubeconfig).expect("ours are JSON");
+    kubeconfig["users"] = json!([{ "name": ACCOUNT, "user": user }]);
+    for context in kubeconfig["contexts"].as_array_mut().into_iter().flatten() {
+        context["context"]["user"] = ACCOUNT.into();
+    }
+    kubeconfig.to_string()
+}
+
+/// The root of the repository.
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn apply(
+    programs: &Programs,
+    cluster: &ControlPlane,
+    kind: &str,
+    source: &Path,
+) -> Result<(), String> {
+    let output = Command::new(programs.path(Program::Kubectl))
+        .env("KUBECONFIG", cluster.folder().join("admin.yaml"))
+        .args(["apply", "--server-side", "--validate=strict", kind])
+        .arg(source)
+        .output()
+        .map_err(|error| format!("kubectl: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!(
+        "{}: kubectl apply of {}: {said}",
+        cluster.name(),
+        source.display()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kubeconfig_has_one_user() {
+        let admin = json!({
+            "clusters": [{ "name": "a", "cluster": { "server": "https://127.0.0.11:6443" } }],
+            "users": [{ "name": "admin", "user": { "client-key-data": "secret" } }],
+            "contexts": [{ "name": "a", "context": { "cluster": "a", "user": "admin" } }],
+        });
+        let read: Value =
+            serde_json::from_str(&with_user(&admin.to_string(), &json!({ "token": "t" }))).unwrap();
+        assert_eq!(
+            read["users"],
+            json!([{ "name": ACCOUNT, "user": { "token": "t" } }])
+        );
+        assert_eq!(read["contexts"][0]["context"]["user"], ACCOUNT);
+        assert_eq!(read["clusters"], admin["clusters"]);
+    }
+}

@@ -1,0 +1,171 @@
+//! Members by Secrets: the commands about them, run as a user runs them ([`Need::Process`](super::Need)), and by hand.
+
+use std::{fs, path::PathBuf, process::Command};
+
+use control_plane::{Account, Life};
+use fedrs_api::marks;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{Stage, account, program, rights::ACCOUNT};
+
+/// The Secrets of the controller's namespace.
+pub(super) fn secrets() -> String {
+    format!("/api/v1/namespaces/{}/secrets", marks::SYSTEM_NAMESPACE)
+}
+
+/// The MemberClusters.
+pub(super) const MEMBERS: &str = "/apis/fedrs.dev/v1alpha1/memberclusters";
+
+impl Stage {
+    /// `fedrs join`, by the administrators of both clusters. Panics with what it said if it fails.
+    pub async fn join(&self, member: &str) -> String {
+        let files = self.kubeconfigs(member);
+        let mut arguments = vec!["join".to_owned(), member.to_owned()];
+        arguments.extend(["--member-kubeconfig".to_owned(), shown(files.member())]);
+        let route = &self.real().shared.members[member];
+        if route.proxy.is_some() {
+            // The controller takes another way than the administrator.
+            arguments.extend(["--member-server".to_owned(), server(&route.controlled)]);
+        }
+        self.fedrs(&files, arguments).await
+    }
+
+    /// `fedrs unjoin` of a member whose kubeconfig the user doesn't have.
+    pub async fn unjoin(&self, member: &str) -> String {
+        let files = self.kubeconfigs(member);
+        self.fedrs(&files, vec!["unjoin".to_owned(), member.to_owned()])
+            .await
+    }
+
+    async fn fedrs(&self, files: &Files, arguments: Vec<String>) -> String {
+        let host = shown(files.host());
+        let ran = tokio::task::spawn_blocking(move || {
+            Command::new(program::path())
+                .args(&arguments)
+                .args(["--host-kubeconfig", &host])
+                .output()
+        });
+        let output = ran.await.expect("it doesn't panic");
+        let output = output.expect("the program can be run");
+        let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let told = format!("{}{}", said(&output.stdout), said(&output.stderr));
+        assert!(output.status.success(), "{told}");
+        told
+    }
+
+    fn kubeconfigs(&self, member: &str) -> Files {
+        let files = Files(TempDir::with_prefix("fedrs-user-").expect("a temporary folder"));
+        let shared = self.real().shared;
+        fs::write(files.host(), &shared.host).expect("a file can be written");
+        let member = &shared.members[member].direct;
+        fs::write(files.member(), member).expect("a file can be written");
+        files
+    }
+
+    /// Makes `member` one by hand: a Secret with a token of the controller's account that has most of its life behind
+    /// it, and is to be renewed ([`Need::Audit`](super::Need)). Returns the kubeconfig.
+    pub async fn join_with_an_old_token(&self, member: &str) -> String {
+        const LIFE: i64 = 600;
+        const AGE: i64 = 400;
+        let path = format!(
+            "/api/v1/namespaces/{}/serviceaccounts/{ACCOUNT}",
+            marks::SYSTEM_NAMESPACE
+        );
+        let found = self.on_member(member, "GET", &path, &Value::Null).await;
+        let found = found.expect("the account is there");
+        let account = Account {
+            namespace: marks::SYSTEM_NAMESPACE.to_owned(),
+            name: ACCOUNT.to_owned(),
+            uid: found["metadata"]["uid"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+        };
+        let now = Timestamp::now().as_second();
+        let life = Life {
+            issued: now - AGE,
+            expires: now - AGE + LIFE,
+        };
+        let shared = self.real().shared;
+        let local = shared.local.as_ref().expect("the kind offers it");
+        let token = {
+            let mut fleet = local.lock().await;
+            let cluster = fleet.as_mut().and_then(|it| it.member(member));
+            let cluster = cluster.expect("the fleet has this member");
+            cluster
+                .token(&account, life)
+                .expect("a token can be signed")
+        };
+        let route = &shared.members[member].controlled;
+        let kubeconfig = account::with_user(route, &json!({ "token": token }));
+        let secret = json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "type": marks::KUBECONFIG_TYPE,
+            "metadata": { "name": secret_name(member), "annotations": { marks::RENEW_TOKEN: "true" } },
+            "stringData": { marks::KUBECONFIG_KEY: kubeconfig },
+        });
+        let object = json!({
+            "apiVersion": "fedrs.dev/v1alpha1",
+            "kind": "MemberCluster",
+            "metadata": { "name": member },
+            "spec": { "secretRef": { "name": secret_name(member) } },
+        });
+        for (path, object) in [(secrets().as_str(), secret), (MEMBERS, object)] {
+            let made = self.on_host("POST", path, &object).await;
+            made.expect("members can be made by hand");
+        }
+        self.stored_kubeconfig(member).await
+    }
+
+    /// The kubeconfig in the Secret of a member, as it is stored.
+    pub async fn stored_kubeconfig(&self, member: &str) -> String {
+        let path = format!("{}/{}", secrets(), secret_name(member));
+        let secret = self.on_host("GET", &path, &Value::Null).await;
+        let secret = secret.expect("the Secret is there");
+        let text = secret["data"][marks::KUBECONFIG_KEY].as_str();
+        text.unwrap_or_default().to_owned()
+    }
+
+    /// The status of a condition of a MemberCluster: `True`, `False`, or nothing.
+    pub async fn member_condition(&self, member: &str, type_: &str) -> Option<String> {
+        let path = format!("{MEMBERS}/{member}");
+        let object = self.on_host("GET", &path, &Value::Null).await.ok()?;
+        let conditions = object.pointer("/status/conditions")?.as_array()?;
+        let condition = conditions.iter().find(|it| it["type"] == type_)?;
+        condition["status"].as_str().map(str::to_owned)
+    }
+}
+
+/// As `fedrs join` names it.
+fn secret_name(member: &str) -> String {
+    format!("member-{member}")
+}
+
+/// A user's kubeconfigs.
+struct Files(TempDir);
+
+impl Files {
+    fn host(&self) -> PathBuf {
+        self.0.path().join("host.yaml")
+    }
+
+    fn member(&self) -> PathBuf {
+        self.0.path().join("member.yaml")
+    }
+}
+
+fn shown(path: PathBuf) -> String {
+    path.into_os_string()
+        .into_string()
+        .expect("temporary folders have plain names")
+}
+
+/// Where a kubeconfig of ours goes to.
+fn server(kubeconfig: &str) -> String {
+    let kubeconfig: Value = serde_json::from_str(kubeconfig).expect("ours are JSON");
+    let server = kubeconfig["clusters"][0]["cluster"]["server"].as_str();
+    server.unwrap_or_default().to_owned()
+}

@@ -1,0 +1,159 @@
+//! A real cluster and an embedded one that are alike.
+
+use std::path::{Path, PathBuf};
+
+use control_plane::{Fleet, FleetSpec, MemberSpec, NodeResources, Program};
+use kube::{
+    Client, Config,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use tokio::sync::Mutex;
+
+use sim_cluster::{NodeSpec, Server, Settings, SimCluster};
+
+/// What the cluster is called on both sides, and its nodes after it.
+const NAME: &str = "pair";
+/// How many nodes it has.
+const NODES: usize = 2;
+
+/// One of the two clusters.
+pub struct Side {
+    /// `real` or `embedded`.
+    pub name: &'static str,
+    /// Its administrator.
+    pub admin: Client,
+    /// Somebody who shows nothing but the headers of his requests.
+    pub anybody: Client,
+    /// The administrator's kubeconfig.
+    pub kubeconfig: PathBuf,
+}
+
+/// A real cluster and an embedded one.
+pub struct Pair {
+    /// The one that is right.
+    pub real: Side,
+    /// The one that is put to the test.
+    pub embedded: Side,
+    /// A folder that goes with the process.
+    pub folder: PathBuf,
+    /// The client of the same version as the real one.
+    pub kubectl: PathBuf,
+    fleet: Mutex<Fleet>,
+    cluster: SimCluster,
+    _server: Server,
+}
+
+impl Pair {
+    /// Starts both.
+    ///
+    /// # Errors
+    /// What could not be started.
+    pub async fn start() -> Result<Self, String> {
+        let spec = FleetSpec {
+            members: vec![MemberSpec {
+                name: NAME.to_owned(),
+                nodes: u32::try_from(NODES).expect("few nodes"),
+                resources: NodeResources::default(),
+            }],
+            audit: false,
+        };
+        let fleet = crate::local::start(&spec)
+            .await
+            .map_err(|error| error.to_string())?;
+        let cluster = embedded();
+        let server = cluster.serve(None).await.map_err(|it| it.to_string())?;
+        let folder = fleet.folder().to_owned();
+        let file = folder.join("embedded.yaml");
+        server
+            .write_kubeconfig(&file)
+            .map_err(|error| error.to_string())?;
+        let real = folder.join(format!("members/{NAME}.yaml"));
+        Ok(Self {
+            real: Side::new("real", &real).await?,
+            embedded: Side::new("embedded", &file).await?,
+            folder,
+            kubectl: crate::local::programs()
+                .map_err(|error| error.to_string())?
+                .path(Program::Kubectl),
+            fleet: Mutex::new(fleet),
+            cluster,
+            _server: server,
+        })
+    }
+
+    /// A node stops to answer, or does again.
+    ///
+    /// # Errors
+    /// If the real one can't be reached.
+    pub async fn lose_node(&self, number: u32, is_lost: bool) -> Result<(), String> {
+        let node = format!("{NAME}-node-{number}");
+        if is_lost {
+            self.cluster.fail_node(&node);
+        } else {
+            self.cluster.recover_node(&node);
+        }
+        let fleet = self.fleet.lock().await;
+        let lost = fleet.members[0].lose_node(&node, is_lost).await;
+        lost.map_err(|it| it.to_string())
+    }
+
+    /// Both forget all versions but the present one.
+    ///
+    /// # Errors
+    /// If the real one can't be made to.
+    pub async fn compact(&self) -> Result<(), String> {
+        self.cluster.faults().compact();
+        let mut fleet = self.fleet.lock().await;
+        let compacted = fleet.members[0].compact().await;
+        compacted.map_err(|it| it.to_string())
+    }
+}
+
+/// The embedded cluster, with the waits and the nodes of the real one.
+fn embedded() -> SimCluster {
+    let room = NodeResources::default();
+    let settings = Settings {
+        node_grace: std::time::Duration::from_secs(20),
+        start_time: std::time::Duration::ZERO,
+        stop_time: std::time::Duration::ZERO,
+        ..Settings::default()
+    };
+    let builder = SimCluster::builder(NAME)
+        .epoch(jiff::Timestamp::now())
+        .settings(settings);
+    let nodes = (1..=NODES).map(|number| {
+        NodeSpec::new(format!("{NAME}-node-{number}"))
+            .label("control-plane.dev/managed", "true")
+            .capacity("cpu", &room.cpu)
+            .capacity("memory", &room.memory)
+            .capacity("pods", &room.pods.to_string())
+    });
+    nodes.fold(builder, |it, node| it.node(node)).start()
+}
+
+impl Side {
+    async fn new(name: &'static str, file: &Path) -> Result<Self, String> {
+        let fail = |what: &dyn std::fmt::Display| format!("{}: {what}", file.display());
+        let mut kubeconfig = Kubeconfig::read_from(file).map_err(|it| fail(&it))?;
+        let admin = client(kubeconfig.clone()).await.map_err(|it| fail(&it))?;
+        for user in &mut kubeconfig.auth_infos {
+            user.auth_info = Some(kube::config::AuthInfo::default());
+        }
+        let anybody = client(kubeconfig).await.map_err(|it| fail(&it))?;
+        Ok(Self {
+            name,
+            admin,
+            anybody,
+            kubeconfig: file.to_owned(),
+        })
+    }
+}
+
+async fn client(kubeconfig: Kubeconfig) -> Result<Client, String> {
+    let options = KubeConfigOptions::default();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .map_err(|error| error.to_string())?;
+    config.default_retry = false;
+    Client::try_from(config).map_err(|error| error.to_string())
+}

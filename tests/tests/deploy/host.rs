@@ -1,0 +1,119 @@
+//! A host cluster without nodes, and the programs that work on it.
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use control_plane::{Fleet, FleetSpec, Program, Programs};
+use fedrs_tests::local;
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+/// The host of all tests here.
+pub(crate) struct Host {
+    programs: Programs,
+    kubeconfig: PathBuf,
+    fleet: Mutex<Option<Fleet>>,
+    /// Lives as long as the fleet: what was started on it ends with it.
+    _runtime: Runtime,
+}
+
+/// What a program said.
+pub(crate) struct Said {
+    pub(crate) succeeded: bool,
+    pub(crate) out: String,
+    pub(crate) errors: String,
+}
+
+impl Host {
+    pub(crate) fn start() -> control_plane::Result<Self> {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.enable_all().build().unwrap();
+        let programs = local::programs()?;
+        let spec = FleetSpec {
+            members: Vec::new(),
+            audit: false,
+        };
+        let fleet = runtime.block_on(local::start(&spec))?;
+        Ok(Self {
+            programs,
+            kubeconfig: fleet.host.folder().join("admin.yaml"),
+            fleet: Mutex::new(Some(fleet)),
+            _runtime: runtime,
+        })
+    }
+
+    pub(crate) fn end(&self) {
+        drop(self.fleet.lock().take());
+    }
+
+    /// Runs kubectl on the host; what it should read comes from `input`.
+    pub(crate) fn kubectl(&self, arguments: &[&str], input: &str) -> Said {
+        self.run(Program::Kubectl, arguments, input)
+    }
+
+    /// The same where it has to succeed, without a warning. Returns what it printed.
+    pub(crate) fn must(&self, arguments: &[&str], input: &str) -> String {
+        let said = self.kubectl(arguments, input);
+        assert!(said.succeeded, "kubectl {arguments:?}: {}", said.errors);
+        assert!(!said.errors.contains("Warning"), "{}", said.errors);
+        said.out
+    }
+
+    /// One object as the host has it; null if it has none.
+    pub(crate) fn get(&self, arguments: &[&str]) -> Value {
+        let arguments = [&["get", "--output=json"], arguments].concat();
+        let said = self.kubectl(&arguments, "");
+        serde_json::from_str(&said.out).unwrap_or(Value::Null)
+    }
+
+    pub(crate) fn wait_until(&self, what: &str, seconds: u64, mut holds: impl FnMut() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(seconds);
+        while !holds() {
+            assert!(Instant::now() < deadline, "not within {seconds} s: {what}");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    pub(crate) fn helm(&self, arguments: &[&str]) -> Said {
+        self.run(Program::Helm, arguments, "")
+    }
+
+    fn run(&self, program: Program, arguments: &[&str], input: &str) -> Said {
+        let mut child = Command::new(self.programs.path(program))
+            .args(arguments)
+            .env("KUBECONFIG", &self.kubeconfig)
+            .current_dir(repository())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(input.as_bytes())
+            .unwrap();
+        Said::from(child.wait_with_output().unwrap())
+    }
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        Self {
+            succeeded: output.status.success(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            errors: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// The root of the repository.
+pub(crate) fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}

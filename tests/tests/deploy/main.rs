@@ -1,0 +1,110 @@
+//! What is installed on a host: rendered by kustomize and by helm, compared, and applied to a real API server.
+//!
+//! With `FEDRS_CLUSTERS=local` only: it takes the control planes' own kubectl and helm. Else each test is skipped by name.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
+
+mod apply;
+mod host;
+mod objects;
+mod release;
+mod render;
+
+use std::process::ExitCode;
+
+use fedrs_tests::stage::Kind;
+use libtest_mimic::{Arguments, Trial};
+
+use self::host::Host;
+
+/// What must hold.
+type Test = fn(&Host);
+
+const TESTS: [(&str, Test); 14] = [
+    (
+        "kustomize::one_replica_has_no_disruption_budget_and_three_have",
+        render::one_replica_has_no_disruption_budget_and_three_have,
+    ),
+    (
+        "helm::the_chart_has_the_version_of_the_program",
+        render::the_chart_has_the_version_of_the_program,
+    ),
+    ("helm::lint_finds_nothing", render::lint_finds_nothing),
+    (
+        "helm::the_defaults_are_the_overlay_one",
+        render::the_defaults_are_the_overlay_one,
+    ),
+    (
+        "helm::three_replicas_are_the_overlay_three",
+        render::three_replicas_are_the_overlay_three,
+    ),
+    (
+        "helm::a_service_monitor_is_the_component",
+        render::a_service_monitor_is_the_component,
+    ),
+    (
+        "helm::wrong_values_are_refused_by_name",
+        render::wrong_values_are_refused_by_name,
+    ),
+    (
+        "helm::every_value_takes_effect",
+        render::every_value_takes_effect,
+    ),
+    (
+        "helm::another_federation_shares_no_name",
+        render::another_federation_shares_no_name,
+    ),
+    (
+        "apply::both_overlays_and_the_chart_without_a_warning",
+        apply::both_overlays_and_the_chart_without_a_warning,
+    ),
+    (
+        "apply::pods_are_admitted_where_pod_security_is_restricted",
+        apply::pods_are_admitted_where_pod_security_is_restricted,
+    ),
+    (
+        "apply::the_deployment_gets_its_pods",
+        apply::the_deployment_gets_its_pods,
+    ),
+    (
+        "apply::markers_need_the_right_to_finalizers",
+        apply::markers_need_the_right_to_finalizers,
+    ),
+    (
+        "release::install_upgrade_and_uninstall_keep_the_crds",
+        release::install_upgrade_and_uninstall_keep_the_crds,
+    ),
+];
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    // They share one host.
+    arguments.test_threads = Some(1);
+    let is_local = matches!(Kind::from_env(), Ok(Kind::Local));
+    let host: Option<&'static Host> = if is_local && !arguments.list {
+        match Host::start() {
+            Ok(host) => Some(Box::leak(Box::new(host))),
+            Err(error) => {
+                eprintln!("{error}");
+                return ExitCode::FAILURE;
+            }
+        }
+    } else {
+        None
+    };
+    let trials = TESTS.map(|(name, test)| {
+        if !is_local {
+            eprintln!("skipped: {name} needs FEDRS_CLUSTERS=local");
+        }
+        let trial = Trial::test(name, move || {
+            test(host.ok_or("needs FEDRS_CLUSTERS=local")?);
+            Ok(())
+        });
+        trial.with_ignored_flag(!is_local)
+    });
+    let code = libtest_mimic::run(&arguments, trials.into()).exit_code();
+    if let Some(host) = host {
+        host.end();
+    }
+    code
+}

@@ -1,0 +1,90 @@
+//! Rendered objects, made comparable.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+/// What helm says of itself on objects: it is no part of what they do.
+const OF_HELM: [&str; 4] = [
+    "app.kubernetes.io/managed-by",
+    "app.kubernetes.io/version",
+    "helm.sh/chart",
+    "helm.sh/resource-policy",
+];
+/// How long the part of a name is that depends on the content, for kustomize and for the chart.
+const HASH: usize = 10;
+
+/// Objects by kind and name.
+pub(crate) type Objects = BTreeMap<String, Value>;
+
+/// The objects of a YAML text.
+pub(crate) fn read(yaml: &str) -> Objects {
+    let mut objects = Objects::new();
+    for document in format!("\n{yaml}").split("\n---") {
+        let object: Value = serde_saphyr::from_str(document).unwrap();
+        if !object.is_null() {
+            let before = objects.insert(key(&object), object);
+            assert!(before.is_none(), "an object twice");
+        }
+    }
+    objects
+}
+
+/// `Kind/name`: no two kinds here have one name.
+fn key(object: &Value) -> String {
+    let name = object["metadata"]["name"].as_str().unwrap();
+    format!("{}/{name}", object["kind"].as_str().unwrap())
+}
+
+/// The objects without what helm says of itself, names without their hashes, configuration as what it means; and
+/// without the namespace, which helm makes by itself.
+pub(crate) fn comparable(objects: Objects) -> Objects {
+    let kept = objects.into_values().filter(|it| it["kind"] != "Namespace");
+    kept.map(|mut object| {
+        for kind in ["labels", "annotations"] {
+            let metadata = object["metadata"].as_object_mut().unwrap();
+            if let Some(Value::Object(words)) = metadata.get_mut(kind) {
+                words.retain(|key, _| !OF_HELM.contains(&key.as_str()));
+                if words.is_empty() {
+                    metadata.remove(kind);
+                }
+            }
+        }
+        if object["kind"] == "ConfigMap" {
+            unhash(&mut object["metadata"]["name"]);
+            let text = object["data"]["controller.yaml"].as_str().unwrap();
+            let meant: Value = serde_saphyr::from_str(text).unwrap();
+            object["data"]["controller.yaml"] = meant;
+        }
+        if object["kind"] == "Deployment" {
+            unhash(&mut object["spec"]["template"]["spec"]["volumes"][0]["configMap"]["name"]);
+        }
+        (key(&object), object)
+    })
+    .collect()
+}
+
+fn unhash(name: &mut Value) {
+    let (rest, hash) = name.as_str().unwrap().rsplit_once('-').unwrap();
+    assert_eq!(hash.len(), HASH, "{name}");
+    *name = rest.into();
+}
+
+/// Fails with the first object in which the two differ.
+pub(crate) fn assert_same(left: &Objects, right: &Objects) {
+    let names = |it: &Objects| it.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(left), names(right));
+    for (name, object) in left {
+        assert_eq!(object, &right[name], "{name}");
+    }
+}
+
+/// A pod as a Deployment makes it.
+pub(crate) fn pod_of(deployment: &Value) -> Value {
+    let mut pod = deployment["spec"]["template"].clone();
+    pod["apiVersion"] = json!("v1");
+    pod["kind"] = json!("Pod");
+    pod["metadata"]["generateName"] = json!("fedrs-controller-");
+    pod["metadata"]["namespace"] = deployment["metadata"]["namespace"].clone();
+    pod
+}

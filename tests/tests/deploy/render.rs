@@ -1,0 +1,179 @@
+//! What kustomize and helm make of the manifests, without a cluster.
+
+use serde_json::{Value, json};
+
+use crate::{
+    host::{Host, repository},
+    objects::{Objects, assert_same, comparable, read},
+};
+
+/// The chart, from the root of the repository.
+pub(crate) const CHART: &str = "deploy/helm/fedrs";
+/// The namespace of the manifests.
+pub(crate) const NAMESPACE: &str = "fedrs-system";
+
+/// The objects of an overlay.
+pub(crate) fn kustomize(host: &Host, overlay: &str) -> String {
+    let folder = format!("deploy/kustomize/overlays/{overlay}");
+    host.must(&["kustomize", &folder], "")
+}
+
+/// The objects of the chart with these values.
+pub(crate) fn template(host: &Host, values: &[&str]) -> String {
+    let mut arguments = vec!["template", "fedrs", CHART, "--namespace", NAMESPACE];
+    for value in values {
+        arguments.extend(["--set", value]);
+    }
+    let said = host.helm(&arguments);
+    assert!(said.succeeded, "helm {arguments:?}: {}", said.errors);
+    said.out
+}
+
+fn chart(host: &Host, values: &[&str]) -> Objects {
+    comparable(read(&template(host, values)))
+}
+
+fn overlay(host: &Host, name: &str) -> Objects {
+    comparable(read(&kustomize(host, name)))
+}
+
+pub(crate) fn one_replica_has_no_disruption_budget_and_three_have(host: &Host) {
+    let (one, mut three) = (overlay(host, "one"), overlay(host, "three"));
+    assert_eq!(one["Deployment/fedrs-controller"]["spec"]["replicas"], 1);
+    let deployment = three.get_mut("Deployment/fedrs-controller").unwrap();
+    assert_eq!(deployment["spec"]["replicas"], 3);
+    // A budget for one replica would hold up each drain of a node, or protect nothing.
+    deployment["spec"]["replicas"] = json!(1);
+    let budget = three
+        .remove("PodDisruptionBudget/fedrs-controller")
+        .unwrap();
+    assert_eq!(budget["spec"]["maxUnavailable"], 1);
+    assert_same(&one, &three);
+}
+
+pub(crate) fn the_chart_has_the_version_of_the_program(host: &Host) {
+    let text = std::fs::read_to_string(repository().join(CHART).join("Chart.yaml")).unwrap();
+    let chart: Value = serde_saphyr::from_str(&text).unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(
+        (&chart["version"], &chart["appVersion"]),
+        (&json!(version), &json!(version))
+    );
+    let deployment = &overlay(host, "one")["Deployment/fedrs-controller"];
+    let image = &deployment["spec"]["template"]["spec"]["containers"][0]["image"];
+    assert_eq!(*image, format!("fedrs:{version}"));
+}
+
+pub(crate) fn lint_finds_nothing(host: &Host) {
+    let said = host.helm(&["lint", "--strict", "--quiet", CHART]);
+    assert!(said.succeeded, "{}{}", said.out, said.errors);
+    assert_eq!(said.out.trim(), "", "{}", said.errors);
+}
+
+pub(crate) fn the_defaults_are_the_overlay_one(host: &Host) {
+    assert_same(&chart(host, &[]), &overlay(host, "one"));
+}
+
+pub(crate) fn three_replicas_are_the_overlay_three(host: &Host) {
+    assert_same(&chart(host, &["replicas=3"]), &overlay(host, "three"));
+}
+
+pub(crate) fn a_service_monitor_is_the_component(host: &Host) {
+    let folder = repository().join("deploy/kustomize/components/servicemonitor");
+    let text = std::fs::read_to_string(folder.join("service-monitor.yaml")).unwrap();
+    let component = comparable(read(&text));
+    let mut chart = chart(host, &["serviceMonitor.enabled=true"]);
+    chart.retain(|name, _| component.contains_key(name));
+    assert_same(&chart, &component);
+    // It finds the Service by its labels, and the port by its name.
+    let service = &overlay(host, "one")["Service/fedrs-controller-metrics"];
+    let monitor = &component["ServiceMonitor/fedrs-controller"];
+    let wanted = monitor["spec"]["selector"]["matchLabels"]
+        .as_object()
+        .unwrap();
+    for (label, value) in wanted {
+        assert_eq!(&service["metadata"]["labels"][label], value);
+    }
+    assert_eq!(
+        monitor["spec"]["endpoints"][0]["port"],
+        service["spec"]["ports"][0]["name"]
+    );
+}
+
+pub(crate) fn wrong_values_are_refused_by_name(host: &Host) {
+    for (value, named) in [
+        ("replica=3", "replica"),
+        ("replicas=three", "replicas"),
+        ("image.digest=sha256:12", "digest"),
+        ("federation=Blue", "federation"),
+        ("config.federation=blue", "config"),
+        ("networkPolicy.egressPorts={0}", "egressPorts"),
+        ("crds.install=maybe", "install"),
+        ("resources.limit.memory=1Gi", "limit"),
+    ] {
+        let said = host.helm(&["template", "fedrs", CHART, "--set", value]);
+        assert!(!said.succeeded, "{value} was taken");
+        assert!(said.errors.contains(named), "{value}: {}", said.errors);
+    }
+}
+
+pub(crate) fn every_value_takes_effect(host: &Host) {
+    let plain = template(host, &[]);
+    for value in [
+        "replicas=2",
+        "image.repository=registry.example/fedrs",
+        "image.tag=1.2.3",
+        "image.digest=sha256:0000000000000000000000000000000000000000000000000000000000000000",
+        "image.pullPolicy=Always",
+        "imagePullSecrets[0].name=pull",
+        "federation=blue",
+        "config.workers=8",
+        "logLevel=debug",
+        "crds.install=false",
+        "resources.limits.memory=1Gi",
+        "listenAddress=[::]",
+        "networkPolicy.enabled=false",
+        "networkPolicy.metricsFrom[0].ipBlock.cidr=10.0.0.0/8",
+        "networkPolicy.egressPorts={8443}",
+        "serviceMonitor.enabled=true",
+        "labels.team=blue",
+        "annotations.note=text",
+        "podLabels.team=blue",
+        "podAnnotations.note=text",
+        "priorityClassName=system-cluster-critical",
+        "nodeSelector.pool=system",
+        "tolerations[0].operator=Exists",
+        "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].key=pool",
+    ] {
+        let rendered = template(host, &[value]);
+        assert_ne!(rendered, plain, "{value}");
+        read(&rendered);
+    }
+    let three = template(host, &["replicas=3"]);
+    for value in [
+        "podDisruptionBudget.enabled=false",
+        "podDisruptionBudget.maxUnavailable=2",
+    ] {
+        assert_ne!(template(host, &["replicas=3", value]), three, "{value}");
+    }
+}
+
+pub(crate) fn another_federation_shares_no_name(host: &Host) {
+    let blue = chart(host, &["federation=blue", "crds.install=false"]);
+    let plain = chart(host, &[]);
+    for (name, object) in &blue {
+        assert!(!plain.contains_key(name), "{name}");
+        assert!(name.contains("fedrs-controller-blue"), "{name}");
+        let subjects = object["subjects"].as_array();
+        for subject in subjects.into_iter().flatten() {
+            assert_eq!(subject["name"], "fedrs-controller-blue");
+        }
+    }
+    let config = &blue["ConfigMap/fedrs-controller-blue-config"];
+    assert_eq!(config["data"]["controller.yaml"]["federation"], "blue");
+    let selector = &blue["Deployment/fedrs-controller-blue"]["spec"]["selector"];
+    assert_ne!(
+        *selector,
+        plain["Deployment/fedrs-controller"]["spec"]["selector"]
+    );
+}

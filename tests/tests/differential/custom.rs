@@ -1,0 +1,165 @@
+//! Our own custom resources: defaults, pruning, enums, validation rules.
+
+use std::path::Path;
+
+use fedrs_tests::{
+    steps,
+    truth::talk::{
+        Ask, Conversation, TABLE, apply, conversation, delete, get, json_patch, merge, post, put,
+        strategic,
+    },
+};
+use serde_json::{Value, json};
+
+use crate::objects::pod_spec;
+
+const SETS: &str = "fedrs.dev/v1alpha1:federatedreplicasets";
+const MEMBERS: &str = "/apis/fedrs.dev/v1alpha1/memberclusters";
+
+/// The definition of one of our kinds.
+fn definition(plural: &str) -> Value {
+    let file = format!("../config/crd/fedrs.dev_{plural}.yaml");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    let text = std::fs::read_to_string(&path).expect("the definitions are generated");
+    serde_saphyr::from_str(&text).expect("a definition is YAML")
+}
+
+/// Makes a definition, unless another conversation has.
+fn install(plural: &str) -> [Ask; 2] {
+    let path =
+        format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{plural}.fedrs.dev");
+    [
+        apply(
+            &format!("{path}?fieldManager=conversations&force=true"),
+            definition(plural),
+        )
+        .called("install")
+        .only("/spec"),
+        get(&path)
+            .until(20, |it| {
+                let all = it["status"]["conditions"].as_array();
+                all.is_some_and(|all| {
+                    all.iter()
+                        .any(|it| it["type"] == "Established" && it["status"] == "True")
+                })
+            })
+            .called("established")
+            .only("/status"),
+    ]
+}
+
+fn with_both(name: &'static str, rest: Vec<fedrs_tests::truth::talk::Step>) -> Conversation {
+    let [a, b] = install("federatedreplicasets");
+    let [c, d] = install("memberclusters");
+    let mut steps = steps![
+        a,
+        b,
+        c,
+        d,
+        get(SETS)
+            .until(20, |it| it["kind"] == "FederatedReplicaSetList")
+            .called("served")
+            .only("/kind"),
+        get(MEMBERS)
+            .until(20, |it| it["kind"] == "MemberClusterList")
+            .called("members served")
+            .only("/kind")
+    ];
+    steps.extend(rest);
+    conversation(name, steps)
+}
+
+fn set(name: &str) -> Value {
+    json!({
+        "apiVersion": "fedrs.dev/v1alpha1", "kind": "FederatedReplicaSet",
+        "metadata": { "name": name },
+        "spec": {
+            "replicas": 3,
+            "selector": { "matchLabels": { "app": name } },
+            "template": { "metadata": { "labels": { "app": name } }, "spec": pod_spec() },
+        },
+    })
+}
+
+fn changed(name: &str, pointer: &str, value: Value) -> Value {
+    let mut set = set(name);
+    let (parent, field) = pointer.rsplit_once('/').expect("a pointer");
+    let parent = if parent.is_empty() {
+        &mut set
+    } else {
+        set.pointer_mut(parent).expect("it is there")
+    };
+    parent[field] = value;
+    set
+}
+
+pub(crate) fn all() -> Vec<Conversation> {
+    let one = &format!("{SETS}/web");
+    vec![
+        with_both("custom::federated_replica_sets", steps![
+            post(SETS, set("web")).keep("rv", "/metadata/resourceVersion").keep("uid", "/metadata/uid"),
+            post(SETS, set("web")).called("twice"),
+            get(one),
+            get(SETS),
+            get(SETS).accept(TABLE).called("table"),
+            get(one).accept(TABLE).called("one in a table"),
+            put(one, set("web")).called("put without a version"),
+            put(one, { let mut it = set("web"); it["metadata"]["resourceVersion"] = "${rv}".into(); it["spec"]["replicas"] = 4.into(); it }).called("put"),
+            put(one, { let mut it = set("web"); it["metadata"]["resourceVersion"] = "${rv}".into(); it["spec"]["replicas"] = 5.into(); it }).called("stale"),
+            put(&format!("{SETS}/none"), set("none")).called("PUT creates nothing"),
+            put(&format!("{SETS}/none"), { let mut it = set("none"); it["metadata"]["resourceVersion"] = "${rv}".into(); it }).called("PUT of none"),
+            merge(one, json!({ "spec": { "replicas": 2 } })),
+            merge(one, json!({ "metadata": { "resourceVersion": "1" } })).called("stale merge"),
+            json_patch(one, json!([{ "op": "replace", "path": "/spec/replicas", "value": 1 }])),
+            strategic(one, json!({})).called("strategic"),
+            apply(&format!("{one}?fieldManager=x"), set("web")).called("apply conflict"),
+            apply(&format!("{one}?fieldManager=x&force=true"), set("web")).called("apply"),
+            get(&format!("{one}/scale")),
+            merge(&format!("{one}/scale"), json!({ "spec": { "replicas": 9 } })).called("scale"),
+            merge(&format!("{one}/scale"), json!({ "spec": { "replicas": -9 } })).called("scale below"),
+            put(&format!("{one}/scale"), json!({ "apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": { "name": "web" }, "spec": { "replicas": 5 } })).called("put scale"),
+            merge(&format!("{one}/status"), json!({ "status": { "observedGeneration": 1 }, "spec": { "replicas": 77 } })).called("status"),
+            merge(one, json!({ "status": { "observedGeneration": 99 } })).called("no status by the object"),
+            get(&format!("{one}/status")),
+            get(&format!("{SETS}?fieldSelector=metadata.name%3Dweb")),
+            get(&format!("{SETS}?fieldSelector=spec.replicas%3D1")),
+            delete(one),
+            delete(one).called("gone"),
+        ]),
+        with_both("custom::validation", steps![
+            post(SETS, changed("a", "/spec/replicas", json!(-1))).called("negative"),
+            post(SETS, changed("a", "/spec/replicas", json!("x"))).called("wrong type"),
+            post(SETS, changed("a", "/spec/replicas", json!(1.5))).called("a fraction"),
+            post(SETS, changed("a", "/spec/replicas", json!(99_999_999_999_u64))).called("too much"),
+            post(SETS, changed("a", "/spec/replicas", Value::Null)).called("null"),
+            post(SETS, changed("b", "/spec", json!({}))).called("nothing"),
+            post(SETS, json!({ "metadata": { "name": "c" } })).called("no spec"),
+            post(SETS, changed("d", "/spec/selector", json!({ "matchLabels": { "app": "other" } }))).called("another selector"),
+            post(SETS, changed("d", "/spec/selector", json!({}))).called("no selector"),
+            post(SETS, changed("e", "/spec/foo", json!("bar"))).called("pruned"),
+            post(&format!("{SETS}?fieldValidation=Strict"), changed("f", "/spec/foo", json!("bar"))).called("strict"),
+            post(&format!("{SETS}?fieldValidation=Warn"), changed("g", "/spec/foo", json!("bar"))).called("warn"),
+            post(SETS, changed("h", "/spec/template/spec/containers/0/foo", json!("bar"))).called("unknown in the template"),
+            post(&format!("{SETS}?fieldValidation=Strict"), changed("h2", "/spec/template/spec/containers/0/foo", json!("bar"))).called("strict in the template"),
+            post(SETS, changed("UPPER", "/spec/foo", json!("bar"))).called("a bad name"),
+            post(SETS, changed("i", "/spec/preferences", json!({ "x": 1 }))).called("preferences"),
+            post(SETS, changed("j", "/spec/template", json!({ "metadata": { "labels": { "app": "j" } } }))).called("no template spec"),
+            post(SETS, set("k")),
+            merge(&format!("{SETS}/k"), json!({ "spec": { "selector": { "matchLabels": { "app": "l" } } } })).called("selector changed"),
+            apply(&format!("{SETS}/l?fieldManager=x"), changed("l", "/spec/foo", json!("bar"))).called("apply unknown"),
+            post(SETS, changed("m", "/apiVersion", json!("fedrs.dev/v1"))).called("another version"),
+            post(SETS, changed("m", "/kind", json!("Foo"))).called("another kind"),
+        ]),
+        with_both("custom::member_clusters", steps![
+            post(MEMBERS, json!({ "apiVersion": "fedrs.dev/v1alpha1", "kind": "MemberCluster", "metadata": { "name": "${ns}-m" } })).called("bare"),
+            post(MEMBERS, json!({ "apiVersion": "fedrs.dev/v1alpha1", "kind": "MemberCluster", "metadata": { "name": "${ns}-n" }, "spec": {} })).called("empty spec"),
+            post(MEMBERS, json!({ "apiVersion": "fedrs.dev/v1alpha1", "kind": "MemberCluster", "metadata": { "name": "${ns}-o" }, "spec": { "unschedulable": "x", "kubeconfigSecretRef": 1 } })).called("wrong types"),
+            get(&format!("{MEMBERS}/${{ns}}-n")).accept(TABLE).called("table"),
+            merge(&format!("{MEMBERS}/${{ns}}-n/status"), json!({ "status": { "conditions": [{ "type": "Ready", "status": "Maybe", "reason": "A", "message": "b", "lastTransitionTime": "2026-01-01T00:00:00Z" }] } })).called("an enum"),
+            merge(&format!("{MEMBERS}/${{ns}}-n/status"), json!({ "status": { "conditions": [{ "type": "Ready", "status": "True", "reason": "A", "message": "b", "lastTransitionTime": "2026-01-01T00:00:00Z" }] } })).called("ready"),
+            get(&format!("{MEMBERS}/${{ns}}-n")).accept(TABLE).called("table when ready"),
+            delete(&format!("{MEMBERS}/${{ns}}-n")),
+            delete(&format!("{MEMBERS}/${{ns}}-m")).called("delete bare"),
+        ]),
+    ]
+}

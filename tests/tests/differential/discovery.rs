@@ -1,0 +1,76 @@
+//! Discovery and OpenAPI.
+
+use fedrs_tests::{
+    steps,
+    truth::talk::{Conversation, conversation, get},
+};
+
+pub(crate) fn all() -> Vec<Conversation> {
+    let mut lists = steps![
+        get("/version").only("/major").only("/minor"),
+        get("/api").only("/versions").only("/kind"),
+        get("/api/v1"),
+    ];
+    for group in [
+        "apps",
+        "coordination.k8s.io",
+        "policy",
+        "rbac.authorization.k8s.io",
+        "authentication.k8s.io",
+        "authorization.k8s.io",
+        "apiextensions.k8s.io",
+        "events.k8s.io",
+        "discovery.k8s.io",
+        "autoscaling",
+        "scheduling.k8s.io",
+        "admissionregistration.k8s.io",
+        "storage.k8s.io",
+        "apiregistration.k8s.io",
+    ] {
+        lists.push(get(&format!("/apis/{group}")).into());
+        let version = if group == "autoscaling" { "v2" } else { "v1" };
+        lists.push(get(&format!("/apis/{group}/{version}")).into());
+    }
+    let mut schemas = Vec::new();
+    for (path, kinds) in [
+        (
+            "/openapi/v3/api/v1",
+            [
+                "io.k8s.api.core.v1.Pod",
+                "io.k8s.api.core.v1.ConfigMap",
+                "io.k8s.api.core.v1.PodSpec",
+                "io.k8s.api.core.v1.Container",
+            ],
+        ),
+        (
+            "/openapi/v3/apis/apps/v1",
+            [
+                "io.k8s.api.apps.v1.ReplicaSet",
+                "io.k8s.api.apps.v1.ReplicaSetSpec",
+                "io.k8s.api.apps.v1.ReplicaSetStatus",
+                "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector",
+            ],
+        ),
+        (
+            "/openapi/v3/apis/coordination.k8s.io/v1",
+            [
+                "io.k8s.api.coordination.v1.Lease",
+                "io.k8s.api.coordination.v1.LeaseSpec",
+                "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta",
+                "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
+            ],
+        ),
+    ] {
+        let mut ask = get(path);
+        for kind in kinds {
+            ask = ask.only(Box::leak(
+                format!("/components/schemas/{kind}").into_boxed_str(),
+            ));
+        }
+        schemas.push(ask.into());
+    }
+    vec![
+        conversation("discovery::lists", lists),
+        conversation("discovery::schemas", schemas),
+    ]
+}

@@ -1,0 +1,69 @@
+//! The same requests to a real API server and to an embedded one, answer by answer:
+//! `FEDRS_CLUSTERS=local cargo test -p fedrs-tests --test differential`.
+
+mod access;
+mod apply;
+mod controllers;
+mod crud;
+mod custom;
+mod deletion;
+mod discovery;
+mod lists;
+mod nodes;
+mod objects;
+mod options;
+mod patches;
+mod refusals;
+mod subresources;
+mod tables;
+mod watches;
+
+use std::process::ExitCode;
+
+use fedrs_tests::truth::{
+    compare::compare,
+    harness::{self, Comparison},
+    play::play,
+    talk::Conversation,
+};
+use futures::FutureExt;
+
+fn main() -> ExitCode {
+    let topics = [
+        access::all(),
+        apply::all(),
+        controllers::all(),
+        crud::all(),
+        custom::all(),
+        deletion::all(),
+        discovery::all(),
+        lists::all(),
+        nodes::all(),
+        options::all(),
+        patches::all(),
+        refusals::all(),
+        subresources::all(),
+        tables::all(),
+        watches::all(),
+    ];
+    let comparisons = topics.into_iter().flatten().map(comparison).collect();
+    harness::main(comparisons, Vec::new())
+}
+
+fn comparison(conversation: Conversation) -> Comparison {
+    Comparison {
+        name: conversation.name.to_owned(),
+        is_alone: conversation.is_alone,
+        run: Box::new(|pair, namespace| {
+            async move {
+                let (real, embedded) = futures::future::try_join(
+                    play(&conversation, &namespace, &pair.real, &pair),
+                    play(&conversation, &namespace, &pair.embedded, &pair),
+                )
+                .await?;
+                Ok(compare(&real, &embedded, &conversation.differs))
+            }
+            .boxed_local()
+        }),
+    }
+}

@@ -1,0 +1,98 @@
+//! Nodes that are lost and come back; cordoned ones.
+
+use fedrs_tests::{
+    steps,
+    truth::talk::{Conversation, Step::Node, conversation, get, merge, post},
+};
+use serde_json::{Value, json};
+
+use crate::objects::pod;
+
+const NODE: &str = "/api/v1/nodes/pair-node-1";
+
+fn is_ready(node: &Value, status: &str) -> bool {
+    let all = node["status"]["conditions"].as_array();
+    all.is_some_and(|all| {
+        all.iter()
+            .any(|it| it["type"] == "Ready" && it["status"] == status)
+    })
+}
+
+fn on_node(name: &str, seconds: u32) -> Value {
+    let mut pod = pod(name);
+    pod["spec"]["nodeSelector"] = json!({ "kubernetes.io/hostname": "pair-node-1" });
+    pod["spec"]["tolerations"] = json!([
+        { "key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds },
+    ]);
+    pod
+}
+
+pub(crate) fn all() -> Vec<Conversation> {
+    vec![
+        conversation(
+            "nodes::cordoned",
+            steps![
+                merge(NODE, json!({ "spec": { "unschedulable": true } }))
+                    .called("cordon")
+                    .only("/spec/unschedulable"),
+                get(NODE)
+                    .until(20, |it| !it["spec"]["taints"].is_null())
+                    .called("tainted")
+                    .only("/spec"),
+                post("pods", on_node("p", 3)),
+                get("pods/p")
+                    .until(20, |it| !it["status"]["conditions"].is_null())
+                    .called("waits")
+                    .only("/status"),
+                merge(NODE, json!({ "spec": { "unschedulable": null } }))
+                    .called("uncordon")
+                    .only("/spec/unschedulable"),
+                get(NODE)
+                    .until(20, |it| it["spec"]["taints"].is_null())
+                    .called("free")
+                    .only("/spec"),
+                get("pods/p")
+                    .until(20, |it| it["status"]["phase"] == "Running")
+                    .called("runs")
+                    .only("/status/phase")
+                    .only("/spec/nodeName"),
+            ],
+        )
+        .alone(),
+        conversation(
+            "nodes::lost",
+            steps![
+                post("pods", on_node("p", 3)),
+                get("pods/p")
+                    .until(20, |it| it["status"]["phase"] == "Running")
+                    .called("runs")
+                    .only("/status/phase"),
+                Node(1, true),
+                get(NODE)
+                    .until(60, |it| is_ready(it, "Unknown")
+                        && it["spec"]["taints"]
+                            .as_array()
+                            .is_some_and(|it| it.len() > 1))
+                    .called("lost")
+                    .only("/spec")
+                    .only("/status/conditions"),
+                get("pods/p")
+                    .until(20, |it| !it["metadata"]["deletionTimestamp"].is_null())
+                    .called("evicted")
+                    .only("/status/conditions")
+                    .only("/status/phase")
+                    .only("/metadata/deletionGracePeriodSeconds"),
+                Node(1, false),
+                get(NODE)
+                    .until(60, |it| is_ready(it, "True")
+                        && it["spec"]["taints"].is_null())
+                    .called("back")
+                    .only("/spec"),
+                get("pods/p")
+                    .until(60, |it| it["kind"] == "Status")
+                    .called("gone"),
+            ],
+        )
+        .alone(),
+    ]
+}

@@ -1,0 +1,86 @@
+//! Subresources: scale, status, eviction, token, binding.
+
+use fedrs_tests::{
+    steps,
+    truth::talk::{Conversation, apply, conversation, get, json_patch, merge, post, put},
+};
+use serde_json::json;
+
+use crate::objects::{pod, pod_nowhere, replica_set};
+
+const SCALE: &str = "apps/v1:replicasets/web/scale";
+
+pub(crate) fn all() -> Vec<Conversation> {
+    vec![
+        conversation("subresources::scale", steps![
+            post("apps/v1:replicasets", {
+                let mut set = replica_set("web", 0);
+                set["spec"]["template"]["spec"]["nodeSelector"] = json!({ "nowhere": "true" });
+                set
+            }),
+            get(SCALE).keep("rv", "/metadata/resourceVersion"),
+            put(SCALE, json!({ "metadata": { "name": "web", "namespace": "${ns}" }, "spec": { "replicas": 0 } })),
+            merge(SCALE, json!({ "spec": { "replicas": -1 } })).called("negative"),
+            merge(SCALE, json!({ "metadata": { "resourceVersion": "1" }, "spec": { "replicas": 1 } })).called("stale"),
+            merge(SCALE, json!({ "metadata": { "uid": "1" }, "spec": { "replicas": 1 } })).called("another uid"),
+            put(SCALE, json!({ "metadata": { "name": "other" }, "spec": { "replicas": 0 } })).called("another name"),
+            json_patch(SCALE, json!([{ "op": "test", "path": "/spec/replicas", "value": 9 }])).called("test"),
+            apply(&format!("{SCALE}?fieldManager=x"), json!({ "apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": { "name": "web" }, "spec": { "replicas": 0 } })).called("apply"),
+            get("apps/v1:replicasets/none/scale"),
+            post(SCALE, json!({})).called("post"),
+        ]),
+        conversation("subresources::status", steps![
+            post("pods", pod_nowhere("p")),
+            get("pods/p").until(20, |it| !it["status"]["conditions"].is_null()),
+            merge("pods/p/status", json!({ "status": { "message": "x" }, "metadata": { "labels": { "a": "b" } }, "spec": { "activeDeadlineSeconds": 7 } })),
+            get("pods/p/status"),
+            merge("pods/p", json!({ "status": { "message": "y" } })).called("not by the object"),
+            put("pods/p/status", pod("p")).called("put"),
+            get("pods/none/status"),
+            merge("/api/v1/namespaces/${ns}/status", json!({ "status": { "conditions": [{ "type": "X", "status": "True" }] } })).called("of the namespace"),
+        ]),
+        conversation("subresources::binding", steps![
+            post("pods", {
+                let mut pod = pod("p");
+                pod["spec"]["schedulerName"] = "nobody".into();
+                pod
+            }),
+            post("pods/p/binding", json!({ "metadata": { "name": "p" }, "target": { "kind": "Node" } })).called("no node"),
+            post("pods/p/binding", json!({ "metadata": { "name": "q" }, "target": { "kind": "Node", "name": "x" } })).called("another name"),
+            post("pods/p/binding", json!({ "metadata": { "name": "p" }, "target": { "kind": "Node", "name": "pair-node-1" } })),
+            get("pods/p").until(20, |it| it["status"]["phase"] == "Running").only("/spec/nodeName").only("/status/phase"),
+            post("pods/p/binding", json!({ "metadata": { "name": "p" }, "target": { "kind": "Node", "name": "pair-node-2" } })).called("again"),
+            post("pods/none/binding", json!({ "metadata": { "name": "none" }, "target": { "kind": "Node", "name": "pair-node-2" } })).called("none"),
+        ]),
+        conversation("subresources::eviction", steps![
+            post("pods", {
+                let mut pod = pod("p");
+                pod["metadata"]["labels"] = json!({ "app": "p" });
+                pod
+            }),
+            get("pods/p").until(20, |it| it["status"]["phase"] == "Running").only("/status/phase"),
+            post("policy/v1:poddisruptionbudgets", json!({ "metadata": { "name": "b" }, "spec": { "minAvailable": 1, "selector": { "matchLabels": { "app": "p" } } } })),
+            get("policy/v1:poddisruptionbudgets/b").until(20, |it| it["status"]["observedGeneration"] == 1 && it["status"]["currentHealthy"] == 1),
+            post("pods/p/eviction?dryRun=All", json!({ "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": "p" } })).called("dry"),
+            post("pods/p/eviction", json!({ "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": "p" } })).called("refused"),
+            merge("policy/v1:poddisruptionbudgets/b", json!({ "spec": { "minAvailable": 0 } })),
+            get("policy/v1:poddisruptionbudgets/b").until(20, |it| it["status"]["observedGeneration"] == 2).called("looser"),
+            post("pods/p/eviction", json!({ "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": "other" } })).called("another name"),
+            post("pods/p/eviction", json!({ "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": "p" } })).called("evicted"),
+            get("pods/p").until(20, |it| it["kind"] == "Status").called("gone"),
+            post("pods/p/eviction", json!({ "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": "p" } })).called("none"),
+        ]),
+        conversation("subresources::token", steps![
+            post("serviceaccounts/default/token", json!({ "spec": { "expirationSeconds": 600 } })).keep("token", "/status/token"),
+            post("serviceaccounts/default/token", json!({ "spec": {} })).called("defaults"),
+            post("serviceaccounts/default/token", json!({ "spec": { "expirationSeconds": 10 } })).called("too short"),
+            post("serviceaccounts/none/token", json!({ "spec": {} })).called("none"),
+            post("serviceaccounts/default/token", json!({ "spec": { "audiences": ["other"] } })).keep("foreign", "/status/token").called("another audience"),
+            post("/apis/authentication.k8s.io/v1/selfsubjectreviews", json!({})).with_token(Some("${token}")).called("who am I"),
+            post("/apis/authentication.k8s.io/v1/selfsubjectreviews", json!({})).with_token(Some("${foreign}")).called("who am I elsewhere"),
+            post("/apis/authentication.k8s.io/v1/selfsubjectreviews", json!({})).called("the administrator").only("/kind"),
+            get("configmaps").with_token(Some("${token}")).called("may not"),
+            get("configmaps").with_token(Some("nonsense")).called("nonsense"),
+        ]),
+    ]
+}

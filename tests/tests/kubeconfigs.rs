@@ -1,0 +1,288 @@
+//! What kubeconfigs may contain, over HTTPS: the product's own way from a file of the folder to a member that is ready.
+//!
+//! Not on paused time: there are sockets and programs in it.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
+
+use std::{
+    fs,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use federation_controller::{
+    Controller,
+    clock::Clock,
+    config::Config,
+    election::Fence,
+    members::{MemberSecrets, directory},
+    metrics::Metrics,
+};
+use fedrs_tests::MEMBERS_PATH;
+use http::Request;
+use kube::Client;
+use serde_json::Value;
+use sim_cluster::{Kubeconfig, SimCluster};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, copy_bidirectional},
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+    time::{Instant, sleep},
+};
+use tokio_util::sync::CancellationToken;
+
+/// A kubeconfig with these parts of cluster and user, in flow style.
+fn kubeconfig(server: &str, cluster: &str, user: &str) -> String {
+    format!(
+        "current-context: c\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n\
+         clusters: [{{name: c, cluster: {{server: '{server}'{cluster}}}}}]\nusers: [{{name: u, user: {{{user}}}}}]\n"
+    )
+}
+
+/// Members' files, each with how the member should be: the beginning of its condition Ready.
+async fn files(
+    access: &Kubeconfig,
+    proxies: &[Arc<AtomicUsize>; 2],
+) -> Vec<(&'static str, String, &'static str)> {
+    let authority = STANDARD.encode(&access.authority_pem);
+    let authority = format!(", certificate-authority-data: {authority}");
+    let token = format!("token: {}", access.token);
+    let plugin = |script: &str| {
+        format!(
+            "exec: {{apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never, args: ['-c', '{script}']}}"
+        )
+    };
+    let credential = format!(
+        r#"echo "{{\"kind\":\"ExecCredential\",\"status\":{{\"token\":\"{}\",\"expirationTimestamp\":\"2099-01-01T00:00:00Z\"}}}}""#,
+        access.token
+    );
+    let proxied = |proxy: &str| format!("{authority}, proxy-url: '{proxy}'");
+    let http = proxied(&format!("http://{}", Manner::Http.serve(&proxies[0]).await));
+    let socks = proxied(&format!(
+        "socks5://{}",
+        Manner::Socks.serve(&proxies[1]).await
+    ));
+    let by = |cluster: &str, user: &str| kubeconfig(&access.server, cluster, user);
+    vec![
+        (
+            "inline",
+            by(&authority, &token),
+            "True Healthy: the API server answers",
+        ),
+        (
+            "files",
+            by(", certificate-authority: ca.pem", "tokenFile: ./token"),
+            "True Healthy",
+        ),
+        (
+            "plugin",
+            by(&authority, &plugin(&credential)),
+            "True Healthy",
+        ),
+        ("http-proxy", by(&http, &token), "True Healthy"),
+        ("socks-proxy", by(&socks, &token), "True Healthy"),
+        (
+            "insecure",
+            by(", insecure-skip-tls-verify: true", &token),
+            "True Healthy",
+        ),
+        (
+            "stranger",
+            by(&authority, "token: another"),
+            "False Unauthorized: the credentials are refused",
+        ),
+        ("other-authority", by("", &token), "False Unreachable"),
+        (
+            "broken-plugin",
+            by(&authority, &plugin("echo s3cret; exit 3")),
+            "False InvalidKubeconfig: the credentials plugin failed: exit status: 3",
+        ),
+        (
+            "no-file",
+            by(", certificate-authority: nowhere.pem", &token),
+            "False InvalidKubeconfig: certificate-authority: the file ",
+        ),
+    ]
+}
+
+/// How a proxy is told where to.
+#[derive(Clone, Copy)]
+enum Manner {
+    /// By the method CONNECT.
+    Http,
+    /// SOCKS5, for addresses of version 4, without authentication.
+    Socks,
+}
+
+impl Manner {
+    /// Listens, and connects each client to where it asks to, until the test ends. Counts the clients.
+    async fn serve(self, clients: &Arc<AtomicUsize>) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let clients = Arc::clone(clients);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                clients.fetch_add(1, Ordering::Relaxed);
+                tokio::spawn(async move {
+                    let mut stream = BufReader::new(stream);
+                    let target = self.target(&mut stream).await;
+                    let mut target = TcpStream::connect(target).await.unwrap();
+                    // Either end may be closed first.
+                    let _ = copy_bidirectional(&mut stream, &mut target).await;
+                });
+            }
+        });
+        address
+    }
+
+    async fn target(self, stream: &mut BufReader<TcpStream>) -> String {
+        match self {
+            Self::Http => {
+                let mut request = String::new();
+                while !request.ends_with("\r\n\r\n") {
+                    stream.read_line(&mut request).await.unwrap();
+                }
+                stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+                let target = request.strip_prefix("CONNECT ").unwrap();
+                target.split(' ').next().unwrap().to_owned()
+            }
+            Self::Socks => {
+                let mut offer = [0; 2];
+                stream.read_exact(&mut offer).await.unwrap();
+                let mut methods = vec![0; usize::from(offer[1])];
+                stream.read_exact(&mut methods).await.unwrap();
+                stream.write_all(&[5, 0]).await.unwrap();
+                let mut request = [0; 10];
+                stream.read_exact(&mut request).await.unwrap();
+                let [version, command, _, kind, a, b, c, d, high, low] = request;
+                assert_eq!((version, command, kind), (5, 1, 1), "connect to an address");
+                stream
+                    .write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0])
+                    .await
+                    .unwrap();
+                format!("{a}.{b}.{c}.{d}:{}", u16::from_be_bytes([high, low]))
+            }
+        }
+    }
+}
+
+async fn ask_host(
+    host: &SimCluster,
+    method: &str,
+    path: &str,
+    body: &Value,
+) -> kube::Result<Value> {
+    let body = if body.is_null() {
+        Vec::new()
+    } else {
+        body.to_string().into_bytes()
+    };
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(http::header::CONTENT_TYPE, "application/json")
+        .body(body)
+        .unwrap();
+    Client::new(host.service(), "default")
+        .request(request)
+        .await
+}
+
+/// The condition Ready of each member: `NAME STATUS REASON: MESSAGE`.
+async fn conditions(host: &SimCluster) -> Vec<String> {
+    let list = ask_host(host, "GET", MEMBERS_PATH, &Value::Null)
+        .await
+        .unwrap();
+    let ready = |member: &Value| {
+        let conditions = member["status"]["conditions"].as_array()?;
+        let ready = conditions.iter().find(|it| it["type"] == "Ready")?;
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let name = text(&member["metadata"]["name"]);
+        let [status, reason, message] = ["status", "reason", "message"].map(|it| text(&ready[it]));
+        Some(format!("{name} {status} {reason}: {message}"))
+    };
+    list["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(ready)
+        .collect()
+}
+
+#[tokio::test]
+async fn whatever_kubectl_takes_is_taken_from_files() {
+    let host = SimCluster::builder("host").nodes(0).start();
+    for crd in fedrs_api::crd::all() {
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        let crd = serde_json::to_value(crd).unwrap();
+        ask_host(&host, "POST", path, &crd).await.unwrap();
+    }
+    let member = SimCluster::builder("member").nodes(1).start();
+    let server = member.serve(None).await.unwrap();
+    let access = server.kubeconfig();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("ca.pem"), &access.authority_pem).unwrap();
+    fs::write(folder.path().join("token"), format!("{}\n", access.token)).unwrap();
+    let proxies = <[Arc<AtomicUsize>; 2]>::default();
+    let files = files(access, &proxies).await;
+    for (name, content, _) in &files {
+        fs::write(folder.path().join(format!("{name}.yaml")), content).unwrap();
+    }
+
+    let cancel = CancellationToken::new();
+    let (events, members) = mpsc::channel(64);
+    tokio::spawn(directory::watch(
+        folder.path().to_owned(),
+        events,
+        cancel.clone(),
+    ));
+    let mut config = Config::default();
+    config.probe.period = Duration::from_millis(500);
+    let controller = Controller {
+        fence: Fence::open(),
+        host: Client::new(host.service(), "default"),
+        members,
+        secrets: MemberSecrets::default(),
+        config,
+        clock: Clock::system(),
+        seed: 1,
+        metrics: Metrics::default().into(),
+    };
+    let running = controller.start(cancel.clone()).await.unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let told = conditions(&host).await;
+        let missing: Vec<_> = files
+            .iter()
+            .map(|(name, _, expected)| format!("{name} {expected}"))
+            .filter(|expected| !told.iter().any(|it| it.starts_with(expected)))
+            .collect();
+        if missing.is_empty() {
+            break;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "not told: {missing:#?}\nbut: {told:#?}"
+        );
+        sleep(Duration::from_millis(100)).await;
+    }
+    for told in conditions(&host).await {
+        assert!(
+            !told.contains("s3cret") && !told.contains(&access.token),
+            "{told}"
+        );
+    }
+    for proxy in &proxies {
+        assert!(
+            proxy.load(Ordering::Relaxed) > 0,
+            "a proxy that is named is gone through"
+        );
+    }
+    cancel.cancel();
+    running.joined().await;
+}
