@@ -85,9 +85,12 @@ impl Failure {
 
 impl Remote {
     /// A cluster that `config` reaches. Nothing is asked yet.
-    pub(crate) fn new(side: Side, config: Config) -> anyhow::Result<Self> {
-        let client = crate::controller::client(config.clone())
-            .map_err(|error| anyhow!("{side}: {}", chain(error.as_ref())))?;
+    pub(crate) fn new(side: Side, mut config: Config) -> anyhow::Result<Self> {
+        // What was asked for is told as it went, not asked for again.
+        config.default_retry = false;
+        config.connect_timeout = Some(CALL_TIMEOUT);
+        let client = Client::try_from(config.clone())
+            .map_err(|error| anyhow!("{side}: {}", chain(&error)))?;
         Ok(Self {
             side,
             config,

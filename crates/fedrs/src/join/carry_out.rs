@@ -14,7 +14,7 @@ use crate::{
         objects::Membership,
         stored::{self, Stored},
     },
-    object::{Change, SECRET, Write},
+    object::{Change, NAMESPACE, SECRET, Write},
     remote::{Remote, Side},
     say::Say,
 };
@@ -102,14 +102,20 @@ impl Join<'_> {
         };
         // In a dry run the namespace isn't made, and nothing in it can be tried.
         let placed = step.address.namespace.is_none() || namespace.is_some();
-        let written = if self.write == Write::Real || placed {
-            remote
-                .carry_out(&step.address, &step.change, self.write)
-                .await?
-        } else {
-            None
-        };
-        let done = done(&step.change, self.write);
+        let mut change = &step.change;
+        let mut written = None;
+        if self.write == Write::Real || placed {
+            let answer = remote.carry_out(&step.address, change, self.write).await;
+            written = match answer {
+                // A controller that starts just now makes it, too.
+                Err(failure) if failure.code() == Some(409) && step.address.kind == NAMESPACE => {
+                    change = &Change::None;
+                    None
+                }
+                answer => answer?,
+            };
+        }
+        let done = done(change, self.write);
         let more = more.map(|it| format!(": {it}")).unwrap_or_default();
         say.step(step.side, &step.address, format_args!("{done}{more}"));
         Ok(written)

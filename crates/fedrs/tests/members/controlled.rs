@@ -12,7 +12,7 @@ async fn joined(members: &[&str]) -> Fleet {
     fleet.start_controller();
     for name in members {
         let told = fleet.join(name, "").await.well();
-        told.telling(&[&format!("{name} is ready: Kubernetes v1.")]);
+        told.telling(&[&format!("{name} is ready")]);
     }
     fleet
 }

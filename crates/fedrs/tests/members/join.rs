@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use rstest::rstest;
 use serde_json::{Value, json};
-use sim_cluster::{Kubeconfig, Status, faults::Requests};
+use sim_cluster::{Kubeconfig, Status, faults::Requests, http::Verb, kinds};
 
 use crate::fleet::{Fleet, NAMESPACE};
 
@@ -296,6 +296,20 @@ async fn a_broken_kubeconfig_is_not_quoted() {
         let told = told.telling(&["broken.yaml can't be used"]);
         assert!(!told.errors.contains("s3cret"), "{}", told.errors);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_that_a_controller_makes_meanwhile_is_as_good_as_our_own() {
+    let fleet = Fleet::start(&["eu"]).await;
+    let there = Status::already_exists(&kinds::NAMESPACES, NAMESPACE);
+    let created = Requests::all().resource("namespaces").verb(Verb::Create);
+    fleet.host.sim.faults().refuse(created, 1, there);
+    // It goes on, to where the namespace is needed, which nobody made after all.
+    let told = fleet.join("eu", AT_ONCE).await.badly();
+    told.telling(&[
+        "host    namespace/fedrs-system unchanged",
+        "failed to create secret/member-eu",
+    ]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
