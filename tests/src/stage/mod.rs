@@ -6,6 +6,9 @@
 //!                       \-- kubeconfigs: clusters of somebody else, the `fedrs` program
 //! ```
 //!
+//! With `local` the program has the rights of the ServiceAccounts that the manifests make, and no others; with
+//! `kubeconfigs` those of the kubeconfigs.
+//!
 //! Time is tokio's: paused with `sim`, real otherwise. Every scenario has a namespace of its own.
 
 mod account;

@@ -25,6 +25,7 @@ fn labelled_pod(name: &str) -> Value {
     pod
 }
 
+#[expect(clippy::too_many_lines, reason = "a table of conversations")]
 pub(crate) fn all() -> Vec<Conversation> {
     vec![
         conversation(
