@@ -45,6 +45,19 @@ pub struct Session {
     pub differs: Vec<Differs>,
 }
 
+impl Session {
+    /// A difference is meant at `at` of what comes of `command`.
+    #[must_use]
+    pub fn differs(mut self, why: &'static str, command: &'static str, at: &'static str) -> Self {
+        self.differs.push(Differs {
+            why,
+            step: command,
+            at,
+        });
+        self
+    }
+}
+
 /// A command.
 #[derive(Clone, Debug)]
 pub struct Command {

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt::Write};
 
 use serde_json::Value;
 
-use super::{normal::normal, play::Record, talk::Differs};
+use super::{normal::normal, play::Record, purpose::REASONS, talk::Differs};
 
 /// A value is shown with at most so many characters.
 const SHOWN: usize = 600;
@@ -64,7 +64,7 @@ pub fn compare(real: &[Record], embedded: &[Record], differs: &[Differs]) -> Ver
             let mut covering = differs
                 .iter()
                 .enumerate()
-                .filter(|(_, differs)| covers(differs, &real.label, &it.at));
+                .filter(|(_, differs)| covers(differs, &real.label, it));
             covering.next().is_some_and(|(place, _)| {
                 used.insert(place);
                 true
@@ -79,6 +79,9 @@ pub fn compare(real: &[Record], embedded: &[Record], differs: &[Differs]) -> Ver
         }
     }
     for (place, differs) in differs.iter().enumerate() {
+        if !REASONS.iter().any(|(key, _)| *key == differs.why) {
+            let _ = writeln!(verdict.wrong, "no reason is given for {:?}", differs.why);
+        }
         if !used.contains(&place) {
             let Differs { why, step, at } = differs;
             let _ = writeln!(
@@ -90,13 +93,21 @@ pub fn compare(real: &[Record], embedded: &[Record], differs: &[Differs]) -> Ver
     verdict
 }
 
-fn covers(differs: &Differs, label: &str, at: &str) -> bool {
-    let mut parts = at.split('/');
+/// Whether a difference is a meant one. A `?` at the end of its place means: only if the embedded one has nothing there.
+fn covers(differs: &Differs, label: &str, difference: &Difference) -> bool {
+    let (place, only_missing) = match differs.at.strip_suffix('?') {
+        Some(place) => (place, true),
+        None => (differs.at, false),
+    };
+    let wanted: Vec<&str> = place.split('/').collect();
+    let parts: Vec<&str> = difference.at.split('/').collect();
     (differs.step == "*" || differs.step == label)
-        && differs.at.split('/').all(|wanted| {
-            let part = parts.next();
-            part.is_some_and(|it| wanted == "*" || wanted == it)
-        })
+        && (!only_missing || difference.embedded.is_none() && parts.len() == wanted.len())
+        && parts.len() >= wanted.len()
+        && wanted
+            .iter()
+            .zip(&parts)
+            .all(|(wanted, part)| *wanted == "*" || wanted == part)
 }
 
 /// All places where `real` and `embedded` differ, the deepest ones.
@@ -245,7 +256,13 @@ mod tests {
             record(json!({ "a": [1, 2], "b": 1 })),
         );
         let other = record(json!({ "a": [1, 3], "b": 1 }));
-        let meant = |step, at| [Differs { why: "x", step, at }];
+        let meant = |step, at| {
+            [Differs {
+                why: "order",
+                step,
+                at,
+            }]
+        };
         assert_eq!(compare(&real, &same, &[]).wrong, "");
         assert_eq!(
             compare(&real, &other, &[]).wrong,

@@ -7,13 +7,14 @@ use serde_json::{Map, Value};
 
 /// The alphabet of generated names has no vowels, so that they make no words.
 static GENERATED: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"([a-z0-9]-)[bcdfghjklmnpqrstvwxz2456789]{5}\b"));
+    LazyLock::new(|| regex(r"([A-Za-z0-9][-_])[bcdfghjklmnpqrstvwxz2456789]{5}\b"));
 static UID: LazyLock<Regex> =
     LazyLock::new(|| regex(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"));
 static TIME: LazyLock<Regex> =
     LazyLock::new(|| regex(r"\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z"));
 static ADDRESS: LazyLock<Regex> = LazyLock::new(|| regex(r"\b\d+\.\d+\.\d+\.\d+\b"));
-static OLD_VERSION: LazyLock<Regex> = LazyLock::new(|| regex(r"\b(\d+ \(\d+\)|current: \d+)"));
+static OLD_VERSION: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"\b(\d+ \(\d+\)|current: \d+|record \(\d+\))"));
 static EVENT: LazyLock<Regex> = LazyLock::new(|| regex(r"\.[0-9a-f]{16}$"));
 static TOKEN: LazyLock<Regex> =
     LazyLock::new(|| regex(r"^[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}$"));
@@ -48,7 +49,9 @@ fn is_generated(item: &Value) -> bool {
 
 fn object(fields: &Map<String, Value>) -> Value {
     let fields = fields.iter().map(|(name, value)| {
-        let value = match (name.as_str(), value) {
+        // Where only a part is compared, its name is its pointer.
+        let field = name.rsplit('/').next().unwrap_or(name);
+        let value = match (field, value) {
             ("resourceVersion", Value::String(it)) if !it.is_empty() && it != "0" => {
                 "<version>".into()
             }

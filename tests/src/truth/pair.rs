@@ -20,6 +20,7 @@ const NODES: usize = 2;
 pub struct Side {
     /// `real` or `embedded`.
     pub name: &'static str,
+    is_real: bool,
     /// Its administrator.
     pub admin: Client,
     /// Somebody who shows nothing but the headers of his requests.
@@ -81,31 +82,37 @@ impl Pair {
         })
     }
 
-    /// A node stops to answer, or does again.
+    /// A node of one side stops to answer, or does again.
     ///
     /// # Errors
     /// If the real one can't be reached.
-    pub async fn lose_node(&self, number: u32, is_lost: bool) -> Result<(), String> {
+    pub async fn lose_node(&self, side: &Side, number: u32, is_lost: bool) -> Result<(), String> {
         let node = format!("{NAME}-node-{number}");
+        if side.is_real {
+            let fleet = self.fleet.lock().await;
+            let lost = fleet.members[0].lose_node(&node, is_lost).await;
+            return lost.map_err(|it| it.to_string());
+        }
         if is_lost {
             self.cluster.fail_node(&node);
         } else {
             self.cluster.recover_node(&node);
         }
-        let fleet = self.fleet.lock().await;
-        let lost = fleet.members[0].lose_node(&node, is_lost).await;
-        lost.map_err(|it| it.to_string())
+        Ok(())
     }
 
-    /// Both forget all versions but the present one.
+    /// One side forgets all versions but the present one.
     ///
     /// # Errors
     /// If the real one can't be made to.
-    pub async fn compact(&self) -> Result<(), String> {
+    pub async fn compact(&self, side: &Side) -> Result<(), String> {
+        if side.is_real {
+            let mut fleet = self.fleet.lock().await;
+            let compacted = fleet.members[0].compact().await;
+            return compacted.map_err(|it| it.to_string());
+        }
         self.cluster.faults().compact();
-        let mut fleet = self.fleet.lock().await;
-        let compacted = fleet.members[0].compact().await;
-        compacted.map_err(|it| it.to_string())
+        Ok(())
     }
 }
 
@@ -144,6 +151,7 @@ impl Side {
         let anybody = client(kubeconfig).await.map_err(|it| fail(&it))?;
         Ok(Self {
             name,
+            is_real: name == "real",
             admin,
             anybody,
             kubeconfig: file.to_owned(),

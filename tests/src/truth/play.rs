@@ -31,6 +31,22 @@ pub struct Record {
     pub in_vain: bool,
 }
 
+impl Record {
+    /// The same with only that of the body which is to be compared.
+    fn selected(mut self, ask: &Ask) -> Self {
+        let body = &self.answer["body"];
+        if ask.only.is_empty() || body["kind"] == "Status" {
+            return self;
+        }
+        let at = |pointer: &&str| {
+            let value = body.pointer(pointer).cloned();
+            ((*pointer).to_owned(), value.unwrap_or_default())
+        };
+        self.answer["body"] = Value::Object(ask.only.iter().map(at).collect());
+        self
+    }
+}
+
 struct Watch {
     body: Body,
     read: Vec<u8>,
@@ -64,12 +80,8 @@ pub async fn play(
             Step::Ask(ask) => records.push(player.ask(ask).await?),
             Step::Watch(name, ask) => records.extend(player.watch(name, ask).await?),
             Step::Events(name, count) => records.push(player.events(name, *count).await?),
-            // Both sides lose it when the real one does.
-            Step::Node(number, is_lost) if side.name == "real" => {
-                pair.lose_node(*number, *is_lost).await?;
-            }
-            Step::Compact if side.name == "real" => pair.compact().await?,
-            Step::Node(..) | Step::Compact => {}
+            Step::Node(number, is_lost) => pair.lose_node(side, *number, *is_lost).await?,
+            Step::Compact => pair.compact(side).await?,
         }
     }
     Ok(records)
@@ -89,16 +101,16 @@ impl Player<'_> {
 
     async fn ask(&mut self, ask: &Ask) -> Result<Record, String> {
         let Some((holds, seconds)) = ask.until else {
-            return self.ask_once(ask).await;
+            return Ok(self.ask_once(ask).await?.selected(ask));
         };
         let deadline = Instant::now() + Duration::from_secs(seconds);
         loop {
             let record = self.ask_once(ask).await?;
             if holds(&record.answer["body"]) {
-                return Ok(record);
+                return Ok(record.selected(ask));
             }
             if Instant::now() >= deadline {
-                let mut record = record;
+                let mut record = record.selected(ask);
                 record.in_vain = true;
                 return Ok(record);
             }
@@ -123,7 +135,11 @@ impl Player<'_> {
         }
         Ok(Record {
             label: ask.label.clone(),
+<<<<<<< HEAD
             answer: told(&parts, &selected(body, &ask.only)),
+=======
+            answer: told(&parts, body),
+>>>>>>> diff
             in_vain: false,
         })
     }
@@ -223,6 +239,7 @@ fn read(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap_or_else(|_| String::from_utf8_lossy(bytes).into())
 }
 
+<<<<<<< HEAD
 fn selected(body: Value, only: &[&str]) -> Value {
     if only.is_empty() || body["kind"] == "Status" {
         return body;
@@ -235,6 +252,9 @@ fn selected(body: Value, only: &[&str]) -> Value {
 }
 
 fn told(parts: &http::response::Parts, body: &Value) -> Value {
+=======
+fn told(parts: &http::response::Parts, body: Value) -> Value {
+>>>>>>> diff
     let header = |name: &str| {
         let all = parts.headers.get_all(name).iter();
         let all = all.filter_map(|it| it.to_str().ok());

@@ -44,6 +44,28 @@ pub struct Differs {
     pub at: &'static str,
 }
 
+/// A difference that is meant, in a table: conversation, reason, step, place.
+pub type Meant = (&'static str, &'static str, &'static str, &'static str);
+
+/// The conversations with what is meant to differ in them.
+///
+/// # Panics
+/// If the table names a conversation that isn't there.
+pub fn differing(meant: &[Meant], conversations: Vec<Conversation>) -> Vec<Conversation> {
+    for (name, ..) in meant {
+        let is_there = conversations.iter().any(|it| it.name == *name);
+        assert!(is_there, "there is no conversation {name}");
+    }
+    let with = |conversation: Conversation| {
+        let own = meant.iter().filter(|(name, ..)| *name == conversation.name);
+        own.clone()
+            .fold(conversation.clone(), |it, (_, why, step, at)| {
+                it.differs(why, step, at)
+            })
+    };
+    conversations.into_iter().map(with).collect()
+}
+
 /// One thing that is done.
 #[derive(Clone, Debug)]
 pub enum Step {

@@ -2,13 +2,58 @@
 
 use fedrs_tests::{
     steps,
-    truth::talk::{Conversation, conversation, delete, get, merge, other, post, put},
+    truth::talk::{
+        Conversation, Meant, conversation, delete, differing, get, merge, other, post, put,
+    },
 };
 use serde_json::json;
 
 use crate::objects::{config_map, replica_set};
 
+/// What differs on purpose: the conversation, the reason, the step, the place.
+const DIFFERS: &[Meant] = &[
+    (
+        "access::roles",
+        "managers",
+        "may she get",
+        "body/metadata/managedFields",
+    ),
+    (
+        "access::roles",
+        "managers",
+        "may she delete",
+        "body/metadata/managedFields",
+    ),
+    (
+        "access::roles",
+        "managers",
+        "a path",
+        "body/metadata/managedFields",
+    ),
+    (
+        "access::roles",
+        "go-words",
+        "her rules",
+        "body/spec/namespace",
+    ),
+    ("access::roles", "go-words", "neither", "body/details/kind"),
+    ("access::roles", "go-words", "neither", "body/message"),
+    ("access::roles", "not-served", "local", "body"),
+    ("access::roles", "not-served", "local", "code"),
+    ("access::roles", "order", "another role", "body/message"),
+    (
+        "access::roles",
+        "order",
+        "another role",
+        "body/details/causes/0/message",
+    ),
+];
+
 pub(crate) fn all() -> Vec<Conversation> {
+    differing(DIFFERS, conversations())
+}
+
+fn conversations() -> Vec<Conversation> {
     vec![
         conversation("access::forbidden", steps![
             get("configmaps").by("jane"),

@@ -2,13 +2,39 @@
 
 use fedrs_tests::{
     steps,
-    truth::talk::{Conversation, apply, conversation, get, merge, post, put},
+    truth::talk::{Conversation, Meant, apply, conversation, differing, get, merge, post, put},
 };
 use serde_json::{Value, json};
 
 use crate::objects::{config_map, replica_set};
 
+/// What differs on purpose: the conversation, the reason, the step, the place.
+const DIFFERS: &[Meant] = &[
+    (
+        "apply::replica_sets",
+        "typed-duplicates",
+        "twice the key",
+        "body",
+    ),
+    (
+        "apply::replica_sets",
+        "typed-duplicates",
+        "twice the key",
+        "code",
+    ),
+    (
+        "apply::config_maps",
+        "go-words",
+        "no version",
+        "body/message",
+    ),
+];
+
 pub(crate) fn all() -> Vec<Conversation> {
+    differing(DIFFERS, conversations())
+}
+
+fn conversations() -> Vec<Conversation> {
     vec![
         conversation("apply::config_maps", steps![
             apply("configmaps/a?fieldManager=one", config_map("a")),

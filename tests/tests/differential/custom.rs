@@ -5,8 +5,8 @@ use std::path::Path;
 use fedrs_tests::{
     steps,
     truth::talk::{
-        Ask, Conversation, TABLE, apply, conversation, delete, get, json_patch, merge, post, put,
-        strategic,
+        Ask, Conversation, Meant, TABLE, apply, conversation, delete, differing, get, json_patch,
+        merge, post, put, strategic,
     },
 };
 use serde_json::{Value, json};
@@ -93,7 +93,55 @@ fn changed(name: &str, pointer: &str, value: Value) -> Value {
     set
 }
 
+/// What differs on purpose: the conversation, the reason, the step, the place.
+const DIFFERS: &[Meant] = &[
+    (
+        "custom::federated_replica_sets",
+        "unset-time",
+        "status",
+        "body/metadata/managedFields/conversation Update scale/time",
+    ),
+    (
+        "custom::federated_replica_sets",
+        "unset-time",
+        "no status by the object",
+        "body/metadata/managedFields/conversation Update scale/time",
+    ),
+    (
+        "custom::federated_replica_sets",
+        "unset-time",
+        "GET fedrs.dev/v1alpha1:federatedreplicasets/web/status",
+        "body/metadata/managedFields/conversation Update scale/time",
+    ),
+    (
+        "custom::federated_replica_sets",
+        "unset-time",
+        "GET fedrs.dev/v1alpha1:federatedreplicasets?fieldSelector=metadata.name%3Dweb",
+        "body/items/web/metadata/managedFields/conversation Update scale/time",
+    ),
+    ("custom::validation", "go-words", "no spec", "body/message"),
+    ("custom::validation", "warned", "a bad name", "warnings"),
+    (
+        "custom::validation",
+        "warned",
+        "another version",
+        "warnings",
+    ),
+    ("custom::validation", "custom-body", "another kind", "body"),
+    ("custom::validation", "custom-body", "another kind", "code"),
+    (
+        "custom::member_clusters",
+        "warned",
+        "wrong types",
+        "warnings",
+    ),
+];
+
 pub(crate) fn all() -> Vec<Conversation> {
+    differing(DIFFERS, conversations())
+}
+
+fn conversations() -> Vec<Conversation> {
     let one = &format!("{SETS}/web");
     vec![
         with_both("custom::federated_replica_sets", steps![

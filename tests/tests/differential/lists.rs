@@ -2,13 +2,20 @@
 
 use fedrs_tests::{
     steps,
-    truth::talk::{Conversation, Step, conversation, delete, get, other, post},
+    truth::talk::{Conversation, Meant, Step, conversation, delete, differing, get, other, post},
 };
 use serde_json::json;
 
 use crate::objects::{config_map, labelled, pod_nowhere};
 
+/// What differs on purpose: the conversation, the reason, the step, the place.
+const DIFFERS: &[Meant] = &[("lists::pages", "go-words", "a bad token", "body/message")];
+
 pub(crate) fn all() -> Vec<Conversation> {
+    differing(DIFFERS, conversations())
+}
+
+fn conversations() -> Vec<Conversation> {
     vec![selectors(), fields(), pages(), versions()]
 }
 

@@ -18,15 +18,17 @@ mod subresources;
 mod tables;
 mod watches;
 
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
 use fedrs_tests::truth::{
     compare::compare,
     harness::{self, Comparison},
     play::play,
+    purpose,
     talk::Conversation,
 };
 use futures::FutureExt;
+use libtest_mimic::{Failed, Trial};
 
 fn main() -> ExitCode {
     let topics = [
@@ -47,7 +49,24 @@ fn main() -> ExitCode {
         watches::all(),
     ];
     let comparisons = topics.into_iter().flatten().map(comparison).collect();
-    harness::main(comparisons, Vec::new())
+    harness::main(
+        comparisons,
+        vec![Trial::test("readme::says_what_differs", readme)],
+    )
+}
+
+/// The README of the embedded clusters has the list of what differs.
+fn readme() -> Result<(), Failed> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/sim-cluster/README.md");
+    let text = std::fs::read_to_string(file)?;
+    let list = text
+        .split_once("<!-- what differs -->\n")
+        .and_then(|(_, rest)| rest.split_once("<!-- end -->"));
+    let wanted = purpose::markdown();
+    match list {
+        Some((list, _)) if list == wanted => Ok(()),
+        _ => Err(format!("the README should have between its marks:\n{wanted}").into()),
+    }
 }
 
 fn comparison(conversation: Conversation) -> Comparison {

@@ -2,7 +2,7 @@
 
 use fedrs_tests::{
     steps,
-    truth::talk::{Conversation, Step::Node, conversation, get, merge, post},
+    truth::talk::{Conversation, Meant, Step::Node, conversation, differing, get, merge, post},
 };
 use serde_json::{Value, json};
 
@@ -27,7 +27,39 @@ fn on_node(name: &str, seconds: u32) -> Value {
     pod
 }
 
+/// What differs on purpose: the conversation, the reason, the step, the place.
+const DIFFERS: &[Meant] = &[
+    (
+        "nodes::lost",
+        "node-report",
+        "lost",
+        "body/~1status~1conditions/NetworkUnavailable",
+    ),
+    (
+        "nodes::lost",
+        "node-report",
+        "lost",
+        "body/~1status~1conditions/(order)",
+    ),
+    (
+        "nodes::lost",
+        "node-report",
+        "evicted",
+        "body/~1status~1conditions/PodScheduled/observedGeneration",
+    ),
+    (
+        "nodes::lost",
+        "node-report",
+        "evicted",
+        "body/~1status~1conditions/(order)",
+    ),
+];
+
 pub(crate) fn all() -> Vec<Conversation> {
+    differing(DIFFERS, conversations())
+}
+
+fn conversations() -> Vec<Conversation> {
     vec![
         conversation(
             "nodes::cordoned",

@@ -3,14 +3,114 @@
 use fedrs_tests::{
     steps,
     truth::talk::{
-        Conversation, apply, conversation, delete, get, merge, other, post, put, strategic,
+        Conversation, Meant, apply, conversation, delete, differing, get, merge, other, post, put,
+        strategic,
     },
 };
 use serde_json::json;
 
 use crate::objects::{config_map, replica_set};
 
+/// What differs on purpose: the conversation, the reason, the step, the place.
+const DIFFERS: &[Meant] = &[
+    ("options::validation_strict", "order", "merge", "body"),
+    (
+        "options::validation_strict",
+        "duplicates",
+        "yaml twice",
+        "body/message",
+    ),
+    (
+        "options::validation_default",
+        "duplicates",
+        "twice a field",
+        "body/data",
+    ),
+    (
+        "options::validation_default",
+        "duplicates",
+        "twice a field",
+        "body/metadata/managedFields",
+    ),
+    (
+        "options::validation_default",
+        "duplicates",
+        "yaml twice",
+        "body",
+    ),
+    (
+        "options::validation_default",
+        "duplicates",
+        "yaml twice",
+        "code",
+    ),
+    (
+        "options::validation_default",
+        "duplicates",
+        "yaml twice",
+        "warnings",
+    ),
+    (
+        "options::validation_ignore",
+        "duplicates",
+        "twice a field",
+        "body/data",
+    ),
+    (
+        "options::validation_ignore",
+        "duplicates",
+        "twice a field",
+        "body/metadata/managedFields",
+    ),
+    (
+        "options::validation_ignore",
+        "duplicates",
+        "yaml twice",
+        "body",
+    ),
+    (
+        "options::validation_ignore",
+        "duplicates",
+        "yaml twice",
+        "code",
+    ),
+    (
+        "options::validation_warn",
+        "duplicates",
+        "twice a field",
+        "body/data",
+    ),
+    (
+        "options::validation_warn",
+        "duplicates",
+        "twice a field",
+        "body/metadata/managedFields",
+    ),
+    (
+        "options::validation_warn",
+        "duplicates",
+        "yaml twice",
+        "body",
+    ),
+    (
+        "options::validation_warn",
+        "duplicates",
+        "yaml twice",
+        "code",
+    ),
+    (
+        "options::validation_warn",
+        "duplicates",
+        "yaml twice",
+        "warnings",
+    ),
+];
+
 pub(crate) fn all() -> Vec<Conversation> {
+    differing(DIFFERS, conversations())
+}
+
+fn conversations() -> Vec<Conversation> {
     vec![
         conversation(
             "options::dry_run",
@@ -53,10 +153,10 @@ fn validation(name: &'static str, level: &str) -> Conversation {
             set["foo"] = "bar".into();
             set["metadata"]["foo"] = "bar".into();
             set
-        }).called("put"),
-        merge(&at("apps/v1:replicasets/other"), json!({ "spec": { "foo": 1 } })).called("merge"),
-        strategic(&at("apps/v1:replicasets/other"), json!({ "spec": { "foo": 1, "template": { "spec": { "containers": [{ "name": "main", "bar": 1 }] } } } })).called("strategic"),
-        apply(&at("apps/v1:replicasets/other"), json!({ "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": { "name": "other" }, "spec": { "foo": 1 } })).called("apply"),
+        }).called("put").spec(),
+        merge(&at("apps/v1:replicasets/other"), json!({ "spec": { "foo": 1 } })).called("merge").spec(),
+        strategic(&at("apps/v1:replicasets/other"), json!({ "spec": { "foo": 1, "template": { "spec": { "containers": [{ "name": "main", "bar": 1 }] } } } })).called("strategic").spec(),
+        apply(&at("apps/v1:replicasets/other"), json!({ "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": { "name": "other" }, "spec": { "foo": 1 } })).called("apply").spec(),
         other("POST", &at("configmaps")).text("application/json", r#"{"metadata":{"name":"d"},"data":{"a":"1"},"data":{"b":"2"}}"#).called("twice a field"),
         other("POST", &at("configmaps")).text("application/yaml", "metadata:\n  name: y\ndata:\n  a: \"1\"\nfoo: bar\n").called("yaml"),
         other("POST", &at("configmaps")).text("application/yaml", "metadata:\n  name: yy\ndata:\n  a: \"1\"\n  a: \"2\"\n").called("yaml twice"),

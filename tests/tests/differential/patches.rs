@@ -2,7 +2,9 @@
 
 use fedrs_tests::{
     steps,
-    truth::talk::{Conversation, conversation, json_patch, merge, other, post, strategic},
+    truth::talk::{
+        Conversation, Meant, conversation, differing, json_patch, merge, other, post, strategic,
+    },
 };
 use serde_json::json;
 
@@ -10,7 +12,31 @@ use crate::objects::{config_map, replica_set};
 
 const SET: &str = "apps/v1:replicasets/web";
 
+/// What differs on purpose: the conversation, the reason, the step, the place.
+const DIFFERS: &[Meant] = &[
+    ("patches::json", "order", "wrong type", "body"),
+    ("patches::merge", "order", "a number", "body"),
+    ("patches::merge", "patched-kind", "another kind", "body"),
+    ("patches::merge", "patched-kind", "another kind", "code"),
+    (
+        "patches::merge",
+        "go-words",
+        "strategic array",
+        "body/message",
+    ),
+    (
+        "patches::strategic",
+        "strategic-replace",
+        "labels replaced",
+        "body/~1metadata~1labels",
+    ),
+];
+
 pub(crate) fn all() -> Vec<Conversation> {
+    differing(DIFFERS, conversations())
+}
+
+fn conversations() -> Vec<Conversation> {
     vec![
         conversation("patches::json", steps![
             post("apps/v1:replicasets", replica_set("web", 0)).keep("uid", "/metadata/uid").keep("rv", "/metadata/resourceVersion"),

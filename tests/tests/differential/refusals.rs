@@ -2,13 +2,82 @@
 
 use fedrs_tests::{
     steps,
-    truth::talk::{Conversation, conversation, delete, get, other, post, put},
+    truth::talk::{Conversation, Meant, conversation, delete, differing, get, other, post, put},
 };
 use serde_json::json;
 
 use crate::objects::{config_map, pod, pod_nowhere, replica_set};
 
+/// What differs on purpose: the conversation, the reason, the step, the place.
+const DIFFERS: &[Meant] = &[
+    ("refusals::bodies", "go-words", "an array", "body/message"),
+    ("refusals::bodies", "go-words", "a string", "body/message"),
+    (
+        "refusals::bodies",
+        "go-words",
+        "another kind",
+        "body/message",
+    ),
+    (
+        "refusals::bodies",
+        "go-words",
+        "another version",
+        "body/message",
+    ),
+    (
+        "refusals::bodies",
+        "go-words",
+        "another group",
+        "body/message",
+    ),
+    (
+        "refusals::bodies",
+        "go-words",
+        "other options",
+        "body/message",
+    ),
+    ("refusals::of_no_use", "admission", "no account", "body"),
+    ("refusals::of_no_use", "admission", "no account", "code"),
+    ("refusals::of_no_use", "admission", "no priority", "body"),
+    ("refusals::of_no_use", "admission", "no priority", "code"),
+    ("refusals::of_no_use", "admission", "limited", "body"),
+    (
+        "refusals::invalid_objects",
+        "service",
+        "a service without ports",
+        "body",
+    ),
+    (
+        "refusals::invalid_objects",
+        "service",
+        "a service without ports",
+        "code",
+    ),
+    (
+        "refusals::invalid_objects",
+        "go-words",
+        "an empty set",
+        "body",
+    ),
+    (
+        "refusals::invalid_objects",
+        "go-words",
+        "an expression without values",
+        "body",
+    ),
+    (
+        "refusals::invalid_objects",
+        "go-words",
+        "no such operator",
+        "body",
+    ),
+];
+
 pub(crate) fn all() -> Vec<Conversation> {
+    differing(DIFFERS, conversations())
+}
+
+fn conversations() -> Vec<Conversation> {
     vec![
         conversation("refusals::paths_and_methods", steps![
             get("/nothing"),

@@ -2,7 +2,9 @@
 
 use fedrs_tests::{
     steps,
-    truth::talk::{Conversation, apply, conversation, get, json_patch, merge, post, put},
+    truth::talk::{
+        Conversation, Meant, apply, conversation, differing, get, json_patch, merge, post, put,
+    },
 };
 use serde_json::json;
 
@@ -10,7 +12,105 @@ use crate::objects::{pod, pod_nowhere, replica_set};
 
 const SCALE: &str = "apps/v1:replicasets/web/scale";
 
+/// What differs on purpose: the conversation, the reason, the step, the place.
+const DIFFERS: &[Meant] = &[
+    (
+        "subresources::token",
+        "managers",
+        "POST serviceaccounts/default/token",
+        "body/metadata/managedFields",
+    ),
+    (
+        "subresources::token",
+        "managers",
+        "defaults",
+        "body/metadata/managedFields",
+    ),
+    (
+        "subresources::token",
+        "managers",
+        "another audience",
+        "body/metadata/managedFields",
+    ),
+    (
+        "subresources::token",
+        "managers",
+        "POST serviceaccounts/default/token",
+        "body/spec/boundObjectRef",
+    ),
+    (
+        "subresources::token",
+        "managers",
+        "defaults",
+        "body/spec/boundObjectRef",
+    ),
+    (
+        "subresources::token",
+        "managers",
+        "another audience",
+        "body/spec/boundObjectRef",
+    ),
+    (
+        "subresources::token",
+        "issuer",
+        "POST serviceaccounts/default/token",
+        "body/spec/audiences",
+    ),
+    (
+        "subresources::token",
+        "issuer",
+        "defaults",
+        "body/spec/audiences",
+    ),
+    (
+        "subresources::token",
+        "managers",
+        "who am I",
+        "body/metadata/creationTimestamp",
+    ),
+    (
+        "subresources::eviction",
+        "budget",
+        "GET policy/v1:poddisruptionbudgets/b",
+        "body/status/conditions/DisruptionAllowed",
+    ),
+    (
+        "subresources::eviction",
+        "budget",
+        "GET policy/v1:poddisruptionbudgets/b",
+        "body/metadata/managedFields/kube-controller-manager Update status",
+    ),
+    (
+        "subresources::eviction",
+        "budget",
+        "PATCH policy/v1:poddisruptionbudgets/b",
+        "body/status/conditions/DisruptionAllowed",
+    ),
+    (
+        "subresources::eviction",
+        "budget",
+        "PATCH policy/v1:poddisruptionbudgets/b",
+        "body/metadata/managedFields/kube-controller-manager Update status",
+    ),
+    (
+        "subresources::eviction",
+        "budget",
+        "looser",
+        "body/status/conditions/DisruptionAllowed",
+    ),
+    (
+        "subresources::eviction",
+        "budget",
+        "looser",
+        "body/metadata/managedFields/kube-controller-manager Update status",
+    ),
+];
+
 pub(crate) fn all() -> Vec<Conversation> {
+    differing(DIFFERS, conversations())
+}
+
+fn conversations() -> Vec<Conversation> {
     vec![
         conversation("subresources::scale", steps![
             post("apps/v1:replicasets", {

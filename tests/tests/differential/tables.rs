@@ -2,13 +2,71 @@
 
 use fedrs_tests::{
     steps,
-    truth::talk::{Conversation, TABLE, conversation, get, merge, post},
+    truth::talk::{Conversation, Meant, TABLE, conversation, differing, get, merge, post},
 };
 use serde_json::json;
 
 use crate::objects::{config_map, pod_nowhere, replica_set};
 
+/// What differs on purpose: the conversation, the reason, the step, the place.
+const DIFFERS: &[Meant] = &[
+    (
+        "tables::core",
+        "columns",
+        "*",
+        "body/columnDefinitions/*/description",
+    ),
+    (
+        "tables::core",
+        "node-report",
+        "GET /api/v1/nodes/pair-node-1",
+        "body/rows/0/cells",
+    ),
+    (
+        "tables::core",
+        "node-report",
+        "GET /api/v1/nodes/pair-node-1",
+        "body/rows/0/object/metadata/managedFields",
+    ),
+    ("tables::core", "service", "POST services", "body/spec"),
+    (
+        "tables::core",
+        "service",
+        "POST services",
+        "body/metadata/managedFields",
+    ),
+    (
+        "tables::core",
+        "service",
+        "GET services",
+        "body/rows/0/object/metadata/managedFields",
+    ),
+    ("tables::core", "deprecation", "GET endpoints", "warnings"),
+    (
+        "tables::events",
+        "columns",
+        "*",
+        "body/columnDefinitions/*/description",
+    ),
+    (
+        "tables::pods_in_trouble",
+        "columns",
+        "*",
+        "body/columnDefinitions/*/description",
+    ),
+    (
+        "tables::sets_and_pods",
+        "columns",
+        "*",
+        "body/*/*/description",
+    ),
+];
+
 pub(crate) fn all() -> Vec<Conversation> {
+    differing(DIFFERS, conversations())
+}
+
+fn conversations() -> Vec<Conversation> {
     vec![
         conversation("tables::sets_and_pods", steps![
             post("apps/v1:replicasets", replica_set("web", 2)),

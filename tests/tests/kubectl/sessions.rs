@@ -140,7 +140,7 @@ fn applying() -> Session {
             run("apply -f -").reads(&SET.replace("replicas: 2", "replicaz: 2")),
             run("apply -f - --validate=warn")
                 .reads(&SET.replace("replicas: 2", "replicas: 0\n  foo: 1")),
-            run("apply -f -").reads(&MAP.replace("v1", "v2")),
+            run("apply --filename=-").reads(&MAP.replace("v1", "v2")),
             run("apply view-last-applied rs web"),
             run("get configmap map -o yaml --show-managed-fields"),
         ],

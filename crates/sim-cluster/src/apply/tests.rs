@@ -247,7 +247,7 @@ fn a_removed_container_goes_with_its_defaults() {
 fn a_field_the_type_lacks_is_refused() {
     let mut wrong = config(Some(1));
     wrong["spec"]["foo"] = 1.into();
-    let error = applied_anew("m", &wrong).unwrap_err();
+    let error = check(&wrong, &replica_set_type()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "failed to create typed patch object (default/web; apps/v1, Kind=ReplicaSet): .spec.foo: field not declared in schema"
@@ -284,7 +284,7 @@ fn managed_fields_can_be_reset_but_not_applied() {
     track_update(Some(&live), &mut reset, &writer("m", LATER), &info);
     assert_eq!(reset["metadata"].get("managedFields"), None);
     assert_eq!(
-        applied_anew("m", &live).unwrap_err(),
+        check(&live, &info).unwrap_err(),
         ApplyError::ManagedFieldsSet
     );
 }

@@ -367,6 +367,7 @@ const ALWAYS_WRITTEN: &[(&str, &str, Value)] = &[
     ("PodCondition", "lastProbeTime", Value::Null),
     ("PodCondition", "lastTransitionTime", Value::Null),
     ("ReplicaSetCondition", "lastTransitionTime", Value::Null),
+    ("NamespaceCondition", "lastTransitionTime", Value::Null),
     ("Event", "eventTime", Value::Null),
     ("Event", "reportingComponent", Value::String(String::new())),
     ("Event", "reportingInstance", Value::String(String::new())),

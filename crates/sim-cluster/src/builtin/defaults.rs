@@ -8,6 +8,9 @@ use serde_json::{Map, Value, json};
 pub fn defaults(kind: &str, object: &mut Value) {
     match kind {
         "Pod" => {
+            if object["spec"].is_null() {
+                object["spec"] = json!({});
+            }
             default_pod_spec(&mut object["spec"]);
             default_pod_resources(object);
         }

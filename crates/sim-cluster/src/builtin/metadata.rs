@@ -151,7 +151,7 @@ pub fn validate_qualified_name(text: &str) -> Vec<String> {
         }
         _ => {
             let hint = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
-            return vec![format!("{} {hint}", words())];
+            return vec![format!("a valid label key {} {hint}", words())];
         }
     };
     if name.is_empty() {

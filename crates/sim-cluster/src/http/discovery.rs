@@ -8,7 +8,7 @@ use super::path::Path;
 use super::respond::{self, Body, answer, with_type};
 use crate::api::Api;
 use crate::openapi::{self, KindEntry};
-use crate::resources::{Kind, Registry, Subresource};
+use crate::resources::{Kind, Registry, Subresource, kinds};
 use crate::status::Status;
 use crate::version::VERSION;
 
@@ -173,6 +173,10 @@ fn verbs(kind: &Kind) -> Value {
             "create",
             "update",
             "watch"
+        ])
+    } else if *kind == *kinds::NAMESPACES {
+        json!([
+            "create", "delete", "get", "list", "patch", "update", "watch"
         ])
     } else {
         json!([

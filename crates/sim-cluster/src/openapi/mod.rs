@@ -136,7 +136,7 @@ fn add_referenced(text: &str, schemas: &mut Map<String, Value>) {
 
 /// No kind requires its metadata, which the types that these schemas were made from always have.
 fn metadata_is_optional(schema: &mut Value) {
-    let Some(required) = schema["required"].as_array_mut() else {
+    let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) else {
         return;
     };
     required.retain(|it| it != "metadata");

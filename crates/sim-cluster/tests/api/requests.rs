@@ -236,8 +236,9 @@ async fn an_update_conflicts_with_a_later_version() {
         .remove("resourceVersion");
     let uid = second["metadata"]["uid"].as_str().unwrap();
     let message = format!(
-        "Operation cannot be fulfilled on deployments.apps \"web\": Precondition failed: UID in precondition: other, \
-         UID in object meta: {uid}"
+        "Operation cannot be fulfilled on deployments.apps \"web\": StorageError: invalid object, Code: 4, Key: \
+         /registry/deployments/default/web, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in \
+         precondition: other, UID in object meta: {uid}"
     );
     client
         .put(&path, other)
@@ -296,13 +297,10 @@ async fn an_unknown_kind_of_patch_is_refused() {
     let (_cluster, client) = cluster();
     client.post(MAPS, config_map("a")).await.expect(201);
     let path = format!("{MAPS}/a");
-    client.patch(&path, "foo+json", &json!({})).await.assert_status(
-        415,
-        "UnsupportedMediaType",
-        "the body of the request was in an unknown format - accepted media types include: \
-         application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, \
-         application/apply-patch+yaml",
-    );
+    client
+        .patch(&path, "foo+json", &json!({}))
+        .await
+        .assert_status(415, "UnsupportedMediaType", "415: Unsupported Media Type");
 }
 
 #[tokio::test(start_paused = true)]

@@ -96,7 +96,7 @@ async fn a_lease_is_taken_by_one() {
     let path = format!("{LEASES}/l");
     client.put(&path, lease("two", &version)).await.expect(200);
     client.put(&path, lease("three", &version)).await.assert_status(409, "Conflict", "Operation cannot be fulfilled on leases.coordination.k8s.io \"l\": the object has been modified");
-    client.put(&path, lease("three", "")).await.assert_status(422, "Invalid", "Lease.coordination.k8s.io \"l\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update");
+    client.put(&path, lease("three", "")).await.assert_status(422, "Invalid", "leases.coordination.k8s.io \"l\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update");
     let wrong = json!({"metadata": {"name": "w"}, "spec": {"leaseDurationSeconds": 0, "leaseTransitions": -1}});
     client.post(LEASES, wrong).await.assert_status(
         422,

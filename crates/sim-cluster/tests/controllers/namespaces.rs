@@ -106,7 +106,7 @@ async fn a_namespace_says_what_holds_it() {
     let says = |kind: &str| condition(&namespace(&cluster).unwrap(), kind)["message"].clone();
     assert_eq!(
         says("NamespaceContentRemaining"),
-        "Some resources are remaining: configmaps has 1 resource instances"
+        "Some resources are remaining: configmaps. has 1 resource instances"
     );
     assert_eq!(
         says("NamespaceFinalizersRemaining"),
