@@ -6,6 +6,11 @@
 //!      \---------play--> embedded cluster ---records--> normal ---+--compare--> differences, less those on purpose
 //! ```
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "bodies are written where they are asked with"
+)]
+
 pub mod command;
 pub mod compare;
 pub mod harness;

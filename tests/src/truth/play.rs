@@ -78,7 +78,7 @@ pub async fn play(
     for step in &conversation.steps {
         match step {
             Step::Ask(ask) => records.push(player.ask(ask).await?),
-            Step::Watch(name, ask) => records.extend(player.watch(name, ask).await?),
+            Step::Watch(name, ask) => records.push(player.watch(name, ask).await?),
             Step::Events(name, count) => records.push(player.events(name, *count).await?),
             Step::Node(number, is_lost) => pair.lose_node(side, *number, *is_lost).await?,
             Step::Compact => pair.compact(side).await?,
@@ -135,31 +135,29 @@ impl Player<'_> {
         }
         Ok(Record {
             label: ask.label.clone(),
-<<<<<<< HEAD
-            answer: told(&parts, &selected(body, &ask.only)),
-=======
             answer: told(&parts, body),
->>>>>>> diff
             in_vain: false,
         })
     }
 
-    async fn watch(&mut self, name: &'static str, ask: &Ask) -> Result<Option<Record>, String> {
+    async fn watch(&mut self, name: &'static str, ask: &Ask) -> Result<Record, String> {
         let deadline = Instant::now() + PATIENCE;
         let late = |_| format!("{}: {}: no answer in time", self.side.name, ask.label);
         let answer = timeout_at(deadline, self.send(ask)).await.map_err(late)??;
         let (parts, body) = answer.into_parts();
-        if parts.status.is_success() {
+        let body = if parts.status.is_success() {
             let read = Vec::new();
             self.watches.insert(name, Watch { body, read });
-            return Ok(None);
-        }
-        let bytes = body.collect().await.map_err(|it| self.failed(ask, &it))?;
-        Ok(Some(Record {
+            Value::Null
+        } else {
+            let bytes = body.collect().await.map_err(|it| self.failed(ask, &it))?;
+            read(&bytes.to_bytes())
+        };
+        Ok(Record {
             label: ask.label.clone(),
-            answer: told(&parts, &read(&bytes.to_bytes())),
+            answer: told(&parts, body),
             in_vain: false,
-        }))
+        })
     }
 
     async fn events(&mut self, name: &str, count: usize) -> Result<Record, String> {
@@ -239,22 +237,7 @@ fn read(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap_or_else(|_| String::from_utf8_lossy(bytes).into())
 }
 
-<<<<<<< HEAD
-fn selected(body: Value, only: &[&str]) -> Value {
-    if only.is_empty() || body["kind"] == "Status" {
-        return body;
-    }
-    let at = |pointer: &&str| {
-        let value = body.pointer(pointer).cloned();
-        ((*pointer).to_owned(), value.unwrap_or_default())
-    };
-    Value::Object(only.iter().map(at).collect())
-}
-
-fn told(parts: &http::response::Parts, body: &Value) -> Value {
-=======
 fn told(parts: &http::response::Parts, body: Value) -> Value {
->>>>>>> diff
     let header = |name: &str| {
         let all = parts.headers.get_all(name).iter();
         let all = all.filter_map(|it| it.to_str().ok());

@@ -4,11 +4,6 @@
 //! another group, in the conversation's namespace. `${ns}` is that namespace, and `${rv}` stands for what an earlier step has
 //! [kept](Ask::keep) under this name.
 
-#![expect(
-    clippy::needless_pass_by_value,
-    reason = "bodies are written where they are asked with"
-)]
-
 use serde_json::Value;
 
 /// The media type of a Table, as kubectl asks for it.

@@ -11,9 +11,6 @@ use serde_json::json;
 
 use crate::objects::{config_map, labelled, lease, pod, pod_nowhere, replica_set};
 
-<<<<<<< HEAD
-#[expect(clippy::too_many_lines, reason = "a table of conversations")]
-=======
 /// What differs on purpose: the conversation, the reason, the step, the place.
 const DIFFERS: &[Meant] = &[
     (
@@ -73,11 +70,11 @@ const DIFFERS: &[Meant] = &[
     ),
 ];
 
->>>>>>> diff
 pub(crate) fn all() -> Vec<Conversation> {
     differing(DIFFERS, conversations())
 }
 
+#[expect(clippy::too_many_lines, reason = "a table of conversations")]
 fn conversations() -> Vec<Conversation> {
     vec![
         config_maps(),
