@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
-use cluster_informer::chain;
 use kube::{Client, Config};
 
 use crate::kubeconfig::Source;
@@ -62,10 +61,12 @@ impl HostOfMembers {
     }
 }
 
+/// The host of `source`; where nothing is said, in a pod, the cluster that it runs in.
 async fn config(source: &Source) -> anyhow::Result<Config> {
-    if source.file.is_some() || source.context.is_some() {
-        return source.config(source.read()?).await;
+    match source.read() {
+        Ok(kubeconfig) => source.config(kubeconfig).await,
+        Err(error) if source.file.is_some() || source.context.is_some() => Err(error),
+        Err(error) => Config::incluster()
+            .map_err(|_| anyhow!("no host cluster: give its kubeconfig ({error})")),
     }
-    let config = Config::infer().await;
-    config.map_err(|error| anyhow!("no host cluster: give its kubeconfig ({})", chain(&error)))
 }

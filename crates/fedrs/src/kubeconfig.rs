@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use cluster_informer::chain;
+use federation_controller::members::kubeconfig;
 use kube::{
     Config,
     config::{Cluster, KubeConfigOptions, Kubeconfig, KubeconfigError},
@@ -25,43 +26,61 @@ impl Source {
             Some(path) => Kubeconfig::read_from(path),
             None => Kubeconfig::read(),
         };
-        read.map_err(|error| self.cannot_be_used(&error))
+        read.map_err(|error| self.cannot_be_used(&words(&error)))
     }
 
     /// How to reach the cluster of the context in `kubeconfig`.
     pub(crate) async fn config(&self, kubeconfig: Kubeconfig) -> anyhow::Result<Config> {
-        let options = KubeConfigOptions {
-            context: self.context.clone(),
-            ..KubeConfigOptions::default()
-        };
-        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-        config.map_err(|error| self.cannot_be_used(&error))
+        let cluster = self.cluster(&kubeconfig)?;
+        let config = config(kubeconfig, &cluster, self.context.clone()).await;
+        config.map_err(|why| self.cannot_be_used(&why))
     }
 
     /// The cluster of the context in `kubeconfig`.
     pub(crate) fn cluster(&self, kubeconfig: &Kubeconfig) -> anyhow::Result<Cluster> {
         let cluster = cluster_of(kubeconfig, self.context.as_deref());
-        cluster.map_err(|error| self.cannot_be_used(&error))
+        cluster.map_err(|error| self.cannot_be_used(&words(&error)))
     }
 
-    /// In our words: a parser's may quote what it read, and that may be a token.
-    fn cannot_be_used(&self, error: &KubeconfigError) -> anyhow::Error {
+    fn cannot_be_used(&self, why: &str) -> anyhow::Error {
         let name = match &self.file {
             Some(path) => path.display().to_string(),
             None => "the kubeconfig".to_owned(),
         };
-        let why = match error {
-            KubeconfigError::Parse(error) => match error.location() {
-                Some(at) => format!(
-                    "it is no kubeconfig: line {}, column {}",
-                    at.line(),
-                    at.column()
-                ),
-                None => "it is no kubeconfig".to_owned(),
-            },
-            error => chain(error),
-        };
         anyhow!("{name} can't be used: {why}")
+    }
+}
+
+/// How to reach `cluster`, which is that of `context`, or of the current one. An error is in words.
+pub(crate) async fn config(
+    kubeconfig: Kubeconfig,
+    cluster: &Cluster,
+    context: Option<String>,
+) -> Result<Config, String> {
+    let options = KubeConfigOptions {
+        context,
+        ..KubeConfigOptions::default()
+    };
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+    let mut config = config.map_err(|error| words(&error))?;
+    let server = cluster.server.as_deref().unwrap_or_default();
+    let proxy = kubeconfig::proxy(cluster.proxy_url.as_deref(), server);
+    config.proxy_url = proxy.map_err(|error| error.to_string())?;
+    Ok(config)
+}
+
+/// In our words: a parser's may quote what it read, and that may be a token.
+fn words(error: &KubeconfigError) -> String {
+    match error {
+        KubeconfigError::Parse(error) => match error.location() {
+            Some(at) => format!(
+                "it is no kubeconfig: line {}, column {}",
+                at.line(),
+                at.column()
+            ),
+            None => "it is no kubeconfig".to_owned(),
+        },
+        error => chain(error),
     }
 }
 

@@ -3,15 +3,13 @@
 
 use anyhow::anyhow;
 use base64::{Engine, engine::general_purpose::STANDARD};
-use cluster_informer::chain;
 use kube::{
     Config,
-    config::{
-        AuthInfo, Cluster, Context, KubeConfigOptions, Kubeconfig, NamedAuthInfo, NamedCluster,
-        NamedContext,
-    },
+    config::{AuthInfo, Cluster, Context, Kubeconfig, NamedAuthInfo, NamedCluster, NamedContext},
 };
 use serde_json::Value;
+
+use crate::kubeconfig;
 
 /// A kubeconfig with a token.
 pub(crate) struct Stored {
@@ -168,10 +166,9 @@ impl Stored {
 
     /// How to reach the member.
     pub(crate) async fn config(&self) -> anyhow::Result<Config> {
-        let kubeconfig = self.kubeconfig("member", "account");
-        let config =
-            Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-        config.map_err(|error| anyhow!("the stored kubeconfig can't be used: {}", chain(&error)))
+        let whole = self.kubeconfig("member", "account");
+        let config = kubeconfig::config(whole, &self.route, None).await;
+        config.map_err(|why| anyhow!("the stored kubeconfig can't be used: {why}"))
     }
 
     /// Whether it leads to the member by `route`.

@@ -243,8 +243,15 @@ impl Fleet {
 
     /// Runs `fedrs` with `arguments`, apart by spaces, for the host.
     pub(crate) async fn fedrs(&self, arguments: &str) -> Told {
+        self.fedrs_with(&[], arguments).await
+    }
+
+    /// The same with more environment.
+    pub(crate) async fn fedrs_with(&self, environment: &[(&str, &str)], arguments: &str) -> Told {
         let mut command = command(self.folder.path());
-        command.args(arguments.split_whitespace());
+        command
+            .args(arguments.split_whitespace())
+            .envs(environment.iter().copied());
         let output = tokio::task::spawn_blocking(move || command.output());
         let output = output.await.unwrap().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();

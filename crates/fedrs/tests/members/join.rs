@@ -281,6 +281,17 @@ async fn a_users_kubeconfig_may_get_its_credentials_from_elsewhere(#[case] user:
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_proxy_is_used_but_for_what_it_is_not_for() {
+    let fleet = Fleet::start(&["eu"]).await;
+    let nobody = ("HTTPS_PROXY", "http://127.0.0.1:1");
+    let join = "join eu --member-kubeconfig eu.yaml --dry-run";
+    let told = fleet.fedrs_with(&[nobody], join).await.badly();
+    told.telling(&["host: failed to reach", "member: failed to reach"]);
+    let not_here = ("NO_PROXY", "127.0.0.0/8");
+    fleet.fedrs_with(&[nobody, not_here], join).await.well();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_broken_kubeconfig_is_not_quoted() {
     let fleet = Fleet::start(&["eu"]).await;
     for broken in [

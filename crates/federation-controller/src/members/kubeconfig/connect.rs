@@ -115,19 +115,25 @@ impl Kubeconfig {
         Ok(config)
     }
 
-    /// The proxy to go through: the kubeconfig's own, else the environment's, unless `NO_PROXY` names the server, as for
-    /// kubectl. (kube compares `NO_PROXY` with the proxy instead.)
     fn proxy(&self, environment: &Environment) -> Result<Option<Uri>, KubeconfigError> {
-        let own = self
-            .cluster
-            .proxy_url
-            .as_deref()
-            .filter(|it| !it.is_empty());
+        environment.proxy(self.cluster.proxy_url.as_deref(), self.server())
+    }
+}
+
+/// The proxy to go through to `server`: the kubeconfig's `own`, else the environment's, unless `NO_PROXY` names the
+/// server, as for kubectl. (kube compares `NO_PROXY` with the proxy instead.)
+pub fn proxy(own: Option<&str>, server: &str) -> Result<Option<Uri>, KubeconfigError> {
+    Environment::current().proxy(own, server)
+}
+
+impl Environment {
+    fn proxy(&self, own: Option<&str>, server: &str) -> Result<Option<Uri>, KubeconfigError> {
         let from_environment = || {
-            let server = self.server().parse().ok()?;
-            environment.matcher.intercept(&server)?;
-            environment.proxy.as_deref()
+            let server = server.parse().ok()?;
+            self.matcher.intercept(&server)?;
+            self.proxy.as_deref()
         };
+        let own = own.filter(|it| !it.is_empty());
         let Some(proxy) = own.or_else(from_environment) else {
             return Ok(None);
         };

@@ -16,7 +16,7 @@ use secrecy::ExposeSecret;
 
 pub(in crate::members) use self::files::{Files, read_file};
 pub use self::{
-    connect::{Connect, OverNetwork, harden},
+    connect::{Connect, OverNetwork, harden, proxy},
     policy::Refusal,
 };
 
