@@ -66,6 +66,8 @@ pub struct Fleet {
     folder: PathBuf,
     /// Where its end is to be written down, if it ends with this.
     ledger: Option<Ledger>,
+    /// Its folder ends with it.
+    is_owned: bool,
 }
 
 impl Fleet {
@@ -98,6 +100,7 @@ impl Fleet {
             subnet,
             folder: folder.clone(),
             ledger: Some(run.ledger.clone()),
+            is_owned: run.is_owned,
         };
         for (number, member) in (1..).zip(&spec.members) {
             let member = start(number, &member.name, member.nodes, member.resources.clone())?;
@@ -160,6 +163,12 @@ impl Drop for Fleet {
             self.members.iter_mut().for_each(ControlPlane::end);
             if let Err(error) = ledger.end(&self.folder) {
                 tracing::warn!("control planes: {error}");
+            }
+            if self.is_owned {
+                let removed = at(&self.folder, fs::remove_dir_all(&self.folder));
+                if let Err(error) = removed {
+                    tracing::warn!("control planes: {error}");
+                }
             }
         }
     }
