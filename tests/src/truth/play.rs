@@ -78,7 +78,7 @@ pub async fn play(
     for step in &conversation.steps {
         match step {
             Step::Ask(ask) => records.push(player.ask(ask).await?),
-            Step::Watch(name, ask) => records.extend(player.watch(name, ask).await?),
+            Step::Watch(name, ask) => records.push(player.watch(name, ask).await?),
             Step::Events(name, count) => records.push(player.events(name, *count).await?),
             Step::Node(number, is_lost) => pair.lose_node(side, *number, *is_lost).await?,
             Step::Compact => pair.compact(side).await?,
@@ -140,22 +140,24 @@ impl Player<'_> {
         })
     }
 
-    async fn watch(&mut self, name: &'static str, ask: &Ask) -> Result<Option<Record>, String> {
+    async fn watch(&mut self, name: &'static str, ask: &Ask) -> Result<Record, String> {
         let deadline = Instant::now() + PATIENCE;
         let late = |_| format!("{}: {}: no answer in time", self.side.name, ask.label);
         let answer = timeout_at(deadline, self.send(ask)).await.map_err(late)??;
         let (parts, body) = answer.into_parts();
-        if parts.status.is_success() {
+        let body = if parts.status.is_success() {
             let read = Vec::new();
             self.watches.insert(name, Watch { body, read });
-            return Ok(None);
-        }
-        let bytes = body.collect().await.map_err(|it| self.failed(ask, &it))?;
-        Ok(Some(Record {
+            Value::Null
+        } else {
+            let bytes = body.collect().await.map_err(|it| self.failed(ask, &it))?;
+            read(&bytes.to_bytes())
+        };
+        Ok(Record {
             label: ask.label.clone(),
-            answer: told(&parts, read(&bytes.to_bytes())),
+            answer: told(&parts, body),
             in_vain: false,
-        }))
+        })
     }
 
     async fn events(&mut self, name: &str, count: usize) -> Result<Record, String> {

@@ -19,6 +19,11 @@ fn count(list: &Value) -> usize {
     alive.count()
 }
 
+/// How many there are, also those that are going.
+fn length(list: &Value) -> usize {
+    list["items"].as_array().map_or(0, Vec::len)
+}
+
 fn labelled_pod(name: &str) -> Value {
     let mut pod = pod(name);
     pod["metadata"]["labels"] = json!({ "app": "web" });
@@ -126,22 +131,28 @@ fn conversations() -> Vec<Conversation> {
                     .called("owned")
                     .only("/metadata/ownerReferences")
                     .only("/metadata/managedFields"),
-                merge(SET, json!({ "spec": { "replicas": 3 } })).called("to 3"),
+                merge(SET, json!({ "spec": { "replicas": 3 } }))
+                    .called("to 3")
+                    .spec(),
                 get("pods")
-                    .until(20, |it| count(it) == 3)
+                    .until(20, |it| length(it) == 3)
                     .called("three")
                     .only("/items/0/metadata/name")
                     .only("/items/1/metadata/name")
                     .only("/items/2/metadata/name"),
-                merge(SET, json!({ "spec": { "replicas": 2 } })).called("to 2"),
+                merge(SET, json!({ "spec": { "replicas": 2 } }))
+                    .called("to 2")
+                    .spec(),
                 get("pods")
-                    .until(20, |it| count(it) == 2)
+                    .until(20, |it| length(it) == 2)
                     .called("two")
                     .only("/items/0/metadata/name")
                     .only("/items/1/metadata/name"),
-                merge(SET, json!({ "spec": { "replicas": 1 } })).called("to 1"),
+                merge(SET, json!({ "spec": { "replicas": 1 } }))
+                    .called("to 1")
+                    .spec(),
                 get("pods")
-                    .until(20, |it| count(it) == 1)
+                    .until(20, |it| length(it) == 1)
                     .called("one")
                     .only("/items/0/metadata/name")
                     .only("/items/1/metadata/name"),

@@ -40,7 +40,6 @@ const DIFFERS: &[Meant] = &[
     ("refusals::of_no_use", "admission", "no account", "code"),
     ("refusals::of_no_use", "admission", "no priority", "body"),
     ("refusals::of_no_use", "admission", "no priority", "code"),
-    ("refusals::of_no_use", "admission", "limited", "body"),
     (
         "refusals::invalid_objects",
         "service",
@@ -159,8 +158,6 @@ fn conversations() -> Vec<Conversation> {
         conversation("refusals::of_no_use", steps![
             post("pods", { let mut it = pod("p"); it["spec"]["serviceAccountName"] = "none".into(); it }).called("no account"),
             post("pods", { let mut it = pod("p"); it["spec"]["priorityClassName"] = "none".into(); it }).called("no priority"),
-            post("limitranges", json!({ "metadata": { "name": "l" }, "spec": { "limits": [{ "type": "Container", "default": { "cpu": "1" }, "defaultRequest": { "cpu": "500m" }, "max": { "cpu": "2" } }] } })),
-            post("pods?dryRun=All", pod("limited")).called("limited"),
         ]),
     ]
 }
