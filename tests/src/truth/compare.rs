@@ -73,7 +73,9 @@ pub fn compare(real: &[Record], embedded: &[Record], differs: &[Differs]) -> Ver
         verdict.meant += usize::from(!meant.is_empty());
         if !wrong.is_empty() {
             let _ = writeln!(verdict.wrong, "step {number}: {}", real.label);
-            wrong.iter().for_each(|it| show(it, &mut verdict.wrong));
+            for difference in &wrong {
+                show(difference, &mut verdict.wrong);
+            }
         }
     }
     for (place, differs) in differs.iter().enumerate() {

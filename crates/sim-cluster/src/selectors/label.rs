@@ -168,13 +168,12 @@ fn checked_key(key: &str) -> Result<&str, String> {
     if is_sign(key) || key.is_empty() {
         return Err(format!("found '{key}', expected: identifier"));
     }
-    match validate_qualified_name(key).first() {
-        None => Ok(key),
-        Some(_) => {
-            let wrong = validate_qualified_name(key).join("; ");
-            Err(format!("<nil>: Invalid value: {key:?}: {wrong}"))
-        }
+    let wrong = validate_qualified_name(key);
+    if wrong.is_empty() {
+        return Ok(key);
     }
+    let wrong = wrong.join("; ");
+    Err(format!("<nil>: Invalid value: {key:?}: {wrong}"))
 }
 
 fn is_name(text: &str) -> bool {
