@@ -73,8 +73,8 @@ pub fn compare(real: &[Record], embedded: &[Record], differs: &[Differs]) -> Ver
         verdict.meant += usize::from(!meant.is_empty());
         if !wrong.is_empty() {
             let _ = writeln!(verdict.wrong, "step {number}: {}", real.label);
-            for it in &wrong {
-                show(it, &mut verdict.wrong);
+            for difference in &wrong {
+                show(difference, &mut verdict.wrong);
             }
         }
     }

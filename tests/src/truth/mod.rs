@@ -6,11 +6,6 @@
 //!      \---------play--> embedded cluster ---records--> normal ---+--compare--> differences, less those on purpose
 //! ```
 
-#![expect(
-    clippy::needless_pass_by_value,
-    reason = "bodies are written where they are asked with"
-)]
-
 pub mod command;
 pub mod compare;
 pub mod harness;

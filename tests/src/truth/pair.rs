@@ -9,7 +9,7 @@ use kube::{
 };
 use tokio::sync::Mutex;
 
-use sim_cluster::{NodeSpec, Server, Settings, SimCluster};
+use sim_cluster::{ClusterBuilder, NodeSpec, Server, Settings, SimCluster};
 
 /// What the cluster is called on both sides, and its nodes after it.
 const NAME: &str = "pair";
@@ -135,9 +135,7 @@ fn embedded() -> SimCluster {
             .capacity("memory", &room.memory)
             .capacity("pods", &room.pods.to_string())
     });
-    nodes
-        .fold(builder, sim_cluster::ClusterBuilder::node)
-        .start()
+    nodes.fold(builder, ClusterBuilder::node).start()
 }
 
 impl Side {

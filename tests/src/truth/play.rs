@@ -135,7 +135,7 @@ impl Player<'_> {
         }
         Ok(Record {
             label: ask.label.clone(),
-            answer: told(&parts, body),
+            answer: told(&parts, &body),
             in_vain: false,
         })
     }
@@ -155,7 +155,7 @@ impl Player<'_> {
         };
         Ok(Record {
             label: ask.label.clone(),
-            answer: told(&parts, body),
+            answer: told(&parts, &body),
             in_vain: false,
         })
     }
@@ -237,7 +237,7 @@ fn read(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap_or_else(|_| String::from_utf8_lossy(bytes).into())
 }
 
-fn told(parts: &http::response::Parts, body: Value) -> Value {
+fn told(parts: &http::response::Parts, body: &Value) -> Value {
     let header = |name: &str| {
         let all = parts.headers.get_all(name).iter();
         let all = all.filter_map(|it| it.to_str().ok());

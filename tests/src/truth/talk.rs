@@ -4,6 +4,11 @@
 //! another group, in the conversation's namespace. `${ns}` is that namespace, and `${rv}` stands for what an earlier step has
 //! [kept](Ask::keep) under this name.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "objects are written where they are asked with: a reference to each says nothing"
+)]
+
 use serde_json::Value;
 
 /// The media type of a Table, as kubectl asks for it.

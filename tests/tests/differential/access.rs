@@ -54,8 +54,13 @@ pub(crate) fn all() -> Vec<Conversation> {
 }
 
 fn conversations() -> Vec<Conversation> {
-    vec![
-        conversation("access::forbidden", steps![
+    vec![forbidden(), nobody(), roles()]
+}
+
+fn forbidden() -> Conversation {
+    conversation(
+        "access::forbidden",
+        steps![
             get("configmaps").by("jane"),
             get("configmaps/a").by("jane"),
             post("configmaps", config_map("a")).by("jane"),
@@ -76,22 +81,41 @@ fn conversations() -> Vec<Conversation> {
             get("/healthz").by("jane"),
             get("nothing").by("jane"),
             get("/apis/nothing").by("jane"),
-            post("apps/v1:replicasets", replica_set("web", 0)).by("system:serviceaccount:${ns}:default").called("an account"),
-        ]),
-        conversation("access::nobody", steps![
+            post("apps/v1:replicasets", replica_set("web", 0))
+                .by("system:serviceaccount:${ns}:default")
+                .called("an account"),
+        ],
+    )
+}
+
+fn nobody() -> Conversation {
+    conversation(
+        "access::nobody",
+        steps![
             get("configmaps").with_token(None),
             get("/api/v1/nodes").with_token(None),
             get("/version").with_token(None).only("/major"),
             get("/healthz").with_token(None),
             get("/readyz").with_token(None),
             get("/livez").with_token(None),
-            get("/api").with_token(None).called("discovery").only("/kind"),
+            get("/api")
+                .with_token(None)
+                .called("discovery")
+                .only("/kind"),
             get("/apis").with_token(None),
             post("configmaps", config_map("a")).with_token(None),
-            get("configmaps").with_token(Some("wrong")).called("a wrong token"),
-            get("configmaps").with_token(Some("a.b.c")).called("three parts"),
-        ]),
-        conversation("access::roles", steps![
+            get("configmaps")
+                .with_token(Some("wrong"))
+                .called("a wrong token"),
+            get("configmaps")
+                .with_token(Some("a.b.c"))
+                .called("three parts"),
+        ],
+    )
+}
+
+fn roles() -> Conversation {
+    conversation("access::roles", steps![
             post("rbac.authorization.k8s.io/v1:roles", json!({ "metadata": { "name": "r" }, "rules": [
                 { "apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"], },
                 { "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["s"], "verbs": ["get"], },
@@ -114,6 +138,5 @@ fn conversations() -> Vec<Conversation> {
             put("rbac.authorization.k8s.io/v1:rolebindings/r", json!({
                 "metadata": { "name": "r" }, "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "other" },
             })).called("another role"),
-        ]),
-    ]
+        ])
 }

@@ -56,244 +56,265 @@ pub(crate) fn all() -> Vec<Conversation> {
     differing(DIFFERS, conversations())
 }
 
-#[expect(clippy::too_many_lines, reason = "a table of conversations")]
 fn conversations() -> Vec<Conversation> {
     vec![
-        conversation(
-            "controllers::a_set_comes_up",
-            steps![
-                post("apps/v1:replicasets", replica_set("web", 2)),
-                get(SET).until(30, |it| it["status"]["availableReplicas"] == 2),
-                get("pods")
-                    .called("its pods")
-                    .only("/items/0/metadata")
-                    .only("/items/0/spec/containers")
-                    .only("/items/0/spec/tolerations")
-                    .only("/items/0/spec/schedulerName"),
-                get("events?fieldSelector=involvedObject.kind%3DReplicaSet")
-                    .until(20, |it| count(it) == 2)
-                    .called("its events"),
-                get("events?fieldSelector=involvedObject.kind%3DPod,reason%3DScheduled")
-                    .until(20, |it| count(it) == 2)
-                    .called("events of the scheduler")
-                    .only("/items/0/type")
-                    .only("/items/0/reason")
-                    .only("/items/0/reportingComponent")
-                    .only("/items/0/source")
-                    .only("/items/0/action")
-                    .only("/items/0/involvedObject/kind"),
-                merge(SET, json!({ "spec": { "replicas": 0 } })).called("to 0"),
-                get(SET)
-                    .until(30, |it| it["status"]["replicas"] == 0
-                        && it["status"]["terminatingReplicas"] == 0
-                        && it["status"]["observedGeneration"] == 2)
-                    .called("down"),
-            ],
-        ),
-        conversation(
-            "controllers::order_of_removal",
-            steps![
-                post("pods", {
-                    let mut it = labelled_pod("unscheduled");
-                    it["spec"]["nodeSelector"] = json!({ "nowhere": "1" });
-                    it
-                }),
-                post("pods", labelled_pod("a")),
-                post("pods", {
-                    let mut it = labelled_pod("costly");
-                    it["metadata"]["annotations"] =
-                        json!({ "controller.kubernetes.io/pod-deletion-cost": "10" });
-                    it
-                }),
-                post("pods", {
-                    let mut it = labelled_pod("cheap");
-                    it["metadata"]["annotations"] =
-                        json!({ "controller.kubernetes.io/pod-deletion-cost": "-10" });
-                    it
-                }),
-                get("pods/cheap")
-                    .until(20, |it| it["status"]["phase"] == "Running")
-                    .called("runs")
-                    .only("/status/phase"),
-                get("pods/costly")
-                    .until(20, |it| it["status"]["phase"] == "Running")
-                    .called("runs too")
-                    .only("/status/phase"),
-                get("pods/a")
-                    .until(20, |it| it["status"]["phase"] == "Running")
-                    .called("a runs")
-                    .only("/status/phase"),
-                post("apps/v1:replicasets", replica_set("web", 4)),
-                get(SET)
-                    .until(20, |it| it["status"]["replicas"] == 4
-                        && it["status"]["readyReplicas"] == 3)
-                    .called("adopted"),
-                get("pods/a")
-                    .called("owned")
-                    .only("/metadata/ownerReferences")
-                    .only("/metadata/managedFields"),
-                merge(SET, json!({ "spec": { "replicas": 3 } }))
-                    .called("to 3")
-                    .spec(),
-                get("pods")
-                    .until(20, |it| length(it) == 3)
-                    .called("three")
-                    .only("/items/0/metadata/name")
-                    .only("/items/1/metadata/name")
-                    .only("/items/2/metadata/name"),
-                merge(SET, json!({ "spec": { "replicas": 2 } }))
-                    .called("to 2")
-                    .spec(),
-                get("pods")
-                    .until(20, |it| length(it) == 2)
-                    .called("two")
-                    .only("/items/0/metadata/name")
-                    .only("/items/1/metadata/name"),
-                merge(SET, json!({ "spec": { "replicas": 1 } }))
-                    .called("to 1")
-                    .spec(),
-                get("pods")
-                    .until(20, |it| length(it) == 1)
-                    .called("one")
-                    .only("/items/0/metadata/name")
-                    .only("/items/1/metadata/name"),
-            ],
-        ),
-        conversation(
-            "controllers::adoption_and_release",
-            steps![
-                post("apps/v1:replicasets", replica_set("web", 1)),
-                get("pods")
-                    .until(20, |it| count(it) == 1)
-                    .called("one")
-                    .only("/items/0/metadata/labels")
-                    .keep("pod", "/items/0/metadata/name"),
-                get(SET)
-                    .until(20, |it| it["status"]["readyReplicas"] == 1)
-                    .called("ready")
-                    .only("/status"),
-                merge(
-                    "pods/${pod}",
-                    json!({ "metadata": { "labels": { "app": "other" } } })
-                )
-                .called("released")
+        a_set_comes_up(),
+        order_of_removal(),
+        adoption_and_release(),
+        failures_to_create(),
+        unschedulable(),
+        a_replaced_pod(),
+    ]
+}
+
+fn a_set_comes_up() -> Conversation {
+    conversation(
+        "controllers::a_set_comes_up",
+        steps![
+            post("apps/v1:replicasets", replica_set("web", 2)),
+            get(SET).until(30, |it| it["status"]["availableReplicas"] == 2),
+            get("pods")
+                .called("its pods")
+                .only("/items/0/metadata")
+                .only("/items/0/spec/containers")
+                .only("/items/0/spec/tolerations")
+                .only("/items/0/spec/schedulerName"),
+            get("events?fieldSelector=involvedObject.kind%3DReplicaSet")
+                .until(20, |it| count(it) == 2)
+                .called("its events"),
+            get("events?fieldSelector=involvedObject.kind%3DPod,reason%3DScheduled")
+                .until(20, |it| count(it) == 2)
+                .called("events of the scheduler")
+                .only("/items/0/type")
+                .only("/items/0/reason")
+                .only("/items/0/reportingComponent")
+                .only("/items/0/source")
+                .only("/items/0/action")
+                .only("/items/0/involvedObject/kind"),
+            merge(SET, json!({ "spec": { "replicas": 0 } })).called("to 0"),
+            get(SET)
+                .until(30, |it| it["status"]["replicas"] == 0
+                    && it["status"]["terminatingReplicas"] == 0
+                    && it["status"]["observedGeneration"] == 2)
+                .called("down"),
+        ],
+    )
+}
+
+fn order_of_removal() -> Conversation {
+    conversation(
+        "controllers::order_of_removal",
+        steps![
+            post("pods", {
+                let mut it = labelled_pod("unscheduled");
+                it["spec"]["nodeSelector"] = json!({ "nowhere": "1" });
+                it
+            }),
+            post("pods", labelled_pod("a")),
+            post("pods", {
+                let mut it = labelled_pod("costly");
+                it["metadata"]["annotations"] =
+                    json!({ "controller.kubernetes.io/pod-deletion-cost": "10" });
+                it
+            }),
+            post("pods", {
+                let mut it = labelled_pod("cheap");
+                it["metadata"]["annotations"] =
+                    json!({ "controller.kubernetes.io/pod-deletion-cost": "-10" });
+                it
+            }),
+            get("pods/cheap")
+                .until(20, |it| it["status"]["phase"] == "Running")
+                .called("runs")
+                .only("/status/phase"),
+            get("pods/costly")
+                .until(20, |it| it["status"]["phase"] == "Running")
+                .called("runs too")
+                .only("/status/phase"),
+            get("pods/a")
+                .until(20, |it| it["status"]["phase"] == "Running")
+                .called("a runs")
+                .only("/status/phase"),
+            post("apps/v1:replicasets", replica_set("web", 4)),
+            get(SET)
+                .until(20, |it| it["status"]["replicas"] == 4
+                    && it["status"]["readyReplicas"] == 3)
+                .called("adopted"),
+            get("pods/a")
+                .called("owned")
+                .only("/metadata/ownerReferences")
+                .only("/metadata/managedFields"),
+            merge(SET, json!({ "spec": { "replicas": 3 } }))
+                .called("to 3")
+                .spec(),
+            get("pods")
+                .until(20, |it| length(it) == 3)
+                .called("three")
+                .only("/items/0/metadata/name")
+                .only("/items/1/metadata/name")
+                .only("/items/2/metadata/name"),
+            merge(SET, json!({ "spec": { "replicas": 2 } }))
+                .called("to 2")
+                .spec(),
+            get("pods")
+                .until(20, |it| length(it) == 2)
+                .called("two")
+                .only("/items/0/metadata/name")
+                .only("/items/1/metadata/name"),
+            merge(SET, json!({ "spec": { "replicas": 1 } }))
+                .called("to 1")
+                .spec(),
+            get("pods")
+                .until(20, |it| length(it) == 1)
+                .called("one")
+                .only("/items/0/metadata/name")
+                .only("/items/1/metadata/name"),
+        ],
+    )
+}
+
+fn adoption_and_release() -> Conversation {
+    conversation(
+        "controllers::adoption_and_release",
+        steps![
+            post("apps/v1:replicasets", replica_set("web", 1)),
+            get("pods")
+                .until(20, |it| count(it) == 1)
+                .called("one")
+                .only("/items/0/metadata/labels")
+                .keep("pod", "/items/0/metadata/name"),
+            get(SET)
+                .until(20, |it| it["status"]["readyReplicas"] == 1)
+                .called("ready")
+                .only("/status"),
+            merge(
+                "pods/${pod}",
+                json!({ "metadata": { "labels": { "app": "other" } } })
+            )
+            .called("released")
+            .only("/metadata/labels"),
+            get("pods?labelSelector=app%3Dweb")
+                .until(20, |it| count(it) == 1)
+                .called("replaced")
+                .only("/items/0/metadata/ownerReferences"),
+            get("pods/${pod}")
+                .until(20, |it| it["metadata"]["ownerReferences"].is_null())
+                .called("free")
+                .only("/metadata/ownerReferences")
                 .only("/metadata/labels"),
-                get("pods?labelSelector=app%3Dweb")
-                    .until(20, |it| count(it) == 1)
-                    .called("replaced")
-                    .only("/items/0/metadata/ownerReferences"),
-                get("pods/${pod}")
-                    .until(20, |it| it["metadata"]["ownerReferences"].is_null())
-                    .called("free")
-                    .only("/metadata/ownerReferences")
-                    .only("/metadata/labels"),
-                delete("pods/${pod}")
-                    .called("delete the free one")
-                    .only("/metadata/name"),
-                post("pods", labelled_pod("surplus")),
-                get("pods")
-                    .until(20, |it| count(it) == 1
-                        && it["items"].as_array().is_some_and(|it| it.len() == 1))
-                    .called("the surplus goes")
-                    .only("/items/1"),
-            ],
-        ),
-        conversation(
-            "controllers::failures_to_create",
-            steps![
-                post(
-                    "resourcequotas",
-                    json!({ "metadata": { "name": "q" }, "spec": { "hard": { "pods": "1" } } })
-                ),
-                get("resourcequotas/q")
-                    .until(20, |it| !it["status"]["used"].is_null())
-                    .only("/status"),
-                post("apps/v1:replicasets", replica_set("web", 3)),
-                get(SET)
-                    .until(20, |it| !it["status"]["conditions"].is_null()
-                        && it["status"]["readyReplicas"] == 1)
-                    .called("failure")
-                    .only("/status"),
-                get("events?fieldSelector=reason%3DFailedCreate")
-                    .until(20, |it| count(it) > 0)
-                    .called("events")
-                    .only("/items/0/message")
-                    .only("/items/0/type")
-                    .only("/items/0/source")
-                    .only("/items/0/involvedObject/kind"),
-                delete("resourcequotas/q"),
-                get(SET)
-                    .until(60, |it| it["status"]["readyReplicas"] == 3)
-                    .called("no failure")
-                    .only("/status"),
-            ],
-        ),
-        conversation(
-            "controllers::unschedulable",
-            steps![
-                post("pods", pod_nowhere("selector")),
-                get("pods/selector").until(20, |it| !it["status"]["conditions"].is_null()),
-                post("pods", {
-                    let mut it = pod("big");
-                    it["spec"]["containers"][0]["resources"] =
-                        json!({ "requests": { "cpu": "1000", "memory": "10Ti" } });
-                    it
-                }),
-                get("pods/big")
-                    .until(20, |it| !it["status"]["conditions"].is_null())
-                    .only("/status"),
-                post("pods", {
-                    let mut it = pod("extended");
-                    it["spec"]["containers"][0]["resources"] = json!({ "requests": { "example.com/foo": "1" }, "limits": { "example.com/foo": "1" } });
-                    it
-                }),
-                get("pods/extended")
-                    .until(20, |it| !it["status"]["conditions"].is_null())
-                    .only("/status"),
-                post("pods", {
-                    let mut it = pod("affine");
-                    it["spec"]["affinity"] = json!({ "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": [{ "matchExpressions": [{ "key": "a", "operator": "Exists" }] }] } } });
-                    it
-                }),
-                get("pods/affine")
-                    .until(20, |it| !it["status"]["conditions"].is_null())
-                    .only("/status"),
-                get(
-                    "events?fieldSelector=reason%3DFailedScheduling,involvedObject.name%3Dselector"
-                )
+            delete("pods/${pod}")
+                .called("delete the free one")
+                .only("/metadata/name"),
+            post("pods", labelled_pod("surplus")),
+            get("pods")
+                .until(20, |it| count(it) == 1
+                    && it["items"].as_array().is_some_and(|it| it.len() == 1))
+                .called("the surplus goes")
+                .only("/items/1"),
+        ],
+    )
+}
+
+fn failures_to_create() -> Conversation {
+    conversation(
+        "controllers::failures_to_create",
+        steps![
+            post(
+                "resourcequotas",
+                json!({ "metadata": { "name": "q" }, "spec": { "hard": { "pods": "1" } } })
+            ),
+            get("resourcequotas/q")
+                .until(20, |it| !it["status"]["used"].is_null())
+                .only("/status"),
+            post("apps/v1:replicasets", replica_set("web", 3)),
+            get(SET)
+                .until(20, |it| !it["status"]["conditions"].is_null()
+                    && it["status"]["readyReplicas"] == 1)
+                .called("failure")
+                .only("/status"),
+            get("events?fieldSelector=reason%3DFailedCreate")
+                .until(20, |it| count(it) > 0)
+                .called("events")
+                .only("/items/0/message")
+                .only("/items/0/type")
+                .only("/items/0/source")
+                .only("/items/0/involvedObject/kind"),
+            delete("resourcequotas/q"),
+            get(SET)
+                .until(60, |it| it["status"]["readyReplicas"] == 3)
+                .called("no failure")
+                .only("/status"),
+        ],
+    )
+}
+
+fn unschedulable() -> Conversation {
+    conversation(
+        "controllers::unschedulable",
+        steps![
+            post("pods", pod_nowhere("selector")),
+            get("pods/selector").until(20, |it| !it["status"]["conditions"].is_null()),
+            post("pods", {
+                let mut it = pod("big");
+                it["spec"]["containers"][0]["resources"] =
+                    json!({ "requests": { "cpu": "1000", "memory": "10Ti" } });
+                it
+            }),
+            get("pods/big")
+                .until(20, |it| !it["status"]["conditions"].is_null())
+                .only("/status"),
+            post("pods", {
+                let mut it = pod("extended");
+                it["spec"]["containers"][0]["resources"] = json!({ "requests": { "example.com/foo": "1" }, "limits": { "example.com/foo": "1" } });
+                it
+            }),
+            get("pods/extended")
+                .until(20, |it| !it["status"]["conditions"].is_null())
+                .only("/status"),
+            post("pods", {
+                let mut it = pod("affine");
+                it["spec"]["affinity"] = json!({ "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": [{ "matchExpressions": [{ "key": "a", "operator": "Exists" }] }] } } });
+                it
+            }),
+            get("pods/affine")
+                .until(20, |it| !it["status"]["conditions"].is_null())
+                .only("/status"),
+            get("events?fieldSelector=reason%3DFailedScheduling,involvedObject.name%3Dselector")
                 .until(20, |it| count(it) > 0)
                 .called("events")
                 .only("/items/0/message")
                 .only("/items/0/type")
                 .only("/items/0/reportingComponent")
                 .only("/items/0/source"),
-            ],
-        ),
-        conversation(
-            "controllers::a_replaced_pod",
-            steps![
-                post("apps/v1:replicasets", replica_set("web", 1)),
-                get(SET)
-                    .until(20, |it| it["status"]["readyReplicas"] == 1)
-                    .called("ready")
-                    .only("/status"),
-                get("pods")
-                    .called("pod")
-                    .keep("pod", "/items/0/metadata/name")
-                    .only("/kind"),
-                merge(
-                    "pods/${pod}/status",
-                    json!({ "status": { "phase": "Failed" } })
-                )
-                .called("failed")
-                .only("/status/phase"),
-                get(SET)
-                    .until(30, |it| it["status"]["readyReplicas"] == 1
-                        && it["status"]["replicas"] == 1)
-                    .called("again")
-                    .only("/status"),
-                delete("pods/${pod}").called("delete").only("/kind"),
-            ],
-        ),
-    ]
+        ],
+    )
+}
+
+fn a_replaced_pod() -> Conversation {
+    conversation(
+        "controllers::a_replaced_pod",
+        steps![
+            post("apps/v1:replicasets", replica_set("web", 1)),
+            get(SET)
+                .until(20, |it| it["status"]["readyReplicas"] == 1)
+                .called("ready")
+                .only("/status"),
+            get("pods")
+                .called("pod")
+                .keep("pod", "/items/0/metadata/name")
+                .only("/kind"),
+            merge(
+                "pods/${pod}/status",
+                json!({ "status": { "phase": "Failed" } })
+            )
+            .called("failed")
+            .only("/status/phase"),
+            get(SET)
+                .until(30, |it| it["status"]["readyReplicas"] == 1
+                    && it["status"]["replicas"] == 1)
+                .called("again")
+                .only("/status"),
+            delete("pods/${pod}").called("delete").only("/kind"),
+        ],
+    )
 }

@@ -74,129 +74,17 @@ pub(crate) fn all() -> Vec<Conversation> {
     differing(DIFFERS, conversations())
 }
 
-#[expect(clippy::too_many_lines, reason = "a table of conversations")]
 fn conversations() -> Vec<Conversation> {
     vec![
         config_maps(),
         generated_names(),
         metadata_alone(),
-        conversation(
-            "crud::replica_sets",
-            steps![
-                post("apps/v1:replicasets", replica_set("web", 0)),
-                post("apps/v1:replicasets", replica_set("web", 0)).called("twice"),
-                get("apps/v1:replicasets/web")
-                    .keep("rv", "/metadata/resourceVersion")
-                    .keep("uid", "/metadata/uid"),
-                put("apps/v1:replicasets/web", {
-                    let mut set = replica_set("web", 0);
-                    set["metadata"]["labels"] = json!({ "a": "b" });
-                    set["spec"]["template"]["spec"]["containers"][0]["env"] =
-                        json!([{ "name": "A", "value": "1" }]);
-                    set
-                }),
-                put("apps/v1:replicasets/web", {
-                    let mut set = replica_set("web", 0);
-                    set["spec"]["selector"]["matchLabels"] = json!({ "app": "other" });
-                    set
-                })
-                .called("another selector"),
-                put("apps/v1:replicasets/web", {
-                    let mut set = replica_set("web", 0);
-                    set["metadata"]["resourceVersion"] = "${rv}".into();
-                    set
-                })
-                .called("stale"),
-                put("apps/v1:replicasets/none", replica_set("none", 0)),
-                put("apps/v1:replicasets/web", replica_set("other", 0)).called("another name"),
-                delete("apps/v1:replicasets/web"),
-                delete("apps/v1:replicasets/web").called("gone"),
-                get("apps/v1:replicasets/web").called("get gone"),
-            ],
-        ),
-        conversation(
-            "crud::pods",
-            steps![
-                post("pods", pod_nowhere("one")),
-                get("pods/one").until(20, |it| !it["status"]["conditions"].is_null()),
-                put("pods/one", pod("one")).called("an immutable field"),
-                delete("pods/one"),
-                get("pods/one").until(10, |it| it["kind"] == "Status"),
-            ],
-        ),
+        replica_sets(),
+        pods(),
         leases(),
-        conversation(
-            "crud::secrets_and_accounts",
-            steps![
-                post(
-                    "secrets",
-                    json!({ "metadata": { "name": "a" }, "stringData": { "b": "c" } })
-                ),
-                post(
-                    "secrets",
-                    json!({ "metadata": { "name": "b" }, "data": { "b": "***" } })
-                )
-                .called("not base64"),
-                post(
-                    "secrets",
-                    json!({ "metadata": { "name": "i" }, "immutable": true, "data": { "a": "YQ==" } })
-                ),
-                put(
-                    "secrets/i",
-                    json!({ "metadata": { "name": "i" }, "immutable": true, "data": { "a": "Yg==" } })
-                ),
-                put(
-                    "secrets/a",
-                    json!({ "metadata": { "name": "a" }, "type": "other" })
-                )
-                .called("another type"),
-                post(
-                    "serviceaccounts",
-                    json!({ "metadata": { "name": "robot" } })
-                ),
-                get("serviceaccounts/robot"),
-                get("serviceaccounts"),
-            ],
-        ),
-        conversation(
-            "crud::namespaces",
-            steps![
-                get("/api/v1/namespaces/${ns}"),
-                post(
-                    "/api/v1/namespaces",
-                    json!({ "metadata": { "name": "${ns}" } })
-                )
-                .called("twice"),
-                post(
-                    "/api/v1/namespaces",
-                    json!({ "metadata": { "name": "Not A Name" } })
-                )
-                .called("no name"),
-                post("/api/v1/namespaces/${ns}-none/configmaps", config_map("a"))
-                    .called("in no namespace"),
-                get("/api/v1/namespaces/${ns}-none/configmaps"),
-                get("/api/v1/namespaces/${ns}-none"),
-                post("configmaps", {
-                    let mut map = config_map("a");
-                    map["metadata"]["namespace"] = "other".into();
-                    map
-                })
-                .called("in another namespace"),
-            ],
-        ),
-        conversation(
-            "crud::nodes",
-            steps![
-                post(
-                    "/api/v1/nodes",
-                    json!({ "metadata": { "name": "${ns}-a" }, "spec": { "unschedulable": true } })
-                )
-                .only("/metadata/labels")
-                .only("/spec"),
-                get("/api/v1/nodes/${ns}-none"),
-                delete("/api/v1/nodes/${ns}-a"),
-            ],
-        ),
+        secrets_and_accounts(),
+        namespaces(),
+        nodes(),
     ]
 }
 
@@ -310,4 +198,135 @@ fn leases() -> Conversation {
         put("coordination.k8s.io/v1:leases/a", with_version("")).called("deleted, by version"),
         put("coordination.k8s.io/v1:leases/b", lease("b", "me")).called("new"),
     ])
+}
+
+fn replica_sets() -> Conversation {
+    conversation(
+        "crud::replica_sets",
+        steps![
+            post("apps/v1:replicasets", replica_set("web", 0)),
+            post("apps/v1:replicasets", replica_set("web", 0)).called("twice"),
+            get("apps/v1:replicasets/web")
+                .keep("rv", "/metadata/resourceVersion")
+                .keep("uid", "/metadata/uid"),
+            put("apps/v1:replicasets/web", {
+                let mut set = replica_set("web", 0);
+                set["metadata"]["labels"] = json!({ "a": "b" });
+                set["spec"]["template"]["spec"]["containers"][0]["env"] =
+                    json!([{ "name": "A", "value": "1" }]);
+                set
+            }),
+            put("apps/v1:replicasets/web", {
+                let mut set = replica_set("web", 0);
+                set["spec"]["selector"]["matchLabels"] = json!({ "app": "other" });
+                set
+            })
+            .called("another selector"),
+            put("apps/v1:replicasets/web", {
+                let mut set = replica_set("web", 0);
+                set["metadata"]["resourceVersion"] = "${rv}".into();
+                set
+            })
+            .called("stale"),
+            put("apps/v1:replicasets/none", replica_set("none", 0)),
+            put("apps/v1:replicasets/web", replica_set("other", 0)).called("another name"),
+            delete("apps/v1:replicasets/web"),
+            delete("apps/v1:replicasets/web").called("gone"),
+            get("apps/v1:replicasets/web").called("get gone"),
+        ],
+    )
+}
+
+fn pods() -> Conversation {
+    conversation(
+        "crud::pods",
+        steps![
+            post("pods", pod_nowhere("one")),
+            get("pods/one").until(20, |it| !it["status"]["conditions"].is_null()),
+            put("pods/one", pod("one")).called("an immutable field"),
+            delete("pods/one"),
+            get("pods/one").until(10, |it| it["kind"] == "Status"),
+        ],
+    )
+}
+
+fn secrets_and_accounts() -> Conversation {
+    conversation(
+        "crud::secrets_and_accounts",
+        steps![
+            post(
+                "secrets",
+                json!({ "metadata": { "name": "a" }, "stringData": { "b": "c" } })
+            ),
+            post(
+                "secrets",
+                json!({ "metadata": { "name": "b" }, "data": { "b": "***" } })
+            )
+            .called("not base64"),
+            post(
+                "secrets",
+                json!({ "metadata": { "name": "i" }, "immutable": true, "data": { "a": "YQ==" } })
+            ),
+            put(
+                "secrets/i",
+                json!({ "metadata": { "name": "i" }, "immutable": true, "data": { "a": "Yg==" } })
+            ),
+            put(
+                "secrets/a",
+                json!({ "metadata": { "name": "a" }, "type": "other" })
+            )
+            .called("another type"),
+            post(
+                "serviceaccounts",
+                json!({ "metadata": { "name": "robot" } })
+            ),
+            get("serviceaccounts/robot"),
+            get("serviceaccounts"),
+        ],
+    )
+}
+
+fn namespaces() -> Conversation {
+    conversation(
+        "crud::namespaces",
+        steps![
+            get("/api/v1/namespaces/${ns}"),
+            post(
+                "/api/v1/namespaces",
+                json!({ "metadata": { "name": "${ns}" } })
+            )
+            .called("twice"),
+            post(
+                "/api/v1/namespaces",
+                json!({ "metadata": { "name": "Not A Name" } })
+            )
+            .called("no name"),
+            post("/api/v1/namespaces/${ns}-none/configmaps", config_map("a"))
+                .called("in no namespace"),
+            get("/api/v1/namespaces/${ns}-none/configmaps"),
+            get("/api/v1/namespaces/${ns}-none"),
+            post("configmaps", {
+                let mut map = config_map("a");
+                map["metadata"]["namespace"] = "other".into();
+                map
+            })
+            .called("in another namespace"),
+        ],
+    )
+}
+
+fn nodes() -> Conversation {
+    conversation(
+        "crud::nodes",
+        steps![
+            post(
+                "/api/v1/nodes",
+                json!({ "metadata": { "name": "${ns}-a" }, "spec": { "unschedulable": true } })
+            )
+            .only("/metadata/labels")
+            .only("/spec"),
+            get("/api/v1/nodes/${ns}-none"),
+            delete("/api/v1/nodes/${ns}-a"),
+        ],
+    )
 }

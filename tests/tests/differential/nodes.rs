@@ -60,71 +60,76 @@ pub(crate) fn all() -> Vec<Conversation> {
 }
 
 fn conversations() -> Vec<Conversation> {
-    vec![
-        conversation(
-            "nodes::cordoned",
-            steps![
-                merge(NODE, json!({ "spec": { "unschedulable": true } }))
-                    .called("cordon")
-                    .only("/spec/unschedulable"),
-                get(NODE)
-                    .until(20, |it| !it["spec"]["taints"].is_null())
-                    .called("tainted")
-                    .only("/spec"),
-                post("pods", on_node("p", 3)),
-                get("pods/p")
-                    .until(20, |it| !it["status"]["conditions"].is_null())
-                    .called("waits")
-                    .only("/status"),
-                merge(NODE, json!({ "spec": { "unschedulable": null } }))
-                    .called("uncordon")
-                    .only("/spec/unschedulable"),
-                get(NODE)
-                    .until(20, |it| it["spec"]["taints"].is_null())
-                    .called("free")
-                    .only("/spec"),
-                get("pods/p")
-                    .until(20, |it| it["status"]["phase"] == "Running")
-                    .called("runs")
-                    .only("/status/phase")
-                    .only("/spec/nodeName"),
-            ],
-        )
-        .alone(),
-        conversation(
-            "nodes::lost",
-            steps![
-                post("pods", on_node("p", 3)),
-                get("pods/p")
-                    .until(20, |it| it["status"]["phase"] == "Running")
-                    .called("runs")
-                    .only("/status/phase"),
-                Node(1, true),
-                get(NODE)
-                    .until(60, |it| is_ready(it, "Unknown")
-                        && it["spec"]["taints"]
-                            .as_array()
-                            .is_some_and(|it| it.len() > 1))
-                    .called("lost")
-                    .only("/spec")
-                    .only("/status/conditions"),
-                get("pods/p")
-                    .until(20, |it| !it["metadata"]["deletionTimestamp"].is_null())
-                    .called("evicted")
-                    .only("/status/conditions")
-                    .only("/status/phase")
-                    .only("/metadata/deletionGracePeriodSeconds"),
-                Node(1, false),
-                get(NODE)
-                    .until(60, |it| is_ready(it, "True")
-                        && it["spec"]["taints"].is_null())
-                    .called("back")
-                    .only("/spec"),
-                get("pods/p")
-                    .until(60, |it| it["kind"] == "Status")
-                    .called("gone"),
-            ],
-        )
-        .alone(),
-    ]
+    vec![cordoned(), lost()]
+}
+
+fn cordoned() -> Conversation {
+    conversation(
+        "nodes::cordoned",
+        steps![
+            merge(NODE, json!({ "spec": { "unschedulable": true } }))
+                .called("cordon")
+                .only("/spec/unschedulable"),
+            get(NODE)
+                .until(20, |it| !it["spec"]["taints"].is_null())
+                .called("tainted")
+                .only("/spec"),
+            post("pods", on_node("p", 3)),
+            get("pods/p")
+                .until(20, |it| !it["status"]["conditions"].is_null())
+                .called("waits")
+                .only("/status"),
+            merge(NODE, json!({ "spec": { "unschedulable": null } }))
+                .called("uncordon")
+                .only("/spec/unschedulable"),
+            get(NODE)
+                .until(20, |it| it["spec"]["taints"].is_null())
+                .called("free")
+                .only("/spec"),
+            get("pods/p")
+                .until(20, |it| it["status"]["phase"] == "Running")
+                .called("runs")
+                .only("/status/phase")
+                .only("/spec/nodeName"),
+        ],
+    )
+    .alone()
+}
+
+fn lost() -> Conversation {
+    conversation(
+        "nodes::lost",
+        steps![
+            post("pods", on_node("p", 3)),
+            get("pods/p")
+                .until(20, |it| it["status"]["phase"] == "Running")
+                .called("runs")
+                .only("/status/phase"),
+            Node(1, true),
+            get(NODE)
+                .until(60, |it| is_ready(it, "Unknown")
+                    && it["spec"]["taints"]
+                        .as_array()
+                        .is_some_and(|it| it.len() > 1))
+                .called("lost")
+                .only("/spec")
+                .only("/status/conditions"),
+            get("pods/p")
+                .until(20, |it| !it["metadata"]["deletionTimestamp"].is_null())
+                .called("evicted")
+                .only("/status/conditions")
+                .only("/status/phase")
+                .only("/metadata/deletionGracePeriodSeconds"),
+            Node(1, false),
+            get(NODE)
+                .until(60, |it| is_ready(it, "True")
+                    && it["spec"]["taints"].is_null())
+                .called("back")
+                .only("/spec"),
+            get("pods/p")
+                .until(60, |it| it["kind"] == "Status")
+                .called("gone"),
+        ],
+    )
+    .alone()
 }

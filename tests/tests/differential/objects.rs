@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-/// A ConfigMap with one entry.
+/// A `ConfigMap` with one entry.
 pub(crate) fn config_map(name: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": { "a": "1" } })
 }
 
-/// A ConfigMap with a label.
+/// A `ConfigMap` with a label.
 pub(crate) fn labelled(name: &str, key: &str, value: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "ConfigMap",

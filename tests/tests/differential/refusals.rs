@@ -78,7 +78,18 @@ pub(crate) fn all() -> Vec<Conversation> {
 
 fn conversations() -> Vec<Conversation> {
     vec![
-        conversation("refusals::paths_and_methods", steps![
+        paths_and_methods(),
+        bodies(),
+        invalid_objects(),
+        quota(),
+        of_no_use(),
+    ]
+}
+
+fn paths_and_methods() -> Conversation {
+    conversation(
+        "refusals::paths_and_methods",
+        steps![
             get("/nothing"),
             get("/api/v1/nothing"),
             get("/api/v2"),
@@ -102,28 +113,80 @@ fn conversations() -> Vec<Conversation> {
             get("/api/v1/namespaces/${ns}/nodes"),
             get("/apis/apps/v1/nodes"),
             get("configmaps/a/b/c/d"),
-        ]),
-        conversation("refusals::bodies", steps![
-            other("POST", "configmaps").text("application/json", "{").called("half"),
-            other("POST", "configmaps").text("application/json", "").called("none"),
-            other("POST", "configmaps").text("application/json", "[]").called("an array"),
-            other("POST", "configmaps").text("application/json", "\"x\"").called("a string"),
-            other("POST", "configmaps").text("text/plain", "{}").called("text"),
-            other("POST", "configmaps").text("application/xml", "<a/>").called("xml"),
+        ],
+    )
+}
+
+fn bodies() -> Conversation {
+    conversation(
+        "refusals::bodies",
+        steps![
+            other("POST", "configmaps")
+                .text("application/json", "{")
+                .called("half"),
+            other("POST", "configmaps")
+                .text("application/json", "")
+                .called("none"),
+            other("POST", "configmaps")
+                .text("application/json", "[]")
+                .called("an array"),
+            other("POST", "configmaps")
+                .text("application/json", "\"x\"")
+                .called("a string"),
+            other("POST", "configmaps")
+                .text("text/plain", "{}")
+                .called("text"),
+            other("POST", "configmaps")
+                .text("application/xml", "<a/>")
+                .called("xml"),
             other("POST", "configmaps").called("no body"),
-            post("configmaps", json!({ "kind": "Secret", "apiVersion": "v1", "metadata": { "name": "a" } })).called("another kind"),
-            post("configmaps", json!({ "kind": "ConfigMap", "apiVersion": "v2", "metadata": { "name": "a" } })).called("another version"),
-            post("configmaps", json!({ "kind": "ConfigMap", "apiVersion": "apps/v1", "metadata": { "name": "a" } })).called("another group"),
+            post(
+                "configmaps",
+                json!({ "kind": "Secret", "apiVersion": "v1", "metadata": { "name": "a" } })
+            )
+            .called("another kind"),
+            post(
+                "configmaps",
+                json!({ "kind": "ConfigMap", "apiVersion": "v2", "metadata": { "name": "a" } })
+            )
+            .called("another version"),
+            post(
+                "configmaps",
+                json!({ "kind": "ConfigMap", "apiVersion": "apps/v1", "metadata": { "name": "a" } })
+            )
+            .called("another group"),
             post("configmaps", json!({ "metadata": "x" })).called("metadata is text"),
             post("configmaps", json!({ "metadata": { "name": 1 } })).called("a number for a name"),
-            post("configmaps", json!({ "metadata": { "name": "a" }, "data": [] })).called("data is an array"),
-            post("configmaps", json!({ "metadata": { "name": "a", "labels": { "a": 1 } } })).called("a label is a number"),
-            post("pods", json!({ "metadata": { "name": "p" }, "spec": { "containers": {} } })).called("containers are an object"),
-            other("PATCH", "configmaps/a").text("text/plain", "{}").called("a patch in text"),
-            other("DELETE", "configmaps/a").text("application/json", "{").called("half the options"),
-            other("DELETE", "configmaps/a").text("application/json", r#"{"kind":"Foo","apiVersion":"v1"}"#).called("other options"),
-        ]),
-        conversation("refusals::invalid_objects", steps![
+            post(
+                "configmaps",
+                json!({ "metadata": { "name": "a" }, "data": [] })
+            )
+            .called("data is an array"),
+            post(
+                "configmaps",
+                json!({ "metadata": { "name": "a", "labels": { "a": 1 } } })
+            )
+            .called("a label is a number"),
+            post(
+                "pods",
+                json!({ "metadata": { "name": "p" }, "spec": { "containers": {} } })
+            )
+            .called("containers are an object"),
+            other("PATCH", "configmaps/a")
+                .text("text/plain", "{}")
+                .called("a patch in text"),
+            other("DELETE", "configmaps/a")
+                .text("application/json", "{")
+                .called("half the options"),
+            other("DELETE", "configmaps/a")
+                .text("application/json", r#"{"kind":"Foo","apiVersion":"v1"}"#)
+                .called("other options"),
+        ],
+    )
+}
+
+fn invalid_objects() -> Conversation {
+    conversation("refusals::invalid_objects", steps![
             post("pods", json!({ "metadata": { "name": "p" }, "spec": {} })).called("no containers"),
             post("pods", json!({ "metadata": { "name": "p" } })).called("no spec"),
             post("pods", json!({ "metadata": { "name": "p" }, "spec": { "containers": [{}] } })).called("an empty container"),
@@ -144,8 +207,11 @@ fn conversations() -> Vec<Conversation> {
             post("/apis/rbac.authorization.k8s.io/v1/clusterroles", json!({ "metadata": { "name": "${ns}-r" }, "rules": [{ "verbs": [], "resources": ["a"] }] })).called("a role without verbs"),
             post("rbac.authorization.k8s.io/v1:rolebindings", json!({ "metadata": { "name": "b" }, "roleRef": { "kind": "Foo", "name": "" } })).called("a bad binding"),
             post("services", json!({ "metadata": { "name": "s" }, "spec": {} })).called("a service without ports"),
-        ]),
-        conversation("refusals::quota", steps![
+        ])
+}
+
+fn quota() -> Conversation {
+    conversation("refusals::quota", steps![
             post("resourcequotas", json!({ "metadata": { "name": "q" }, "spec": { "hard": { "pods": "1", "requests.cpu": "1", "count/configmaps": "2" } } })),
             get("resourcequotas/q").until(20, |it| !it["status"]["used"].is_null() ).only("/status/hard").only("/status/used/pods"),
             post("pods", pod_nowhere("unspecified")),
@@ -154,10 +220,25 @@ fn conversations() -> Vec<Conversation> {
             post("pods", { let mut it = pod_nowhere("b"); it["spec"]["containers"][0]["resources"] = json!({ "requests": { "cpu": "600m" } }); it }).called("one too many"),
             get("resourcequotas/q").only("/status/used/pods").only("/status/used/requests.cpu"),
             post("resourcequotas", json!({ "metadata": { "name": "r" }, "spec": { "hard": { "pods": "x", "foo": "1" } } })).called("bad quota"),
-        ]),
-        conversation("refusals::of_no_use", steps![
-            post("pods", { let mut it = pod("p"); it["spec"]["serviceAccountName"] = "none".into(); it }).called("no account"),
-            post("pods", { let mut it = pod("p"); it["spec"]["priorityClassName"] = "none".into(); it }).called("no priority"),
-        ]),
-    ]
+        ])
+}
+
+fn of_no_use() -> Conversation {
+    conversation(
+        "refusals::of_no_use",
+        steps![
+            post("pods", {
+                let mut it = pod("p");
+                it["spec"]["serviceAccountName"] = "none".into();
+                it
+            })
+            .called("no account"),
+            post("pods", {
+                let mut it = pod("p");
+                it["spec"]["priorityClassName"] = "none".into();
+                it
+            })
+            .called("no priority"),
+        ],
+    )
 }

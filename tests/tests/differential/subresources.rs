@@ -111,8 +111,11 @@ pub(crate) fn all() -> Vec<Conversation> {
 }
 
 fn conversations() -> Vec<Conversation> {
-    vec![
-        conversation("subresources::scale", steps![
+    vec![scale(), status(), binding(), eviction(), token()]
+}
+
+fn scale() -> Conversation {
+    conversation("subresources::scale", steps![
             post("apps/v1:replicasets", {
                 let mut set = replica_set("web", 0);
                 set["spec"]["template"]["spec"]["nodeSelector"] = json!({ "nowhere": "true" });
@@ -128,18 +131,34 @@ fn conversations() -> Vec<Conversation> {
             apply(&format!("{SCALE}?fieldManager=x"), json!({ "apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": { "name": "web" }, "spec": { "replicas": 0 } })).called("apply"),
             get("apps/v1:replicasets/none/scale"),
             post(SCALE, json!({})).called("post"),
-        ]),
-        conversation("subresources::status", steps![
+        ])
+}
+
+fn status() -> Conversation {
+    conversation(
+        "subresources::status",
+        steps![
             post("pods", pod_nowhere("p")),
             get("pods/p").until(20, |it| !it["status"]["conditions"].is_null()),
-            merge("pods/p/status", json!({ "status": { "message": "x" }, "metadata": { "labels": { "a": "b" } }, "spec": { "activeDeadlineSeconds": 7 } })),
+            merge(
+                "pods/p/status",
+                json!({ "status": { "message": "x" }, "metadata": { "labels": { "a": "b" } }, "spec": { "activeDeadlineSeconds": 7 } })
+            ),
             get("pods/p/status"),
             merge("pods/p", json!({ "status": { "message": "y" } })).called("not by the object"),
             put("pods/p/status", pod("p")).called("put"),
             get("pods/none/status"),
-            merge("/api/v1/namespaces/${ns}/status", json!({ "status": { "conditions": [{ "type": "X", "status": "True" }] } })).called("of the namespace"),
-        ]),
-        conversation("subresources::binding", steps![
+            merge(
+                "/api/v1/namespaces/${ns}/status",
+                json!({ "status": { "conditions": [{ "type": "X", "status": "True" }] } })
+            )
+            .called("of the namespace"),
+        ],
+    )
+}
+
+fn binding() -> Conversation {
+    conversation("subresources::binding", steps![
             post("pods", {
                 let mut pod = pod("p");
                 pod["spec"]["schedulerName"] = "nobody".into();
@@ -151,8 +170,11 @@ fn conversations() -> Vec<Conversation> {
             get("pods/p").until(20, |it| it["status"]["phase"] == "Running").only("/spec/nodeName").only("/status/phase"),
             post("pods/p/binding", json!({ "metadata": { "name": "p" }, "target": { "kind": "Node", "name": "pair-node-2" } })).called("again"),
             post("pods/none/binding", json!({ "metadata": { "name": "none" }, "target": { "kind": "Node", "name": "pair-node-2" } })).called("none"),
-        ]),
-        conversation("subresources::eviction", steps![
+        ])
+}
+
+fn eviction() -> Conversation {
+    conversation("subresources::eviction", steps![
             post("pods", {
                 let mut pod = pod("p");
                 pod["metadata"]["labels"] = json!({ "app": "p" });
@@ -169,18 +191,55 @@ fn conversations() -> Vec<Conversation> {
             post("pods/p/eviction", json!({ "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": "p" } })).called("evicted"),
             get("pods/p").until(20, |it| it["kind"] == "Status").called("gone"),
             post("pods/p/eviction", json!({ "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": "p" } })).called("none"),
-        ]),
-        conversation("subresources::token", steps![
-            post("serviceaccounts/default/token", json!({ "spec": { "expirationSeconds": 600 } })).keep("token", "/status/token"),
+        ])
+}
+
+fn token() -> Conversation {
+    conversation(
+        "subresources::token",
+        steps![
+            post(
+                "serviceaccounts/default/token",
+                json!({ "spec": { "expirationSeconds": 600 } })
+            )
+            .keep("token", "/status/token"),
             post("serviceaccounts/default/token", json!({ "spec": {} })).called("defaults"),
-            post("serviceaccounts/default/token", json!({ "spec": { "expirationSeconds": 10 } })).called("too short"),
+            post(
+                "serviceaccounts/default/token",
+                json!({ "spec": { "expirationSeconds": 10 } })
+            )
+            .called("too short"),
             post("serviceaccounts/none/token", json!({ "spec": {} })).called("none"),
-            post("serviceaccounts/default/token", json!({ "spec": { "audiences": ["other"] } })).keep("foreign", "/status/token").called("another audience"),
-            post("/apis/authentication.k8s.io/v1/selfsubjectreviews", json!({})).with_token(Some("${token}")).called("who am I"),
-            post("/apis/authentication.k8s.io/v1/selfsubjectreviews", json!({})).with_token(Some("${foreign}")).called("who am I elsewhere"),
-            post("/apis/authentication.k8s.io/v1/selfsubjectreviews", json!({})).called("the administrator").only("/kind"),
-            get("configmaps").with_token(Some("${token}")).called("may not"),
-            get("configmaps").with_token(Some("nonsense")).called("nonsense"),
-        ]),
-    ]
+            post(
+                "serviceaccounts/default/token",
+                json!({ "spec": { "audiences": ["other"] } })
+            )
+            .keep("foreign", "/status/token")
+            .called("another audience"),
+            post(
+                "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+                json!({})
+            )
+            .with_token(Some("${token}"))
+            .called("who am I"),
+            post(
+                "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+                json!({})
+            )
+            .with_token(Some("${foreign}"))
+            .called("who am I elsewhere"),
+            post(
+                "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+                json!({})
+            )
+            .called("the administrator")
+            .only("/kind"),
+            get("configmaps")
+                .with_token(Some("${token}"))
+                .called("may not"),
+            get("configmaps")
+                .with_token(Some("nonsense"))
+                .called("nonsense"),
+        ],
+    )
 }

@@ -67,56 +67,111 @@ pub(crate) fn all() -> Vec<Conversation> {
 }
 
 fn conversations() -> Vec<Conversation> {
-    vec![
-        conversation("tables::sets_and_pods", steps![
+    vec![sets_and_pods(), pods_in_trouble(), core(), events()]
+}
+
+fn sets_and_pods() -> Conversation {
+    conversation(
+        "tables::sets_and_pods",
+        steps![
             post("apps/v1:replicasets", replica_set("web", 2)),
-            get("apps/v1:replicasets/web").until(30, |it| it["status"]["readyReplicas"] == 2).only("/status"),
+            get("apps/v1:replicasets/web")
+                .until(30, |it| it["status"]["readyReplicas"] == 2)
+                .only("/status"),
             get("apps/v1:replicasets").accept(TABLE),
-            get("apps/v1:replicasets/web").accept(TABLE).called("one set"),
+            get("apps/v1:replicasets/web")
+                .accept(TABLE)
+                .called("one set"),
             get("pods").accept(TABLE).only("/columnDefinitions"),
-            get("pods").accept(TABLE).called("cells").only("/rows/0/cells/1").only("/rows/0/cells/2").only("/rows/0/cells/3"),
-            get("pods?includeObject=Object&limit=1").accept(TABLE).called("with objects").only("/rows/0/object/kind").only("/metadata"),
-            get("pods?includeObject=None&limit=1").accept(TABLE).called("without").only("/rows/0/object"),
-            get("pods?includeObject=Some").accept(TABLE).called("a bad wish"),
-        ]),
-        conversation("tables::pods_in_trouble", steps![
+            get("pods")
+                .accept(TABLE)
+                .called("cells")
+                .only("/rows/0/cells/1")
+                .only("/rows/0/cells/2")
+                .only("/rows/0/cells/3"),
+            get("pods?includeObject=Object&limit=1")
+                .accept(TABLE)
+                .called("with objects")
+                .only("/rows/0/object/kind")
+                .only("/metadata"),
+            get("pods?includeObject=None&limit=1")
+                .accept(TABLE)
+                .called("without")
+                .only("/rows/0/object"),
+            get("pods?includeObject=Some")
+                .accept(TABLE)
+                .called("a bad wish"),
+        ],
+    )
+}
+
+fn pods_in_trouble() -> Conversation {
+    conversation(
+        "tables::pods_in_trouble",
+        steps![
             post("pods", pod_nowhere("waits")),
-            get("pods/waits").until(20, |it| !it["status"]["conditions"].is_null()).only("/status/phase"),
+            get("pods/waits")
+                .until(20, |it| !it["status"]["conditions"].is_null())
+                .only("/status/phase"),
             post("pods", {
                 let mut pod = pod_nowhere("goes");
                 pod["metadata"]["finalizers"] = json!(["a.example/b"]);
                 pod
             }),
-            merge("pods/waits/status", json!({ "status": { "phase": "Failed", "reason": "Evicted" } })).only("/status/phase"),
+            merge(
+                "pods/waits/status",
+                json!({ "status": { "phase": "Failed", "reason": "Evicted" } })
+            )
+            .only("/status/phase"),
             get("pods").accept(TABLE),
-        ]),
-        conversation("tables::core", steps![
+        ],
+    )
+}
+
+fn core() -> Conversation {
+    conversation(
+        "tables::core",
+        steps![
             post("configmaps", config_map("a")),
             get("configmaps/a").accept(TABLE),
-            post("secrets", json!({ "metadata": { "name": "s" }, "data": { "a": "YQ==" } })),
+            post(
+                "secrets",
+                json!({ "metadata": { "name": "s" }, "data": { "a": "YQ==" } })
+            ),
             get("secrets").accept(TABLE),
             get("serviceaccounts").accept(TABLE),
             get("/api/v1/namespaces/${ns}").accept(TABLE),
             get("/api/v1/nodes/pair-node-1").accept(TABLE),
             get("/api/v1/nodes?labelSelector=none%3Dx").accept(TABLE),
             get("events").accept(TABLE),
-            post("resourcequotas", json!({ "metadata": { "name": "q" }, "spec": { "hard": { "pods": "2" } } })),
+            post(
+                "resourcequotas",
+                json!({ "metadata": { "name": "q" }, "spec": { "hard": { "pods": "2" } } })
+            ),
             get("resourcequotas/q").until(20, |it| !it["status"]["used"].is_null()),
             get("resourcequotas").accept(TABLE),
-            post("services", json!({ "metadata": { "name": "s" }, "spec": { "clusterIP": "None", "ports": [{ "port": 80 }] } })),
+            post(
+                "services",
+                json!({ "metadata": { "name": "s" }, "spec": { "clusterIP": "None", "ports": [{ "port": 80 }] } })
+            ),
             get("services").accept(TABLE),
             get("coordination.k8s.io/v1:leases").accept(TABLE),
             get("policy/v1:poddisruptionbudgets").accept(TABLE),
             get("apps/v1:deployments").accept(TABLE),
-            get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions?labelSelector=none%3Dx").accept(TABLE),
+            get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions?labelSelector=none%3Dx")
+                .accept(TABLE),
             get("rbac.authorization.k8s.io/v1:roles").accept(TABLE),
             get("rbac.authorization.k8s.io/v1:rolebindings").accept(TABLE),
             get("limitranges").accept(TABLE),
             get("persistentvolumeclaims").accept(TABLE),
             get("endpoints").accept(TABLE),
             get("configmaps/none").accept(TABLE),
-        ]),
-        conversation("tables::events", steps![
+        ],
+    )
+}
+
+fn events() -> Conversation {
+    conversation("tables::events", steps![
             post("events", json!({
                 "metadata": { "name": "a" }, "involvedObject": { "kind": "Pod", "name": "p", "namespace": "${ns}" },
                 "reason": "R", "message": "m", "type": "Normal", "count": 3,
@@ -127,6 +182,5 @@ fn conversations() -> Vec<Conversation> {
             get("events").accept(TABLE),
             get("events.k8s.io/v1:events/a"),
             get("events.k8s.io/v1:events").accept(TABLE),
-        ]),
-    ]
+        ])
 }

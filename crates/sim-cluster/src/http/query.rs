@@ -208,7 +208,10 @@ impl Query {
                 );
             }
         }
-        if !matching.is_empty() && !self.get("continue").is_empty() {
+        // A watch from now, or from any version, is one with initial events.
+        let has_match = !matching.is_empty()
+            || watch && !initial && matches!(self.get("resourceVersion"), "" | "0");
+        if has_match && !self.get("continue").is_empty() {
             let why = "resourceVersionMatch is forbidden when continue is provided";
             forbid("resourceVersionMatch", why);
         }

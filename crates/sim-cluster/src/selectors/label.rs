@@ -170,11 +170,10 @@ fn checked_key(key: &str) -> Result<&str, String> {
     }
     let wrong = validate_qualified_name(key);
     if wrong.is_empty() {
-        Ok(key)
-    } else {
-        let wrong = wrong.join("; ");
-        Err(format!("<nil>: Invalid value: {key:?}: {wrong}"))
+        return Ok(key);
     }
+    let wrong = wrong.join("; ");
+    Err(format!("<nil>: Invalid value: {key:?}: {wrong}"))
 }
 
 fn is_name(text: &str) -> bool {
