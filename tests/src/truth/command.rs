@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 
 static AGE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"(\(|\s|^)((\d+d)?(\d+h)?(\d+m)?\d+s|\d+d(\d+h)?|\d+h(\d+m)?|\d+m|<invalid>)(\)|\s|$)",
+        r"(?<before>\(|\s|^)((\d+d)?(\d+h)?(\d+m)?\d+s|\d+d(\d+h)?|\d+h(\d+m)?|\d+m|<invalid>)(\)|\s|$)",
     )
     .expect("a constant pattern is one")
 });
@@ -236,7 +236,7 @@ impl Runner<'_> {
 
 /// A line without what differs between any two runs.
 fn plain(line: &str) -> String {
-    let line = AGE.replace_all(line, "$1<age>$7");
+    let line = AGE.replace_all(line, "${before}<age>${after}");
     let line = CHANCE.replace_all(&line, "$1<chance>");
     let line = GAP.replace_all(line.trim_end(), "  ");
     super::normal::text(&line)
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn ages_and_gaps_are_plain() {
         assert_eq!(plain("web    2   3m4s"), "web  2  <age>");
-        assert_eq!(plain("0 (3s ago)  5d"), "0 (3s ago)  <age>");
+        assert_eq!(plain("0 (3s ago)  5d"), "0 (<age> ago)  <age>");
         assert_eq!(words("a 'b c'  d"), ["a", "b c", "d"]);
     }
 }

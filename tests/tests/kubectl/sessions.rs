@@ -35,9 +35,9 @@ fn ready() -> Command {
 
 pub(crate) fn all() -> Vec<Session> {
     vec![
-        reading(),
+        reading().differs("node-report", "get nodes", "out"),
         writing(),
-        applying(),
+        applying().differs("openapi-v2", "apply --filename=-", "err"),
         deleting(),
         asking(),
         waiting(),
