@@ -83,7 +83,7 @@ pub struct ControlPlaneSpec {
     pub audit: bool,
 }
 
-/// A running cluster. It ends when it is dropped, unless it is [left](Self::leave).
+/// A running cluster. It ends when it is dropped.
 pub struct ControlPlane {
     spec: ControlPlaneSpec,
     folder: PathBuf,
