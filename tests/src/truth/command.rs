@@ -22,10 +22,11 @@ const PATIENCE: Duration = Duration::from_secs(90);
 
 static AGE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"(?<before>\(|\s|^)((\d+d)?(\d+h)?(\d+m)?\d+s|\d+d(\d+h)?|\d+h(\d+m)?|\d+m|<invalid>)(\)|\s|$)",
+        r"(?<before>\(|\s|^)((\d+d)?(\d+h)?(\d+m)?\d+s|\d+d(\d+h)?|\d+h(\d+m)?|\d+m|<invalid>)(?<after>\)|\s|$)",
     )
     .expect("a constant pattern is one")
 });
+
 /// Versions, and the names of files that are made for a moment.
 static CHANCE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"(resourceVersion: "|kubectl-edit-|(?:LIVE|MERGED)-)\d+"#)
