@@ -5,8 +5,10 @@
 pub const SET: &str = "fedrs.dev/replica-set";
 /// On a local set and its pod template: the federation that owns it (F40), so that two can share a member.
 pub const FEDERATION: &str = "fedrs.dev/federation";
-/// On a local set and its pod template: the member cluster's name in the federation (F40, the document's cluster id).
+/// On a local set: the member cluster's name in the federation (F40, the document's cluster id).
 pub const MEMBER: &str = "fedrs.dev/member-cluster";
+/// Annotation on a local set's pod template, and so on its pods: which template they were made from, as 8 hexadecimal digits.
+pub const TEMPLATE: &str = "fedrs.dev/template-hash";
 /// Finalizer on a FederatedReplicaSet: its local sets are released or deleted before it goes (F5).
 pub const FINALIZER: &str = "fedrs.dev/members";
 /// Finalizer on the object that records a foreground deletion (F5).

@@ -93,14 +93,15 @@ impl PodTable {
             version,
             owner,
             epoch: self.epoch,
-            standing,
+            template: pod.metadata.annotations.0,
+            standing: standing.into(),
         };
         self.owners.add(&fact);
         if let Standing::Unscheduled(_) = standing {
             self.owners.keep_message(owner, pod.waiting_message());
         }
         let mut changes = Vec::new();
-        if !old.is_some_and(|old| old.owner == owner && old.standing == standing) {
+        if !old.is_some_and(|old| old.owner == owner && old.standing() == standing) {
             changes.push((self.owners.key(owner), change_to(standing)));
         }
         if let Some(old) = self.pods.insert(uid, fact) {
@@ -165,6 +166,8 @@ struct Owner {
     ready: u32,
     unscheduled: u32,
     terminating: u32,
+    /// Of those that are not terminating.
+    templates: BTreeMap<u32, u32>,
     waiting: BTreeMap<Seconds, u32>,
     message: Option<Box<str>>,
 }
@@ -206,7 +209,10 @@ impl Owners {
     fn add(&mut self, fact: &PodFact) {
         let owner = self.slot(fact.owner);
         owner.pods += 1;
-        match fact.standing {
+        if fact.standing() != Standing::Terminating {
+            *owner.templates.entry(fact.template).or_default() += 1;
+        }
+        match fact.standing() {
             Standing::Terminating => owner.terminating += 1,
             Standing::Ready => owner.ready += 1,
             Standing::NotReady => {}
@@ -221,7 +227,10 @@ impl Owners {
     fn subtract(&mut self, fact: &PodFact) -> SetKey {
         let owner = self.slot(fact.owner);
         owner.pods -= 1;
-        match fact.standing {
+        if fact.standing() != Standing::Terminating {
+            take_one(&mut owner.templates, fact.template);
+        }
+        match fact.standing() {
             Standing::Terminating => owner.terminating -= 1,
             Standing::Ready => owner.ready -= 1,
             Standing::NotReady => {}
@@ -253,6 +262,7 @@ impl Owner {
             ready: 0,
             unscheduled: 0,
             terminating: 0,
+            templates: BTreeMap::new(),
             waiting: BTreeMap::new(),
             message: None,
         }
@@ -260,14 +270,7 @@ impl Owner {
 
     fn subtract_waiting(&mut self, since: Seconds) {
         self.unscheduled -= 1;
-        let count = self
-            .waiting
-            .get_mut(&since)
-            .expect("added when the fact was");
-        *count -= 1;
-        if *count == 0 {
-            self.waiting.remove(&since);
-        }
+        take_one(&mut self.waiting, since);
         if self.unscheduled == 0 {
             self.message = None;
         }
@@ -279,6 +282,11 @@ impl Owner {
             ready: self.ready,
             unscheduled: self.unscheduled,
             terminating: self.terminating,
+            templates: self
+                .templates
+                .iter()
+                .map(|(template, count)| (*template, *count))
+                .collect(),
             waiting: self
                 .waiting
                 .iter()
@@ -286,6 +294,15 @@ impl Owner {
                 .collect(),
             waiting_message: self.message.as_deref().map(str::to_owned),
         }
+    }
+}
+
+/// Takes a pod out of those that are counted under `key`.
+fn take_one<K: Ord>(counts: &mut BTreeMap<K, u32>, key: K) {
+    let count = counts.get_mut(&key).expect("added when the fact was");
+    *count -= 1;
+    if *count == 0 {
+        counts.remove(&key);
     }
 }
 

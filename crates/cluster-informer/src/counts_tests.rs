@@ -19,6 +19,7 @@ struct Pod {
     owner: Option<u8>,
     state: u8,
     since: u8,
+    template: u8,
 }
 
 impl Pod {
@@ -44,6 +45,7 @@ impl Pod {
             "metadata": {
                 "uid": format!("pod-{}", self.uid), "namespace": "default", "resourceVersion": version.to_string(),
                 "creationTimestamp": created, "labels": {"fedrs.dev/replica-set": "web"},
+                "annotations": {"fedrs.dev/template-hash": format!("{:08x}", self.template)},
             },
             "spec": {"nodeName": node},
             "status": {"phase": phase, "conditions": [{"type": "Ready", "status": ready}]},
@@ -77,6 +79,7 @@ fn ready(uid: u8) -> Pod {
         owner: Some(1),
         state: 0,
         since: 0,
+        template: 0,
     }
 }
 
@@ -86,6 +89,7 @@ fn waiting(uid: u8, since: u8) -> Pod {
         owner: Some(1),
         state: 2,
         since,
+        template: 0,
     }
 }
 
@@ -93,6 +97,7 @@ fn waiting(uid: u8, since: u8) -> Pod {
 fn counts_by_owner() {
     let terminating = Pod {
         state: 3,
+        template: 9,
         ..ready(5)
     };
     let others = Pod {
@@ -107,6 +112,7 @@ fn counts_by_owner() {
         ready(1),
         Pod {
             state: 1,
+            template: 7,
             ..ready(2)
         },
         waiting(3, 9),
@@ -122,6 +128,7 @@ fn counts_by_owner() {
             ready: 1,
             unscheduled: 2,
             terminating: 1,
+            templates: vec![(0, 3), (7, 1)],
             waiting: vec![(Seconds(5).timestamp(), 1), (Seconds(9).timestamp(), 1)],
             waiting_message: None,
         }
@@ -206,6 +213,7 @@ fn a_relist_sweeps_what_it_does_not_show_and_is_believed() {
         PodCounts {
             present: 2,
             ready: 1,
+            templates: vec![(0, 2)],
             ..PodCounts::default()
         }
     );
@@ -224,14 +232,14 @@ enum Step {
 }
 
 fn pod() -> impl Strategy<Value = Pod> {
-    (0..12u8, prop::option::weighted(0.9, 0..3u8), 0..5u8, 0..4u8).prop_map(
-        |(uid, owner, state, since)| Pod {
-            uid,
-            owner,
-            state,
-            since,
-        },
-    )
+    let owner = prop::option::weighted(0.9, 0..3u8);
+    (0..12u8, owner, 0..5u8, 0..4u8, 0..3u8).prop_map(|(uid, owner, state, since, template)| Pod {
+        uid,
+        owner,
+        state,
+        since,
+        template,
+    })
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -247,11 +255,15 @@ fn step() -> impl Strategy<Value = Step> {
 fn recount(cluster: &BTreeMap<u8, (Pod, u64)>, owner: u8) -> PodCounts {
     let mut counts = PodCounts::default();
     let mut waiting = BTreeMap::new();
+    let mut templates = BTreeMap::new();
     for (pod, _) in cluster.values().filter(|(pod, _)| pod.owner == Some(owner)) {
         let Some(standing) = pod.standing() else {
             continue;
         };
-        counts.present += u32::from(standing != Standing::Terminating);
+        if standing != Standing::Terminating {
+            counts.present += 1;
+            *templates.entry(u32::from(pod.template)).or_default() += 1;
+        }
         match standing {
             Standing::Terminating => counts.terminating += 1,
             Standing::Ready => counts.ready += 1,
@@ -263,6 +275,7 @@ fn recount(cluster: &BTreeMap<u8, (Pod, u64)>, owner: u8) -> PodCounts {
         }
     }
     counts.waiting = waiting.into_iter().collect();
+    counts.templates = templates.into_iter().collect();
     counts
 }
 

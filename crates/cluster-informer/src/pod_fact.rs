@@ -11,7 +11,10 @@ use serde::{Deserialize, Deserializer};
 
 use crate::{
     counts::OwnerId,
-    wire::{ControllerOwner, Marks, Seconds, Text, Uid, Version, for_each, or_default, present},
+    wire::{
+        ControllerOwner, Marks, Seconds, TemplateOf, Text, Uid, Version, for_each, or_default,
+        present,
+    },
 };
 
 /// A pod as it comes over the wire, partially.
@@ -35,6 +38,8 @@ pub(crate) struct PodMeta {
     deletion_timestamp: bool,
     #[serde(default, deserialize_with = "or_default")]
     pub(crate) labels: Marks,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) annotations: TemplateOf,
     #[serde(default, deserialize_with = "or_default")]
     pub(crate) owner_references: ControllerOwner,
 }
@@ -147,6 +152,38 @@ pub(crate) enum Standing {
     Ready,
 }
 
+/// A [`Standing`] in 4 bytes: a time, or one of the last numbers, which stand for times in the year 2106.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PackedStanding(u32);
+
+impl PackedStanding {
+    const READY: u32 = u32::MAX;
+    const NOT_READY: u32 = u32::MAX - 1;
+    const TERMINATING: u32 = u32::MAX - 2;
+}
+
+impl From<Standing> for PackedStanding {
+    fn from(standing: Standing) -> Self {
+        Self(match standing {
+            Standing::Ready => Self::READY,
+            Standing::NotReady => Self::NOT_READY,
+            Standing::Terminating => Self::TERMINATING,
+            Standing::Unscheduled(Seconds(since)) => since.min(Self::TERMINATING - 1),
+        })
+    }
+}
+
+impl From<PackedStanding> for Standing {
+    fn from(packed: PackedStanding) -> Self {
+        match packed.0 {
+            PackedStanding::READY => Self::Ready,
+            PackedStanding::NOT_READY => Self::NotReady,
+            PackedStanding::TERMINATING => Self::Terminating,
+            since => Self::Unscheduled(Seconds(since)),
+        }
+    }
+}
+
 /// What is kept of a pod.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PodFact {
@@ -154,7 +191,15 @@ pub(crate) struct PodFact {
     pub(crate) owner: OwnerId,
     /// The list in which, or the watch after which, it was last seen.
     pub(crate) epoch: u32,
-    pub(crate) standing: Standing,
+    /// Hash of the template it was made from; 0 if it doesn't say.
+    pub(crate) template: u32,
+    pub(crate) standing: PackedStanding,
+}
+
+impl PodFact {
+    pub(crate) fn standing(&self) -> Standing {
+        self.standing.into()
+    }
 }
 
 #[cfg(test)]

@@ -134,6 +134,7 @@ impl From<SetObject> for SetFact {
                 .federation
                 .map(String::from)
                 .unwrap_or_default(),
+            member: metadata.labels.member.map(String::from).unwrap_or_default(),
             deleting: metadata.deletion_timestamp,
             controlled: metadata.owner_references.0.is_some(),
         }
@@ -219,7 +220,7 @@ mod tests {
         json!({
             "metadata": {
                 "name": "web", "namespace": "default", "uid": "u", "resourceVersion": "12", "generation": 3,
-                "labels": {"fedrs.dev/federation": "fed", "fedrs.dev/replica-set": "web"},
+                "labels": {"fedrs.dev/federation": "fed", "fedrs.dev/replica-set": "web", "fedrs.dev/member-cluster": "a"},
             },
             "spec": {"replicas": 5, "selector": {"matchLabels": {"app": "web"}}, "template": {"spec": {"containers": []}}},
             "status": {"observedGeneration": 2, "replicas": 4, "readyReplicas": 3, "availableReplicas": 2, "fullyLabeledReplicas": 1,
@@ -256,6 +257,7 @@ mod tests {
             spec_hash: fact.spec_hash,
             floor: 5,
             federation: "fed".into(),
+            member: "a".into(),
             deleting: false,
             controlled: false,
         };

@@ -269,6 +269,7 @@ impl Entry {
             || old.spec_hash != fact.spec_hash
             || old.replicas != fact.replicas
             || old.federation != fact.federation
+            || old.member != fact.member
             || old.controlled != fact.controlled;
         if drifted {
             Some(Change::SetDrifted)

@@ -24,6 +24,7 @@ fn fact(uid: &str, version: u64) -> SetFact {
         spec_hash: 1,
         floor: 10,
         federation: "fed".into(),
+        member: "a".into(),
         deleting: false,
         controlled: false,
     }

@@ -37,6 +37,8 @@ pub struct SetFact {
     pub floor: u32,
     /// The label of the federation that owns it (F40).
     pub federation: String,
+    /// The label of the member's name in the federation (F40).
+    pub member: String,
     /// Whether it is being deleted.
     pub deleting: bool,
     /// Whether it has a controller owner, so that it is somebody else's.
@@ -63,6 +65,8 @@ pub struct PodCounts {
     pub unscheduled: u32,
     /// Pods with a deletion timestamp.
     pub terminating: u32,
+    /// How many of the pods that are present were made from which template, by its hash; 0 where a pod doesn't say.
+    pub templates: Vec<(u32, u32)>,
     /// Since when how many pods wait for a node, oldest first.
     pub waiting: Vec<(Timestamp, u32)>,
     /// The scheduler's own words about one of the waiting pods.
@@ -76,6 +80,18 @@ pub struct SetView {
     pub set: Option<SetFact>,
     /// Its pods.
     pub pods: PodCounts,
+}
+
+impl SetView {
+    /// Whether the set counts pods that the watch doesn't show, since they don't carry our marks: it adopted them (F30).
+    ///
+    /// The number of its pods that match the template alone doesn't tell: it also falls when users change the template's
+    /// labels.
+    pub fn has_unmarked_pods(&self) -> bool {
+        self.set
+            .as_ref()
+            .is_some_and(|set| set.fully_labeled < set.current && self.pods.present < set.current)
+    }
 }
 
 /// Whether what is known of a member is current (F39).

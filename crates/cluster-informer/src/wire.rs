@@ -127,6 +127,7 @@ pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool
 pub(crate) struct Marks {
     pub(crate) set: Option<Box<str>>,
     pub(crate) federation: Option<Box<str>>,
+    pub(crate) member: Option<Box<str>>,
 }
 
 impl<'de> Deserialize<'de> for Marks {
@@ -146,6 +147,7 @@ impl<'de> Deserialize<'de> for Marks {
                     match &*key {
                         marks::SET => marks.set = Some(labels.next_value()?),
                         marks::FEDERATION => marks.federation = Some(labels.next_value()?),
+                        marks::MEMBER => marks.member = Some(labels.next_value()?),
                         _ => {
                             labels.next_value::<IgnoredAny>()?;
                         }
@@ -156,6 +158,42 @@ impl<'de> Deserialize<'de> for Marks {
         }
 
         deserializer.deserialize_map(Labels)
+    }
+}
+
+/// Of all annotations, which template a pod was made from; 0 for one that says nothing, or nothing that could be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TemplateOf(pub(crate) u32);
+
+impl<'de> Deserialize<'de> for TemplateOf {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Annotations;
+
+        impl<'de> Visitor<'de> for Annotations {
+            type Value = TemplateOf;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("annotations")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut annotations: A,
+            ) -> Result<TemplateOf, A::Error> {
+                let mut template = TemplateOf::default();
+                while let Some(Text(key)) = annotations.next_key()? {
+                    if key == marks::TEMPLATE {
+                        let Text(digits) = annotations.next_value()?;
+                        template = TemplateOf(u32::from_str_radix(&digits, 16).unwrap_or(0));
+                    } else {
+                        annotations.next_value::<IgnoredAny>()?;
+                    }
+                }
+                Ok(template)
+            }
+        }
+
+        deserializer.deserialize_map(Annotations)
     }
 }
 

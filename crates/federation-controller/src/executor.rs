@@ -6,6 +6,7 @@
 //! Scale     PATCH replicas, conditional on uid, generation and federation; on the resourceVersion as well where
 //!           replicas are given up because they don't run
 //! Overwrite GET, PUT, conditional on uid, generation and the resourceVersion that was read
+//! MarkPods  LIST, PATCH each pod without our marks, conditional on its uid (F30)
 //! ```
 //!
 //! The generation counts changes of the spec alone and never goes back: a write meant for a spec that is no longer
@@ -15,6 +16,7 @@
 
 mod ending;
 mod last_writer;
+mod pod_marks;
 mod takeover;
 
 use std::{sync::Arc, time::Duration};
@@ -215,6 +217,10 @@ impl Executor {
             SetChange::Overwrite { seen, replicas, .. } => {
                 self.overwrite(frs, member, seen, *replicas).await
             }
+            SetChange::MarkPods { seen } => {
+                self.mark_pods(frs, member, &seen.uid, seen.generation)
+                    .await
+            }
         };
         match done.unwrap_or_else(|error| undecided(&error)) {
             Outcome::Written(set) if action.repairs => Outcome::Repaired { set, by },
@@ -329,12 +335,12 @@ impl Executor {
     }
 
     /// Waits for `call` within the deadline, and measures it.
-    async fn call(
+    async fn call<T>(
         &self,
         member: &MemberAccess,
         verb: &'static str,
-        call: impl Future<Output = kube::Result<Value>>,
-    ) -> Result<Value, CallError> {
+        call: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, CallError> {
         let started = Instant::now();
         let answer = match tokio::time::timeout(self.call_timeout, call).await {
             Ok(answer) => answer.map_err(CallError::Api),

@@ -19,6 +19,8 @@ pub(crate) struct Entry {
     pub(crate) valid: Result<ValidFrs, Vec<FieldError>>,
     /// Hash of the local sets' spec as it would be written.
     pub(crate) wanted_spec_hash: u64,
+    /// Hash of the template; 0 while it is invalid.
+    pub(crate) template: u32,
 }
 
 /// All FederatedReplicaSets. One task writes, everybody reads.
@@ -76,15 +78,15 @@ impl HostStore {
         let mut sets = self.sets.write();
         let before = sets.entries.get(&key);
         let changed = before.is_none_or(|before| differs(&before.object, &object));
-        let (valid, wanted_spec_hash) = match before {
+        let entry = match before {
             // A status of ours came back: what was derived still holds.
-            Some(before) if !changed => (before.valid.clone(), before.wanted_spec_hash),
-            _ => derive(&object, federation),
-        };
-        let entry = Entry {
-            object,
-            valid,
-            wanted_spec_hash,
+            Some(before) if !changed => Entry {
+                object,
+                valid: before.valid.clone(),
+                wanted_spec_hash: before.wanted_spec_hash,
+                template: before.template,
+            },
+            _ => Entry::derive(object, federation),
         };
         let others = if changed {
             sets.find_overlaps(&key, &entry)
@@ -151,15 +153,21 @@ fn overlap(a: &Entry, b: &Entry) -> bool {
     takes(a, b) || takes(b, a)
 }
 
-fn derive(
-    object: &FederatedReplicaSet,
-    federation: &str,
-) -> (Result<ValidFrs, Vec<FieldError>>, u64) {
-    let valid = ValidFrs::check(object);
-    let hash = valid
-        .as_ref()
-        .map_or(0, |frs| manifest::spec_hash(frs, federation));
-    (valid, hash)
+impl Entry {
+    fn derive(object: FederatedReplicaSet, federation: &str) -> Self {
+        let valid = ValidFrs::check(&object);
+        let hashes = valid.as_ref().map(|frs| {
+            let spec = manifest::spec_hash(frs, federation);
+            (spec, manifest::template_hash(frs))
+        });
+        let (wanted_spec_hash, template) = hashes.unwrap_or_default();
+        Self {
+            object,
+            valid,
+            wanted_spec_hash,
+            template,
+        }
+    }
 }
 
 /// Whether a check could come to another end: everything but the status and what every write changes.

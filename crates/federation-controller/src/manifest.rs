@@ -1,6 +1,6 @@
 //! The local set as fedrs writes it: an apps/v1 ReplicaSet of the FederatedReplicaSet's own name and namespace.
 
-use fedrs_api::{ValidFrs, marks};
+use fedrs_api::{PodTemplate, ValidFrs, marks};
 use serde_json::{Map, Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -34,7 +34,11 @@ pub(crate) fn spec_hash(frs: &ValidFrs, federation: &str) -> u64 {
     xxh3_64(written.to_string().as_bytes())
 }
 
-fn set_marks<'a>(frs: &'a ValidFrs, federation: &'a str) -> [(&'static str, &'a str); 2] {
+/// The marks of the set that its pods carry as well.
+pub(crate) fn set_marks<'a>(
+    frs: &'a ValidFrs,
+    federation: &'a str,
+) -> [(&'static str, &'a str); 2] {
     [(marks::SET, &frs.key.name), (marks::FEDERATION, federation)]
 }
 
@@ -43,15 +47,26 @@ fn set_spec(frs: &ValidFrs, federation: &str) -> Value {
     for (key, value) in set_marks(frs, federation) {
         labels.insert(key.to_owned(), value.into());
     }
-    let mut metadata = json!({ "labels": labels });
-    if !frs.template.metadata.annotations.is_empty() {
-        metadata["annotations"] = string_map(&frs.template.metadata.annotations).into();
-    }
+    let mut annotations = string_map(&frs.template.metadata.annotations);
+    let template = format!("{:08x}", template_hash(frs));
+    annotations.insert(marks::TEMPLATE.to_owned(), template.into());
     json!({
         "minReadySeconds": frs.min_ready_seconds,
         "selector": frs.selector,
-        "template": { "metadata": metadata, "spec": frs.template.spec },
+        "template": {
+            "metadata": { "labels": labels, "annotations": annotations },
+            "spec": frs.template.spec,
+        },
     })
+}
+
+/// Hash of the template as the user wrote it, never 0: tells which pods were made from it.
+pub(crate) fn template_hash(frs: &ValidFrs) -> u32 {
+    let PodTemplate { metadata, spec } = &frs.template;
+    let written =
+        json!({ "labels": metadata.labels, "annotations": metadata.annotations, "spec": spec });
+    let hash = xxh3_64(written.to_string().as_bytes()) >> 32;
+    u32::try_from(hash).map_or(1, |hash| hash.max(1))
 }
 
 fn string_map(map: &std::collections::BTreeMap<String, String>) -> Map<String, Value> {
@@ -60,13 +75,33 @@ fn string_map(map: &std::collections::BTreeMap<String, String>) -> Map<String, V
         .collect()
 }
 
+/// Takes fedrs's marks off the template of a local set: pods that are made from then on are nobody's (F5).
+pub(crate) fn release_template(set: &mut Value) {
+    remove(
+        set,
+        "/spec/template/metadata/labels",
+        &[marks::SET, marks::FEDERATION],
+    );
+    remove(
+        set,
+        "/spec/template/metadata/annotations",
+        &[marks::TEMPLATE],
+    );
+}
+
 /// Takes fedrs's marks off a local set: it is nobody's from then on (F5).
 pub(crate) fn release(set: &mut Value) {
-    for path in ["/metadata/labels", "/spec/template/metadata/labels"] {
-        if let Some(labels) = set.pointer_mut(path).and_then(Value::as_object_mut) {
-            for mark in [marks::SET, marks::FEDERATION, marks::MEMBER] {
-                labels.remove(mark);
-            }
+    remove(
+        set,
+        "/metadata/labels",
+        &[marks::SET, marks::FEDERATION, marks::MEMBER],
+    );
+}
+
+fn remove(set: &mut Value, path: &str, keys: &[&str]) {
+    if let Some(map) = set.pointer_mut(path).and_then(Value::as_object_mut) {
+        for key in keys {
+            map.remove(*key);
         }
     }
 }

@@ -122,6 +122,7 @@ impl Reconciler {
         let snapshot = Snapshot {
             frs,
             wanted_spec_hash: entry.wanted_spec_hash,
+            template: entry.template,
             memory: &memory,
             members: &members,
             overlapping: &self.sets.overlapping(key),
@@ -287,11 +288,15 @@ impl Reconciler {
                 reason: "WriteFailed",
                 message: format!("{member} refuses a change of the set: {message}"),
             },
+            Outcome::Marked { pods: 0, .. } | Outcome::Unanswered => return,
+            Outcome::Marked { pods, .. } => Notice {
+                message: format!("{}: {pods}", done.message),
+                ..done.clone()
+            },
             Outcome::Undecided(message) | Outcome::Unknown(message) => {
                 tracing::debug!(frs = %key, cluster = %member, message, "decided anew");
                 return;
             }
-            Outcome::Unanswered => return,
         };
         self.record(key, subject, notice);
     }

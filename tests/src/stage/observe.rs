@@ -31,6 +31,12 @@ impl Stage {
             .unwrap_or(Value::Null)
     }
 
+    /// The pods in the scenario's namespace of a member.
+    pub async fn pods(&self, member: &str) -> Vec<Value> {
+        let path = format!("/api/v1/namespaces/{}/pods", self.namespace);
+        items(self.on_member(member, "GET", &path, &Value::Null).await)
+    }
+
     /// Replicas asked of each member for the set `name`.
     pub async fn layout(&self, name: &str) -> Layout {
         let sets = self.sets(name).await.into_iter();
@@ -113,13 +119,17 @@ impl Stage {
     /// What the scenario's namespace on the host has of one kind.
     async fn host_list(&self, group: &str, plural: &str) -> Vec<Value> {
         let path = format!("{group}/namespaces/{}/{plural}", self.namespace);
-        let mut list = self
-            .on_host("GET", &path, &Value::Null)
-            .await
-            .unwrap_or(Value::Null);
-        match list["items"].take() {
-            Value::Array(items) => items,
-            _ => Vec::new(),
-        }
+        items(self.on_host("GET", &path, &Value::Null).await)
+    }
+}
+
+/// The items of a list; none if there is no list.
+fn items<E>(list: Result<Value, E>) -> Vec<Value> {
+    match list
+        .ok()
+        .and_then(|mut it| it.get_mut("items").map(Value::take))
+    {
+        Some(Value::Array(items)) => items,
+        _ => Vec::new(),
     }
 }

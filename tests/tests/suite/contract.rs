@@ -69,6 +69,13 @@ pub(crate) async fn f5_deleting_leaves_the_local_sets_running(stage: &mut Stage)
         assert_eq!(set["spec"]["replicas"], 3, "{member}");
         let labels = set["metadata"]["labels"].to_string();
         assert!(!labels.contains("fedrs.dev"), "{labels}");
+        let template = set["spec"]["template"].to_string();
+        assert!(!template.contains("fedrs.dev"), "{template}");
+        for pod in stage.pods(&member).await {
+            let metadata = &pod["metadata"];
+            let marks = format!("{} {}", metadata["labels"], metadata["annotations"]);
+            assert!(!marks.contains("fedrs.dev"), "{marks}");
+        }
     }
     dips.assert_never_below(9);
 }

@@ -25,6 +25,14 @@ pub(crate) async fn f29_drift_is_repaired(stage: &mut Stage) {
             set["metadata"]["labels"]["fedrs.dev/replica-set"] == "web"
         })
         .await;
+    let member = json!({ "metadata": { "labels": { "fedrs.dev/member-cluster": "b" } } });
+    stage.on_member("a", "PATCH", &path, &member).await.unwrap();
+    stage
+        .wait_until("the member's name is repaired", 20, async |it| {
+            let set = it.local_set("a", "web").await;
+            set["metadata"]["labels"]["fedrs.dev/member-cluster"] == "a"
+        })
+        .await;
     let image = json!([{ "name": "main", "image": "registry.example/other:1" }]);
     let template = json!({ "spec": { "template": { "spec": { "containers": image } } } });
     stage
@@ -86,9 +94,24 @@ pub(crate) async fn f29_f30_a_foreign_set_is_overwritten_and_its_pods_are_adopte
         set["metadata"]["labels"]["team"], "blue",
         "others' labels stay"
     );
-    dips.assert_never_below(5);
     let reasons = stage.event_reasons("web").await;
     assert!(reasons.contains(&"Overwritten".to_owned()), "{reasons:?}");
+    stage
+        .wait_until("its pods are marked", 90, async |it| {
+            let pods = it.pods("a").await;
+            let alive = pods
+                .iter()
+                .filter(|pod| pod["metadata"]["deletionTimestamp"].is_null());
+            let mut marks = alive.map(|pod| &pod["metadata"]["labels"]["fedrs.dev/replica-set"]);
+            marks.all(|mark| mark == "web")
+        })
+        .await;
+    stage
+        .wait_until("told that they are of another template", 10, async |it| {
+            it.condition("web", "TemplateOutdated").await.as_deref() == Some("True")
+        })
+        .await;
+    dips.assert_never_below(5);
 }
 
 pub(crate) async fn f29_a_set_that_a_deployment_owns_is_left_alone(stage: &mut Stage) {

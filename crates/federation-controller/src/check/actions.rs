@@ -46,6 +46,11 @@ pub enum SetChange {
         /// Whether somebody else changed it, and not the user the FederatedReplicaSet.
         drifted: bool,
     },
+    /// Put our marks on the pods that it adopted (F30).
+    MarkPods {
+        /// The set as it was seen.
+        seen: Seat,
+    },
 }
 
 /// Which object, in which state, a write is meant for.
@@ -83,7 +88,9 @@ pub(super) fn actions(
 fn action(snapshot: &Snapshot<'_>, it: &mut Considered<'_>, now: Timestamp) -> Option<Action> {
     let settings = snapshot.settings;
     let change = change(snapshot, it, now);
-    let found = it.live_set().map(|set| set.generation);
+    // Of a set that lost its mark no generation tells: whoever took it has changed it.
+    let found = it.live_set().filter(|_| it.is_marked());
+    let found = found.map(|set| set.generation);
     let writes = std::mem::take(&mut it.writes);
     it.writes = writes.learn(found, change.is_some(), now, settings);
     let change = change?;
@@ -125,7 +132,7 @@ fn change(snapshot: &Snapshot<'_>, it: &Considered<'_>, now: Timestamp) -> Optio
         wanted: snapshot.wanted_spec_hash,
         live: set.spec_hash,
     };
-    if recorded != Some(written) {
+    if recorded != Some(written) || !it.is_marked() {
         // Without a record it isn't known who wrote it: overwritten all the same, without blaming anybody.
         let drifted = recorded.is_some_and(|recorded| recorded.wanted == written.wanted);
         return Some(SetChange::Overwrite {
@@ -135,7 +142,14 @@ fn change(snapshot: &Snapshot<'_>, it: &Considered<'_>, now: Timestamp) -> Optio
             drifted,
         });
     }
-    (next != set.replicas).then(|| SetChange::Scale {
+    if next == set.replicas {
+        return it
+            .member
+            .view
+            .has_unmarked_pods()
+            .then(|| SetChange::MarkPods { seen: set.into() });
+    }
+    Some(SetChange::Scale {
         seen: set.into(),
         from: set.replicas,
         to: next,

@@ -69,10 +69,10 @@ pub(crate) fn see(view: &SetView, now: Timestamp, settings: &CheckSettings) -> S
     seen.waiting = seen.waiting.min(placed);
     seen.failed = seen.failed.min(placed);
     // Of the two watches either may be ahead: what one has seen go counts no more.
-    let present = if set.fully_labeled == set.current {
-        set.current.min(view.pods.present)
-    } else {
+    let present = if view.has_unmarked_pods() {
         set.current
+    } else {
+        set.current.min(view.pods.present)
     };
     let with_node = u64::from(present.saturating_sub(view.pods.unscheduled));
     seen.scheduled = with_node.min(placed);

@@ -104,10 +104,25 @@ impl<'a> Considered<'a> {
         self.seen.scheduled.saturating_sub(self.perhaps_ready())
     }
 
+    /// Whether the set still carries the member's name (F40).
+    pub(super) fn is_marked(&self) -> bool {
+        self.live_set()
+            .is_some_and(|set| set.member == self.member.name)
+    }
+
+    /// Pods that were made from another template than the one with this hash.
+    pub(super) fn outdated(&self, template: u32) -> u64 {
+        let others = self.member.view.pods.templates.iter();
+        others
+            .filter(|(of, _)| *of != template)
+            .map(|(_, pods)| u64::from(*pods))
+            .sum()
+    }
+
     fn counted_on(&self, of: impl Fn(&SetFact) -> u32) -> u64 {
         let Some(set) = self.set() else { return 0 };
         let mut sure = of(set).min(set.replicas).min(set.floor);
-        if set.fully_labeled == set.current {
+        if !self.member.view.has_unmarked_pods() {
             sure = sure.min(self.member.view.pods.ready);
         }
         u64::from(sure)

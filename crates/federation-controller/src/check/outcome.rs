@@ -34,6 +34,13 @@ pub enum Outcome {
         /// The field manager of the change, where the member says so.
         by: Option<String>,
     },
+    /// So many pods that the set adopted carry our marks now (F30); it is still at this generation.
+    Marked {
+        /// How many had none.
+        pods: usize,
+        /// The set's generation.
+        generation: i64,
+    },
     /// The member refused to create the set (F28), and its words.
     Refused(String),
     /// It didn't happen, because the set is no longer what it was meant for: it is decided anew.
@@ -79,6 +86,9 @@ pub fn remember(
             }
             Some(Outcome::Repaired { set, by }) => {
                 remember_written(cluster, set, wanted, by.clone());
+            }
+            Some(Outcome::Marked { generation, .. }) => {
+                change_writes(cluster, |it| it.succeed(*generation, None));
             }
             Some(Outcome::Refused(message)) => report::refused(cluster, message, now, settings),
             Some(Outcome::Undecided(_)) => change_writes(cluster, |it| it.fail(None, now)),

@@ -13,6 +13,8 @@ pub struct Snapshot<'a> {
     pub frs: &'a ValidFrs,
     /// Hash of the local set's spec as fedrs writes it, without replicas.
     pub wanted_spec_hash: u64,
+    /// Hash of the template, as pods that were made from it carry it.
+    pub template: u32,
     /// What the last check answered and learnt: the memory that outlives the process.
     pub memory: &'a FederatedReplicaSetStatus,
     /// The members of the federation, by name, each once.

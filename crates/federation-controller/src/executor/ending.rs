@@ -48,7 +48,9 @@ impl Executor {
         Ok(())
     }
 
-    /// Takes our marks off the local set, which goes on running (F5).
+    /// Takes our marks off the local set and its pods, which go on running (F5).
+    ///
+    /// The set's own come last: they are what the next try finds it by, if this one is cut short.
     async fn release_set(
         &self,
         key: &SetKey,
@@ -64,9 +66,13 @@ impl Executor {
             answer => answer?,
         };
         if live["metadata"]["uid"] == set.uid.as_str() {
+            manifest::release_template(&mut live);
+            let call = calls::put(&member.client, &path, &live);
+            live = self.call(member, "release", call).await?;
+            self.unmark_pods(key, member, &set.uid).await?;
             manifest::release(&mut live);
-            self.call(member, "release", calls::put(&member.client, &path, &live))
-                .await?;
+            let call = calls::put(&member.client, &path, &live);
+            self.call(member, "release", call).await?;
         }
         member.store.observe_deleted(key, &set.uid);
         Ok(())

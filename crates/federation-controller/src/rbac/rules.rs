@@ -39,6 +39,11 @@ pub(super) fn member(account: &str) -> Vec<Grant> {
             &["list", "watch"],
         ),
         grant(
+            "Puts the marks on pods that a set adopted (F30), takes them off with the set's (F5)",
+            (CORE, "pods"),
+            &["patch"],
+        ),
+        grant(
             "Creates the set where there is none",
             (APPS, "replicasets"),
             &["create"],

@@ -1,9 +1,11 @@
 //! Local sets that are missing, changed or refused (F28, F29, F31).
 
-use cluster_informer::SetView;
-use federation_controller::check::{Outcome, Outcomes, SetChange, TemplateRecord, check, remember};
+use cluster_informer::{Health, SetView};
+use federation_controller::check::{
+    Action, Outcome, Outcomes, SetChange, TemplateRecord, check, remember,
+};
 
-use crate::world::{LIVE, WANTED, World, at, desired, even, frs};
+use crate::world::{LIVE, TEMPLATE, WANTED, World, at, desired, even, frs};
 
 #[test]
 fn f31_a_deleted_set_is_created_again() {
@@ -38,6 +40,85 @@ fn f29_drift_is_told_from_a_new_template() {
             .actions
             .iter()
             .all(|it| matches!(it.change, SetChange::Overwrite { drifted: false, .. }))
+    );
+}
+
+#[test]
+fn f40_a_set_that_lost_the_members_name_is_written_anew_and_fights_over_it_are_counted() {
+    let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    world.members[0].view.set.as_mut().unwrap().member = "b".into();
+    let decided = world.check();
+    assert!(matches!(
+        decided.actions[..],
+        [Action {
+            change: SetChange::Overwrite { drifted: true, .. },
+            repairs: true,
+            ..
+        }]
+    ));
+    assert_eq!(decided.status.clusters[0].disturbances, 1);
+}
+
+#[test]
+fn f30_pods_that_were_adopted_get_our_marks() {
+    let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    assert_eq!(world.check().actions, [], "settled");
+    let adopt = |world: &mut World, matching: u32, shown: u32| {
+        let view = &mut world.members[0].view;
+        view.set.as_mut().unwrap().fully_labeled -= matching;
+        view.pods.present -= shown;
+    };
+    let mut relabelled = world.clone();
+    adopt(&mut relabelled, 3, 0);
+    assert_eq!(
+        relabelled.check().actions,
+        [],
+        "the user changed the template's labels: the pods are seen all the same"
+    );
+    let mut lagging = world.clone();
+    adopt(&mut lagging, 0, 3);
+    assert_eq!(lagging.check().actions, [], "the watch of pods is ahead");
+    adopt(&mut world, 3, 3);
+    let decided = world.check();
+    assert!(matches!(
+        decided.actions[..],
+        [Action {
+            change: SetChange::MarkPods { .. },
+            repairs: false,
+            ..
+        }]
+    ));
+}
+
+#[test]
+fn pods_of_another_template_are_counted_until_they_are_gone() {
+    let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    let outdated = |world: &World| {
+        let conditions = world.check().status.conditions;
+        let condition = conditions
+            .into_iter()
+            .find(|it| it.type_ == "TemplateOutdated");
+        condition.map(|it| it.message)
+    };
+    assert_eq!(outdated(&world), None);
+    world.members[0].view.pods.templates = vec![(0, 1), (1, 2), (TEMPLATE, 13)];
+    world.members[2].view.pods.templates = vec![(1, 17)];
+    let message = outdated(&world).unwrap();
+    assert!(
+        message.contains("another template: 3 in a, 17 in c"),
+        "{message}"
+    );
+    world.members[2].health = Health::Unreachable {
+        since: at(-1000),
+        message: "no route".into(),
+    };
+    let message = outdated(&world).unwrap();
+    assert!(
+        message.contains("3 in a; "),
+        "a lost one's are gone: {message}"
     );
 }
 

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 pub(crate) const WANTED: u64 = 0xabc;
 pub(crate) const LIVE: u64 = 0xdef;
+pub(crate) const TEMPLATE: u32 = 0x7e;
 
 pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + seconds).unwrap()
@@ -82,12 +83,14 @@ pub(crate) fn hold(member: &mut Member, replicas: u32, ready: u32) {
         spec_hash: LIVE,
         floor: replicas,
         federation: "f".into(),
+        member: member.name.clone(),
         deleting: false,
         controlled: false,
     });
     member.view.pods = PodCounts {
         present: replicas,
         ready,
+        templates: vec![(TEMPLATE, replicas)],
         ..PodCounts::default()
     };
 }
@@ -120,6 +123,7 @@ impl World {
         Snapshot {
             frs: &self.frs,
             wanted_spec_hash: WANTED,
+            template: TEMPLATE,
             memory: &self.memory,
             members: &self.members,
             overlapping: &[],
@@ -146,6 +150,7 @@ impl World {
             let replicas = match change {
                 SetChange::Create { replicas } | SetChange::Overwrite { replicas, .. } => *replicas,
                 SetChange::Scale { to, .. } => *to,
+                SetChange::MarkPods { .. } => panic!("a world without adopted pods"),
             };
             let room = self.room.get(name).copied().unwrap_or(u32::MAX);
             let ready = replicas.min(room);

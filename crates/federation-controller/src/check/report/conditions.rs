@@ -4,7 +4,7 @@ use fedrs_api::FederatedReplicaSetStatus;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use super::{clock, settled, unready::stuck_since};
+use super::{clock, counted, settled, unready::stuck_since};
 use crate::check::{
     NAME_CONFLICT, considered::Considered, count, snapshot::Snapshot, standing::Standing,
 };
@@ -51,6 +51,9 @@ pub(super) fn conditions(
     }
     if let Some(message) = contended(members) {
         set.put(CONTENDED, true, "ChangedAgainAndAgain", &message);
+    }
+    if let Some(message) = outdated(snapshot, members) {
+        set.put("TemplateOutdated", true, "OlderPods", &message);
     }
     if snapshot.frs.paused {
         let message = "spec.paused is set: nothing is changed in the members";
@@ -240,6 +243,23 @@ fn contended(members: &[Considered<'_>]) -> Option<String> {
         })
         .collect();
     (!fights.is_empty()).then(|| fights.join("; "))
+}
+
+/// Pods that run another template than the user's: a ReplicaSet lets those be that it has.
+fn outdated(snapshot: &Snapshot<'_>, members: &[Considered<'_>]) -> Option<String> {
+    let parts: Vec<_> = members
+        .iter()
+        .filter(|it| counted(it))
+        .map(|it| (it.outdated(snapshot.template), &it.member.name))
+        .filter(|(pods, _)| *pods > 0)
+        .map(|(pods, name)| format!("{pods} in {name}"))
+        .collect();
+    (!parts.is_empty()).then(|| {
+        format!(
+            "pods that were made from another template: {}; they stay until they are deleted",
+            parts.join(", ")
+        )
+    })
 }
 
 /// A move that can't go on: replicas stay that should go, and their replacements find no room or, `stuck`, don't get

@@ -156,6 +156,11 @@ pub(in crate::check) fn action_notice(
             "Updated",
             format!("{member}: the template was written"),
         ),
+        SetChange::MarkPods { .. } => (
+            false,
+            "PodsAdopted",
+            format!("{member}: pods that the set adopted"),
+        ),
     };
     Notice {
         warning,
