@@ -93,10 +93,11 @@ impl<'a> Considered<'a> {
         self.counted_on(|set| set.ready)
     }
 
-    /// Pods that may be ready: whatever source says so. Those that are not ready by any can be given up at once.
+    /// Pods that may be ready: whatever source says so. Those that are not ready by any can be given up at once. More than
+    /// are asked for while the member has yet to remove some.
     pub(super) fn perhaps_ready(&self) -> u64 {
         let Some(set) = self.set() else { return 0 };
-        u64::from(set.ready.max(self.member.view.pods.ready).min(set.replicas))
+        u64::from(set.ready.max(self.member.view.pods.ready))
     }
 
     /// Pods that have a node and are not ready.

@@ -9,7 +9,7 @@
 pub(crate) struct Holding {
     /// Replicas asked of the local set now (`spec.replicas`).
     pub(crate) placed: u64,
-    /// Pods that may be ready, also those not ready for long enough.
+    /// Pods that may be ready, also those not ready for long enough; more than `placed` while the member still removes some.
     pub(crate) ready: u64,
     /// Pods that are available, and will stay when what has been asked for is carried out.
     pub(crate) available: u64,
@@ -24,6 +24,11 @@ impl Holding {
     fn hopeful(&self) -> u64 {
         self.target - self.pending
     }
+
+    /// Replicas that are asked for, or still run although they aren't any more.
+    fn held(&self) -> u64 {
+        self.placed.max(self.ready)
+    }
 }
 
 /// Bounds of one step.
@@ -31,7 +36,7 @@ impl Holding {
 pub(crate) struct Bounds {
     /// Available replicas that must be left: N, or what the preferences allow of it.
     pub(crate) floor: u64,
-    /// The most replicas that the clusters together may be asked for: N, the surge and the probes, less what
+    /// The most replicas that the clusters together may be asked for or run: N, the surge and the probes, less what
     /// frozen members hold.
     pub(crate) ceiling: u64,
 }
@@ -49,10 +54,12 @@ pub(crate) fn next_step(holdings: &[Holding], bounds: Bounds) -> Vec<u64> {
         let running = (surplus - idle).min(spare);
         spare -= running;
         *next -= idle + running;
+        // What the member has yet to remove is asked for again, which makes no more of it.
+        *next = holding.target.min(holding.ready).max(*next);
     }
-    // What is given up is still there until that has been carried out, which may fail.
-    let placed = holdings.iter().map(|it| it.placed).sum();
-    let mut growth = bounds.ceiling.saturating_sub(placed);
+    // What is given up is still there until the member has removed it, which may take time, or fail.
+    let held = holdings.iter().map(Holding::held).sum();
+    let mut growth = bounds.ceiling.saturating_sub(held);
     yield_waiting(&mut next, holdings, growth);
     for wanted in [Holding::hopeful, |it: &Holding| it.target] {
         for (next, holding) in next.iter_mut().zip(holdings) {
@@ -189,6 +196,34 @@ mod tests {
     }
 
     #[test]
+    fn f20_growth_waits_for_what_a_member_has_yet_to_remove() {
+        let slow = |placed| Holding {
+            placed,
+            ready: 10,
+            available: placed,
+            target: 4,
+            pending: 0,
+        };
+        let bounds = bounds(12);
+        assert_eq!(next_step(&[slow(10), running(5, 8)], bounds), [7, 5]);
+        assert_eq!(
+            next_step(&[slow(7), running(5, 8)], bounds),
+            [7, 5],
+            "10 run where 7 are asked for"
+        );
+        assert_eq!(next_step(&[running(7, 4), running(5, 8)], bounds), [7, 8]);
+        let wanted_again = Holding {
+            target: 9,
+            ..slow(7)
+        };
+        assert_eq!(
+            next_step(&[wanted_again, running(5, 6)], bounds),
+            [9, 5],
+            "those that still run are kept"
+        );
+    }
+
+    #[test]
     fn f20_what_only_waits_yields_the_surge_to_what_may_run() {
         let waiting = |placed| Holding {
             placed,
@@ -211,15 +246,12 @@ mod tests {
 
     fn holding() -> impl Strategy<Value = Holding> {
         let numbers = (0..40u64, 0..40u64, 0..40u64, 0..40u64, 0..40u64);
-        numbers.prop_map(|(placed, ready, available, target, pending)| {
-            let ready = ready.min(placed);
-            Holding {
-                placed,
-                ready,
-                available: available.min(ready),
-                target,
-                pending: pending.min(target),
-            }
+        numbers.prop_map(|(placed, ready, available, target, pending)| Holding {
+            placed,
+            ready,
+            available: available.min(ready).min(placed),
+            target,
+            pending: pending.min(target),
         })
     }
 
@@ -232,7 +264,7 @@ mod tests {
             let next = next_step(&holdings, bounds);
             let before: u64 = holdings.iter().map(|it| it.available).sum();
             let after: u64 = holdings.iter().zip(&next).map(|(it, &next)| {
-                let removed_ready = it.ready.saturating_sub(next);
+                let removed_ready = it.ready.min(it.placed).saturating_sub(next);
                 it.available.saturating_sub(removed_ready)
             }).sum();
             prop_assert!(after >= before.min(floor), "{before} -> {after}");
@@ -242,10 +274,33 @@ mod tests {
         #[test]
         fn f20_growth_keeps_to_the_ceiling(holdings in prop::collection::vec(holding(), 0..8), floor in 0..80u64, surge in 0..20u64) {
             let bounds = Bounds { floor, ceiling: floor + surge };
-            let before: u64 = holdings.iter().map(|it| it.placed).sum();
+            let before: u64 = holdings.iter().map(Holding::held).sum();
             let next = next_step(&holdings, bounds);
-            let after: u64 = holdings.iter().zip(next).map(|(it, next)| next.max(it.placed)).sum();
+            let after: u64 = holdings.iter().zip(next).map(|(it, next)| next.max(it.held())).sum();
             prop_assert!(after <= bounds.ceiling.max(before));
+        }
+
+        /// Where what is pending never runs, steps lead to the target all the same, and stop there.
+        #[test]
+        fn f18_steps_arrive_although_some_only_wait(mut holdings in prop::collection::vec(holding(), 1..8)) {
+            let total: u64 = holdings.iter().map(|it| it.target).sum();
+            let room: Vec<_> = holdings.iter().map(|it| it.hopeful().max(it.ready.min(it.placed))).collect();
+            for _ in 0..200 {
+                for (holding, room) in holdings.iter_mut().zip(&room) {
+                    holding.ready = holding.placed.min(*room);
+                    holding.available = holding.ready;
+                }
+                // A cluster keeps what runs there beyond what it may be given, until it is given up.
+                let running: u64 = holdings.iter().map(|it| it.target.min(it.hopeful().max(it.ready))).sum();
+                let step = Bounds { floor: running, ..bounds(total) };
+                let next = next_step(&holdings, step);
+                for (holding, next) in holdings.iter_mut().zip(next) {
+                    holding.placed = next;
+                }
+            }
+            for holding in &holdings {
+                prop_assert_eq!(holding.placed, holding.target, "{:?}", holdings);
+            }
         }
 
         /// When everything runs, steps lead to the target and stop there.
