@@ -14,8 +14,8 @@ use federated_scheduler::{Cluster, Preference, Request, plan};
 use fedrs_api::{ClusterPreference, FederatedReplicaSet, ValidFrs};
 use fedrs_tests::{CrashPoint, Fleet, FleetSpec, HOST, Judge, MemberSpec, frs};
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
-use serde_json::json;
-use sim_cluster::{Faults, NodeSpec, Status, faults::Requests, http::Verb};
+use serde_json::{Value, json};
+use sim_cluster::{Faults, NodeSpec, Status, faults::Requests, http::Verb, kinds};
 
 /// Stories of an ordinary run: some seconds.
 const SEEDS: u64 = 12;
@@ -162,7 +162,7 @@ impl Story {
     /// A user changes a set or a member.
     async fn edit(&mut self) {
         let (set, member) = (self.a_set(), self.a_member());
-        let spec = match self.random.random_range(0..7) {
+        let spec = match self.random.random_range(0..8) {
             0 | 1 => json!({ "replicas": self.random.random_range(0..40) }),
             2 => json!({ "placement": { "rebalance": self.random.random_bool(0.5) } }),
             3 => {
@@ -180,10 +180,15 @@ impl Story {
                 let containers = json!([{ "name": "main", "image": image }]);
                 json!({ "template": { "spec": { "containers": containers } } })
             }
-            _ => {
-                let cordoned = self.random.random_bool(0.5);
-                self.tell(&format!("{member} is cordoned: {cordoned}"));
-                cordon(&self.fleet, &member, cordoned).await;
+            switch => {
+                let switch = if switch == 6 {
+                    "unschedulable"
+                } else {
+                    "drain"
+                };
+                let on = self.random.random_bool(0.5);
+                self.tell(&format!("{member}: {switch} {on}"));
+                set_member(&self.fleet, &member, &json!({ switch: on })).await;
                 return;
             }
         };
@@ -275,28 +280,39 @@ impl Story {
         }
     }
 
-    /// Somebody changes a local set by hand.
+    /// Somebody changes a local set, or its pods, by hand.
     async fn meddle(&mut self, member: &str) {
         let set = self.a_set();
         let path = format!("/apis/apps/v1/namespaces/default/replicasets/{set}");
-        let delete = self.random.random_bool(0.3);
-        let replicas = self.random.random_range(0..20);
-        self.tell(&format!(
-            "{member}: {set} by hand, {}",
-            if delete {
-                "deleted".to_owned()
-            } else {
-                replicas.to_string()
+        let (method, path, body) = match self.random.random_range(0..6) {
+            0 | 1 => ("DELETE", path, json!({ "propagationPolicy": "Orphan" })),
+            2 => ("PATCH", path, taken_off("fedrs.dev/member-cluster")),
+            3 => match self.a_pod_of(member, set) {
+                Some(pod) => ("PATCH", pod, taken_off("fedrs.dev/replica-set")),
+                None => return,
+            },
+            _ => {
+                let replicas = self.random.random_range(0..20);
+                ("PATCH", path, json!({ "spec": { "replicas": replicas } }))
             }
-        ));
-        let (method, body) = if delete {
-            ("DELETE", json!({ "propagationPolicy": "Orphan" }))
-        } else {
-            ("PATCH", json!({ "spec": { "replicas": replicas } }))
         };
+        self.tell(&format!("{member}: by hand, {method} {path} {body}"));
         // There may be no such set, or no way to the member.
         let call = self.fleet.on_member(member, method, &path, &body);
         let _ = tokio::time::timeout(Duration::from_secs(5), call).await;
+    }
+
+    /// The path of one of a local set's pods.
+    fn a_pod_of(&mut self, member: &str, set: &str) -> Option<String> {
+        let pods = self.fleet.member(member).api().list(&kinds::PODS, None);
+        let names = pods.iter().filter_map(|pod| {
+            let metadata = &pod["metadata"];
+            let is_of_set = metadata["labels"]["fedrs.dev/replica-set"] == set;
+            metadata["name"].as_str().filter(|_| is_of_set)
+        });
+        let names: Vec<_> = names.collect();
+        let name = names.choose(&mut self.random)?;
+        Some(format!("/api/v1/namespaces/default/pods/{name}"))
     }
 
     /// A member's kubeconfig is taken away, or put back.
@@ -366,7 +382,8 @@ impl Story {
             self.judge.put_blind(&member, false);
         }
         for member in self.fleet.member_names() {
-            cordon(&self.fleet, &member, false).await;
+            let open = json!({ "unschedulable": false, "drain": false });
+            set_member(&self.fleet, &member, &open).await;
             let node = NodeSpec::new(format!("{member}-large")).pods(200);
             self.fleet.member(&member).add_node(&node).unwrap();
         }
@@ -398,9 +415,14 @@ impl Story {
     }
 }
 
-async fn cordon(fleet: &Fleet, member: &str, cordoned: bool) {
+/// A patch that takes a label off.
+fn taken_off(label: &str) -> Value {
+    json!({ "metadata": { "labels": { label: null } } })
+}
+
+async fn set_member(fleet: &Fleet, member: &str, spec: &Value) {
     let path = format!("/apis/fedrs.dev/v1alpha1/memberclusters/{member}");
-    let patch = json!({ "spec": { "unschedulable": cordoned } });
+    let patch = json!({ "spec": spec });
     // Removed members that were never seen have none.
     let call = fleet.on_host("PATCH", &path, &patch);
     let _ = tokio::time::timeout(Duration::from_secs(5), call).await;
