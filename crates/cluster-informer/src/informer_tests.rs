@@ -245,6 +245,15 @@ impl World {
         self.told();
     }
 
+    /// The member goes down, and is found to be.
+    async fn lost(&self) {
+        self.member.lock().down = true;
+        self.until("unreachable", || {
+            matches!(self.informer.store.health(), Health::Unreachable { .. })
+        })
+        .await;
+    }
+
     async fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
         let wait = async {
             while !holds() {
@@ -406,12 +415,7 @@ async fn f33_watches_that_fail_make_the_view_stale_but_the_probe_decides_on_heal
 async fn f33_a_lost_member_is_unreachable_since_its_first_failed_probe_and_comes_back() {
     let world = World::new([(SET_PATH, set(3, 1))]);
     world.synced().await;
-    world.member.lock().down = true;
-    world
-        .until("unreachable", || {
-            matches!(world.informer.store.health(), Health::Unreachable { .. })
-        })
-        .await;
+    world.lost().await;
     assert_eq!(world.told(), ["a", "a"], "failing, then unreachable");
     assert_eq!(
         world.view().set.map(|set| set.replicas),
@@ -532,12 +536,7 @@ async fn f39_with_another_cluster_what_is_known_is_stale_until_it_is_listed_anew
 async fn f33_another_cluster_does_not_begin_the_row_of_failures_anew() {
     let world = World::new([(SET_PATH, set(3, 3))]);
     world.synced().await;
-    world.member.lock().down = true;
-    world
-        .until("unreachable", || {
-            matches!(world.informer.store.health(), Health::Unreachable { .. })
-        })
-        .await;
+    world.lost().await;
     let before = world.informer.store.health();
     world.informer.client.put_another(client(&world.member));
     world.settle().await;

@@ -132,32 +132,17 @@ pub(crate) struct Marks {
 
 impl<'de> Deserialize<'de> for Marks {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Labels;
-
-        impl<'de> Visitor<'de> for Labels {
-            type Value = Marks;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("labels")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut labels: A) -> Result<Marks, A::Error> {
-                let mut marks = Marks::default();
-                while let Some(Text(key)) = labels.next_key()? {
-                    match &*key {
-                        marks::SET => marks.set = Some(labels.next_value()?),
-                        marks::FEDERATION => marks.federation = Some(labels.next_value()?),
-                        marks::MEMBER => marks.member = Some(labels.next_value()?),
-                        _ => {
-                            labels.next_value::<IgnoredAny>()?;
-                        }
-                    }
-                }
-                Ok(marks)
-            }
-        }
-
-        deserializer.deserialize_map(Labels)
+        let mut marks = Self::default();
+        let wanted = [marks::SET, marks::FEDERATION, marks::MEMBER];
+        for_each_of(deserializer, &wanted, |key, value| {
+            let mark = match key {
+                marks::SET => &mut marks.set,
+                marks::FEDERATION => &mut marks.federation,
+                _ => &mut marks.member,
+            };
+            *mark = Some(value.into());
+        })?;
+        Ok(marks)
     }
 }
 
@@ -167,34 +152,43 @@ pub(crate) struct TemplateOf(pub(crate) u32);
 
 impl<'de> Deserialize<'de> for TemplateOf {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Annotations;
+        let mut template = Self::default();
+        for_each_of(deserializer, &[marks::TEMPLATE], |_, digits| {
+            template = Self(u32::from_str_radix(digits, 16).unwrap_or(0));
+        })?;
+        Ok(template)
+    }
+}
 
-        impl<'de> Visitor<'de> for Annotations {
-            type Value = TemplateOf;
+/// Hands those of a map's texts to `take` whose keys are `wanted`; the others are skipped.
+fn for_each_of<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    wanted: &[&str],
+    take: impl FnMut(&str, &str),
+) -> Result<(), D::Error> {
+    struct Texts<'w, F>(&'w [&'w str], F);
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("annotations")
-            }
+    impl<'de, F: FnMut(&str, &str)> Visitor<'de> for Texts<'_, F> {
+        type Value = ();
 
-            fn visit_map<A: MapAccess<'de>>(
-                self,
-                mut annotations: A,
-            ) -> Result<TemplateOf, A::Error> {
-                let mut template = TemplateOf::default();
-                while let Some(Text(key)) = annotations.next_key()? {
-                    if key == marks::TEMPLATE {
-                        let Text(digits) = annotations.next_value()?;
-                        template = TemplateOf(u32::from_str_radix(&digits, 16).unwrap_or(0));
-                    } else {
-                        annotations.next_value::<IgnoredAny>()?;
-                    }
-                }
-                Ok(template)
-            }
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a map of texts")
         }
 
-        deserializer.deserialize_map(Annotations)
+        fn visit_map<A: MapAccess<'de>>(mut self, mut texts: A) -> Result<(), A::Error> {
+            while let Some(Text(key)) = texts.next_key()? {
+                if self.0.contains(&&*key) {
+                    let Text(text) = texts.next_value()?;
+                    self.1(&key, &text);
+                } else {
+                    texts.next_value::<IgnoredAny>()?;
+                }
+            }
+            Ok(())
+        }
     }
+
+    deserializer.deserialize_map(Texts(wanted, take))
 }
 
 /// Of all owner references, the controller's uid.
@@ -273,6 +267,29 @@ mod tests {
         assert!(!Version::of("10").is_older_than(Version::of("10")));
         assert!(!Version::of("a").is_older_than(Version::of("10")));
         assert!(!Version::of("9").is_older_than(Version::of("b")));
+    }
+
+    #[test]
+    fn of_labels_and_annotations_those_of_fedrs_are_read() {
+        let labels = r#"{"app": "web", "fedrs.dev/replica-set": "w\u0065b", "n": null, "fedrs.dev/member-cluster": "a"}"#;
+        let marks: Marks = serde_json::from_str(labels).unwrap();
+        let expected = Marks {
+            set: Some("web".into()),
+            federation: None,
+            member: Some("a".into()),
+        };
+        assert_eq!(marks, expected);
+        for (annotations, template) in [
+            (
+                r#"{"a": "b", "fedrs.dev/template-hash": "0000beef"}"#,
+                0xbeef,
+            ),
+            (r#"{"fedrs.dev/template-hash": "blue"}"#, 0),
+            ("{}", 0),
+        ] {
+            let of: TemplateOf = serde_json::from_str(annotations).unwrap();
+            assert_eq!(of, TemplateOf(template), "{annotations}");
+        }
     }
 
     #[test]

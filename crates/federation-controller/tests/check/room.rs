@@ -22,14 +22,20 @@ fn f34_a_full_cluster_keeps_a_couple_waiting_and_others_get_the_rest() {
     assert_eq!(desired(&world.check()), [22, 22, 6]);
 }
 
-#[test]
-fn f34_room_is_regained_by_doubling_and_without_a_dip() {
+/// 50 replicas over three clusters, of which *c* has been found to have room for 6, ten minutes ago.
+fn full_at_6() -> World {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     world.set_room("c", 6);
     world.step();
     world.now = 60;
     world.settle(1);
     world.now += 600;
+    world
+}
+
+#[test]
+fn f34_room_is_regained_by_doubling_and_without_a_dip() {
+    let mut world = full_at_6();
     world.set_room("c", 40);
     let mut grown = vec![];
     for _ in 0..20 {
@@ -48,12 +54,7 @@ fn f34_room_is_regained_by_doubling_and_without_a_dip() {
 
 #[test]
 fn f34_a_failed_try_backs_off_and_does_not_swing() {
-    let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
-    world.set_room("c", 6);
-    world.step();
-    world.now = 60;
-    world.settle(1);
-    world.now += 600;
+    let mut world = full_at_6();
     world.set_room("c", 8);
     let mut history = vec![world.placed()];
     for _ in 0..600 {

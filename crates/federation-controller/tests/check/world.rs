@@ -153,18 +153,7 @@ impl World {
                 SetChange::MarkPods { .. } => panic!("a world without adopted pods"),
             };
             let room = self.room.get(name).copied().unwrap_or(u32::MAX);
-            let ready = replicas.min(room);
-            let since = member
-                .view
-                .pods
-                .waiting
-                .first()
-                .map_or(at(self.now), |it| it.0);
-            hold(member, replicas, ready);
-            if replicas > ready {
-                member.view.pods.unscheduled = replicas - ready;
-                member.view.pods.waiting = vec![(since, replicas - ready)];
-            }
+            run(member, replicas, room, self.now);
             outcomes.insert(
                 name.clone(),
                 Outcome::Written(member.view.set.clone().unwrap()),
@@ -212,18 +201,19 @@ impl World {
         let Some(replicas) = member.view.set.as_ref().map(|set| set.replicas) else {
             return;
         };
-        let since = member
-            .view
-            .pods
-            .waiting
-            .first()
-            .map_or(at(self.now), |it| it.0);
-        let ready = replicas.min(room);
-        hold(member, replicas, ready);
-        if replicas > ready {
-            member.view.pods.unscheduled = replicas - ready;
-            member.view.pods.waiting = vec![(since, replicas - ready)];
-        }
+        run(member, replicas, room, self.now);
+    }
+}
+
+/// Gives `member` a set of `replicas`, of which those beyond `room` wait: since `now`, or for as long as others did.
+fn run(member: &mut Member, replicas: u32, room: u32, now: i64) {
+    let waiting = &member.view.pods.waiting;
+    let since = waiting.first().map_or(at(now), |it| it.0);
+    let ready = replicas.min(room);
+    hold(member, replicas, ready);
+    if replicas > ready {
+        member.view.pods.unscheduled = replicas - ready;
+        member.view.pods.waiting = vec![(since, replicas - ready)];
     }
 }
 
