@@ -228,7 +228,7 @@ impl Owners {
         let owner = self.slot(fact.owner);
         owner.pods -= 1;
         if fact.standing() != Standing::Terminating {
-            take_one(&mut owner.templates, fact.template);
+            take_one(&mut owner.templates, &fact.template);
         }
         match fact.standing() {
             Standing::Terminating => owner.terminating -= 1,
@@ -270,7 +270,7 @@ impl Owner {
 
     fn subtract_waiting(&mut self, since: Seconds) {
         self.unscheduled -= 1;
-        take_one(&mut self.waiting, since);
+        take_one(&mut self.waiting, &since);
         if self.unscheduled == 0 {
             self.message = None;
         }
@@ -298,11 +298,11 @@ impl Owner {
 }
 
 /// Takes a pod out of those that are counted under `key`.
-fn take_one<K: Ord>(counts: &mut BTreeMap<K, u32>, key: K) {
-    let count = counts.get_mut(&key).expect("added when the fact was");
+fn take_one<K: Ord>(counts: &mut BTreeMap<K, u32>, key: &K) {
+    let count = counts.get_mut(key).expect("added when the fact was");
     *count -= 1;
     if *count == 0 {
-        counts.remove(&key);
+        counts.remove(key);
     }
 }
 
