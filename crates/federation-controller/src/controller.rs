@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use cluster_informer::{InformerSettings, ReflectSettings, Resource, reflect};
-use fedrs_api::{FederatedReplicaSet, MemberCluster};
+use cluster_informer::{InformerSettings, ReflectSettings, Resource, Sink, Versioned, reflect};
+use fedrs_api::marks;
 use kube::Client;
+use serde::de::DeserializeOwned;
 use tokio::sync::{mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
     agenda::Agenda,
@@ -18,13 +20,17 @@ use crate::{
     executor::Executor,
     host::HostStore,
     members::{
-        Inbox, MemberEvent, MemberSecrets, MemberSink, Members, Registry, SecretObject, SecretSink,
-        Tools,
+        Inbox, MemberEvent, MemberSecrets, MemberSink, Members, Registry, SecretSink, Tools,
     },
     metrics::Metrics,
     reconcile::Reconciler,
     watch::{Listed, SetSink},
 };
+
+/// The path of FederatedReplicaSets.
+const SETS: &str = "/apis/fedrs.dev/v1alpha1/federatedreplicasets";
+/// The path of MemberClusters.
+const MEMBERS: &str = "/apis/fedrs.dev/v1alpha1/memberclusters";
 
 /// What a controller is made of.
 pub struct Controller {
@@ -114,33 +120,17 @@ impl Controller {
         let set_sink = SetSink::new(Arc::clone(&reconciler), sets_listed);
         let member_sink = MemberSink::new(Arc::clone(&inbox), members_listed);
         let secret_sink = SecretSink::new(Arc::clone(&inbox), &self.secrets.namespace);
-        let seed = self.seed;
-        tasks.spawn(reflect::<FederatedReplicaSet, _>(
-            self.host.clone(),
-            Resource::all("/apis/fedrs.dev/v1alpha1/federatedreplicasets"),
-            set_sink,
-            ReflectSettings::default(),
-            seed,
-            cancel.clone(),
-        ));
-        tasks.spawn(reflect::<MemberCluster, _>(
-            self.host.clone(),
-            Resource::all("/apis/fedrs.dev/v1alpha1/memberclusters"),
-            member_sink,
-            ReflectSettings::default(),
-            seed.wrapping_add(1),
-            cancel.clone(),
-        ));
-        let kind = fedrs_api::marks::KUBECONFIG_TYPE;
-        let path = format!("/api/v1/namespaces/{}/secrets", self.secrets.namespace);
-        tasks.spawn(reflect::<SecretObject, _>(
-            self.host.clone(),
-            Resource::with_fields(path, format!("type={kind}")),
+        let namespace = &self.secrets.namespace;
+        let secrets = format!("/api/v1/namespaces/{namespace}/secrets");
+        let of_kubeconfigs = format!("type={}", marks::KUBECONFIG_TYPE);
+        self.follow(&tasks, &cancel, Resource::all(SETS), set_sink);
+        self.follow(&tasks, &cancel, Resource::all(MEMBERS), member_sink);
+        self.follow(
+            &tasks,
+            &cancel,
+            Resource::with_fields(secrets, of_kubeconfigs),
             secret_sink,
-            ReflectSettings::default(),
-            seed.wrapping_add(2),
-            cancel.clone(),
-        ));
+        );
         let tools = Tools {
             reconciler: Arc::clone(&reconciler),
             registry,
@@ -151,7 +141,7 @@ impl Controller {
             secrets: self.secrets,
             config: self.config,
             clock: self.clock,
-            seed,
+            seed: self.seed,
             tasks: tasks.clone(),
             cancel: cancel.clone(),
         };
@@ -159,6 +149,26 @@ impl Controller {
         tasks.spawn(reconciler.agenda.clone().run(cancel.clone()));
         tasks.spawn(work(reconciler, readiness.clone(), tasks.clone(), cancel));
         Some(Running { tasks, readiness })
+    }
+
+    /// Follows `resource` on the host until `cancel`.
+    fn follow<T, S>(
+        &self,
+        tasks: &TaskTracker,
+        cancel: &CancellationToken,
+        resource: Resource,
+        sink: S,
+    ) where
+        T: DeserializeOwned + Versioned + Send + 'static,
+        S: Sink<T> + Send + 'static,
+    {
+        // Each its own pauses: `reflect` draws them from the seed.
+        let seed = self.seed ^ xxh3_64(resource.path.as_bytes());
+        let settings = ReflectSettings::default();
+        let (host, cancel) = (self.host.clone(), cancel.clone());
+        tasks.spawn(reflect::<T, S>(
+            host, resource, sink, settings, seed, cancel,
+        ));
     }
 
     /// The id that local sets carry: the configured name, else the host's own (F40). Waits for the host.

@@ -31,7 +31,6 @@ pub(crate) use self::{
     inbox::{Inbox, MemberSink, SecretSink},
     link::Tools,
     registry::Registry,
-    secret::SecretObject,
     task::Members,
 };
 
