@@ -68,7 +68,9 @@ fn managed(path: &str) -> String {
     format!("{path}?fieldManager={FIELD_MANAGER}")
 }
 
-async fn send(
+/// One request with `body`, or without one. An answer that makes no sense is not told: it may hold a token, and the
+/// client's own way of reading it would log it.
+pub async fn send(
     client: &Client,
     method: &str,
     path: &str,
@@ -85,5 +87,6 @@ async fn send(
         .header(http::header::CONTENT_TYPE, content_type)
         .body(bytes)
         .map_err(kube::Error::HttpError)?;
-    client.request(request).await
+    let answer = client.request_text(request).await?;
+    serde_json::from_str(&answer).map_err(kube::Error::SerdeError)
 }
