@@ -2,7 +2,8 @@
 
 use http::Request;
 use kube::Client;
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use fedrs_api::marks::FIELD_MANAGER;
 
@@ -57,6 +58,21 @@ pub(crate) async fn json_patch(client: &Client, path: &str, patch: &Value) -> ku
         Some(patch),
     )
     .await
+}
+
+/// Replaces the status of the object at `path`, its subresource, if the object has this uid and this version.
+pub(crate) async fn put_status(
+    client: &Client,
+    path: &str,
+    (uid, version): (Option<&str>, Option<&str>),
+    status: &impl Serialize,
+) -> kube::Result<Value> {
+    let patch = json!([
+        { "op": "test", "path": "/metadata/uid", "value": uid },
+        { "op": "test", "path": "/metadata/resourceVersion", "value": version },
+        { "op": "add", "path": "/status", "value": status },
+    ]);
+    json_patch(client, &format!("{path}/status"), &patch).await
 }
 
 /// Deletes the object at `path` with DeleteOptions.
