@@ -2,7 +2,7 @@
 
 use cluster_informer::SetFact;
 use fedrs_api::SetKey;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{CallError, Executor, MemberAccess, set_path};
 use crate::{calls, deletion::Fate, manifest};
@@ -17,26 +17,49 @@ impl Executor {
         fate: Fate,
     ) -> Result<(), CallError> {
         let _turn = member.turn().await;
-        match fate {
+        let path = set_path(key);
+        let live = match self
+            .call(member, "get", calls::get(&member.client, &path))
+            .await
+        {
+            Err(error) if error.code() == Some(404) => None,
+            answer => Some(answer?),
+        };
+        // Another one of this name is none of ours.
+        let live = live.filter(|live| live["metadata"]["uid"] == set.uid.as_str());
+        match (live, fate) {
+            (None, _) => {}
             // Its pods go with it; the member's garbage collector sees to that.
-            Fate::Delete => self.delete_set(key, member, &set.uid, "Background").await,
-            Fate::Release => self.release_set(key, member, set).await,
+            (Some(live), Fate::Delete) => {
+                return self.delete_set(key, member, &live, "Background").await;
+            }
+            (Some(mut live), Fate::Release) => {
+                manifest::release(&mut live);
+                self.call(member, "release", calls::put(&member.client, &path, &live))
+                    .await?;
+            }
         }
+        member.store.observe_deleted(key, &set.uid);
+        Ok(())
     }
 
-    /// Deletes the local set with this uid; `propagation` says what becomes of its pods.
+    /// Deletes the local set that was read as `live`, if it is still so; `propagation` says what becomes of its pods.
     pub(super) async fn delete_set(
         &self,
         key: &SetKey,
         member: &MemberAccess,
-        uid: &str,
+        live: &Value,
         propagation: &str,
     ) -> Result<(), CallError> {
+        let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
         let options = json!({
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "propagationPolicy": propagation,
-            "preconditions": { "uid": uid },
+            "preconditions": {
+                "uid": uid,
+                "resourceVersion": live["metadata"]["resourceVersion"],
+            },
         });
         let path = set_path(key);
         let call = calls::delete(&member.client, &path, &options);
@@ -45,30 +68,6 @@ impl Executor {
             answer => drop(answer?),
         }
         member.store.observe_deleted(key, uid);
-        Ok(())
-    }
-
-    /// Takes our marks off the local set, which goes on running (F5).
-    async fn release_set(
-        &self,
-        key: &SetKey,
-        member: &MemberAccess,
-        set: &SetFact,
-    ) -> Result<(), CallError> {
-        let path = set_path(key);
-        let mut live = match self
-            .call(member, "get", calls::get(&member.client, &path))
-            .await
-        {
-            Err(error) if error.code() == Some(404) => return Ok(()),
-            answer => answer?,
-        };
-        if live["metadata"]["uid"] == set.uid.as_str() {
-            manifest::release(&mut live);
-            self.call(member, "release", calls::put(&member.client, &path, &live))
-                .await?;
-        }
-        member.store.observe_deleted(key, &set.uid);
         Ok(())
     }
 }
