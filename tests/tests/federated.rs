@@ -203,6 +203,43 @@ async fn f5_foreground_cascade_deletes_the_local_sets() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn f5_what_a_set_without_its_finalizer_left_behind_is_not_in_the_way_of_the_next() {
+    let mut fleet = Fleet::running(9).await;
+    fleet.stop_controller().await;
+    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
+    let uid = async |fleet: &Fleet| fleet.frs("web").await["metadata"]["uid"].clone();
+    let earlier = uid(&fleet).await;
+    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
+    fleet
+        .patch("web", &json!({ "metadata": { "finalizers": null } }))
+        .await;
+    let mut set = frs("web", 9, &even(true));
+    set["spec"]["deletionPolicy"] = json!("Orphan");
+    fleet.create(&set).await;
+    let now = uid(&fleet).await;
+    assert_ne!(now, earlier);
+    fleet.start_controller().await;
+    let marker = "/apis/apps/v1/namespaces/default/controllerrevisions/web.cascade.fedrs.dev";
+    fleet
+        .wait_until("the marker is the new one's, and stays", 30, async |it| {
+            let Ok(marker) = it.on_host("GET", marker, &Value::Null).await else {
+                return false;
+            };
+            let metadata = &marker["metadata"];
+            metadata["ownerReferences"][0]["uid"] == now && metadata["deletionTimestamp"].is_null()
+        })
+        .await;
+    // So a foreground deletion waits for the members, as it should.
+    let foreground = json!({ "propagationPolicy": "Foreground" });
+    fleet.on_host("DELETE", path, &foreground).await.unwrap();
+    fleet
+        .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
+        .await;
+    assert!(fleet.local_set("a", "web").is_none());
+    assert!(fleet.on_host("GET", marker, &Value::Null).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
 async fn f4_invalid_preferences_change_nothing() {
     let fleet = Fleet::running(9).await;
     let annotation =

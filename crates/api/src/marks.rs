@@ -17,6 +17,9 @@ pub const CASCADE_FINALIZER: &str = "fedrs.dev/cascade";
 pub const PREFERENCES_ANNOTATION: &str = "federation.kubernetes.io/replica-set-preferences";
 /// The field manager of every write of the controller.
 pub const FIELD_MANAGER: &str = "fedrs";
+/// The name of the controller's Lease on the host, of its account and of that one's roles. What there is once for each
+/// federation, or for each host in a member, has `-` and that one's name behind it.
+pub const CONTROLLER: &str = "fedrs-controller";
 /// The namespace of the controller on the host, and of its ServiceAccount in members, unless told otherwise.
 pub const SYSTEM_NAMESPACE: &str = "fedrs-system";
 /// The type of a member's Secret. The controller asks for Secrets of this type alone, and never sees any other.

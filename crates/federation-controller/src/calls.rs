@@ -2,7 +2,8 @@
 
 use http::Request;
 use kube::Client;
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use fedrs_api::marks::FIELD_MANAGER;
 
@@ -59,6 +60,21 @@ pub(crate) async fn json_patch(client: &Client, path: &str, patch: &Value) -> ku
     .await
 }
 
+/// Replaces the status of the object at `path`, its subresource, if the object has this uid and this version.
+pub(crate) async fn put_status(
+    client: &Client,
+    path: &str,
+    (uid, version): (Option<&str>, Option<&str>),
+    status: &impl Serialize,
+) -> kube::Result<Value> {
+    let patch = json!([
+        { "op": "test", "path": "/metadata/uid", "value": uid },
+        { "op": "test", "path": "/metadata/resourceVersion", "value": version },
+        { "op": "add", "path": "/status", "value": status },
+    ]);
+    json_patch(client, &format!("{path}/status"), &patch).await
+}
+
 /// Deletes the object at `path` with DeleteOptions.
 pub(crate) async fn delete(client: &Client, path: &str, options: &Value) -> kube::Result<Value> {
     send(client, "DELETE", path, "application/json", Some(options)).await
@@ -68,7 +84,9 @@ fn managed(path: &str) -> String {
     format!("{path}?fieldManager={FIELD_MANAGER}")
 }
 
-async fn send(
+/// One request with `body`, or without one. An answer that makes no sense is not told: it may hold a token, and the
+/// client's own way of reading it would log it.
+pub async fn send(
     client: &Client,
     method: &str,
     path: &str,
@@ -85,5 +103,6 @@ async fn send(
         .header(http::header::CONTENT_TYPE, content_type)
         .body(bytes)
         .map_err(kube::Error::HttpError)?;
-    client.request(request).await
+    let answer = client.request_text(request).await?;
+    serde_json::from_str(&answer).map_err(kube::Error::SerdeError)
 }

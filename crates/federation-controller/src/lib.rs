@@ -12,6 +12,7 @@
 //! All decisions are in [`check`]; everything else moves data. It doesn't know what a folder of kubeconfigs is
 //! except in [`members::directory`]. Of several processes one works, for a term at a time: [`election`].
 
+pub mod calls;
 pub mod check;
 pub mod clock;
 pub mod config;
@@ -23,7 +24,6 @@ pub mod preferences;
 pub mod rbac;
 
 mod agenda;
-mod calls;
 mod deletion;
 mod error_text;
 mod events;
@@ -34,3 +34,4 @@ mod reconcile;
 mod watch;
 
 pub use controller::{Controller, Readiness, Running};
+pub use error_text::words;

@@ -7,6 +7,7 @@
 //! ```
 
 mod finish;
+mod marker;
 mod memory;
 
 use std::{sync::Arc, time::Duration};
@@ -80,23 +81,13 @@ impl Reconciler {
             return true;
         }
         let uid = entry.object.metadata.uid.as_deref().unwrap_or_default();
-        let marker = deletion::marker(key, uid);
-        let posted = self
-            .host_call(calls::post(
-                &self.host,
-                &deletion::markers_path(key),
-                &marker,
-            ))
-            .await;
-        let patched = match posted {
-            Err(error) if error.code() != Some(409) => Err(error),
-            _ => {
-                let patch = deletion::finalizer_patch(&entry.object, marks::FINALIZER, true);
-                self.host_call(calls::merge_patch(&self.host, &frs_path(key), &patch))
-                    .await
-            }
+        let claim = async {
+            self.make_marker(key, uid).await?;
+            let patch = deletion::finalizer_patch(&entry.object, marks::FINALIZER, true);
+            self.host_call(calls::merge_patch(&self.host, &frs_path(key), &patch))
+                .await
         };
-        match patched {
+        match claim.await {
             // The watch shows the finalizer; deciding need not wait for it.
             Ok(answer) => {
                 self.memories.recall(key, &entry.object);

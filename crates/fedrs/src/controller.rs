@@ -19,6 +19,7 @@ use federation_controller::{
     members::{MemberEvent, MemberSecrets, directory},
     metrics::{ElectionMetrics, Metrics},
 };
+use fedrs_api::marks;
 use kube::Client;
 use prometheus_client::registry::Registry;
 use tokio::sync::mpsc;
@@ -30,8 +31,6 @@ use crate::{host, server};
 const MEMBER_EVENTS: usize = 64;
 /// What the names of all metrics begin with.
 const METRICS_PREFIX: &str = "fedrs";
-/// The Lease of the federation without a name; others have their name appended.
-const LEASE: &str = "fedrs-controller";
 /// Where a pod finds the namespace of its ServiceAccount.
 const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
@@ -164,8 +163,8 @@ impl Process {
 /// Two federations on one host have a Lease each.
 fn lease_name(federation: &str) -> String {
     match federation {
-        "" => LEASE.to_owned(),
-        name => format!("{LEASE}-{name}"),
+        "" => marks::CONTROLLER.to_owned(),
+        name => format!("{}-{name}", marks::CONTROLLER),
     }
 }
 
@@ -173,7 +172,7 @@ fn lease_name(federation: &str) -> String {
 fn own_namespace() -> String {
     match std::fs::read_to_string(POD_NAMESPACE) {
         Ok(namespace) => namespace.trim().to_owned(),
-        Err(_) => fedrs_api::marks::SYSTEM_NAMESPACE.to_owned(),
+        Err(_) => marks::SYSTEM_NAMESPACE.to_owned(),
     }
 }
 

@@ -1,13 +1,11 @@
 //! Whether a controller runs on the host, by its Lease.
 
+use fedrs_api::marks;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::{Api, ResourceExt, api::ListParams};
 
 use crate::remote::{Failure, Remote};
-
-/// Leases of controllers have this name, or it and the federation's.
-const LEASE: &str = "fedrs-controller";
 
 /// What the Leases of controllers in a namespace say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +40,9 @@ fn of_leases(leases: &[Lease], now: Timestamp) -> Leader {
     holder.map_or(Leader::Stopped, Leader::Runs)
 }
 
+/// Whether it is a federation's Lease.
 fn is_ours(name: &str) -> bool {
-    let rest = name.strip_prefix(LEASE);
+    let rest = name.strip_prefix(marks::CONTROLLER);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 

@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 
 use anyhow::anyhow;
 use cluster_informer::chain;
-use http::{Request, header};
+use federation_controller::calls;
 use kube::{Client, Config};
 use serde_json::Value;
 
@@ -65,8 +65,7 @@ fn words(error: &kube::Error) -> String {
         kube::Error::Api(status) if status.code == 401 => {
             "the API server does not accept the credentials (401)".to_owned()
         }
-        kube::Error::Api(status) => status.message.clone(),
-        error => chain(error),
+        error => federation_controller::words(error),
     }
 }
 
@@ -144,21 +143,11 @@ impl Remote {
         uri: &str,
         body: Option<&Value>,
     ) -> Result<Value, Failure> {
-        let content_type = if method == "PATCH" {
-            "application/merge-patch+json"
-        } else {
-            "application/json"
+        let content_type = match method {
+            "PATCH" => "application/merge-patch+json",
+            _ => "application/json",
         };
-        let request = Request::builder()
-            .method(method)
-            .uri(uri)
-            .header(header::ACCEPT, "application/json")
-            .header(header::CONTENT_TYPE, content_type)
-            .body(
-                body.map(|it| it.to_string().into_bytes())
-                    .unwrap_or_default(),
-            )
-            .expect("paths and methods are our own");
-        self.call(doing, self.client.request(request)).await
+        let request = calls::send(&self.client, method, uri, content_type, body);
+        self.call(doing, request).await
     }
 }

@@ -11,10 +11,10 @@ use std::{
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use control_plane::{ControlPlane, Fleet, Program, Programs};
-use fedrs_api::marks::SYSTEM_NAMESPACE;
+use fedrs_api::marks::{CONTROLLER, SYSTEM_NAMESPACE};
 use serde_json::{Value, json};
 
-use super::{clusters::client, request::send, rights::ACCOUNT};
+use super::{clusters::client, request::send};
 
 /// How long a token is good for, in seconds: longer than any run.
 const TOKEN_SECONDS: u64 = 6 * 3600;
@@ -33,7 +33,7 @@ pub(super) fn make(fleet: &Fleet, programs: &Programs) -> Result<(), String> {
 
 /// A kubeconfig like `route`, of the controller's account of the cluster that `direct` reaches, with a token of its own.
 pub(super) async fn kubeconfig(direct: &str, route: &str) -> String {
-    let path = format!("/api/v1/namespaces/{SYSTEM_NAMESPACE}/serviceaccounts/{ACCOUNT}/token");
+    let path = format!("/api/v1/namespaces/{SYSTEM_NAMESPACE}/serviceaccounts/{CONTROLLER}/token");
     let request = json!({
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",
@@ -61,9 +61,9 @@ pub(super) fn credential(kubeconfig: &str) -> String {
 /// The kubeconfig with `user` as its only one.
 pub(super) fn with_user(kubeconfig: &str, user: &Value) -> String {
     let mut kubeconfig: Value = serde_json::from_str(kubeconfig).expect("ours are JSON");
-    kubeconfig["users"] = json!([{ "name": ACCOUNT, "user": user }]);
+    kubeconfig["users"] = json!([{ "name": CONTROLLER, "user": user }]);
     for context in kubeconfig["contexts"].as_array_mut().into_iter().flatten() {
-        context["context"]["user"] = ACCOUNT.into();
+        context["context"]["user"] = CONTROLLER.into();
     }
     kubeconfig.to_string()
 }
@@ -111,9 +111,9 @@ mod tests {
             serde_json::from_str(&with_user(&admin.to_string(), &json!({ "token": "t" }))).unwrap();
         assert_eq!(
             read["users"],
-            json!([{ "name": ACCOUNT, "user": { "token": "t" } }])
+            json!([{ "name": CONTROLLER, "user": { "token": "t" } }])
         );
-        assert_eq!(read["contexts"][0]["context"]["user"], ACCOUNT);
+        assert_eq!(read["contexts"][0]["context"]["user"], CONTROLLER);
         assert_eq!(read["clusters"], admin["clusters"]);
     }
 }

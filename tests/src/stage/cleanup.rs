@@ -8,7 +8,7 @@ use super::{
     Clusters, Stage,
     commands::{MEMBERS, secrets},
     request::is_missing,
-    rivals::LEASE,
+    rivals::lease_path,
 };
 
 impl Stage {
@@ -33,7 +33,7 @@ impl Stage {
 
     /// Nobody has to wait until the lease of a killed controller runs out.
     async fn remove_lease(&self) {
-        let removed = self.on_host("DELETE", LEASE, &Value::Null).await;
+        let removed = self.on_host("DELETE", &lease_path(), &Value::Null).await;
         assert!(removed.is_ok() || is_missing(&removed), "{removed:?}");
     }
 

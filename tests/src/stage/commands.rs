@@ -3,12 +3,12 @@
 use std::{fs, path::PathBuf, process::Command};
 
 use control_plane::{Account, Life};
-use fedrs_api::marks;
+use fedrs_api::marks::{self, CONTROLLER};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Stage, account, program, rights::ACCOUNT};
+use super::{Stage, account, program};
 
 /// The Secrets of the controller's namespace.
 pub(super) fn secrets() -> String {
@@ -70,14 +70,14 @@ impl Stage {
         const LIFE: i64 = 600;
         const AGE: i64 = 400;
         let path = format!(
-            "/api/v1/namespaces/{}/serviceaccounts/{ACCOUNT}",
+            "/api/v1/namespaces/{}/serviceaccounts/{CONTROLLER}",
             marks::SYSTEM_NAMESPACE
         );
         let found = self.on_member(member, "GET", &path, &Value::Null).await;
         let found = found.expect("the account is there");
         let account = Account {
             namespace: marks::SYSTEM_NAMESPACE.to_owned(),
-            name: ACCOUNT.to_owned(),
+            name: CONTROLLER.to_owned(),
             uid: found["metadata"]["uid"]
                 .as_str()
                 .unwrap_or_default()

@@ -7,8 +7,6 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 
 use super::{Asked, Shared};
 
-/// The name of the controller's account, on the host and in members.
-pub(super) const ACCOUNT: &str = "fedrs-controller";
 /// What users whose rights are looked at are called: the account of the manifests, and those that `fedrs join` makes.
 pub(super) const USERS: &str = "system:serviceaccount:fedrs-system:fedrs-controller";
 /// A right that no request needs: an admission plugin of the host asks whether the user has it.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fedrs_api::marks;
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
@@ -53,7 +54,10 @@ impl Stage {
 
     /// Who leads by the Lease: the holder's identity.
     pub async fn leader(&self) -> Option<String> {
-        let lease = self.on_host("GET", LEASE, &Value::Null).await.ok()?;
+        let lease = self
+            .on_host("GET", &lease_path(), &Value::Null)
+            .await
+            .ok()?;
         let holder = lease.pointer("/spec/holderIdentity")?.as_str()?;
         (!holder.is_empty()).then(|| holder.to_owned())
     }
@@ -89,5 +93,10 @@ impl Stage {
 }
 
 /// The Lease of the federation without a name.
-pub(super) const LEASE: &str =
-    "/apis/coordination.k8s.io/v1/namespaces/fedrs-system/leases/fedrs-controller";
+pub(super) fn lease_path() -> String {
+    format!(
+        "/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}",
+        marks::SYSTEM_NAMESPACE,
+        marks::CONTROLLER
+    )
+}

@@ -15,6 +15,7 @@ use federation_controller::{
     members::{MemberEvent, MemberSecrets},
     metrics::{ElectionMetrics, Metrics},
 };
+use fedrs_api::marks;
 use fedrs_tests::{Fleet, Life, linked};
 use kube::Client;
 use parking_lot::Mutex;
@@ -22,9 +23,9 @@ use tokio::{sync::mpsc, sync::watch, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 /// Where the Lease is.
-pub(crate) const NAMESPACE: &str = "fedrs-system";
+pub(crate) const NAMESPACE: &str = marks::SYSTEM_NAMESPACE;
 /// Its name.
-pub(crate) const LEASE: &str = "fedrs-controller";
+pub(crate) const LEASE: &str = marks::CONTROLLER;
 
 /// One process.
 pub(crate) struct Contender {

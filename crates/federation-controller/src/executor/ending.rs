@@ -2,7 +2,7 @@
 
 use cluster_informer::SetFact;
 use fedrs_api::SetKey;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{CallError, Executor, MemberAccess, set_path};
 use crate::{calls, deletion::Fate, manifest};
@@ -17,26 +17,75 @@ impl Executor {
         fate: Fate,
     ) -> Result<(), CallError> {
         let _turn = member.turn().await;
+        let Some(live) = self.live(key, member, &set.uid).await? else {
+            member.store.observe_deleted(key, &set.uid);
+            return Ok(());
+        };
         match fate {
             // Its pods go with it; the member's garbage collector sees to that.
-            Fate::Delete => self.delete_set(key, member, &set.uid, "Background").await,
-            Fate::Release => self.release_set(key, member, set).await,
+            Fate::Delete => self.delete_set(key, member, &live, "Background").await,
+            Fate::Release => self.release_set(key, member, live, &set.uid).await,
         }
     }
 
-    /// Deletes the local set with this uid; `propagation` says what becomes of its pods.
-    pub(super) async fn delete_set(
+    /// The local set as the member has it; another one of its name is none of ours.
+    async fn live(
         &self,
         key: &SetKey,
         member: &MemberAccess,
         uid: &str,
+    ) -> Result<Option<Value>, CallError> {
+        let path = set_path(key);
+        let call = calls::get(&member.client, &path);
+        match self.call(member, "get", call).await {
+            Err(error) if error.code() == Some(404) => Ok(None),
+            answer => Ok(Some(answer?).filter(|live| live["metadata"]["uid"] == uid)),
+        }
+    }
+
+    /// Takes our marks off the local set and its pods, which go on running (F5).
+    ///
+    /// Pods that are made meanwhile must have none, so the template's go first. The set's own go last: they are what the next
+    /// try finds it by, if this one is cut short.
+    async fn release_set(
+        &self,
+        key: &SetKey,
+        member: &MemberAccess,
+        mut live: Value,
+        uid: &str,
+    ) -> Result<(), CallError> {
+        let path = set_path(key);
+        manifest::release_template(&mut live);
+        let call = calls::put(&member.client, &path, &live);
+        self.call(member, "release", call).await?;
+        self.unmark_pods(key, member, uid).await?;
+        // The member's controller has written its status since.
+        if let Some(mut live) = self.live(key, member, uid).await? {
+            manifest::release(&mut live);
+            let call = calls::put(&member.client, &path, &live);
+            self.call(member, "release", call).await?;
+        }
+        member.store.observe_deleted(key, uid);
+        Ok(())
+    }
+
+    /// Deletes the local set that was read as `live`, if it is still so; `propagation` says what becomes of its pods.
+    pub(super) async fn delete_set(
+        &self,
+        key: &SetKey,
+        member: &MemberAccess,
+        live: &Value,
         propagation: &str,
     ) -> Result<(), CallError> {
+        let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
         let options = json!({
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "propagationPolicy": propagation,
-            "preconditions": { "uid": uid },
+            "preconditions": {
+                "uid": uid,
+                "resourceVersion": live["metadata"]["resourceVersion"],
+            },
         });
         let path = set_path(key);
         let call = calls::delete(&member.client, &path, &options);
@@ -45,36 +94,6 @@ impl Executor {
             answer => drop(answer?),
         }
         member.store.observe_deleted(key, uid);
-        Ok(())
-    }
-
-    /// Takes our marks off the local set and its pods, which go on running (F5).
-    ///
-    /// The set's own come last: they are what the next try finds it by, if this one is cut short.
-    async fn release_set(
-        &self,
-        key: &SetKey,
-        member: &MemberAccess,
-        set: &SetFact,
-    ) -> Result<(), CallError> {
-        let path = set_path(key);
-        let mut live = match self
-            .call(member, "get", calls::get(&member.client, &path))
-            .await
-        {
-            Err(error) if error.code() == Some(404) => return Ok(()),
-            answer => answer?,
-        };
-        if live["metadata"]["uid"] == set.uid.as_str() {
-            manifest::release_template(&mut live);
-            let call = calls::put(&member.client, &path, &live);
-            live = self.call(member, "release", call).await?;
-            self.unmark_pods(key, member, &set.uid).await?;
-            manifest::release(&mut live);
-            let call = calls::put(&member.client, &path, &live);
-            self.call(member, "release", call).await?;
-        }
-        member.store.observe_deleted(key, &set.uid);
         Ok(())
     }
 }

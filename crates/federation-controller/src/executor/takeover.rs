@@ -152,8 +152,7 @@ impl Executor {
         member: &MemberAccess,
         live: &Value,
     ) -> Result<Outcome, CallError> {
-        let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
-        self.delete_set(&frs.key, member, uid, "Orphan").await?;
+        self.delete_set(&frs.key, member, live, "Orphan").await?;
         Ok(Outcome::Undecided(
             "a set with another selector is being replaced".to_owned(),
         ))

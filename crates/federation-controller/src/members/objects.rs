@@ -98,25 +98,11 @@ impl ObjectKeeper {
         self.answered(answer)
     }
 
+    /// Writes `status` over the object as it was before; where it isn't so any more, nothing.
     async fn write(&self, before: &Written, status: MemberClusterStatus) -> Option<Written> {
-        let path = format!("{PATH}/{}/status", self.name);
-        let mut fields = serde_json::to_value(&status).expect("a status is plain data");
-        for field in [
-            "version",
-            "unreachableSince",
-            "nodes",
-            "allocatable",
-            "tokenExpires",
-        ] {
-            if let Some(fields) = fields.as_object_mut() {
-                fields.entry(field).or_insert(Value::Null);
-            }
-        }
-        let patch = json!({
-            "metadata": { "uid": before.uid, "resourceVersion": before.version },
-            "status": fields,
-        });
-        let call = calls::merge_patch(&self.host, &path, &patch);
+        let path = format!("{PATH}/{}", self.name);
+        let seen = (before.uid.as_deref(), before.version.as_deref());
+        let call = calls::put_status(&self.host, &path, seen, &status);
         let answer = self.call(call).await;
         // The host may have cut times; what was meant is what the next is compared with.
         self.answered(answer).map(|it| Written { status, ..it })

@@ -8,7 +8,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::Request;
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
@@ -60,7 +59,7 @@ pub(super) struct Renewal {
 /// Why a token was not renewed.
 #[derive(Debug, thiserror::Error)]
 enum RenewalError {
-    #[error("the member refuses a new token: {0}")]
+    #[error("the member gives no new token: {0}")]
     Request(String),
     #[error("the member's answer has no token that ends later")]
     Answer,
@@ -148,7 +147,6 @@ impl Renewal {
 
     /// Asks the member for a token of the account that the old one is of, for as long a life.
     async fn request(&self, claims: &Claims, account: &Account) -> Result<String, RenewalError> {
-        let failed = |message: String| RenewalError::Request(message);
         let life = claims.life().unwrap_or(MIN_LIFE).max(MIN_LIFE);
         let path = format!(
             "/api/v1/namespaces/{}/serviceaccounts/{}/token",
@@ -159,17 +157,8 @@ impl Renewal {
             "kind": "TokenRequest",
             "spec": { "expirationSeconds": life },
         });
-        let request = Request::post(path)
-            .header(http::header::CONTENT_TYPE, "application/json")
-            .body(body.to_string().into_bytes())
-            .map_err(|error| failed(error.to_string()))?;
-        // As text: where an answer makes no sense, the client would log all of it.
-        let answer = timeout(self.call_timeout, self.member.request_text(request));
-        let answer = answer
-            .await
-            .map_err(|_| failed(format!("no answer within {:?}", self.call_timeout)))?
-            .map_err(|error| failed(words(&error)))?;
-        let answer: Value = serde_json::from_str(&answer).map_err(|_| RenewalError::Answer)?;
+        let answer = self.call(calls::post(&self.member, &path, &body)).await;
+        let answer = answer.map_err(RenewalError::Request)?;
         let token = answer["status"]["token"]
             .as_str()
             .ok_or(RenewalError::Answer)?;

@@ -4,7 +4,7 @@ use base64::{
     Engine,
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
-use http::{Method, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use kube::client::Body;
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
@@ -224,7 +224,7 @@ async fn a_renewal_that_fails_is_tried_again_and_told_without_the_token() {
     assert_eq!(pauses, [30, 60, 120]);
     let told = world.events[0]["message"].as_str().unwrap();
     let words = "the token of Secret fedrs-system/eu-1 could not be renewed and ends at 2027-01-15T18:00:00Z: the member \
-                 refuses a new token: may not";
+                 gives no new token: may not";
     assert_eq!(told, words);
     assert!(world.events.iter().all(|it| !it.to_string().contains(&old)));
 }

@@ -15,9 +15,6 @@ use serde_json::Value;
 
 use super::{Grant, rules};
 
-/// The name of account, roles and bindings, unless told otherwise.
-const ACCOUNT: &str = "fedrs-controller";
-
 /// What the account is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -53,7 +50,7 @@ impl Access {
         Self {
             place,
             namespace: marks::SYSTEM_NAMESPACE.to_owned(),
-            name: ACCOUNT.to_owned(),
+            name: marks::CONTROLLER.to_owned(),
         }
     }
 

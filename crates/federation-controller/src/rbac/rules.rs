@@ -119,7 +119,7 @@ pub(super) fn host() -> Vec<Grant> {
         grant(
             "Keeps the markers that make a foreground deletion wait for the members (F5)",
             (APPS, "controllerrevisions"),
-            &["create", "patch", "delete"],
+            &["get", "create", "patch", "delete"],
         ),
         grant(
             "Follows the members, and adds those of the folder of kubeconfigs (F36)",

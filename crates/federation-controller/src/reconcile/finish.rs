@@ -5,9 +5,8 @@ use std::time::Duration;
 use fedrs_api::{SetKey, marks};
 use futures::future::join_all;
 use jiff::Timestamp;
-use serde_json::json;
 
-use super::{RETRY, Reconciler, frs_path, is_current, subject};
+use super::{RETRY, Reconciler, frs_path, is_current, marker::if_there, subject};
 use crate::{
     calls,
     check::{self, Notice},
@@ -127,34 +126,15 @@ impl Reconciler {
 
     /// Takes away the marker and our finalizer.
     async fn let_go(&self, key: &SetKey, entry: &Entry) -> Result<(), CallError> {
-        let path = deletion::marker_path(key);
-        let bare = json!({ "metadata": { "finalizers": null } });
-        let removed = self
-            .host_call(calls::merge_patch(&self.host, &path, &bare))
-            .await;
-        if ignoring_absence(removed)? {
-            let options = json!({ "apiVersion": "v1", "kind": "DeleteOptions" });
-            ignoring_absence(
-                self.host_call(calls::delete(&self.host, &path, &options))
-                    .await,
-            )?;
-        }
+        let uid = entry.object.metadata.uid.as_deref().unwrap_or_default();
+        self.remove_marker(key, uid).await?;
         let patch = deletion::finalizer_patch(&entry.object, marks::FINALIZER, false);
-        ignoring_absence(
+        if_there(
             self.host_call(calls::merge_patch(&self.host, &frs_path(key), &patch))
                 .await,
         )?;
         self.memories.forget(key);
         self.agenda.forget(key);
         Ok(())
-    }
-}
-
-/// Whether the object was there.
-fn ignoring_absence(answer: Result<serde_json::Value, CallError>) -> Result<bool, CallError> {
-    match answer {
-        Ok(_) => Ok(true),
-        Err(error) if error.code() == Some(404) => Ok(false),
-        Err(error) => Err(error),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, SetKey};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{RETRY, Reconciler, frs_path};
 use crate::{calls, executor::LateOutcome, host::Entry};
@@ -152,12 +152,10 @@ impl Reconciler {
         }
         let metadata = &entry.object.metadata;
         let version = later(version, metadata.resource_version.clone());
-        let patch = status_patch(metadata.uid.as_deref(), version.as_deref(), status);
-        let path = format!("{}/status", frs_path(key));
-        match self
-            .host_call(calls::merge_patch(&self.host, &path, &patch))
-            .await
-        {
+        let seen = (metadata.uid.as_deref(), version.as_deref());
+        let path = frs_path(key);
+        let call = calls::put_status(&self.host, &path, seen, status);
+        match self.host_call(call).await {
             Ok(answer) => {
                 let version = version_of(&answer);
                 self.memories.put_published(key, status.clone(), version);
@@ -183,19 +181,4 @@ pub(super) fn version_of(answer: &Value) -> Option<String> {
 fn later(a: Option<String>, b: Option<String>) -> Option<String> {
     let number = |it: &Option<String>| it.as_deref().and_then(|it| it.parse::<u64>().ok());
     if number(&a) > number(&b) { a } else { b }
-}
-
-/// A merge patch that replaces the status: fields that are absent now are taken out.
-fn status_patch(
-    uid: Option<&str>,
-    version: Option<&str>,
-    status: &FederatedReplicaSetStatus,
-) -> Value {
-    let mut status = serde_json::to_value(status).expect("a status is plain data");
-    if let Some(fields) = status.as_object_mut() {
-        fields
-            .entry("observedPreferencesHash")
-            .or_insert(Value::Null);
-    }
-    json!({ "metadata": { "uid": uid, "resourceVersion": version }, "status": status })
 }

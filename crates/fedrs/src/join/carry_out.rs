@@ -137,7 +137,7 @@ impl Join<'_> {
                             route: self.route.clone(),
                             ..stored
                         };
-                        return Ok(Credentials::Rerouted(self.kubeconfig(&rerouted)));
+                        return Ok(Credentials::Rerouted(self.kubeconfig(&rerouted)?));
                     }
                     Verdict::Bad(why) => Some(why),
                 }
@@ -161,13 +161,12 @@ impl Join<'_> {
             Some(why) => format!("renewed token{until}; {why}"),
         };
         let stored = Stored::with_token(self.route.clone(), text);
-        let kubeconfig = self.kubeconfig(&stored);
+        let kubeconfig = self.kubeconfig(&stored)?;
         Ok(Credentials::New { kubeconfig, told })
     }
 
-    fn kubeconfig(&self, stored: &Stored) -> String {
-        let Membership { name, .. } = &self.membership;
-        stored::to_yaml(&stored.kubeconfig(name, &self.membership.account()))
+    fn kubeconfig(&self, stored: &Stored) -> anyhow::Result<String> {
+        stored.to_yaml(&self.membership.name, &self.membership.account())
     }
 }
 

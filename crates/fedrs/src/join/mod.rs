@@ -127,18 +127,14 @@ async fn clusters(args: &JoinArgs) -> anyhow::Result<(Remote, Remote, Cluster)> 
     }
     let host = Remote::new(Side::Host, args.host.config().await.context("host")?)?;
     let kubeconfig = source.read().context("member")?;
-    let cluster = source.cluster(&kubeconfig).context("member")?;
+    let cluster = kubeconfig.cluster();
     let authority = match cluster.certificate_authority.as_deref() {
         Some(path) if !path.is_empty() => {
             Some(std::fs::read(path).with_context(|| format!("member: can't read {path}"))?)
         }
         _ => None,
     };
-    let route = stored::route(
-        &cluster,
-        authority.as_deref(),
-        args.member_server.as_deref(),
-    )?;
+    let route = stored::route(cluster, authority.as_deref(), args.member_server.as_deref())?;
     let config = source.config(kubeconfig).await.context("member")?;
     Ok((host, Remote::new(Side::Member, config)?, route))
 }

@@ -1,5 +1,6 @@
 //! Names that `fedrs join` gives, and marks that it leaves.
 
+use fedrs_api::marks;
 use serde_json::Value;
 
 /// On an object that join created; its value is [`MANAGER`].
@@ -11,7 +12,7 @@ pub(crate) const MANAGER: &str = "fedrs-join";
 /// share a member and a host can be a member of itself.
 pub(crate) fn account(host_id: &str) -> String {
     let short: String = host_id.chars().take(8).collect();
-    format!("fedrs-controller-{short}")
+    format!("{}-{short}", marks::CONTROLLER)
 }
 
 /// The Secret on the host with the kubeconfig of a member.

@@ -3,13 +3,12 @@
 
 use anyhow::anyhow;
 use base64::{Engine, engine::general_purpose::STANDARD};
+use federation_controller::members::kubeconfig::{Kubeconfig, KubeconfigError};
 use kube::{
     Config,
-    config::{AuthInfo, Cluster, Context, Kubeconfig, NamedAuthInfo, NamedCluster, NamedContext},
+    config::{AuthInfo, Cluster},
 };
 use serde_json::Value;
-
-use crate::kubeconfig;
 
 /// A kubeconfig with a token.
 pub(crate) struct Stored {
@@ -102,30 +101,18 @@ impl Stored {
     /// Reads what a Secret holds. Whatever would be read from a file or got by running a program is left out: who can
     /// write the Secret must not thereby read or run anything here.
     pub(crate) fn parse(yaml: &str) -> Option<Self> {
-        let kubeconfig = Kubeconfig::from_yaml(yaml).ok()?;
-        let current = kubeconfig.current_context.as_deref()?;
-        let contexts = kubeconfig.contexts.into_iter();
-        let context = contexts
-            .filter(|it| it.name == current)
-            .find_map(|it| it.context)?;
-        let clusters = kubeconfig.clusters.into_iter();
-        let route = clusters
-            .filter(|it| it.name == context.cluster)
-            .find_map(|it| it.cluster)?;
-        let users = kubeconfig.auth_infos.into_iter();
-        let token = users
-            .filter(|it| Some(&it.name) == context.user.as_ref())
-            .find_map(|it| it.auth_info?.token)?;
-        let user = AuthInfo {
-            token: Some(token),
-            ..AuthInfo::default()
-        };
-        let route = Cluster {
-            certificate_authority: None,
-            extensions: None,
-            ..route
-        };
-        Some(Self { route, user })
+        let kubeconfig = Kubeconfig::read(yaml).ok()?;
+        kubeconfig.check_token().ok()?;
+        let token = kubeconfig.token()?.to_owned();
+        let route = kubeconfig.cluster().clone();
+        Some(Self::with_token(
+            Cluster {
+                certificate_authority: None,
+                extensions: None,
+                ..route
+            },
+            token,
+        ))
     }
 
     /// Reads the Secret itself.
@@ -135,40 +122,23 @@ impl Stored {
         Self::parse(&yaml)
     }
 
-    /// The kubeconfig, with names for a reader.
-    pub(crate) fn kubeconfig(&self, member: &str, account: &str) -> Kubeconfig {
-        Kubeconfig {
-            api_version: Some("v1".to_owned()),
-            kind: Some("Config".to_owned()),
-            clusters: vec![NamedCluster {
-                name: member.to_owned(),
-                cluster: Some(self.route.clone()),
-                ..NamedCluster::default()
-            }],
-            auth_infos: vec![NamedAuthInfo {
-                name: account.to_owned(),
-                auth_info: Some(self.user.clone()),
-                ..NamedAuthInfo::default()
-            }],
-            contexts: vec![NamedContext {
-                name: member.to_owned(),
-                context: Some(Context {
-                    cluster: member.to_owned(),
-                    user: Some(account.to_owned()),
-                    ..Context::default()
-                }),
-                ..NamedContext::default()
-            }],
-            current_context: Some(member.to_owned()),
-            ..Kubeconfig::default()
-        }
+    /// The kubeconfig as YAML, with names for a reader. It holds a token: for the Secret alone.
+    pub(crate) fn to_yaml(&self, member: &str, account: &str) -> anyhow::Result<String> {
+        let whole = self.kubeconfig()?.into_whole(member, account);
+        // A value on the line of its key, however long: not every reader of kubeconfigs knows folded ones.
+        let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
+        let yaml = serde_saphyr::to_string_with_options(&whole, options);
+        Ok(yaml.expect("a kubeconfig is made of strings, lists and maps"))
     }
 
     /// How to reach the member.
     pub(crate) async fn config(&self) -> anyhow::Result<Config> {
-        let whole = self.kubeconfig("member", "account");
-        let config = kubeconfig::config(whole, &self.route, None).await;
+        let config = self.kubeconfig()?.config().await;
         config.map_err(|why| anyhow!("the stored kubeconfig can't be used: {why}"))
+    }
+
+    fn kubeconfig(&self) -> Result<Kubeconfig, KubeconfigError> {
+        Kubeconfig::new(self.route.clone(), self.user.clone())
     }
 
     /// Whether it leads to the member by `route`.
@@ -176,14 +146,6 @@ impl Stored {
         let plain = |cluster: &Cluster| serde_json::to_value(cluster).ok();
         plain(&self.route) == plain(route)
     }
-}
-
-/// A kubeconfig as YAML. It holds a token: for the Secret alone.
-pub(crate) fn to_yaml(kubeconfig: &Kubeconfig) -> String {
-    // A value on the line of its key, however long: not every reader of kubeconfigs knows folded ones.
-    let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
-    serde_saphyr::to_string_with_options(kubeconfig, options)
-        .expect("a kubeconfig is made of strings, lists and maps")
 }
 
 #[cfg(test)]
@@ -263,7 +225,7 @@ mod tests {
     fn what_is_stored_is_read_back() {
         let way = users("{server: https://a, certificate-authority-data: UEVN}");
         let stored = Stored::with_token(way.clone(), "secret".to_owned());
-        let yaml = to_yaml(&stored.kubeconfig("eu", "fedrs-controller-1a2b3c4d"));
+        let yaml = stored.to_yaml("eu", "fedrs-controller-1a2b3c4d").unwrap();
         let read = Stored::parse(&yaml).unwrap();
         assert!(read.takes(&way));
         assert!(!read.takes(&users("server: https://b")));
@@ -283,7 +245,9 @@ users: [{name: a, user: {token: t, tokenFile: /etc/passwd, client-key: /k, exec:
         assert!(read.route.certificate_authority.is_none());
         assert!(read.user.exec.is_none() && read.user.token_file.is_none());
         assert!(read.user.client_key.is_none());
-        let without_token = yaml.replace("token: t, ", "");
-        assert!(Stored::parse(&without_token).is_none());
+        for user in ["", "token: \"t\\n\", "] {
+            let unusable = yaml.replace("token: t, ", user);
+            assert!(Stored::parse(&unusable).is_none(), "{user}");
+        }
     }
 }

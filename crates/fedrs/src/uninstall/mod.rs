@@ -74,8 +74,9 @@ pub(crate) async fn run(args: UninstallArgs) -> anyhow::Result<ExitCode> {
     if let Leader::Runs(holder) = leader::leader(&host, &args.namespace).await? {
         bail!(
             "a controller runs ({holder}): stop it first, or it puts back what is taken off. For example:\n  \
-             kubectl -n {} scale deployment/fedrs-controller --replicas=0",
-            args.namespace
+             kubectl -n {} scale deployment/{} --replicas=0",
+            args.namespace,
+            marks::CONTROLLER
         );
     }
     say.line(format_args!(

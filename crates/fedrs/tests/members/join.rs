@@ -310,6 +310,38 @@ async fn a_broken_kubeconfig_is_not_quoted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_no_client_can_be_made_of_is_told() {
+    let fleet = Fleet::start(&["eu"]).await;
+    let server = fleet.member("eu").server.kubeconfig().server.clone();
+    let before = fleet.contents();
+    for (server, name, why) in [
+        (
+            &*server,
+            "a",
+            "its token has characters that can't be in a token",
+        ),
+        (&*server, "other", "there is no user \"a\" in it"),
+        (
+            "127.0.0.1:6443",
+            "a",
+            "its cluster's server is not an address of the form https://HOST:PORT",
+        ),
+    ] {
+        let kubeconfig = format!(
+            "{{current-context: a, contexts: [{{name: a, context: {{cluster: a, user: a}}}}], \
+             clusters: [{{name: a, cluster: {{server: '{server}'}}}}], users: [{{name: {name}, user: {{token: \"s3cret\\n\"}}}}]}}"
+        );
+        fleet.write("own.yaml", &kubeconfig);
+        let told = fleet
+            .fedrs("join eu --member-kubeconfig own.yaml --member-server https://eu:6443")
+            .await;
+        let told = told.badly().telling(&["member: ", why]);
+        assert!(!told.errors.contains("s3cret"), "{}", told.errors);
+    }
+    assert_eq!(fleet.contents(), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_namespace_that_a_controller_makes_meanwhile_is_as_good_as_our_own() {
     let fleet = Fleet::start(&["eu"]).await;
     let there = Status::already_exists(&kinds::NAMESPACES, NAMESPACE);

@@ -5,10 +5,7 @@ use std::time::Duration;
 use futures::{FutureExt, future::BoxFuture};
 use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
-use kube::{
-    Client, Config,
-    config::{Context, KubeConfigOptions, NamedAuthInfo, NamedCluster, NamedContext},
-};
+use kube::{Client, Config, config::KubeConfigOptions};
 use tokio::sync::oneshot;
 
 use super::{Kubeconfig, KubeconfigError};
@@ -81,33 +78,16 @@ impl Environment {
 }
 
 impl Kubeconfig {
+    /// How to reach the cluster from this process, by its proxy or the environment's. An error is words for people,
+    /// without anything secret.
+    pub async fn config(self) -> Result<Config, String> {
+        self.into_config(&Environment::current()).await
+    }
+
     async fn into_config(self, environment: &Environment) -> Result<Config, String> {
         let checked = self.check_token().and_then(|()| self.proxy(environment));
         let proxy = checked.map_err(|error| error.to_string())?;
-        let name = "member".to_owned();
-        let whole = kube::config::Kubeconfig {
-            clusters: vec![NamedCluster {
-                name: name.clone(),
-                cluster: Some(*self.cluster),
-                ..NamedCluster::default()
-            }],
-            auth_infos: vec![NamedAuthInfo {
-                name: name.clone(),
-                auth_info: Some(*self.user),
-                ..NamedAuthInfo::default()
-            }],
-            contexts: vec![NamedContext {
-                name: name.clone(),
-                context: Some(Context {
-                    cluster: name.clone(),
-                    user: Some(name.clone()),
-                    ..Context::default()
-                }),
-                ..NamedContext::default()
-            }],
-            current_context: Some(name),
-            ..kube::config::Kubeconfig::default()
-        };
+        let whole = self.into_whole("member", "member");
         let mut config = Config::from_custom_kubeconfig(whole, &KubeConfigOptions::default())
             .await
             .map_err(|error| chain(&error))?;
@@ -120,13 +100,9 @@ impl Kubeconfig {
     }
 }
 
-/// The proxy to go through to `server`: the kubeconfig's `own`, else the environment's, unless `NO_PROXY` names the
-/// server, as for kubectl. (kube compares `NO_PROXY` with the proxy instead.)
-pub fn proxy(own: Option<&str>, server: &str) -> Result<Option<Uri>, KubeconfigError> {
-    Environment::current().proxy(own, server)
-}
-
 impl Environment {
+    /// The proxy to go through to `server`: the kubeconfig's `own`, else the environment's, unless `NO_PROXY` names the
+    /// server, as for kubectl. (kube compares `NO_PROXY` with the proxy instead.)
     fn proxy(&self, own: Option<&str>, server: &str) -> Result<Option<Uri>, KubeconfigError> {
         let from_environment = || {
             let server = server.parse().ok()?;

@@ -10,13 +10,15 @@ mod connect;
 mod files;
 mod policy;
 
+use std::path::Path;
+
 use http::{HeaderValue, Uri};
-use kube::config::{AuthInfo, Cluster};
+use kube::config::{AuthInfo, Cluster, Context, NamedAuthInfo, NamedCluster, NamedContext};
 use secrecy::ExposeSecret;
 
 pub(in crate::members) use self::files::{Files, read_file};
 pub use self::{
-    connect::{Connect, OverNetwork, harden, proxy},
+    connect::{Connect, OverNetwork, harden},
     policy::Refusal,
 };
 
@@ -61,6 +63,17 @@ pub enum KubeconfigError {
     /// A proxy that can't be used.
     #[error("its proxy-url is not an address that begins with http, https or socks5")]
     Proxy,
+    /// The file that it is in.
+    #[error("{path} can't be read: {why}")]
+    Unreadable {
+        /// Its path.
+        path: String,
+        /// What the system says.
+        why: String,
+    },
+    /// There is no home folder to look for it.
+    #[error("nothing says where it is")]
+    Nowhere,
     /// A file that it names.
     #[error("{field}: the file {path} can't be read: {why}")]
     File {
@@ -76,8 +89,23 @@ pub enum KubeconfigError {
 impl Kubeconfig {
     /// Reads what the current context of `yaml` needs.
     pub fn read(yaml: &str) -> Result<Self, KubeconfigError> {
-        let all = kube::config::Kubeconfig::from_yaml(yaml).map_err(|error| malformed(&error))?;
-        let name = all.current_context.ok_or(KubeconfigError::NoContext)?;
+        let all = kube::config::Kubeconfig::from_yaml(yaml).map_err(|error| told(&error))?;
+        Self::of(all, None)
+    }
+
+    /// Reads a file as kubectl does, or those that kubectl would without one ($KUBECONFIG, `~/.kube/config`), and what
+    /// `context` of it needs, or else its current context. Paths in it are absolute then.
+    pub fn read_from(file: Option<&Path>, context: Option<&str>) -> Result<Self, KubeconfigError> {
+        let all = match file {
+            Some(path) => kube::config::Kubeconfig::read_from(path),
+            None => kube::config::Kubeconfig::read(),
+        };
+        Self::of(all.map_err(|error| told(&error))?, context)
+    }
+
+    fn of(all: kube::config::Kubeconfig, context: Option<&str>) -> Result<Self, KubeconfigError> {
+        let name = context.map(str::to_owned).or(all.current_context);
+        let name = name.ok_or(KubeconfigError::NoContext)?;
         let missing = |what, name: &str| KubeconfigError::Missing {
             what,
             name: name.to_owned(),
@@ -93,10 +121,6 @@ impl Kubeconfig {
         let cluster = cluster
             .and_then(|it| it.cluster)
             .ok_or_else(|| missing("cluster", &context.cluster))?;
-        let server = cluster.server.as_deref().unwrap_or_default();
-        if !is_address(server) {
-            return Err(KubeconfigError::Server);
-        }
         let user = match context.user.filter(|name| !name.is_empty()) {
             Some(name) => {
                 let user = all.auth_infos.into_iter().find(|it| it.name == name);
@@ -105,10 +129,54 @@ impl Kubeconfig {
             }
             None => AuthInfo::default(),
         };
+        Self::new(cluster, user)
+    }
+
+    /// Of `cluster` and `user`. Fails if the cluster's server is no address.
+    pub fn new(cluster: Cluster, user: AuthInfo) -> Result<Self, KubeconfigError> {
+        if !is_address(cluster.server.as_deref().unwrap_or_default()) {
+            return Err(KubeconfigError::Server);
+        }
         Ok(Self {
             cluster: cluster.into(),
             user: user.into(),
         })
+    }
+
+    /// All of it, with names for a reader. Secret.
+    #[must_use]
+    pub fn into_whole(self, cluster: &str, user: &str) -> kube::config::Kubeconfig {
+        kube::config::Kubeconfig {
+            api_version: Some("v1".to_owned()),
+            kind: Some("Config".to_owned()),
+            clusters: vec![NamedCluster {
+                name: cluster.to_owned(),
+                cluster: Some(*self.cluster),
+                ..NamedCluster::default()
+            }],
+            auth_infos: vec![NamedAuthInfo {
+                name: user.to_owned(),
+                auth_info: Some(*self.user),
+                ..NamedAuthInfo::default()
+            }],
+            contexts: vec![NamedContext {
+                name: cluster.to_owned(),
+                context: Some(Context {
+                    cluster: cluster.to_owned(),
+                    user: Some(user.to_owned()),
+                    ..Context::default()
+                }),
+                ..NamedContext::default()
+            }],
+            current_context: Some(cluster.to_owned()),
+            ..kube::config::Kubeconfig::default()
+        }
+    }
+
+    /// The way to the API server.
+    #[must_use]
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
     }
 
     /// The address of the API server.
@@ -124,7 +192,7 @@ impl Kubeconfig {
     }
 
     /// Whether the token can be sent: a client would end the process over one that can't.
-    fn check_token(&self) -> Result<(), KubeconfigError> {
+    pub fn check_token(&self) -> Result<(), KubeconfigError> {
         let provider = self.user.auth_provider.as_ref();
         let id_token = provider.and_then(|it| it.config.get("id-token"));
         let mut tokens = self.token().into_iter().chain(id_token.map(String::as_str));
@@ -163,8 +231,14 @@ fn is_address(server: &str) -> bool {
         && server.authority().is_some_and(|it| it.as_str() == plain)
 }
 
-fn malformed(error: &kube::config::KubeconfigError) -> KubeconfigError {
+/// In our words: a parser's may quote what it read, and that may be a token.
+fn told(error: &kube::config::KubeconfigError) -> KubeconfigError {
     match error {
+        kube::config::KubeconfigError::ReadConfig(error, path) => KubeconfigError::Unreadable {
+            path: path.display().to_string(),
+            why: error.to_string(),
+        },
+        kube::config::KubeconfigError::FindPath => KubeconfigError::Nowhere,
         kube::config::KubeconfigError::Parse(error) => {
             let at = error.location();
             KubeconfigError::Malformed {
@@ -180,14 +254,41 @@ fn malformed(error: &kube::config::KubeconfigError) -> KubeconfigError {
 mod tests {
     use super::*;
 
+    const TWO: &str = "
+        current-context: two
+        clusters: [{name: a, cluster: {server: 'https://a'}}, {name: b, cluster: {server: 'https://b'}}]
+        users: [{name: u, user: {token: t}}, {name: v, user: {token: s}}]
+        contexts: [{name: one, context: {cluster: a, user: u}}, {name: two, context: {cluster: b, user: v}}]";
+
+    #[test]
+    fn a_file_is_read_as_kubectl_does_and_another_context_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config");
+        let read = |context| {
+            let read = Kubeconfig::read_from(Some(&file), context);
+            read.map(|it| it.server().to_owned())
+                .map_err(|it| it.to_string())
+        };
+        let name = file.display();
+        assert!(
+            read(None)
+                .unwrap_err()
+                .starts_with(&format!("{name} can't be read: "))
+        );
+        std::fs::write(&file, TWO).unwrap();
+        assert_eq!(read(None).unwrap(), "https://b");
+        assert_eq!(read(Some("one")).unwrap(), "https://a");
+        let error = read(Some("three")).unwrap_err();
+        assert_eq!(error, "there is no context \"three\" in it");
+        std::fs::write(&file, format!("{TWO}\ntoken: [s3cret")).unwrap();
+        let error = read(None).unwrap_err();
+        assert!(error.starts_with("it is no kubeconfig: line "), "{error}");
+        assert!(!error.contains("s3cret"), "{error}");
+    }
+
     #[test]
     fn the_current_context_is_read() {
-        let yaml = "
-            current-context: two
-            clusters: [{name: a, cluster: {server: 'https://a'}}, {name: b, cluster: {server: 'https://b'}}]
-            users: [{name: u, user: {token: t}}, {name: v, user: {token: s}}]
-            contexts: [{name: one, context: {cluster: a, user: u}}, {name: two, context: {cluster: b, user: v}}]";
-        let read = Kubeconfig::read(yaml).unwrap();
+        let read = Kubeconfig::read(TWO).unwrap();
         assert_eq!((read.server(), read.token()), ("https://b", Some("s")));
         assert_eq!(
             format!("{read:?}"),
@@ -218,7 +319,9 @@ mod tests {
                 "there is no user \"u\" in it",
             ),
             (
-                &format!("{context}clusters: [{{name: c, cluster: {{}}}}]"),
+                &format!(
+                    "{context}clusters: [{{name: c, cluster: {{}}}}]\nusers: [{{name: u, user: {{}}}}]"
+                ),
                 "its cluster's server is not an address",
             ),
         ];
