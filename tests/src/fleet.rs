@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use control_plane::request;
 use federation_controller::{
     Controller, Running,
     clock::Clock,
@@ -15,7 +16,6 @@ use federation_controller::{
     metrics::Metrics,
 };
 use fedrs_api::marks;
-use http::Request;
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
@@ -303,7 +303,7 @@ impl Fleet {
 
     /// A request to the host as a user makes it.
     pub async fn on_host(&self, method: &str, path: &str, body: &Value) -> kube::Result<Value> {
-        send(client(&self.host), method, path, body).await
+        request(&client(&self.host), method, path, body).await
     }
 
     /// A request to a member as its own user makes it.
@@ -314,7 +314,7 @@ impl Fleet {
         path: &str,
         body: &Value,
     ) -> kube::Result<Value> {
-        send(client(&self.members[name]), method, path, body).await
+        request(&client(&self.members[name]), method, path, body).await
     }
 
     /// Creates a FederatedReplicaSet.
@@ -382,26 +382,6 @@ fn link(cluster: &SimCluster, life: &Life) -> Link {
 /// A client of an embedded cluster, without network.
 fn client(cluster: &SimCluster) -> Client {
     Client::new(cluster.service(), "default")
-}
-
-async fn send(client: Client, method: &str, path: &str, body: &Value) -> kube::Result<Value> {
-    let content_type = if method == "PATCH" {
-        "application/merge-patch+json"
-    } else {
-        "application/json"
-    };
-    let bytes = if body.is_null() {
-        Vec::new()
-    } else {
-        body.to_string().into_bytes()
-    };
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header(http::header::CONTENT_TYPE, content_type)
-        .body(bytes)
-        .unwrap();
-    client.request(request).await
 }
 
 /// A FederatedReplicaSet in the namespace `default`.

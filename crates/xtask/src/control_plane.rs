@@ -49,9 +49,8 @@ pub(crate) struct Up {
 
 impl ControlPlane {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let cache = cache()?;
-        let programs = Programs::new(&modules(), &cache)?;
-        let ledger = Ledger::open(&cache)?;
+        let programs = Programs::pinned()?;
+        let ledger = Ledger::of_user()?;
         match self {
             Self::Build => build(&programs)?,
             Self::Up(up) => up.run(&programs, &ledger)?,
@@ -176,17 +175,6 @@ fn refuse_what_is_not_ours(dir: &Path) -> anyhow::Result<()> {
         );
     }
     Ok(())
-}
-
-/// The Go modules that pin the programs.
-fn modules() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/control-plane")
-}
-
-/// Where costly results are kept.
-fn cache() -> anyhow::Result<PathBuf> {
-    let home = std::env::home_dir().context("there is no home directory for the cache")?;
-    Ok(home.join(".cache/fedrs"))
 }
 
 fn shown(path: &Path) -> String {

@@ -1,5 +1,6 @@
 //! After a scenario: shared clusters become as they were.
 
+use control_plane::request;
 use serde_json::{Value, json};
 
 use fedrs_api::marks::KUBECONFIG_TYPE;
@@ -7,7 +8,7 @@ use fedrs_api::marks::KUBECONFIG_TYPE;
 use super::{
     Clusters, Stage,
     commands::{MEMBERS, secrets},
-    request::is_missing,
+    is_missing,
     rivals::LEASE,
 };
 
@@ -63,7 +64,7 @@ impl Stage {
     async fn remove_namespaces(&self) {
         let path = format!("/api/v1/namespaces/{}", self.namespace);
         for client in self.all_clients() {
-            let _ = super::request::send(&client, "DELETE", &path, &Value::Null).await;
+            let _ = request(&client, "DELETE", &path, &Value::Null).await;
         }
         self.wait_until("the scenario's namespaces are gone", 120, async |it| {
             for member in it.member_names() {

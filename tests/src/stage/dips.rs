@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use control_plane::request;
 use futures::TryStreamExt;
 use http::Request;
 use kube::{Client, core::WatchEvent};
@@ -13,8 +14,6 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::{sync::oneshot, time::Instant};
 use tokio_util::sync::{CancellationToken, DropGuard};
-
-use super::request::send;
 
 /// Watches the ready pods of one set over all members.
 pub struct Dips {
@@ -147,7 +146,7 @@ impl Watch {
     }
 
     async fn list(&self) -> kube::Result<String> {
-        let list = send(&self.client, "GET", &self.path(), &Value::Null).await?;
+        let list = request(&self.client, "GET", &self.path(), &Value::Null).await?;
         let items = list["items"].as_array().into_iter().flatten();
         let ready = items.filter(|pod| is_ready(pod, &self.set)).map(name);
         let mut seen = self.seen.lock();

@@ -21,7 +21,6 @@ mod embedded;
 mod observe;
 mod program;
 mod real;
-mod request;
 mod rights;
 mod rivals;
 
@@ -31,6 +30,7 @@ use std::{
     time::Duration,
 };
 
+use control_plane::request;
 use federation_controller::config::Config;
 use kube::Client;
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ pub use self::{
     clusters::{Kind, Shared},
     dips::Dips,
 };
-use self::{embedded::Embedded, real::Real, request::send};
+use self::{embedded::Embedded, real::Real};
 
 /// What a scenario wants to begin with.
 #[derive(Clone, Debug)]
@@ -115,7 +115,7 @@ impl Stage {
         };
         let object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": stage.namespace } });
         for client in stage.all_clients() {
-            send(&client, "POST", "/api/v1/namespaces", &object)
+            request(&client, "POST", "/api/v1/namespaces", &object)
                 .await
                 .expect("a namespace can be made");
         }
@@ -140,7 +140,7 @@ impl Stage {
 
     /// A request to the host as its administrator makes it.
     pub async fn on_host(&self, method: &str, path: &str, body: &Value) -> kube::Result<Value> {
-        send(&self.host, method, path, body).await
+        request(&self.host, method, path, body).await
     }
 
     /// A request to a member as its administrator makes it, past all faults.
@@ -151,7 +151,7 @@ impl Stage {
         path: &str,
         body: &Value,
     ) -> kube::Result<Value> {
-        send(&self.members[member], method, path, body).await
+        request(&self.members[member], method, path, body).await
     }
 
     /// The path of the FederatedReplicaSets, or of the one with this name.
@@ -294,6 +294,11 @@ impl Stage {
             Clusters::Real(it) => it.log(),
         }
     }
+}
+
+/// Whether there is no such object.
+fn is_missing(answer: &kube::Result<Value>) -> bool {
+    matches!(answer, Err(kube::Error::Api(status)) if status.code == 404)
 }
 
 /// A configuration for scenarios: the waits are short, in their usual proportions.
