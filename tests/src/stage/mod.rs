@@ -16,7 +16,6 @@ mod audit;
 mod cleanup;
 mod clusters;
 mod commands;
-mod dips;
 mod embedded;
 mod observe;
 mod program;
@@ -39,9 +38,9 @@ use tokio::time::{Instant, sleep};
 pub use self::{
     audit::Asked,
     clusters::{Kind, Shared},
-    dips::Dips,
 };
 use self::{embedded::Embedded, real::Real};
+use crate::ReadyWatcher;
 
 /// What a scenario wants to begin with.
 #[derive(Clone, Debug)]
@@ -222,13 +221,13 @@ impl Stage {
     }
 
     /// Watches from now on how many replicas of `name` are ready.
-    pub async fn watch(&self, name: &str) -> Dips {
-        // Watches of several clusters are not in step: what is seen for a shorter time may never have been.
-        let skew = match self.clusters {
-            Clusters::Embedded(_) => Duration::from_millis(20),
-            Clusters::Real(_) => Duration::from_millis(400),
-        };
-        Dips::start(&self.members, &self.namespace, name, skew).await
+    pub async fn watch(&self, name: &str) -> ReadyWatcher {
+        match &self.clusters {
+            Clusters::Embedded(it) => ReadyWatcher::of_fleet(it.fleet(), &self.namespace, name),
+            Clusters::Real(_) => {
+                ReadyWatcher::of_clients(&self.members, &self.namespace, name).await
+            }
+        }
     }
 
     /// Starts the controller, with what it knew of members before.
