@@ -24,6 +24,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    changes::Looks,
     gate::{Gates, Tokens},
     link::{CrashPoint, Life, Link},
 };
@@ -337,6 +338,7 @@ impl Fleet {
         mut holds: impl AsyncFnMut(&Self) -> bool,
     ) {
         let deadline = tokio::time::Instant::now() + Duration::from_secs(seconds);
+        let mut looks = Looks::at(self);
         while !holds(self).await {
             let late = tokio::time::Instant::now() >= deadline;
             let state = if late {
@@ -345,7 +347,7 @@ impl Fleet {
                 String::new()
             };
             assert!(!late, "not within {seconds} s: {what}\n{state}");
-            tokio::time::sleep(LOOK).await;
+            looks.next(deadline).await;
         }
     }
 }
@@ -361,8 +363,6 @@ fn log_if_asked() {
     }
 }
 
-/// How often a wait looks.
-const LOOK: Duration = Duration::from_millis(20);
 /// Where the scenarios' FederatedReplicaSets are.
 pub(crate) const FRS_PATH: &str =
     "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets";

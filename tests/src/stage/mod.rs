@@ -40,7 +40,7 @@ pub use self::{
     clusters::{Kind, Shared},
 };
 use self::{embedded::Embedded, real::Real};
-use crate::ReadyWatcher;
+use crate::{ReadyWatcher, changes::Looks};
 
 /// What a scenario wants to begin with.
 #[derive(Clone, Debug)]
@@ -76,6 +76,9 @@ pub enum Need {
     /// API servers that write down who asked for what, and controllers that can be told apart by their tokens.
     Audit,
 }
+
+/// How often a wait looks at real clusters.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// A host, members, a controller.
 pub struct Stage {
@@ -203,20 +206,19 @@ impl Stage {
         mut holds: impl AsyncFnMut(&Self) -> bool,
     ) {
         let deadline = Instant::now() + Duration::from_secs(seconds);
+        let mut looks = match &self.clusters {
+            Clusters::Embedded(it) => Some(Looks::at(it.fleet())),
+            Clusters::Real(_) => None,
+        };
         while !holds(self).await {
             if Instant::now() >= deadline {
                 let state = self.describe().await;
                 panic!("not within {seconds} s: {what}\n{state}");
             }
-            sleep(self.look()).await;
-        }
-    }
-
-    /// How often a wait looks.
-    fn look(&self) -> Duration {
-        match self.clusters {
-            Clusters::Embedded(_) => Duration::from_millis(20),
-            Clusters::Real(_) => Duration::from_millis(200),
+            match &mut looks {
+                Some(looks) => looks.next(deadline).await,
+                None => sleep(LOOK).await,
+            }
         }
     }
 
