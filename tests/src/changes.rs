@@ -1,7 +1,12 @@
 //! What is committed in several clusters, as it happens.
 
+use std::time::Duration;
+
 use futures::future::select_all;
 use sim_cluster::{ChangeEvent, Changes};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::Fleet;
 
 /// Waits for a change in any cluster; answers all that there are by then, each with its cluster's place, those of one
 /// cluster in order.
@@ -15,4 +20,35 @@ pub(crate) async fn next_changes(clusters: &mut [Changes]) -> Vec<(usize, Change
         }
     }
     all
+}
+
+/// When a wait looks again at a fleet of embedded clusters: there is mostly nothing new, and looking costs more than all
+/// that happens.
+pub(crate) struct Looks {
+    clusters: Vec<Changes>,
+}
+
+impl Looks {
+    /// How long after a look the next one is, at least.
+    const APART: Duration = Duration::from_millis(20);
+    /// How long without a change, at most: some that is waited for is in no cluster.
+    const IDLE: Duration = Duration::from_secs(1);
+
+    /// Looks at `fleet` from now on.
+    pub(crate) fn at(fleet: &Fleet) -> Self {
+        let names = fleet.member_names();
+        let members = names.iter().map(|it| fleet.member(it));
+        let clusters = members.chain([fleet.host()]);
+        Self {
+            clusters: clusters.map(|it| it.api().changes()).collect(),
+        }
+    }
+
+    /// Waits until it is time for the next one; the last one is at the deadline.
+    pub(crate) async fn next(&mut self, deadline: Instant) {
+        sleep(Self::APART).await;
+        let idle = deadline.min(Instant::now() + Self::IDLE);
+        // Whether there was a change or not.
+        let _ = timeout_at(idle, next_changes(&mut self.clusters)).await;
+    }
 }

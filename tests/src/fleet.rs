@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use control_plane::request;
 use federation_controller::{
     Controller, Running,
     clock::Clock,
@@ -15,7 +16,6 @@ use federation_controller::{
     metrics::Metrics,
 };
 use fedrs_api::marks;
-use http::Request;
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
@@ -24,6 +24,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    changes::Looks,
     gate::{Gates, Tokens},
     link::{CrashPoint, Life, Link},
 };
@@ -303,7 +304,7 @@ impl Fleet {
 
     /// A request to the host as a user makes it.
     pub async fn on_host(&self, method: &str, path: &str, body: &Value) -> kube::Result<Value> {
-        send(client(&self.host), method, path, body).await
+        request(&client(&self.host), method, path, body).await
     }
 
     /// A request to a member as its own user makes it.
@@ -314,7 +315,7 @@ impl Fleet {
         path: &str,
         body: &Value,
     ) -> kube::Result<Value> {
-        send(client(&self.members[name]), method, path, body).await
+        request(&client(&self.members[name]), method, path, body).await
     }
 
     /// Creates a FederatedReplicaSet.
@@ -337,6 +338,7 @@ impl Fleet {
         mut holds: impl AsyncFnMut(&Self) -> bool,
     ) {
         let deadline = tokio::time::Instant::now() + Duration::from_secs(seconds);
+        let mut looks = Looks::at(self);
         while !holds(self).await {
             let late = tokio::time::Instant::now() >= deadline;
             let state = if late {
@@ -345,7 +347,7 @@ impl Fleet {
                 String::new()
             };
             assert!(!late, "not within {seconds} s: {what}\n{state}");
-            tokio::time::sleep(LOOK).await;
+            looks.next(deadline).await;
         }
     }
 }
@@ -361,8 +363,6 @@ fn log_if_asked() {
     }
 }
 
-/// How often a wait looks.
-const LOOK: Duration = Duration::from_millis(20);
 /// Where the scenarios' FederatedReplicaSets are.
 pub(crate) const FRS_PATH: &str =
     "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets";
@@ -382,26 +382,6 @@ fn link(cluster: &SimCluster, life: &Life) -> Link {
 /// A client of an embedded cluster, without network.
 fn client(cluster: &SimCluster) -> Client {
     Client::new(cluster.service(), "default")
-}
-
-async fn send(client: Client, method: &str, path: &str, body: &Value) -> kube::Result<Value> {
-    let content_type = if method == "PATCH" {
-        "application/merge-patch+json"
-    } else {
-        "application/json"
-    };
-    let bytes = if body.is_null() {
-        Vec::new()
-    } else {
-        body.to_string().into_bytes()
-    };
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header(http::header::CONTENT_TYPE, content_type)
-        .body(bytes)
-        .unwrap();
-    client.request(request).await
 }
 
 /// A FederatedReplicaSet in the namespace `default`.

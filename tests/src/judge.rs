@@ -19,7 +19,7 @@ use sim_cluster::{Api, ChangeEvent, kinds};
 use tokio::time::{Duration, Instant};
 use tokio_util::{sync::CancellationToken, sync::DropGuard};
 
-use crate::{Fleet, changes::next_changes, history::History, watcher::ReadyPods};
+use crate::{Fleet, changes::next_changes, history::History, watcher::CommittedPods};
 
 /// How old what a write is based on may be: the time of a call, the deadline of one before it, and a probe's period.
 const LAG: Duration = Duration::from_secs(25);
@@ -53,7 +53,7 @@ struct Blind {
 struct LocalSet {
     asked: History<u64>,
     ready: History<u64>,
-    pods: ReadyPods,
+    pods: CommittedPods,
 }
 
 impl Judge {
@@ -66,7 +66,7 @@ impl Judge {
                 .wishes
                 .insert((*name).to_owned(), History::starting(None));
             for member in &members {
-                let pods = ReadyPods::list(fleet.member(member).api(), name);
+                let pods = CommittedPods::list(fleet.member(member).api(), "default", name);
                 let set = LocalSet {
                     asked: History::starting(0),
                     ready: History::starting(pods.count()),

@@ -1,16 +1,14 @@
 //! Real control planes for tests: built if they aren't yet, started in a folder of their own, ended with the process.
 
-use std::path::{Path, PathBuf};
-
 use control_plane::{Fleet, FleetSpec, Ledger, Programs, Run};
 
 /// Starts control planes that end when the answer is dropped, or with this process.
 pub async fn start(spec: &FleetSpec) -> control_plane::Result<Fleet> {
     // Kube finds it as the process's default.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let programs = programs()?;
+    let programs = Programs::pinned()?;
     programs.build(|module| eprintln!("building {module} ..."))?;
-    let ledger = Ledger::open(&cache())?;
+    let ledger = Ledger::of_user()?;
     let folder = std::env::temp_dir().join(format!("fedrs-suite-{}", std::process::id()));
     let run = Run {
         programs: &programs,
@@ -18,16 +16,4 @@ pub async fn start(spec: &FleetSpec) -> control_plane::Result<Fleet> {
         is_owned: true,
     };
     Fleet::start(spec, &folder, &run).await
-}
-
-/// The pinned programs, built or not.
-pub fn programs() -> control_plane::Result<Programs> {
-    let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("control-plane");
-    Programs::new(&modules, &cache())
-}
-
-/// Where costly results are kept.
-fn cache() -> PathBuf {
-    let home = std::env::home_dir().expect("there is a home directory for the cache");
-    home.join(".cache/fedrs")
 }

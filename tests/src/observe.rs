@@ -1,8 +1,9 @@
 //! What the clusters hold, as their own API servers tell it.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 
 use serde_json::Value;
+use sim_cluster::kinds::REPLICA_SETS;
 
 use crate::{Fleet, fleet::FRS_PATH};
 
@@ -24,7 +25,7 @@ impl Fleet {
     /// The local set `name` in each member, read past all faults.
     pub fn sets(&self, name: &str) -> BTreeMap<String, SetState> {
         let state = |member: &String| {
-            let set = self.local_set(member, name);
+            let set = self.stored_set(member, name);
             let count = |pointer| set.as_ref()?.pointer(pointer)?.as_u64();
             let state = SetState {
                 asked: count("/spec/replicas").unwrap_or(0),
@@ -38,11 +39,13 @@ impl Fleet {
 
     /// The local set's object, read past all faults.
     pub fn local_set(&self, member: &str, name: &str) -> Option<Value> {
-        let api = self.member(member).api();
-        let set = api
-            .get(&sim_cluster::kinds::REPLICA_SETS, "default", name)
-            .ok()?;
+        let set = self.stored_set(member, name)?;
         Some(Value::clone(&set))
+    }
+
+    fn stored_set(&self, member: &str, name: &str) -> Option<Arc<Value>> {
+        let api = self.member(member).api();
+        api.get(&REPLICA_SETS, "default", name).ok()
     }
 
     /// Replicas asked of each member for the set `name`.

@@ -15,6 +15,7 @@ use std::{
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use control_plane::request;
 use federation_controller::{
     Controller,
     clock::Clock,
@@ -24,7 +25,6 @@ use federation_controller::{
     metrics::Metrics,
 };
 use fedrs_tests::MEMBERS_PATH;
-use http::Request;
 use kube::Client;
 use serde_json::Value;
 use sim_cluster::{Kubeconfig, SimCluster};
@@ -171,31 +171,9 @@ impl Manner {
     }
 }
 
-async fn ask_host(
-    host: &SimCluster,
-    method: &str,
-    path: &str,
-    body: &Value,
-) -> kube::Result<Value> {
-    let body = if body.is_null() {
-        Vec::new()
-    } else {
-        body.to_string().into_bytes()
-    };
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header(http::header::CONTENT_TYPE, "application/json")
-        .body(body)
-        .unwrap();
-    Client::new(host.service(), "default")
-        .request(request)
-        .await
-}
-
 /// The condition Ready of each member: `NAME STATUS REASON: MESSAGE`.
-async fn conditions(host: &SimCluster) -> Vec<String> {
-    let list = ask_host(host, "GET", MEMBERS_PATH, &Value::Null)
+async fn conditions(host: &Client) -> Vec<String> {
+    let list = request(host, "GET", MEMBERS_PATH, &Value::Null)
         .await
         .unwrap();
     let ready = |member: &Value| {
@@ -217,10 +195,11 @@ async fn conditions(host: &SimCluster) -> Vec<String> {
 #[tokio::test]
 async fn whatever_kubectl_takes_is_taken_from_files() {
     let host = SimCluster::builder("host").nodes(0).start();
+    let client = Client::new(host.service(), "default");
     for crd in fedrs_api::crd::all() {
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         let crd = serde_json::to_value(crd).unwrap();
-        ask_host(&host, "POST", path, &crd).await.unwrap();
+        request(&client, "POST", path, &crd).await.unwrap();
     }
     let member = SimCluster::builder("member").nodes(1).start();
     let server = member.serve(None).await.unwrap();
@@ -245,7 +224,7 @@ async fn whatever_kubectl_takes_is_taken_from_files() {
     config.probe.period = Duration::from_millis(500);
     let controller = Controller {
         fence: Fence::open(),
-        host: Client::new(host.service(), "default"),
+        host: client.clone(),
         members,
         secrets: MemberSecrets::default(),
         config,
@@ -256,7 +235,7 @@ async fn whatever_kubectl_takes_is_taken_from_files() {
     let running = controller.start(cancel.clone()).await.unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
-        let told = conditions(&host).await;
+        let told = conditions(&client).await;
         let missing: Vec<_> = files
             .iter()
             .map(|(name, _, expected)| format!("{name} {expected}"))
@@ -271,7 +250,7 @@ async fn whatever_kubectl_takes_is_taken_from_files() {
         );
         sleep(Duration::from_millis(100)).await;
     }
-    for told in conditions(&host).await {
+    for told in conditions(&client).await {
         assert!(
             !told.contains("s3cret") && !told.contains(&access.token),
             "{told}"

@@ -26,6 +26,7 @@ use crate::{
     pki::{Pki, private_file},
     process::Process,
     programs::Programs,
+    request::request,
     tokens::{self, Account, Life},
 };
 
@@ -131,10 +132,7 @@ impl ControlPlane {
     /// Waits until the API server answers, starts the rest, and waits until all nodes are ready.
     pub(crate) async fn ready(&mut self) -> Result<()> {
         let deadline = Instant::now() + READY_WITHIN;
-        self.wait(deadline, "its API server answers", async |client| {
-            get_text(&client, "/readyz").await.is_ok()
-        })
-        .await?;
+        self.answers(deadline).await?;
         self.spawn(Part::ControllerManager)?;
         // Pods need it: what creates them next would be refused.
         self.wait(
@@ -220,14 +218,30 @@ impl ControlPlane {
 
     /// A node stops to answer (`is_lost`), or does again.
     pub async fn lose_node(&self, name: &str, is_lost: bool) -> Result<()> {
-        let client = self.client().await?;
         let value = if is_lost {
             Value::Null
         } else {
             MANAGED.1.into()
         };
         let patch = json!({ "metadata": { "labels": { MANAGED.0: value } } });
-        request(&client, "PATCH", &format!("/api/v1/nodes/{name}"), &patch).await?;
+        self.patch_node(name, &patch).await
+    }
+
+    /// The nodes it began with answer and take pods, whatever was done to them.
+    pub async fn mend_nodes(&self) -> Result<()> {
+        let patch = json!({
+            "metadata": { "labels": { MANAGED.0: MANAGED.1 } },
+            "spec": { "unschedulable": null },
+        });
+        for number in 1..=self.spec.nodes {
+            self.patch_node(&self.node_name(number), &patch).await?;
+        }
+        Ok(())
+    }
+
+    async fn patch_node(&self, name: &str, patch: &Value) -> Result<()> {
+        let (client, path) = (self.client().await?, format!("/api/v1/nodes/{name}"));
+        request(&client, "PATCH", &path, patch).await?;
         Ok(())
     }
 
@@ -256,11 +270,7 @@ impl ControlPlane {
     pub async fn restart(&mut self, part: Part) -> Result<()> {
         self.kill(part);
         self.spawn(part)?;
-        let deadline = Instant::now() + READY_WITHIN;
-        self.wait(deadline, "its API server answers", async |client| {
-            get_text(&client, "/readyz").await.is_ok()
-        })
-        .await
+        self.answers(Instant::now() + READY_WITHIN).await
     }
 
     /// etcd forgets all versions but the present one, and the API server, restarted, can't continue watches and lists:
@@ -309,6 +319,14 @@ impl ControlPlane {
         let log = self.folder.join(format!("{}.log", part.name()));
         self.processes.insert(part, Process::start(command, &log)?);
         Ok(())
+    }
+
+    /// Waits until the API server answers.
+    async fn answers(&mut self, deadline: Instant) -> Result<()> {
+        self.wait(deadline, "its API server answers", async |client| {
+            is_ready(&client).await
+        })
+        .await
     }
 
     /// Waits until `holds`; an error if a process ended, or at the deadline.
@@ -376,29 +394,8 @@ async fn ready_nodes(client: &Client) -> Option<usize> {
     Some(list["items"].as_array()?.iter().filter(ready).count())
 }
 
-async fn get_text(client: &Client, path: &str) -> kube::Result<String> {
-    let request = Request::get(path)
-        .body(Vec::new())
-        .expect("a path makes a request");
-    client.request_text(request).await
-}
-
-async fn request(client: &Client, method: &str, path: &str, body: &Value) -> kube::Result<Value> {
-    let content_type = if method == "PATCH" {
-        "application/merge-patch+json"
-    } else {
-        "application/json"
-    };
-    let bytes = if body.is_null() {
-        Vec::new()
-    } else {
-        body.to_string().into_bytes()
-    };
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header(http::header::CONTENT_TYPE, content_type)
-        .body(bytes)
-        .expect("a path makes a request");
-    client.request(request).await
+async fn is_ready(client: &Client) -> bool {
+    let request = Request::get("/readyz").body(Vec::new());
+    let request = request.expect("a path makes a request");
+    client.request_text(request).await.is_ok()
 }

@@ -11,7 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{Program, Result, at, process::Identity};
+use crate::{Program, Result, at, places, process::Identity};
 
 /// The programs that clusters are made of.
 const PROGRAMS: [Program; 5] = [
@@ -57,8 +57,13 @@ pub struct Ledger {
 }
 
 impl Ledger {
+    /// The ledger of this user, in the cache.
+    pub fn of_user() -> Result<Self> {
+        Self::open(&places::cache()?)
+    }
+
     /// The ledger in `cache`.
-    pub fn open(cache: &Path) -> Result<Self> {
+    fn open(cache: &Path) -> Result<Self> {
         let folder = cache.join("control-plane-runs");
         at(&folder, fs::create_dir_all(&folder))?;
         Ok(Self { folder })

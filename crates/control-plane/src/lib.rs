@@ -19,9 +19,11 @@ mod fleet;
 mod ledger;
 mod nodes;
 mod pki;
+mod places;
 mod process;
 mod programs;
 mod proxy;
+mod request;
 mod tokens;
 
 pub use address::Subnet;
@@ -31,6 +33,7 @@ pub use ledger::{Ledger, RunState};
 pub use nodes::NodeResources;
 pub use programs::{Program, Programs};
 pub use proxy::{Proxy, ProxyMode};
+pub use request::request;
 pub use tokens::{Account, Life};
 
 /// What can go wrong with control planes.

@@ -10,9 +10,9 @@ use std::{
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{Error, Result, at};
+use crate::{Error, Result, at, places};
 
-/// The Go modules that pin the programs, by folder, with what each is told at link time.
+/// The Go modules that pin the programs, by folder, and the programs that are built from each.
 const MODULES: [(&str, &[Program]); 3] = [
     (
         "kubernetes",
@@ -89,9 +89,14 @@ pub struct Programs {
 }
 
 impl Programs {
+    /// The programs that this repository pins, built or not, in a folder of the user's cache.
+    pub fn pinned() -> Result<Self> {
+        Self::new(&places::modules(), &places::cache()?)
+    }
+
     /// The programs pinned by the Go modules below `modules`, in a folder of `cache` that is named after the pins.
     /// `KUBEBUILDER_ASSETS` goes before.
-    pub fn new(modules: &Path, cache: &Path) -> Result<Self> {
+    fn new(modules: &Path, cache: &Path) -> Result<Self> {
         let assets = env::var_os("KUBEBUILDER_ASSETS")
             .filter(|it| !it.is_empty())
             .map(PathBuf::from);
@@ -180,7 +185,8 @@ fn go() -> Command {
     Command::new("go")
 }
 
-/// What the programs are built from: pins, checksums, compiler, platform, and how they are linked.
+/// What the programs are built from: pins, checksums, platform, and how they are linked. Not the compiler: its version
+/// changes nothing that tests rely on, and would cost each update of Go a build of minutes.
 fn key(modules: &Path) -> Result<u64> {
     let mut text = link_flags(&kubernetes_version(modules)?);
     for (module, _) in MODULES {
@@ -232,13 +238,9 @@ fn link_flags(version: &str) -> String {
 mod tests {
     use super::*;
 
-    fn modules() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/control-plane")
-    }
-
     #[test]
     fn the_pinned_version_is_linked_in() {
-        let version = kubernetes_version(&modules()).unwrap();
+        let version = kubernetes_version(&places::modules()).unwrap();
         assert!(version.starts_with("v1."), "{version}");
         let flags = link_flags("v1.36.4");
         assert!(flags.contains("-X k8s.io/component-base/version.gitMinor=36"));
@@ -248,12 +250,12 @@ mod tests {
     #[test]
     fn other_pins_are_kept_elsewhere() {
         let cache = tempfile::tempdir().unwrap();
-        let programs = Programs::new(&modules(), cache.path()).unwrap();
+        let programs = Programs::new(&places::modules(), cache.path()).unwrap();
         let copy = tempfile::tempdir().unwrap();
         for (module, _) in MODULES {
             fs::create_dir(copy.path().join(module)).unwrap();
             for file in ["go.mod", "go.sum"] {
-                let text = fs::read_to_string(modules().join(module).join(file)).unwrap();
+                let text = fs::read_to_string(places::modules().join(module).join(file)).unwrap();
                 let text = text.replace("1.36.4", "1.36.5");
                 fs::write(copy.path().join(module).join(file), text).unwrap();
             }

@@ -1,6 +1,6 @@
 //! `fedrs explain`: how many replicas are where, and why, in sentences.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, process::ExitCode};
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -8,7 +8,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus};
 use kube::Api;
 
-use crate::host;
+use crate::{host, print};
 
 /// Say how many replicas each cluster has and why, and what is being waited for.
 #[derive(Args, Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct ExplainArgs {
 }
 
 /// Asks the host and prints.
-pub(crate) async fn run(args: ExplainArgs) -> anyhow::Result<()> {
+pub(crate) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
     let (namespace, name) = args.set.split_once('/').unwrap_or(("default", &args.set));
     if name.is_empty() || namespace.is_empty() || name.contains('/') {
         bail!("{:?} is not of the form NAMESPACE/NAME", args.set);
@@ -36,8 +36,7 @@ pub(crate) async fn run(args: ExplainArgs) -> anyhow::Result<()> {
         .await
         .context("the host can't be asked")?
         .with_context(|| format!("there is no FederatedReplicaSet {namespace}/{name}"))?;
-    print!("{}", explain(&set));
-    Ok(())
+    Ok(print::text(&explain(&set)))
 }
 
 /// What is known of `set`, as text.

@@ -98,9 +98,11 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Uncordon(args) => return runtime()?.block_on(cordon::uncordon(args)),
         Command::Drain(args) => return runtime()?.block_on(drain::run(args)),
         Command::Uninstall(args) => return runtime()?.block_on(uninstall::run(args)),
-        Command::Explain(args) => runtime()?.block_on(explain::run(args))?,
+        Command::Explain(args) => return runtime()?.block_on(explain::run(args)),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "fedrs", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "fedrs", &mut script);
+            return Ok(print::text(&String::from_utf8(script)?));
         }
     }
     Ok(ExitCode::SUCCESS)

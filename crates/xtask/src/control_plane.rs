@@ -10,6 +10,8 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use control_plane::{Fleet, FleetSpec, Ledger, MemberSpec, NodeResources, Programs, Run, RunState};
 
+use crate::print;
+
 /// What to do with control planes.
 #[derive(Subcommand)]
 pub(crate) enum ControlPlane {
@@ -49,18 +51,17 @@ pub(crate) struct Up {
 
 impl ControlPlane {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let cache = cache()?;
-        let programs = Programs::new(&modules(), &cache)?;
-        let ledger = Ledger::open(&cache)?;
+        let programs = Programs::pinned()?;
+        let ledger = Ledger::of_user()?;
         match self {
             Self::Build => build(&programs)?,
             Self::Up(up) => up.run(&programs, &ledger)?,
             Self::Down { dir } => {
                 let dir = dir.canonicalize().with_context(|| shown(&dir))?;
                 if ledger.end(&dir)? {
-                    println!("ended what ran in {}", dir.display());
+                    print::line(format_args!("ended what ran in {}", dir.display()));
                 } else {
-                    println!("nothing runs in {}", dir.display());
+                    print::line(format_args!("nothing runs in {}", dir.display()));
                 }
             }
             Self::Status => status(&programs, &ledger)?,
@@ -75,11 +76,11 @@ impl Up {
         std::fs::create_dir_all(&self.dir).with_context(|| shown(&self.dir))?;
         let dir = self.dir.canonicalize().with_context(|| shown(&self.dir))?;
         if let Some(run) = ledger.run(&dir)?.filter(RunState::is_whole) {
-            println!(
+            print::line(format_args!(
                 "already up in {}: {} processes",
                 dir.display(),
                 run.processes.len()
-            );
+            ));
             return Ok(());
         }
         refuse_what_is_not_ours(&dir)?;
@@ -102,10 +103,17 @@ impl Up {
         fleet.leave();
         let seconds = began.elapsed().as_secs_f64();
         let dir = dir.display();
-        println!("host and {} members up after {seconds:.1} s", self.members);
-        println!("  kubectl --kubeconfig {dir}/host.yaml version");
-        println!("  fedrs controller --kubeconfig {dir}/host.yaml --members {dir}/members");
-        println!("  cargo xtask control-plane down {dir}");
+        print::line(format_args!(
+            "host and {} members up after {seconds:.1} s",
+            self.members
+        ));
+        print::line(format_args!(
+            "  kubectl --kubeconfig {dir}/host.yaml version"
+        ));
+        print::line(format_args!(
+            "  fedrs controller --kubeconfig {dir}/host.yaml --members {dir}/members"
+        ));
+        print::line(format_args!("  cargo xtask control-plane down {dir}"));
         Ok(())
     }
 
@@ -129,12 +137,18 @@ fn build(programs: &Programs) -> anyhow::Result<()> {
     let mut built = false;
     programs.build(|module| {
         built = true;
-        println!("building {module} ...");
+        print::line(format_args!("building {module} ..."));
     })?;
     if built {
-        println!("built in {:.0} s", began.elapsed().as_secs_f64());
+        print::line(format_args!(
+            "built in {:.0} s",
+            began.elapsed().as_secs_f64()
+        ));
     }
-    println!("programs are in {}", programs.folder().display());
+    print::line(format_args!(
+        "programs are in {}",
+        programs.folder().display()
+    ));
     Ok(())
 }
 
@@ -142,24 +156,27 @@ fn status(programs: &Programs, ledger: &Ledger) -> anyhow::Result<()> {
     let missing = programs.missing();
     let folder = programs.folder().display();
     if missing.is_empty() {
-        println!("programs: {folder}");
+        print::line(format_args!("programs: {folder}"));
     } else {
         let names: Vec<_> = missing.iter().map(ToString::to_string).collect();
-        println!("programs: {folder}; not built: {}", names.join(", "));
+        print::line(format_args!(
+            "programs: {folder}; not built: {}",
+            names.join(", ")
+        ));
     }
     let runs = ledger.runs()?;
     if runs.is_empty() {
-        println!("nothing runs");
+        print::line("nothing runs");
     }
     for run in runs {
-        println!(
+        print::line(format_args!(
             "{}: {} of {} processes",
             run.folder.display(),
             run.processes.len(),
             run.expected
-        );
+        ));
         for process in &run.processes {
-            println!("  {process}");
+            print::line(format_args!("  {process}"));
         }
     }
     Ok(())
@@ -176,17 +193,6 @@ fn refuse_what_is_not_ours(dir: &Path) -> anyhow::Result<()> {
         );
     }
     Ok(())
-}
-
-/// The Go modules that pin the programs.
-fn modules() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/control-plane")
-}
-
-/// Where costly results are kept.
-fn cache() -> anyhow::Result<PathBuf> {
-    let home = std::env::home_dir().context("there is no home directory for the cache")?;
-    Ok(home.join(".cache/fedrs"))
 }
 
 fn shown(path: &Path) -> String {

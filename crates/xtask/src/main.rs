@@ -4,6 +4,7 @@ mod bench;
 mod control_plane;
 mod crds;
 mod generated;
+mod print;
 mod rbac;
 
 use std::process::ExitCode;

@@ -10,11 +10,11 @@ use std::{
 };
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use control_plane::{ControlPlane, Fleet, Program, Programs};
+use control_plane::{ControlPlane, Fleet, Program, Programs, request};
 use fedrs_api::marks::{CONTROLLER, SYSTEM_NAMESPACE};
 use serde_json::{Value, json};
 
-use super::{clusters::client, request::send};
+use super::clusters::client;
 
 /// How long a token is good for, in seconds: longer than any run.
 const TOKEN_SECONDS: u64 = 6 * 3600;
@@ -34,12 +34,12 @@ pub(super) fn make(fleet: &Fleet, programs: &Programs) -> Result<(), String> {
 /// A kubeconfig like `route`, of the controller's account of the cluster that `direct` reaches, with a token of its own.
 pub(super) async fn kubeconfig(direct: &str, route: &str) -> String {
     let path = format!("/api/v1/namespaces/{SYSTEM_NAMESPACE}/serviceaccounts/{CONTROLLER}/token");
-    let request = json!({
+    let wanted = json!({
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",
         "spec": { "expirationSeconds": TOKEN_SECONDS },
     });
-    let answer = send(&client(direct).await, "POST", &path, &request).await;
+    let answer = request(&client(direct).await, "POST", &path, &wanted).await;
     let answer = answer.expect("the account can be given a token");
     with_user(route, &json!({ "token": answer["status"]["token"] }))
 }

@@ -1,33 +1,44 @@
 //! After a scenario: shared clusters become as they were.
 
-use serde_json::{Value, json};
-
+use control_plane::request;
 use fedrs_api::marks::KUBECONFIG_TYPE;
+use futures::future::join_all;
+use kube::Client;
+use serde_json::{Value, json};
 
 use super::{
     Clusters, Stage,
     commands::{MEMBERS, secrets},
-    request::is_missing,
+    is_missing,
     rivals::lease_path,
 };
 
+/// What runs pods; before the pods themselves, so that none are made anew.
+const WORKLOADS: [&str; 3] = [
+    "/apis/apps/v1/namespaces/NAMESPACE/deployments",
+    "/apis/apps/v1/namespaces/NAMESPACE/replicasets",
+    "/api/v1/namespaces/NAMESPACE/pods",
+];
+
 impl Stage {
-    /// Undoes all that the scenario did to clusters that outlive it, also where it failed.
+    /// Undoes all that the scenario did to clusters that outlive it, also where it failed. Namespaces may still be
+    /// there for a while; what took room in them is gone.
     pub async fn tear_down(mut self) {
         self.kill_controller().await;
-        if let Clusters::Embedded(_) = self.clusters {
+        if let Clusters::Real(it) = &mut self.clusters {
+            it.mend().await;
+        } else {
             return;
-        }
-        for member in self.member_names() {
-            let is_local =
-                matches!(&self.clusters, Clusters::Real(it) if it.shared.local.is_some());
-            if is_local {
-                self.cut_off(&member, false);
-            }
         }
         self.remove_lease().await;
         self.remove_sets().await;
         self.remove_members().await;
+        self.wait_until("no pod of the scenario is left", 120, async |it| {
+            let members = it.members.values();
+            let left = join_all(members.map(|member| it.empty(member))).await;
+            left.iter().sum::<usize>() == 0
+        })
+        .await;
         self.remove_namespaces().await;
     }
 
@@ -40,13 +51,15 @@ impl Stage {
     /// Removes the FederatedReplicaSets without waiting for a controller.
     async fn remove_sets(&self) {
         let list = self.on_host("GET", &self.frs_path(""), &Value::Null).await;
-        let list = list.unwrap_or(Value::Null);
+        let list = list.expect("FederatedReplicaSets can be listed");
         for frs in list["items"].as_array().into_iter().flatten() {
             let path = self.frs_path(frs["metadata"]["name"].as_str().unwrap_or_default());
             let free = json!({ "metadata": { "finalizers": null } });
             let background = json!({ "propagationPolicy": "Background" });
-            let _ = self.on_host("DELETE", &path, &background).await;
-            let _ = self.on_host("PATCH", &path, &free).await;
+            for (method, body) in [("PATCH", free), ("DELETE", background)] {
+                let answer = self.on_host(method, &path, &body).await;
+                assert!(answer.is_ok() || is_missing(&answer), "{answer:?}");
+            }
         }
     }
 
@@ -59,20 +72,27 @@ impl Stage {
         removed.expect("Secrets can be deleted");
     }
 
-    /// Removes the namespaces, and waits until the members' are gone: their pods take room.
+    /// Removes what takes room in a member, and answers how many pods there were. Pods go without their grace: whoever
+    /// removes a namespace waits for half of the longest, and then looks again.
+    async fn empty(&self, member: &Client) -> usize {
+        let at_once = json!({ "gracePeriodSeconds": 0, "propagationPolicy": "Background" });
+        let mut pods = 0;
+        for path in WORKLOADS {
+            let path = path.replace("NAMESPACE", &self.namespace);
+            let removed = request(member, "DELETE", &path, &at_once).await;
+            let removed = removed.expect("workloads can be deleted");
+            let removed = removed["items"].as_array();
+            pods = removed.expect("what was deleted is listed").len();
+        }
+        pods
+    }
+
+    /// Begins to remove the scenario's namespaces.
     async fn remove_namespaces(&self) {
         let path = format!("/api/v1/namespaces/{}", self.namespace);
         for client in self.all_clients() {
-            let _ = super::request::send(&client, "DELETE", &path, &Value::Null).await;
+            let removed = request(&client, "DELETE", &path, &Value::Null).await;
+            assert!(removed.is_ok() || is_missing(&removed), "{removed:?}");
         }
-        self.wait_until("the scenario's namespaces are gone", 120, async |it| {
-            for member in it.member_names() {
-                if !is_missing(&it.on_member(&member, "GET", &path, &Value::Null).await) {
-                    return false;
-                }
-            }
-            true
-        })
-        .await;
     }
 }

@@ -6,13 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use control_plane::{FleetSpec, Programs, Proxy};
+use control_plane::{Fleet, FleetSpec, Programs, Proxy};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Client,
     config::{KubeConfigOptions, Kubeconfig},
 };
-use tokio::sync::Mutex;
+use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
 use super::{Need, account};
 
@@ -76,7 +76,7 @@ pub(super) struct Route {
 pub struct Shared {
     pub(super) host: String,
     pub(super) members: BTreeMap<&'static str, Route>,
-    pub(super) local: Option<Mutex<Option<control_plane::Fleet>>>,
+    pub(super) local: Option<Mutex<Option<Fleet>>>,
 }
 
 impl Shared {
@@ -85,10 +85,10 @@ impl Shared {
         let shared = match kind {
             Kind::Sim => return Ok(None),
             Kind::Local => {
-                let programs = crate::local::programs().map_err(|error| error.to_string())?;
+                let programs = Programs::pinned().map_err(|error| error.to_string())?;
                 let shared = Self::local().await;
                 let shared = shared.map_err(|error| error.to_string())?;
-                shared.make_accounts(&programs).await?;
+                account::make(&*shared.fleet().await, &programs)?;
                 shared
             }
             Kind::Kubeconfigs(dir) => {
@@ -123,10 +123,10 @@ impl Shared {
         })
     }
 
-    async fn make_accounts(&self, programs: &Programs) -> Result<(), String> {
-        let local = self.local.as_ref().expect("local clusters have a fleet");
-        let fleet = local.lock().await;
-        account::make(fleet.as_ref().expect("it was just started"), programs)
+    /// The clusters that were started here: for scenarios that need what only these offer.
+    pub(super) async fn fleet(&self) -> MappedMutexGuard<'_, Fleet> {
+        let local = self.local.as_ref().expect("the kind offers it");
+        MutexGuard::map(local.lock().await, |it| it.as_mut().expect("it runs"))
     }
 
     fn found(dir: &Path) -> Result<Self, String> {

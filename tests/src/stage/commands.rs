@@ -89,14 +89,11 @@ impl Stage {
             expires: now - AGE + LIFE,
         };
         let shared = self.real().shared;
-        let local = shared.local.as_ref().expect("the kind offers it");
         let token = {
-            let mut fleet = local.lock().await;
-            let cluster = fleet.as_mut().and_then(|it| it.member(member));
-            let cluster = cluster.expect("the fleet has this member");
-            cluster
-                .token(&account, life)
-                .expect("a token can be signed")
+            let mut fleet = shared.fleet().await;
+            let cluster = fleet.member(member).expect("the fleet has this member");
+            let token = cluster.token(&account, life);
+            token.expect("a token can be signed")
         };
         let route = &shared.members[member].controlled;
         let kubeconfig = account::with_user(route, &json!({ "token": token }));

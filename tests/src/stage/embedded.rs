@@ -26,6 +26,10 @@ impl Embedded {
         }
     }
 
+    pub(super) fn fleet(&self) -> &Fleet {
+        &self.fleet
+    }
+
     pub(super) fn clients(&self) -> (Client, BTreeMap<String, Client>) {
         let direct = |it: &sim_cluster::SimCluster| Client::new(it.direct_service(), "default");
         let members = self.fleet.member_names().into_iter();

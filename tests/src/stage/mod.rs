@@ -16,12 +16,10 @@ mod audit;
 mod cleanup;
 mod clusters;
 mod commands;
-mod dips;
 mod embedded;
 mod observe;
 mod program;
 mod real;
-mod request;
 mod rights;
 mod rivals;
 
@@ -31,6 +29,7 @@ use std::{
     time::Duration,
 };
 
+use control_plane::request;
 use federation_controller::config::Config;
 use kube::Client;
 use serde_json::{Value, json};
@@ -39,9 +38,9 @@ use tokio::time::{Instant, sleep};
 pub use self::{
     audit::Asked,
     clusters::{Kind, Shared},
-    dips::Dips,
 };
-use self::{embedded::Embedded, real::Real, request::send};
+use self::{embedded::Embedded, real::Real};
+use crate::{ReadyWatcher, changes::Looks};
 
 /// What a scenario wants to begin with.
 #[derive(Clone, Debug)]
@@ -77,6 +76,9 @@ pub enum Need {
     /// API servers that write down who asked for what, and controllers that can be told apart by their tokens.
     Audit,
 }
+
+/// How often a wait looks at real clusters.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// A host, members, a controller.
 pub struct Stage {
@@ -115,7 +117,7 @@ impl Stage {
         };
         let object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": stage.namespace } });
         for client in stage.all_clients() {
-            send(&client, "POST", "/api/v1/namespaces", &object)
+            request(&client, "POST", "/api/v1/namespaces", &object)
                 .await
                 .expect("a namespace can be made");
         }
@@ -140,7 +142,7 @@ impl Stage {
 
     /// A request to the host as its administrator makes it.
     pub async fn on_host(&self, method: &str, path: &str, body: &Value) -> kube::Result<Value> {
-        send(&self.host, method, path, body).await
+        request(&self.host, method, path, body).await
     }
 
     /// A request to a member as its administrator makes it, past all faults.
@@ -151,7 +153,7 @@ impl Stage {
         path: &str,
         body: &Value,
     ) -> kube::Result<Value> {
-        send(&self.members[member], method, path, body).await
+        request(&self.members[member], method, path, body).await
     }
 
     /// The path of the FederatedReplicaSets, or of the one with this name.
@@ -204,31 +206,30 @@ impl Stage {
         mut holds: impl AsyncFnMut(&Self) -> bool,
     ) {
         let deadline = Instant::now() + Duration::from_secs(seconds);
+        let mut looks = match &self.clusters {
+            Clusters::Embedded(it) => Some(Looks::at(it.fleet())),
+            Clusters::Real(_) => None,
+        };
         while !holds(self).await {
             if Instant::now() >= deadline {
                 let state = self.describe().await;
                 panic!("not within {seconds} s: {what}\n{state}");
             }
-            sleep(self.look()).await;
-        }
-    }
-
-    /// How often a wait looks.
-    fn look(&self) -> Duration {
-        match self.clusters {
-            Clusters::Embedded(_) => Duration::from_millis(20),
-            Clusters::Real(_) => Duration::from_millis(200),
+            match &mut looks {
+                Some(looks) => looks.next(deadline).await,
+                None => sleep(LOOK).await,
+            }
         }
     }
 
     /// Watches from now on how many replicas of `name` are ready.
-    pub async fn watch(&self, name: &str) -> Dips {
-        // Watches of several clusters are not in step: what is seen for a shorter time may never have been.
-        let skew = match self.clusters {
-            Clusters::Embedded(_) => Duration::from_millis(20),
-            Clusters::Real(_) => Duration::from_millis(400),
-        };
-        Dips::start(&self.members, &self.namespace, name, skew).await
+    pub async fn watch(&self, name: &str) -> ReadyWatcher {
+        match &self.clusters {
+            Clusters::Embedded(it) => ReadyWatcher::of_fleet(it.fleet(), &self.namespace, name),
+            Clusters::Real(_) => {
+                ReadyWatcher::of_clients(&self.members, &self.namespace, name).await
+            }
+        }
     }
 
     /// Starts the controller, with what it knew of members before.
@@ -294,6 +295,11 @@ impl Stage {
             Clusters::Real(it) => it.log(),
         }
     }
+}
+
+/// Whether there is no such object.
+fn is_missing(answer: &kube::Result<Value>) -> bool {
+    matches!(answer, Err(kube::Error::Api(status)) if status.code == 404)
 }
 
 /// A configuration for scenarios: the waits are short, in their usual proportions.

@@ -129,24 +129,32 @@ impl Real {
         });
     }
 
-    pub(super) async fn lose_node(&mut self, member: &str, number: u32, is_lost: bool) {
-        let local = self.shared.local.as_ref().expect("the kind offers it");
-        let mut fleet = local.lock().await;
-        let cluster = fleet.as_mut().and_then(|it| it.member(member));
-        let cluster = cluster.expect("the fleet has this member");
+    pub(super) async fn lose_node(&self, member: &str, number: u32, is_lost: bool) {
+        let mut fleet = self.shared.fleet().await;
+        let cluster = fleet.member(member).expect("the fleet has this member");
         let node = cluster.node_name(number);
-        cluster
-            .lose_node(&node, is_lost)
-            .await
-            .expect("a node can be changed");
+        let changed = cluster.lose_node(&node, is_lost).await;
+        changed.expect("a node can be changed");
     }
 
-    pub(super) async fn forget_history(&mut self, member: &str) {
-        let local = self.shared.local.as_ref().expect("the kind offers it");
-        let mut fleet = local.lock().await;
-        let cluster = fleet.as_mut().and_then(|it| it.member(member));
-        let cluster = cluster.expect("the fleet has this member");
+    pub(super) async fn forget_history(&self, member: &str) {
+        let mut fleet = self.shared.fleet().await;
+        let cluster = fleet.member(member).expect("the fleet has this member");
         cluster.compact().await.expect("it starts again");
+    }
+
+    /// Ends what may be wrong with clusters that were started here: members cut off, nodes lost or cordoned.
+    pub(super) async fn mend(&mut self) {
+        if self.shared.local.is_none() {
+            return;
+        }
+        for route in self.shared.members.values() {
+            let proxy = route.proxy.as_ref().expect("each member has one");
+            proxy.set(ProxyMode::Pass(Duration::ZERO));
+        }
+        for member in &self.shared.fleet().await.members {
+            member.mend_nodes().await.expect("nodes can be changed");
+        }
     }
 
     pub(super) fn log(&self) -> String {

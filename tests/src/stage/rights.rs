@@ -17,9 +17,7 @@ impl Shared {
     /// What was refused to the controller's accounts, and which of their rights nobody used, one in a line; empty if all
     /// is well. For local clusters.
     pub async fn rights_to_doubt(&self) -> Result<Vec<String>, String> {
-        let local = self.local.as_ref().expect("local clusters write logs");
-        let fleet = local.lock().await;
-        let fleet = fleet.as_ref().expect("the clusters are there");
+        let fleet = self.fleet().await;
         let read = |folder| super::audit::read(folder, USERS).map_err(|it| it.to_string());
         let host = read(fleet.host.folder())?;
         let mut members = Vec::new();

@@ -79,9 +79,7 @@ impl Stage {
     pub async fn asked(&self, number: usize, since: Timestamp) -> Vec<audit::Asked> {
         let real = self.real();
         let credentials = real.controllers[number].credentials();
-        let local = real.shared.local.as_ref().expect("the kind offers it");
-        let fleet = local.lock().await;
-        let fleet = fleet.as_ref().expect("the clusters are there");
+        let fleet = real.shared.fleet().await;
         let clusters = std::iter::once(&fleet.host).chain(&fleet.members);
         let mut asked: Vec<_> = clusters
             .flat_map(|it| audit::read(it.folder(), USERS).expect("a log can be read"))

@@ -73,7 +73,7 @@ impl Pair {
             real: Side::new("real", &real).await?,
             embedded: Side::new("embedded", &file).await?,
             folder,
-            kubectl: crate::local::programs()
+            kubectl: control_plane::Programs::pinned()
                 .map_err(|error| error.to_string())?
                 .path(Program::Kubectl),
             fleet: Mutex::new(fleet),

@@ -33,7 +33,7 @@ impl Host {
     pub(crate) fn start() -> control_plane::Result<Self> {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.enable_all().build().unwrap();
-        let programs = local::programs()?;
+        let programs = Programs::pinned()?;
         let spec = FleetSpec {
             members: Vec::new(),
             audit: false,

@@ -15,7 +15,7 @@ mod table;
 
 use std::{
     fs,
-    io::{self, Read, Write},
+    io::{self, Read},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -126,13 +126,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     }
     let answers: Vec<Answer<'_>> = cases.list.iter().map(Answer::new).collect();
     let text = print(&answers, cases.is_list, arguments.output);
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            eprintln!("error: failed to write to standard output: {error}");
-            ExitCode::FAILURE
-        }
-        _ => ExitCode::SUCCESS,
-    }
+    crate::print::text(&text)
 }
 
 /// The cases of the arguments, or what is wrong with them.

@@ -3,7 +3,12 @@
 pub(crate) mod fleet;
 pub(crate) mod folder;
 
-use std::{fmt::Write as _, io::Write as _, path::PathBuf, time::Duration};
+use std::{
+    fmt::Write as _,
+    io::{self, Write as _},
+    path::PathBuf,
+    time::Duration,
+};
 
 use anyhow::Context;
 use clap::Args;
@@ -67,11 +72,18 @@ pub(crate) async fn run(args: SimArgs) -> anyhow::Result<()> {
     if !args.no_crds {
         fleet.install_crds()?;
     }
-    let mut out = std::io::stdout();
-    out.write_all(welcome(&args, &names).as_bytes())
-        .and_then(|()| out.flush())
-        .context("failed to write to standard output")?;
-    cancel.cancelled().await;
+    let mut out = io::stdout();
+    let told = out
+        .write_all(welcome(&args, &names).as_bytes())
+        .and_then(|()| out.flush());
+    match told {
+        // Who was to use the clusters has gone.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        told => {
+            told.context("failed to write to standard output")?;
+            cancel.cancelled().await;
+        }
+    }
     // Nothing is kept, so that a cluster that is slow to end may as well be dropped.
     let _ = tokio::time::timeout(STOP_TIMEOUT, fleet.stop()).await;
     Ok(())

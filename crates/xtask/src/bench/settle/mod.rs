@@ -79,9 +79,9 @@ pub(super) fn run(args: &SettleArgs) -> anyhow::Result<ExitCode> {
         .enable_all()
         .build()?
         .block_on(measure(args))?;
-    println!("{report}");
+    crate::print::line(&report);
     report.write(&args.json)?;
-    println!("written to {}", args.json.display());
+    crate::print::line(format_args!("written to {}", args.json.display()));
     Ok(ExitCode::from(u8::from(!report.restart.is_silent())))
 }
 
