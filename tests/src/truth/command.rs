@@ -2,14 +2,18 @@
 
 use std::{
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{Output, Stdio},
     sync::LazyLock,
     time::Duration,
 };
 
 use regex::Regex;
 use serde_json::json;
-use tokio::{io::AsyncWriteExt, process, time::timeout};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    process,
+    time::{Instant, sleep, timeout_at},
+};
 
 use super::{
     pair::{Pair, Side},
@@ -19,6 +23,10 @@ use super::{
 
 /// How long a command may take. A busy machine is slow.
 const PATIENCE: Duration = Duration::from_secs(90);
+/// How often one is run again.
+const LOOK: Duration = Duration::from_millis(500);
+/// One that goes on is listened to for so long when it should have no more to say.
+const SILENCE: Duration = Duration::from_secs(1);
 
 static AGE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -68,8 +76,10 @@ pub struct Command {
     pub input: String,
     /// The variable `EDITOR`, if any.
     pub editor: Option<String>,
-    /// It goes on until it is ended after so long.
-    pub runs_for: Option<Duration>,
+    /// It goes on by itself: it is ended when it has shown so many lines.
+    pub goes_on: Option<usize>,
+    /// It is run again until it shows so many lines.
+    pub until: Option<usize>,
     /// Its lines come in any order.
     pub is_unordered: bool,
     /// What it says is not compared, only how it ends.
@@ -82,7 +92,8 @@ pub fn run(arguments: &str) -> Command {
         arguments: arguments.to_owned(),
         input: String::new(),
         editor: None,
-        runs_for: None,
+        goes_on: None,
+        until: None,
         is_unordered: false,
         is_silent: false,
     }
@@ -103,10 +114,17 @@ impl Command {
         self
     }
 
-    /// It is ended after so many seconds.
+    /// It goes on by itself: it is ended when it has shown so many lines, and has no more to show.
     #[must_use]
-    pub fn for_seconds(mut self, seconds: u64) -> Self {
-        self.runs_for = Some(Duration::from_secs(seconds));
+    pub fn ended_after(mut self, lines: usize) -> Self {
+        self.goes_on = Some(lines);
+        self
+    }
+
+    /// It is run again until it shows so many lines; what it shows last is compared.
+    #[must_use]
+    pub fn until_lines(mut self, lines: usize) -> Self {
+        self.until = Some(lines);
         self
     }
 
@@ -163,38 +181,52 @@ struct Runner<'a> {
 
 impl Runner<'_> {
     async fn run(&self, command: &Command) -> Result<Record, String> {
-        let failed = |what: &dyn std::fmt::Display| {
-            format!("{}: {}: {what}", self.side.name, command.arguments)
-        };
-        let mut child = self.start(command).map_err(|it| failed(&it))?;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let output = self.run_once(command, deadline).await;
+            let output =
+                output.map_err(|it| format!("{}: {}: {it}", self.side.name, command.arguments))?;
+            let out = self.lines(&output.stdout, command);
+            let in_vain = command.goes_on.max(command.until) > Some(out.len());
+            if in_vain && command.until.is_some() && Instant::now() < deadline {
+                sleep(LOOK).await;
+                continue;
+            }
+            let code = output.status.code();
+            let answer = if command.is_silent {
+                json!({ "code": code })
+            } else {
+                json!({ "code": code, "out": out, "err": self.lines(&output.stderr, command) })
+            };
+            return Ok(Record {
+                label: command.arguments.clone(),
+                answer,
+                in_vain,
+            });
+        }
+    }
+
+    async fn run_once(
+        &self,
+        command: &Command,
+        deadline: Instant,
+    ) -> Result<Output, Box<dyn std::error::Error>> {
+        let mut child = self.start(command)?;
         if let Some(mut input) = child.stdin.take() {
             let text = self.filled(&command.input);
             // A command that reads nothing has closed it.
             let _ = input.write_all(text.as_bytes()).await;
         }
-        let output = if let Some(time) = command.runs_for {
-            tokio::time::sleep(time).await;
-            child.start_kill().map_err(|it| failed(&it))?;
-            child.wait_with_output().await
-        } else {
-            let ended = timeout(PATIENCE, child.wait_with_output()).await;
-            ended.map_err(|_| failed(&"it does not end"))?
-        };
-        let output = output.map_err(|it| failed(&it))?;
-        let answer = if command.is_silent {
-            json!({ "code": output.status.code() })
-        } else {
-            json!({
-                "code": output.status.code(),
-                "out": self.lines(&output.stdout, command),
-                "err": self.lines(&output.stderr, command),
-            })
-        };
-        Ok(Record {
-            label: command.arguments.clone(),
-            answer,
-            in_vain: false,
-        })
+        let mut shown = Vec::new();
+        if let Some(lines) = command.goes_on {
+            let output = child.stdout.take().expect("it is piped");
+            shown = listen(output, lines, deadline).await?;
+            child.start_kill()?;
+        }
+        let ended = timeout_at(deadline, child.wait_with_output()).await;
+        let mut output = ended.map_err(|_| "it does not end")??;
+        output.stdout.splice(..0, shown);
+        Ok(output)
     }
 
     fn start(&self, command: &Command) -> std::io::Result<process::Child> {
@@ -232,6 +264,28 @@ impl Runner<'_> {
             lines.sort();
         }
         lines
+    }
+}
+
+/// What is shown until there are so many lines, and for a moment after that: no more should come.
+async fn listen(
+    output: process::ChildStdout,
+    lines: usize,
+    deadline: Instant,
+) -> std::io::Result<Vec<u8>> {
+    let (mut output, mut shown) = (BufReader::new(output), Vec::new());
+    let mut number = 0;
+    loop {
+        let until = if number < lines {
+            deadline
+        } else {
+            Instant::now() + SILENCE
+        };
+        match timeout_at(until, output.read_until(b'\n', &mut shown)).await {
+            Ok(Err(error)) => return Err(error),
+            Ok(Ok(1..)) => number += 1,
+            Ok(Ok(0)) | Err(_) => return Ok(shown),
+        }
     }
 }
 

@@ -16,6 +16,9 @@ use tokio::{runtime::Runtime, sync::RwLock};
 use super::{compare::Verdict, pair::Pair};
 use crate::stage::Kind;
 
+/// What comparisons can't do without.
+const NEEDS: &str = "a real control plane is needed (FEDRS_CLUSTERS=local)";
+
 /// A comparison.
 pub struct Comparison {
     /// Its name: `topic::what_is_compared`.
@@ -39,12 +42,8 @@ pub fn main(comparisons: Vec<Comparison>, others: Vec<Trial>) -> ExitCode {
     };
     let is_local = kind == Kind::Local;
     if !is_local {
-        for it in &comparisons {
-            eprintln!(
-                "skipped on {kind:?}: {} needs a real control plane",
-                it.name
-            );
-        }
+        let number = comparisons.len();
+        eprintln!("{number} comparisons are ignored on {kind:?}: {NEEDS}");
     }
     let runtime = Runtime::new().expect("a runtime can be made");
     let pair = if is_local && !arguments.list {
@@ -64,7 +63,7 @@ pub fn main(comparisons: Vec<Comparison>, others: Vec<Trial>) -> ExitCode {
         let (pair, runtime, tally) = (pair.clone(), Arc::clone(&runtime), Arc::clone(&tally));
         let name = comparison.name.clone();
         let trial = Trial::test(name, move || {
-            let Some(pair) = pair else { return Ok(()) };
+            let pair = pair.ok_or(NEEDS)?;
             runtime
                 .block_on(tally.run(comparison, pair))
                 .map_err(Into::into)

@@ -1,4 +1,5 @@
-//! What differs between any two clusters is taken out of an answer: uids, times, versions, addresses, generated names.
+//! What differs between any two clusters is taken out of an answer: uids, times, versions, addresses, generated names,
+//! and the order of lists that by contract have none.
 
 use std::sync::LazyLock;
 
@@ -29,6 +30,7 @@ pub fn normal(value: &Value) -> Value {
         Value::Object(fields) => object(fields),
         Value::Array(items) => {
             let mut items: Vec<_> = items.iter().map(normal).collect();
+            rows_of_events(&mut items);
             // The order of generated names is chance.
             if items.iter().any(is_generated) {
                 items.sort_by_key(ToString::to_string);
@@ -67,15 +69,33 @@ fn object(fields: &Map<String, Value>) -> Value {
         (text(name), value)
     });
     let mut object = Value::Object(fields.collect());
+    if object["kind"] == "SelfSubjectRulesReview" {
+        rules(&mut object["status"]);
+    }
     if object["kind"] == "Table" || object["object"]["kind"] == "Table" {
         let table = if object["kind"] == "Table" {
             &mut object
         } else {
             &mut object["object"]
         };
-        ages(table);
+        let columns = table["columnDefinitions"].clone();
+        ages(table, &columns);
     }
     object
+}
+
+/// Of the events of a watch only the first says what its columns are.
+fn rows_of_events(events: &mut [Value]) {
+    let columns = events
+        .iter()
+        .map(|it| &it["object"]["columnDefinitions"])
+        .find(|it| it.is_array())
+        .cloned();
+    for event in events {
+        if let (Some(columns), Some(object)) = (&columns, event.get_mut("object")) {
+            ages(object, columns);
+        }
+    }
 }
 
 /// Their order depends on times.
@@ -93,21 +113,31 @@ fn managers(all: &[Value]) -> Value {
     all.into()
 }
 
+/// "The list ordering isn't significant", says the type: it is that of a cache at the real API server.
+fn rules(status: &mut Value) {
+    for list in ["resourceRules", "nonResourceRules"] {
+        if let Some(rules) = status[list].as_array_mut() {
+            rules.sort_by_key(ToString::to_string);
+        }
+    }
+}
+
 /// How long ago something was.
-fn ages(table: &mut Value) {
-    let columns = table["columnDefinitions"].as_array().cloned();
+fn ages(table: &mut Value, columns: &Value) {
     let is_age = |it: &Value| {
         let name = it["name"].as_str().unwrap_or_default();
         matches!(name, "Age" | "Last Seen" | "First Seen")
     };
     let ages: Vec<usize> = columns
-        .iter()
+        .as_array()
+        .into_iter()
         .flatten()
         .enumerate()
         .filter(|(_, it)| is_age(it))
         .map(|(place, _)| place)
         .collect();
-    for row in table["rows"].as_array_mut().into_iter().flatten() {
+    let rows = table.get_mut("rows").and_then(Value::as_array_mut);
+    for row in rows.into_iter().flatten() {
         for place in &ages {
             if let Some(cell) = row.pointer_mut(&format!("/cells/{place}")) {
                 *cell = "<age>".into();
@@ -158,6 +188,54 @@ mod tests {
         let object = json!({ "resourceVersion": "17", "generation": 2, "continue": "" });
         let wanted = json!({ "resourceVersion": "<version>", "generation": 2, "continue": "" });
         assert_eq!(normal(&object), wanted);
+    }
+
+    #[test]
+    fn rules_of_a_review_have_no_order_and_other_lists_have_one() {
+        let review = |kind: &str, list: &str, rules: Value| json!({ "kind": kind, "status": { list: rules } });
+        let (one, other) = (
+            json!([{ "verbs": ["get"] }, { "verbs": ["list"] }]),
+            json!([{ "verbs": ["list"] }, { "verbs": ["get"] }]),
+        );
+        for list in ["resourceRules", "nonResourceRules"] {
+            let of = |rules: &Value| normal(&review("SelfSubjectRulesReview", list, rules.clone()));
+            assert_eq!(of(&one), of(&other), "{list}");
+            assert_ne!(of(&one), of(&json!([{ "verbs": ["get"] }])), "{list}");
+        }
+        let of = |kind: &str, list: &str, rules: &Value| normal(&review(kind, list, rules.clone()));
+        assert_ne!(
+            of("Policy", "resourceRules", &one),
+            of("Policy", "resourceRules", &other)
+        );
+        assert_ne!(
+            of("SelfSubjectRulesReview", "rules", &one),
+            of("SelfSubjectRulesReview", "rules", &other)
+        );
+    }
+
+    #[test]
+    fn ages_are_taken_out_of_tables_and_of_every_event_of_them() {
+        let columns = json!([{ "name": "Name" }, { "name": "Age" }]);
+        let table = |columns: &Value, age: &str| json!({ "kind": "Table", "columnDefinitions": columns, "rows": [{ "cells": ["3s", age] }] });
+        let cells = |table: &Value| table.pointer("/rows/0/cells").cloned();
+        assert_eq!(
+            cells(&normal(&table(&columns, "5s"))),
+            Some(json!(["3s", "<age>"]))
+        );
+        let events = json!([
+            { "type": "ADDED", "object": table(&columns, "0s") },
+            { "type": "MODIFIED", "object": table(&Value::Null, "3s") },
+            { "type": "ERROR", "object": { "kind": "Status" } },
+        ]);
+        let events = normal(&events);
+        for number in 0..2 {
+            assert_eq!(
+                cells(&events[number]["object"]),
+                Some(json!(["3s", "<age>"])),
+                "{number}"
+            );
+        }
+        assert_eq!(events[2]["object"], json!({ "kind": "Status" }));
     }
 
     #[test]

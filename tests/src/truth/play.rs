@@ -93,46 +93,52 @@ impl Player<'_> {
         let object = json!({ "metadata": { "name": namespace } });
         self.ask(&super::talk::post("/api/v1/namespaces", object))
             .await?;
-        let account = super::talk::get("serviceaccounts/default");
-        self.ask(&account.until(20, |it| it["kind"] == "ServiceAccount"))
-            .await?;
+        let account = super::talk::get("serviceaccounts/default")
+            .until(20, |it| it["kind"] == "ServiceAccount");
+        let record = self.ask(&account).await?;
+        if record.in_vain {
+            return Err(self.failed(&account, &record.answer));
+        }
         Ok(())
     }
 
     async fn ask(&mut self, ask: &Ask) -> Result<Record, String> {
         let Some((holds, seconds)) = ask.until else {
-            return Ok(self.ask_once(ask).await?.selected(ask));
+            let record = self.ask_once(ask).await?;
+            return self.keep(ask, record);
         };
         let deadline = Instant::now() + Duration::from_secs(seconds);
         loop {
-            let record = self.ask_once(ask).await?;
-            if holds(&record.answer["body"]) {
-                return Ok(record.selected(ask));
-            }
-            if Instant::now() >= deadline {
-                let mut record = record.selected(ask);
-                record.in_vain = true;
-                return Ok(record);
+            let mut record = self.ask_once(ask).await?;
+            record.in_vain = !holds(&record.answer["body"]);
+            if !record.in_vain || Instant::now() >= deadline {
+                return self.keep(ask, record);
             }
             sleep(LOOK).await;
         }
     }
 
-    async fn ask_once(&mut self, ask: &Ask) -> Result<Record, String> {
-        let deadline = Instant::now() + PATIENCE;
-        let late = |_| format!("{}: {}: no answer in time", self.side.name, ask.label);
-        let answer = timeout_at(deadline, self.send(ask)).await.map_err(late)??;
-        let (parts, body) = answer.into_parts();
-        let bytes = timeout_at(deadline, body.collect()).await.map_err(late)?;
-        let bytes = bytes.map_err(|it| self.failed(ask, &it))?.to_bytes();
-        let body = read(&bytes);
+    /// Keeps of the answer what later steps need, and leaves what is compared.
+    fn keep(&mut self, ask: &Ask, record: Record) -> Result<Record, String> {
         for (name, pointer) in &ask.kept {
-            let value = body.pointer(pointer).unwrap_or(&Value::Null);
-            let text = value
-                .as_str()
-                .map_or_else(|| value.to_string(), ToOwned::to_owned);
+            let value = record.answer["body"].pointer(pointer);
+            let text = match value.unwrap_or(&Value::Null) {
+                Value::Null => {
+                    let body = &record.answer["body"];
+                    return Err(self.failed(ask, &format!("nothing at {pointer}: {body}")));
+                }
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
             self.kept.insert(name, text);
         }
+        Ok(record.selected(ask))
+    }
+
+    async fn ask_once(&self, ask: &Ask) -> Result<Record, String> {
+        let deadline = Instant::now() + PATIENCE;
+        let (parts, body) = self.in_time(ask, deadline, self.send(ask)).await?;
+        let body = self.in_time(ask, deadline, whole(body)).await?;
         Ok(Record {
             label: ask.label.clone(),
             answer: told(&parts, &body),
@@ -142,16 +148,13 @@ impl Player<'_> {
 
     async fn watch(&mut self, name: &'static str, ask: &Ask) -> Result<Record, String> {
         let deadline = Instant::now() + PATIENCE;
-        let late = |_| format!("{}: {}: no answer in time", self.side.name, ask.label);
-        let answer = timeout_at(deadline, self.send(ask)).await.map_err(late)??;
-        let (parts, body) = answer.into_parts();
+        let (parts, body) = self.in_time(ask, deadline, self.send(ask)).await?;
         let body = if parts.status.is_success() {
             let read = Vec::new();
             self.watches.insert(name, Watch { body, read });
             Value::Null
         } else {
-            let bytes = body.collect().await.map_err(|it| self.failed(ask, &it))?;
-            read(&bytes.to_bytes())
+            self.in_time(ask, deadline, whole(body)).await?
         };
         Ok(Record {
             label: ask.label.clone(),
@@ -165,14 +168,16 @@ impl Player<'_> {
             .watches
             .get_mut(name)
             .ok_or_else(|| format!("{}: there is no watch {name}", self.side.name))?;
-        let mut events = Vec::new();
+        let (mut events, mut has_ended) = (Vec::new(), false);
         let patience = if count == 0 { SILENCE } else { PATIENCE };
         let deadline = Instant::now() + patience;
         while events.len() < count || count == 0 {
             match timeout_at(deadline, watch.next()).await {
+                Ok(Some(event)) if is_reminder(&event) => {}
                 Ok(Some(event)) => events.push(event),
                 Ok(None) => {
                     events.push("the watch ended".into());
+                    has_ended = true;
                     break;
                 }
                 Err(_) => break,
@@ -180,42 +185,56 @@ impl Player<'_> {
         }
         Ok(Record {
             label: format!("events of {name}"),
+            in_vain: events.len() < count && !has_ended,
             answer: json!({ "body": events }),
-            in_vain: false,
         })
     }
 
-    async fn send(&self, ask: &Ask) -> Result<http::Response<Body>, String> {
+    async fn in_time<T>(
+        &self,
+        ask: &Ask,
+        deadline: Instant,
+        answer: impl Future<Output = Result<T, String>>,
+    ) -> Result<T, String> {
+        let answer = timeout_at(deadline, answer).await;
+        let answer = answer.unwrap_or_else(|_| Err("no answer in time".to_owned()));
+        answer.map_err(|it| self.failed(ask, &it))
+    }
+
+    async fn send(&self, ask: &Ask) -> Result<(http::response::Parts, Body), String> {
         let mut request = Request::builder()
             .method(ask.method)
-            .uri(self.filled(&ask.path))
+            .uri(self.filled(&ask.path)?)
             .header("user-agent", "conversation/1");
         if !ask.headers.iter().any(|(name, _)| *name == "accept") {
             request = request.header("accept", "application/json");
         }
         for (name, value) in &ask.headers {
-            request = request.header(*name, self.filled(value));
+            request = request.header(*name, self.filled(value)?);
         }
-        let body = Body::from(self.filled(&ask.body).into_bytes());
-        let request = request.body(body).map_err(|it| self.failed(ask, &it))?;
+        let body = Body::from(self.filled(&ask.body)?.into_bytes());
+        let request = request.body(body).map_err(|it| it.to_string())?;
         let client = match ask.who {
             Who::Admin => &self.side.admin,
             Who::Anybody => &self.side.anybody,
         };
-        let answer = client.send(request).await;
-        answer.map_err(|it| self.failed(ask, &it))
+        let answer = client.send(request).await.map_err(|it| it.to_string())?;
+        Ok(answer.into_parts())
     }
 
     fn failed(&self, ask: &Ask, error: &dyn std::fmt::Display) -> String {
         format!("{}: {}: {error}", self.side.name, ask.label)
     }
 
-    fn filled(&self, text: &str) -> String {
+    fn filled(&self, text: &str) -> Result<String, String> {
         let mut text = text.to_owned();
         for (name, value) in &self.kept {
             text = text.replace(&format!("${{{name}}}"), value);
         }
-        text
+        match text.split_once("${") {
+            Some((_, rest)) => Err(format!("nothing was kept as {rest}")),
+            None => Ok(text),
+        }
     }
 }
 
@@ -231,6 +250,18 @@ impl Watch {
             self.read.extend_from_slice(frame.data_ref()?);
         }
     }
+}
+
+/// Whether it is a bookmark that the server sends when it likes, not the one that ends the initial events.
+fn is_reminder(event: &Value) -> bool {
+    let object = &event["object"];
+    let is_end = |it: &Value| it["metadata"]["annotations"]["k8s.io/initial-events-end"] == "true";
+    event["type"] == "BOOKMARK" && !is_end(object) && !is_end(&object["rows"][0]["object"])
+}
+
+async fn whole(body: Body) -> Result<Value, String> {
+    let bytes = body.collect().await.map_err(|it| it.to_string())?;
+    Ok(read(&bytes.to_bytes()))
 }
 
 fn read(bytes: &[u8]) -> Value {

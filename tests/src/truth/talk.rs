@@ -73,7 +73,8 @@ pub enum Step {
     Ask(Ask),
     /// A request for a watch, which goes on under this name.
     Watch(&'static str, Ask),
-    /// The next so many events of a watch are compared; fewer if the rest doesn't come or the watch ends.
+    /// The next so many events of a watch are compared, fewer only if it ends; with 0 whatever else comes, which should be nothing.
+    /// Bookmarks don't count that only say how far it is.
     Events(&'static str, usize),
     /// A node stops to answer, or does again.
     Node(u32, bool),

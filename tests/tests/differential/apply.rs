@@ -6,7 +6,9 @@ use fedrs_tests::{
 };
 use serde_json::{Value, json};
 
-use crate::objects::{config_map, replica_set};
+use crate::objects::{config_map, replica_set, seen};
+
+const SET: &str = "apps/v1:replicasets/web";
 
 /// What differs on purpose: the conversation, the reason, the step, the place.
 const DIFFERS: &[Meant] = &[
@@ -63,14 +65,17 @@ fn conversations() -> Vec<Conversation> {
         ]),
         conversation("apply::replica_sets", steps![
             apply("apps/v1:replicasets/web?fieldManager=one", replica_set("web", 0)),
+            seen(SET),
             apply("apps/v1:replicasets/web?fieldManager=two", containers(&json!([{ "name": "side", "image": "b" }]))).called("another container"),
+            seen(SET),
             apply("apps/v1:replicasets/web?fieldManager=two", containers(&json!([{ "name": "main", "image": "b" }]))).called("conflict by key"),
             apply("apps/v1:replicasets/web?fieldManager=two&force=true", containers(&json!([{ "name": "main", "image": "b" }]))).called("force by key"),
+            seen(SET),
             apply("apps/v1:replicasets/web?fieldManager=two", containers(&json!([{ "name": "main", "image": "b" }, { "name": "main", "image": "c" }]))).called("twice the key"),
             apply("apps/v1:replicasets/web?fieldManager=two", containers(&json!([{ "image": "b" }]))).called("no key"),
             merge("apps/v1:replicasets/web/scale", json!({ "spec": { "replicas": 0 } })).called("scale"),
             apply("apps/v1:replicasets/web/status?fieldManager=s", json!({ "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": { "name": "web" }, "status": { "conditions": [{ "type": "X", "status": "True" }] } })).called("status"),
-            get("apps/v1:replicasets/web"),
+            get(SET),
         ]),
         conversation("apply::labels_and_finalizers", steps![
             post("configmaps", config_map("a")),

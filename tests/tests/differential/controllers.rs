@@ -309,6 +309,11 @@ fn a_replaced_pod() -> Conversation {
             )
             .called("failed")
             .only("/status/phase"),
+            get("pods?fieldSelector=status.phase%21%3DFailed")
+                .until(30, |it| length(it) == 1)
+                .called("another")
+                .only("/items/0/metadata/ownerReferences")
+                .only("/items/1"),
             get(SET)
                 .until(30, |it| it["status"]["readyReplicas"] == 1
                     && it["status"]["replicas"] == 1)

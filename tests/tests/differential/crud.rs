@@ -9,7 +9,7 @@ use fedrs_tests::{
 };
 use serde_json::json;
 
-use crate::objects::{config_map, labelled, lease, pod, pod_nowhere, replica_set};
+use crate::objects::{config_map, labelled, lease, pod, pod_nowhere, replica_set, seen};
 
 /// What differs on purpose: the conversation, the reason, the step, the place.
 const DIFFERS: &[Meant] = &[
@@ -206,9 +206,7 @@ fn replica_sets() -> Conversation {
         steps![
             post("apps/v1:replicasets", replica_set("web", 0)),
             post("apps/v1:replicasets", replica_set("web", 0)).called("twice"),
-            get("apps/v1:replicasets/web")
-                .keep("rv", "/metadata/resourceVersion")
-                .keep("uid", "/metadata/uid"),
+            seen("apps/v1:replicasets/web").keep("rv", "/metadata/resourceVersion"),
             put("apps/v1:replicasets/web", {
                 let mut set = replica_set("web", 0);
                 set["metadata"]["labels"] = json!({ "a": "b" });
@@ -329,4 +327,6 @@ fn nodes() -> Conversation {
             delete("/api/v1/nodes/${ns}-a"),
         ],
     )
+    // How many nodes there are is in what the scheduler says of any pod.
+    .alone()
 }

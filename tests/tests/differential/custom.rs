@@ -1,36 +1,44 @@
 //! Our own custom resources: defaults, pruning, enums, validation rules.
+//!
+//! Each conversation installs the definition it is about in a group of its own, named after its namespace: definitions belong to
+//! the whole cluster, and other conversations are played beside it.
 
 use std::path::Path;
 
 use fedrs_tests::{
     steps,
     truth::talk::{
-        Ask, Conversation, Meant, TABLE, apply, conversation, delete, differing, get, json_patch,
-        merge, post, put, strategic,
+        Conversation, Meant, Step, TABLE, Until, apply, conversation, delete, differing, get,
+        json_patch, merge, post, put, strategic,
     },
 };
 use serde_json::{Value, json};
 
 use crate::objects::pod_spec;
 
-const SETS: &str = "fedrs.dev/v1alpha1:federatedreplicasets";
-const MEMBERS: &str = "/apis/fedrs.dev/v1alpha1/memberclusters";
+/// The group of our kinds, in one conversation.
+const GROUP: &str = "${ns}.fedrs.dev";
+const VERSION: &str = "${ns}.fedrs.dev/v1alpha1";
+const SETS: &str = "${ns}.fedrs.dev/v1alpha1:federatedreplicasets";
+const MEMBERS: &str = "/apis/${ns}.fedrs.dev/v1alpha1/memberclusters";
 
-/// The definition of one of our kinds.
+/// The definition of one of our kinds, in the group of the conversation.
 fn definition(plural: &str) -> Value {
     let file = format!("../config/crd/fedrs.dev_{plural}.yaml");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let text = std::fs::read_to_string(&path).expect("the definitions are generated");
-    serde_saphyr::from_str(&text).expect("a definition is YAML")
+    let mut definition: Value = serde_saphyr::from_str(&text).expect("a definition is YAML");
+    definition["metadata"]["name"] = format!("{plural}.{GROUP}").into();
+    definition["spec"]["group"] = GROUP.into();
+    definition
 }
 
-/// Makes a definition, unless another conversation has.
-fn install(plural: &str) -> [Ask; 2] {
-    let path =
-        format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{plural}.fedrs.dev");
-    [
+/// Makes a definition, and waits until its objects are served.
+fn install(plural: &str, list: &str, is_served: Until) -> Vec<Step> {
+    let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{plural}.{GROUP}");
+    steps![
         apply(
-            &format!("{path}?fieldManager=conversations&force=true"),
+            &format!("{path}?fieldManager=conversations"),
             definition(plural),
         )
         .called("install")
@@ -45,33 +53,32 @@ fn install(plural: &str) -> [Ask; 2] {
             })
             .called("established")
             .only("/status"),
+        get(list)
+            .until(20, is_served)
+            .called("served")
+            .only("/kind"),
     ]
 }
 
-fn with_both(name: &'static str, rest: Vec<fedrs_tests::truth::talk::Step>) -> Conversation {
-    let [a, b] = install("federatedreplicasets");
-    let [c, d] = install("memberclusters");
-    let mut steps = steps![
-        a,
-        b,
-        c,
-        d,
-        get(SETS)
-            .until(20, |it| it["kind"] == "FederatedReplicaSetList")
-            .called("served")
-            .only("/kind"),
-        get(MEMBERS)
-            .until(20, |it| it["kind"] == "MemberClusterList")
-            .called("members served")
-            .only("/kind")
-    ];
+fn about_sets(name: &'static str, rest: Vec<Step>) -> Conversation {
+    let mut steps = install("federatedreplicasets", SETS, |it| {
+        it["kind"] == "FederatedReplicaSetList"
+    });
+    steps.extend(rest);
+    conversation(name, steps)
+}
+
+fn about_members(name: &'static str, rest: Vec<Step>) -> Conversation {
+    let mut steps = install("memberclusters", MEMBERS, |it| {
+        it["kind"] == "MemberClusterList"
+    });
     steps.extend(rest);
     conversation(name, steps)
 }
 
 fn set(name: &str) -> Value {
     json!({
-        "apiVersion": "fedrs.dev/v1alpha1", "kind": "FederatedReplicaSet",
+        "apiVersion": VERSION, "kind": "FederatedReplicaSet",
         "metadata": { "name": name },
         "spec": {
             "replicas": 3,
@@ -110,13 +117,13 @@ const DIFFERS: &[Meant] = &[
     (
         "custom::federated_replica_sets",
         "unset-time",
-        "GET fedrs.dev/v1alpha1:federatedreplicasets/web/status",
+        "GET ${ns}.fedrs.dev/v1alpha1:federatedreplicasets/web/status",
         "body/metadata/managedFields/conversation Update scale/time",
     ),
     (
         "custom::federated_replica_sets",
         "unset-time",
-        "GET fedrs.dev/v1alpha1:federatedreplicasets?fieldSelector=metadata.name%3Dweb",
+        "GET ${ns}.fedrs.dev/v1alpha1:federatedreplicasets?fieldSelector=metadata.name%3Dweb",
         "body/items/web/metadata/managedFields/conversation Update scale/time",
     ),
     ("custom::validation", "go-words", "no spec", "body/message"),
@@ -144,7 +151,7 @@ pub(crate) fn all() -> Vec<Conversation> {
 fn conversations() -> Vec<Conversation> {
     let one = &format!("{SETS}/web");
     vec![
-        with_both("custom::federated_replica_sets", steps![
+        about_sets("custom::federated_replica_sets", steps![
             post(SETS, set("web")).keep("rv", "/metadata/resourceVersion").keep("uid", "/metadata/uid"),
             post(SETS, set("web")).called("twice"),
             get(one),
@@ -174,7 +181,7 @@ fn conversations() -> Vec<Conversation> {
             delete(one),
             delete(one).called("gone"),
         ]),
-        with_both("custom::validation", steps![
+        about_sets("custom::validation", steps![
             post(SETS, changed("a", "/spec/replicas", json!(-1))).called("negative"),
             post(SETS, changed("a", "/spec/replicas", json!("x"))).called("wrong type"),
             post(SETS, changed("a", "/spec/replicas", json!(1.5))).called("a fraction"),
@@ -195,13 +202,13 @@ fn conversations() -> Vec<Conversation> {
             post(SETS, set("k")),
             merge(&format!("{SETS}/k"), json!({ "spec": { "selector": { "matchLabels": { "app": "l" } } } })).called("selector changed"),
             apply(&format!("{SETS}/l?fieldManager=x"), changed("l", "/spec/foo", json!("bar"))).called("apply unknown"),
-            post(SETS, changed("m", "/apiVersion", json!("fedrs.dev/v1"))).called("another version"),
+            post(SETS, changed("m", "/apiVersion", json!(format!("{GROUP}/v1")))).called("another version"),
             post(SETS, changed("m", "/kind", json!("Foo"))).called("another kind"),
         ]),
-        with_both("custom::member_clusters", steps![
-            post(MEMBERS, json!({ "apiVersion": "fedrs.dev/v1alpha1", "kind": "MemberCluster", "metadata": { "name": "${ns}-m" } })).called("bare"),
-            post(MEMBERS, json!({ "apiVersion": "fedrs.dev/v1alpha1", "kind": "MemberCluster", "metadata": { "name": "${ns}-n" }, "spec": {} })).called("empty spec"),
-            post(MEMBERS, json!({ "apiVersion": "fedrs.dev/v1alpha1", "kind": "MemberCluster", "metadata": { "name": "${ns}-o" }, "spec": { "unschedulable": "x", "kubeconfigSecretRef": 1 } })).called("wrong types"),
+        about_members("custom::member_clusters", steps![
+            post(MEMBERS, json!({ "apiVersion": VERSION, "kind": "MemberCluster", "metadata": { "name": "${ns}-m" } })).called("bare"),
+            post(MEMBERS, json!({ "apiVersion": VERSION, "kind": "MemberCluster", "metadata": { "name": "${ns}-n" }, "spec": {} })).called("empty spec"),
+            post(MEMBERS, json!({ "apiVersion": VERSION, "kind": "MemberCluster", "metadata": { "name": "${ns}-o" }, "spec": { "unschedulable": "x", "kubeconfigSecretRef": 1 } })).called("wrong types"),
             get(&format!("{MEMBERS}/${{ns}}-n")).accept(TABLE).called("table"),
             merge(&format!("{MEMBERS}/${{ns}}-n/status"), json!({ "status": { "conditions": [{ "type": "Ready", "status": "Maybe", "reason": "A", "message": "b", "lastTransitionTime": "2026-01-01T00:00:00Z" }] } })).called("an enum"),
             merge(&format!("{MEMBERS}/${{ns}}-n/status"), json!({ "status": { "conditions": [{ "type": "Ready", "status": "True", "reason": "A", "message": "b", "lastTransitionTime": "2026-01-01T00:00:00Z" }] } })).called("ready"),

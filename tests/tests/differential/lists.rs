@@ -164,10 +164,6 @@ fn versions() -> Conversation {
                 .called("no such match"),
             get(&format!("{of}&resourceVersion=x")).called("no version"),
             get(&format!("{of}&resourceVersion=-1")).called("negative"),
-            get(&format!(
-                "{of}&resourceVersion=1&resourceVersionMatch=Exact"
-            ))
-            .called("long ago"),
             get("configmaps/a?resourceVersion=0"),
             get("configmaps/a?resourceVersion=${later}"),
             get("configmaps/a?resourceVersion=x"),

@@ -1,5 +1,6 @@
 //! The objects that conversations are about.
 
+use fedrs_tests::truth::talk::{Ask, get};
 use serde_json::{Value, json};
 
 /// A `ConfigMap` with one entry.
@@ -48,6 +49,15 @@ pub(crate) fn replica_set(name: &str, replicas: u32) -> Value {
             "template": { "metadata": { "labels": { "app": name } }, "spec": pod_spec() },
         },
     })
+}
+
+/// Waits until the controller has seen what a ReplicaSet without replicas asks for, and written all that it will.
+pub(crate) fn seen(path: &str) -> Ask {
+    get(path)
+        .until(20, |it| {
+            it["status"]["observedGeneration"] == it["metadata"]["generation"]
+        })
+        .called("seen")
 }
 
 /// A Lease.

@@ -8,7 +8,7 @@ use fedrs_tests::{
 };
 use serde_json::json;
 
-use crate::objects::{config_map, replica_set};
+use crate::objects::{config_map, replica_set, seen};
 
 const SET: &str = "apps/v1:replicasets/web";
 
@@ -39,7 +39,8 @@ pub(crate) fn all() -> Vec<Conversation> {
 fn conversations() -> Vec<Conversation> {
     vec![
         conversation("patches::json", steps![
-            post("apps/v1:replicasets", replica_set("web", 0)).keep("uid", "/metadata/uid").keep("rv", "/metadata/resourceVersion"),
+            post("apps/v1:replicasets", replica_set("web", 0)).keep("uid", "/metadata/uid"),
+            seen(SET),
             json_patch(SET, json!([{ "op": "replace", "path": "/spec/replicas", "value": 0 }])).called("no change"),
             json_patch(SET, json!([
                 { "op": "test", "path": "/metadata/uid", "value": "${uid}" },

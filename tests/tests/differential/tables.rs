@@ -2,7 +2,7 @@
 
 use fedrs_tests::{
     steps,
-    truth::talk::{Conversation, Meant, TABLE, conversation, differing, get, merge, post},
+    truth::talk::{Conversation, Meant, TABLE, conversation, delete, differing, get, merge, post},
 };
 use serde_json::json;
 
@@ -118,6 +118,11 @@ fn pods_in_trouble() -> Conversation {
                 pod["metadata"]["finalizers"] = json!(["a.example/b"]);
                 pod
             }),
+            get("pods/goes")
+                .until(20, |it| !it["status"]["conditions"].is_null())
+                .called("goes waits too")
+                .only("/status/phase"),
+            delete("pods/goes").only("/metadata/finalizers"),
             merge(
                 "pods/waits/status",
                 json!({ "status": { "phase": "Failed", "reason": "Evicted" } })

@@ -5,7 +5,7 @@ use fedrs_tests::{
     truth::talk::{
         Conversation, METADATA, Meant,
         Step::{Compact, Events, Watch},
-        TABLE, conversation, delete, differing, get, merge, post, put,
+        TABLE, conversation, delete, differing, get, merge, post,
     },
 };
 use serde_json::json;
@@ -50,8 +50,8 @@ fn conversations() -> Vec<Conversation> {
             Watch("rows", get(&format!("{leases}?watch=true&resourceVersion=${{rv}}&includeObject=None")).accept(TABLE)),
             post(leases, lease("a", "x")),
             post(leases, lease("b", "x")),
-            put(&format!("{leases}/a"), lease("a", "y")),
-            put(&format!("{leases}/a"), lease("a", "y")).called("no change"),
+            merge(&format!("{leases}/a"), json!({ "spec": { "holderIdentity": "y" } })),
+            merge(&format!("{leases}/a"), json!({ "spec": { "holderIdentity": "y" } })).called("no change"),
             delete(&format!("{leases}/b")),
             Events("all", 4),
             Events("one", 2),
@@ -107,16 +107,21 @@ fn conversations() -> Vec<Conversation> {
         ]),
         conversation("watches::after_a_compaction", steps![
             post("configmaps", labelled("a", "on", "yes")).keep("rv", "/metadata/resourceVersion"),
-            get("configmaps?labelSelector=on&limit=1").keep("next", "/metadata/continue"),
+            post("configmaps", labelled("b", "on", "yes")),
+            get("configmaps?labelSelector=on&limit=1").keep("next", "/metadata/continue").called("a page"),
             merge("configmaps/a", json!({ "data": { "b": "2" } })),
-            merge("configmaps/a", json!({ "data": { "b": "3" } })).keep("now", "/metadata/resourceVersion"),
+            merge("configmaps/a", json!({ "data": { "b": "3" } })),
             Compact,
             Watch("w", get("configmaps?watch=true&resourceVersion=${rv}")),
             Events("w", 1),
             get("configmaps?resourceVersion=${rv}&resourceVersionMatch=Exact").called("an exact version"),
+            get("configmaps?labelSelector=on&limit=1&continue=${next}").called("the next page"),
+            get("configmaps?labelSelector=on&resourceVersion=1&resourceVersionMatch=Exact").called("long ago"),
             get("configmaps/a?resourceVersion=${rv}").called("at least"),
+            // A version before it may be too old as well, if anybody has written anything since.
+            merge("configmaps/a", json!({ "data": { "b": "4" } })).keep("now", "/metadata/resourceVersion"),
             Watch("next", get("configmaps?watch=true&labelSelector=on&resourceVersion=${now}").called("from now")),
-            merge("configmaps/a", json!({ "data": { "b": "4" } })),
+            merge("configmaps/a", json!({ "data": { "b": "5" } })),
             Events("next", 1),
         ]).alone(),
         conversation("watches::by_name", steps![
