@@ -177,6 +177,37 @@ async fn f5_deleting_leaves_the_local_sets_running_without_our_marks() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn f5_a_set_that_is_made_again_takes_up_what_the_deleted_one_left() {
+    let fleet = Fleet::running(9).await;
+    let uids = |fleet: &Fleet| {
+        let names = fleet.member_names().into_iter();
+        let sets = names.map(|it| fleet.local_set(&it, "web").expect("it goes on"));
+        sets.map(|it| it["metadata"]["uid"].clone())
+            .collect::<Vec<_>>()
+    };
+    let before = uids(&fleet);
+    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
+    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
+    fleet
+        .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
+        .await;
+    fleet.create(&frs("web", 9, &even(true))).await;
+    fleet
+        .wait_until("all are counted on again", 30, async |it| {
+            it.condition("web", "Ready").await.as_deref() == Some("True")
+        })
+        .await;
+    assert_eq!(uids(&fleet), before, "the same sets");
+    let writes = fleet.writes();
+    tokio::time::sleep(std::time::Duration::from_secs(180)).await;
+    assert_eq!(
+        fleet.writes(),
+        writes,
+        "and nothing is written over and over"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn f5_foreground_cascade_deletes_the_local_sets() {
     for policy in [json!("Foreground"), Value::Null] {
         let fleet = Fleet::start(FleetSpec::default()).await;

@@ -28,18 +28,31 @@ impl Executor {
         // Another one of this name is none of ours.
         let live = live.filter(|live| live["metadata"]["uid"] == set.uid.as_str());
         match (live, fate) {
-            (None, _) => {}
+            (None, _) => {
+                member.store.observe_deleted(key, &set.uid);
+                Ok(())
+            }
             // Its pods go with it; the member's garbage collector sees to that.
-            (Some(live), Fate::Delete) => {
-                return self.delete_set(key, member, &live, "Background").await;
-            }
-            (Some(mut live), Fate::Release) => {
-                manifest::release(&mut live);
-                self.call(member, "release", calls::put(&member.client, &path, &live))
-                    .await?;
-            }
+            (Some(live), Fate::Delete) => self.delete_set(key, member, &live, "Background").await,
+            (Some(live), Fate::Release) => self.release_set(key, member, live).await,
         }
-        member.store.observe_deleted(key, &set.uid);
+    }
+
+    /// Takes our marks off the local set that was read as `live`, if it is still so. It goes on running (F5), and may
+    /// become ours again.
+    async fn release_set(
+        &self,
+        key: &SetKey,
+        member: &MemberAccess,
+        mut live: Value,
+    ) -> Result<(), CallError> {
+        manifest::release(&mut live);
+        let path = set_path(key);
+        let call = calls::put(&member.client, &path, &live);
+        let released = self.call(member, "release", call).await?;
+        let text = |field: &str| released["metadata"][field].as_str().unwrap_or_default();
+        let (uid, version) = (text("uid"), text("resourceVersion"));
+        member.store.observe_released(key, uid, version);
         Ok(())
     }
 
