@@ -235,6 +235,18 @@ async fn f5_foreground_cascade_deletes_the_local_sets() {
 
 #[tokio::test(start_paused = true)]
 async fn f5_what_a_set_without_its_finalizer_left_behind_is_not_in_the_way_of_the_next() {
+    leaves_nothing_in_the_way_of(&frs("web", 9, &even(true))).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f5_a_set_that_is_restored_with_its_finalizer_gets_a_marker_of_its_own() {
+    let mut set = frs("web", 9, &even(true));
+    set["metadata"]["finalizers"] = json!(["fedrs.dev/members"]);
+    leaves_nothing_in_the_way_of(&set).await;
+}
+
+/// Takes a set away without the controller, and makes `next` instead.
+async fn leaves_nothing_in_the_way_of(next: &Value) {
     let mut fleet = Fleet::running(9).await;
     fleet.stop_controller().await;
     let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
@@ -244,9 +256,7 @@ async fn f5_what_a_set_without_its_finalizer_left_behind_is_not_in_the_way_of_th
     fleet
         .patch("web", &json!({ "metadata": { "finalizers": null } }))
         .await;
-    let mut set = frs("web", 9, &even(true));
-    set["spec"]["deletionPolicy"] = json!("Orphan");
-    fleet.create(&set).await;
+    fleet.create(next).await;
     let now = uid(&fleet).await;
     assert_ne!(now, earlier);
     fleet.start_controller().await;
