@@ -177,6 +177,37 @@ async fn f5_deleting_leaves_the_local_sets_running_without_our_marks() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn f5_a_set_that_is_made_again_takes_up_what_the_deleted_one_left() {
+    let fleet = Fleet::running(9).await;
+    let uids = |fleet: &Fleet| {
+        let names = fleet.member_names().into_iter();
+        let sets = names.map(|it| fleet.local_set(&it, "web").expect("it goes on"));
+        sets.map(|it| it["metadata"]["uid"].clone())
+            .collect::<Vec<_>>()
+    };
+    let before = uids(&fleet);
+    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
+    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
+    fleet
+        .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
+        .await;
+    fleet.create(&frs("web", 9, &even(true))).await;
+    fleet
+        .wait_until("all are counted on again", 30, async |it| {
+            it.condition("web", "Ready").await.as_deref() == Some("True")
+        })
+        .await;
+    assert_eq!(uids(&fleet), before, "the same sets");
+    let writes = fleet.writes();
+    tokio::time::sleep(std::time::Duration::from_secs(180)).await;
+    assert_eq!(
+        fleet.writes(),
+        writes,
+        "and nothing is written over and over"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn f5_foreground_cascade_deletes_the_local_sets() {
     for policy in [json!("Foreground"), Value::Null] {
         let fleet = Fleet::start(FleetSpec::default()).await;
@@ -204,6 +235,18 @@ async fn f5_foreground_cascade_deletes_the_local_sets() {
 
 #[tokio::test(start_paused = true)]
 async fn f5_what_a_set_without_its_finalizer_left_behind_is_not_in_the_way_of_the_next() {
+    leaves_nothing_in_the_way_of(&frs("web", 9, &even(true))).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f5_a_set_that_is_restored_with_its_finalizer_gets_a_marker_of_its_own() {
+    let mut set = frs("web", 9, &even(true));
+    set["metadata"]["finalizers"] = json!(["fedrs.dev/members"]);
+    leaves_nothing_in_the_way_of(&set).await;
+}
+
+/// Takes a set away without the controller, and makes `next` instead.
+async fn leaves_nothing_in_the_way_of(next: &Value) {
     let mut fleet = Fleet::running(9).await;
     fleet.stop_controller().await;
     let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
@@ -213,9 +256,7 @@ async fn f5_what_a_set_without_its_finalizer_left_behind_is_not_in_the_way_of_th
     fleet
         .patch("web", &json!({ "metadata": { "finalizers": null } }))
         .await;
-    let mut set = frs("web", 9, &even(true));
-    set["spec"]["deletionPolicy"] = json!("Orphan");
-    fleet.create(&set).await;
+    fleet.create(next).await;
     let now = uid(&fleet).await;
     assert_ne!(now, earlier);
     fleet.start_controller().await;

@@ -173,6 +173,23 @@ fn our_deletion_is_final_but_can_be_seen_going() {
 }
 
 #[test]
+fn what_we_released_may_become_ours_again() {
+    let mut table = table([fact("a", 10)]);
+    // As the answer to our write tells it.
+    table.deleted(&key(), "a".into_uid(), Version::of("12"));
+    assert_eq!(table.get(&key()), None);
+    assert_eq!(table.applied(fact("a", 11)), None, "of before");
+    assert_eq!(
+        table.deleted(&key(), "a".into_uid(), Version::of("12")),
+        None
+    );
+    table.observe(fact("a", 14));
+    assert!(table.get(&key()).is_some(), "taken over again");
+    table.applied(fact("a", 14));
+    assert!(table.get(&key()).is_some());
+}
+
+#[test]
 fn a_deletion_of_another_uid_takes_nothing() {
     let mut table = table([fact("b", 10)]);
     table.observe_deleted(&key(), "a".into_uid());

@@ -291,6 +291,11 @@ impl MemberView for MemberStore {
     fn observe_deleted(&self, key: &SetKey, uid: &str) {
         self.state.write().sets.observe_deleted(key, Uid::of(uid));
     }
+
+    fn observe_released(&self, key: &SetKey, uid: &str, version: &str) {
+        let mut state = self.state.write();
+        state.sets.deleted(key, Uid::of(uid), Version::of(version));
+    }
 }
 
 impl fmt::Debug for MemberStore {

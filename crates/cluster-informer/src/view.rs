@@ -163,6 +163,8 @@ pub trait MemberView: Send + std::marker::Sync + 'static {
     fn observe(&self, set: SetFact);
     /// Takes in that our delete of `key` with this uid succeeded.
     fn observe_deleted(&self, key: &SetKey, uid: &str);
+    /// Takes in that `key` with this uid has no labels of ours any more since `version`: it may get them again.
+    fn observe_released(&self, key: &SetKey, uid: &str, version: &str);
 }
 
 /// What happened in a member.

@@ -77,7 +77,9 @@ impl Reconciler {
 
     /// Whether marker and finalizer are in place, so that nothing is left behind without a word (F5).
     async fn claimed(&self, key: &SetKey, entry: &Entry) -> bool {
-        if deletion::has_finalizer(&entry.object, marks::FINALIZER) {
+        // One that was restored from a backup has its finalizer, and neither a status nor a marker of its own.
+        let has_finalizer = deletion::has_finalizer(&entry.object, marks::FINALIZER);
+        if has_finalizer && entry.object.status.is_some() {
             return true;
         }
         let uid = entry.object.metadata.uid.as_deref().unwrap_or_default();

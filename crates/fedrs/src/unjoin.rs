@@ -148,6 +148,11 @@ async fn users_member(
         );
     }
     if role.is_none() && found.object.is_none() && found.secret.is_none() {
+        // What an unjoin without a kubeconfig of the member has left.
+        let namespace = member.get(&membership.namespace_address()).await?;
+        if namespace.as_ref().is_some_and(names::is_ours) {
+            return Ok(Some(member));
+        }
         bail!(
             "there is no member {name}, and {} holds nothing of this host",
             member.url()

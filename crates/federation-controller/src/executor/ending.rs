@@ -43,7 +43,7 @@ impl Executor {
         }
     }
 
-    /// Takes our marks off the local set and its pods, which go on running (F5).
+    /// Takes our marks off the local set and its pods, which go on running (F5), and may become ours again.
     ///
     /// Pods that are made meanwhile must have none, so the template's go first. The set's own go last: they are what the next
     /// try finds it by, if this one is cut short.
@@ -60,12 +60,16 @@ impl Executor {
         self.call(member, "release", call).await?;
         self.unmark_pods(key, member, uid).await?;
         // The member's controller has written its status since.
-        if let Some(mut live) = self.live(key, member, uid).await? {
-            manifest::release(&mut live);
-            let call = calls::put(&member.client, &path, &live);
-            self.call(member, "release", call).await?;
-        }
-        member.store.observe_deleted(key, uid);
+        let Some(mut live) = self.live(key, member, uid).await? else {
+            member.store.observe_deleted(key, uid);
+            return Ok(());
+        };
+        manifest::release(&mut live);
+        let call = calls::put(&member.client, &path, &live);
+        let released = self.call(member, "release", call).await?;
+        let version = released["metadata"]["resourceVersion"].as_str();
+        let version = version.unwrap_or_default();
+        member.store.observe_released(key, uid, version);
         Ok(())
     }
 

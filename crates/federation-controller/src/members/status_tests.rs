@@ -44,6 +44,7 @@ impl MemberView for View {
     }
     fn observe(&self, _: SetFact) {}
     fn observe_deleted(&self, _: &SetKey, _: &str) {}
+    fn observe_released(&self, _: &SetKey, _: &str, _: &str) {}
 }
 
 fn healthy() -> View {

@@ -170,7 +170,8 @@ fn other_source(name: &str, member: &MemberCluster) -> Option<String> {
 /// A Secret of the name that join would take, but not join's.
 fn not_ours(secret: &Value) -> Option<String> {
     let metadata = &secret["metadata"];
-    let ours = secret["type"] == marks::KUBECONFIG_TYPE
+    let ours = names::is_ours(secret)
+        && secret["type"] == marks::KUBECONFIG_TYPE
         && metadata["annotations"][marks::RENEW_TOKEN] == "true";
     let (namespace, name) = (&metadata["namespace"], &metadata["name"]);
     let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();

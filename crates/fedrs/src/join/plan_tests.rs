@@ -158,6 +158,9 @@ fn a_namespace_that_is_there_is_nobodys_to_change() {
 #[case("the Secret is a user's own", |it: &mut Found| {
     it.secret.as_mut().unwrap()["metadata"]["annotations"] = json!({});
 }, Some("secret/member-eu in namespace system was not made by join"))]
+#[case("the Secret is a user's own, and is to be renewed", |it: &mut Found| {
+    it.secret.as_mut().unwrap()["metadata"]["labels"] = json!({ marks::MEMBER: "eu" });
+}, Some("secret/member-eu in namespace system was not made by join"))]
 #[case("the member has another Secret", |it: &mut Found| {
     it.members[0].spec.secret_ref.as_mut().unwrap().name = "own".to_owned();
 }, Some("has its kubeconfig from secret/own"))]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, TryStreamExt, future::try_join_all, stream};
 use k8s_openapi::api::{
     authorization::v1::{
         NonResourceAttributes, ResourceAttributes, SelfSubjectAccessReview,
@@ -16,7 +16,8 @@ use super::plan::Step;
 use crate::{
     membership::objects::Membership,
     object::{
-        Address, CLUSTER_ROLE, Change, Kind, MEMBER_CLUSTER, NAMESPACE, ROLE, SERVICE_ACCOUNT,
+        Address, CLUSTER_ROLE, CLUSTER_ROLE_BINDING, Change, Kind, MEMBER_CLUSTER, NAMESPACE, ROLE,
+        ROLE_BINDING, SERVICE_ACCOUNT,
     },
     remote::{Failure, Remote, Side},
 };
@@ -27,104 +28,114 @@ const QUESTIONS: usize = 8;
 /// One thing that has to be allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Right {
+    act: Act,
+    /// Why it is needed, where the verb doesn't say.
+    why: &'static str,
+    /// Whoever may do all of these doesn't need it; nobody if there are none.
+    unless: Vec<Act>,
+}
+
+/// One thing that is allowed, or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Act {
     side: Side,
     verb: String,
     what: What,
-    /// Why it is needed, where the verb doesn't say.
-    why: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum What {
-    Resource {
-        group: String,
-        /// With the subresource: `serviceaccounts/token`.
-        resource: String,
-        namespace: Option<String>,
-        name: Option<String>,
-    },
+    Resource(Resource),
     Path(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Resource {
+    group: String,
+    /// With the subresource: `serviceaccounts/token`.
+    plural: String,
+    namespace: Option<String>,
+    name: Option<String>,
 }
 
 impl fmt::Display for Right {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} ", self.side, self.verb)?;
-        match &self.what {
+        let Act { side, verb, what } = &self.act;
+        write!(f, "{side}: {verb} ")?;
+        match what {
             What::Path(path) => f.write_str(path)?,
-            What::Resource {
-                group,
-                resource,
-                namespace,
-                name,
-            } => {
-                f.write_str(resource)?;
-                if !group.is_empty() {
-                    write!(f, ".{group}")?;
-                }
-                if let Some(name) = name {
-                    write!(f, " {name}")?;
-                }
-                if let Some(namespace) = namespace {
-                    write!(f, " in namespace {namespace}")?;
-                }
-            }
+            What::Resource(resource) => resource.fmt(f)?,
         }
         f.write_str(self.why)
     }
 }
 
-impl Right {
-    fn on(side: Side, verb: &str, address: &Address, why: &'static str) -> Self {
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.plural)?;
+        if !self.group.is_empty() {
+            write!(f, ".{}", self.group)?;
+        }
+        if let Some(name) = &self.name {
+            write!(f, " {name}")?;
+        }
+        if let Some(namespace) = &self.namespace {
+            write!(f, " in namespace {namespace}")?;
+        }
+        Ok(())
+    }
+}
+
+impl From<Act> for Right {
+    fn from(act: Act) -> Self {
+        Self {
+            act,
+            why: "",
+            unless: Vec::new(),
+        }
+    }
+}
+
+impl Act {
+    fn on(side: Side, verb: &str, address: &Address) -> Self {
         let Kind { group, plural, .. } = address.kind;
-        let what = What::Resource {
+        let what = What::Resource(Resource {
             group: group.to_owned(),
-            resource: plural.to_owned(),
+            plural: plural.to_owned(),
             namespace: address.namespace.clone(),
             // Who may create, may not by name: the name isn't part of the request's address.
             name: (verb != "create" && verb != "list").then(|| address.name.clone()),
-        };
+        });
         Self {
             side,
             verb: verb.to_owned(),
             what,
-            why,
         }
     }
 
     fn review(&self) -> SelfSubjectAccessReview {
         let verb = Some(self.verb.clone());
-        let spec = match self.what.clone() {
-            What::Path(path) => SelfSubjectAccessReviewSpec {
-                non_resource_attributes: Some(NonResourceAttributes {
+        let mut spec = SelfSubjectAccessReviewSpec::default();
+        match self.what.clone() {
+            What::Path(path) => {
+                spec.non_resource_attributes = Some(NonResourceAttributes {
                     path: Some(path),
                     verb,
-                }),
-                ..SelfSubjectAccessReviewSpec::default()
-            },
-            What::Resource {
-                group,
-                resource,
-                namespace,
-                name,
-            } => {
-                let (resource, subresource) = match resource.split_once('/') {
-                    Some((resource, part)) => (resource.to_owned(), Some(part.to_owned())),
-                    None => (resource, None),
-                };
-                SelfSubjectAccessReviewSpec {
-                    resource_attributes: Some(ResourceAttributes {
-                        group: Some(group),
-                        resource: Some(resource),
-                        subresource,
-                        namespace,
-                        name,
-                        verb,
-                        ..ResourceAttributes::default()
-                    }),
-                    ..SelfSubjectAccessReviewSpec::default()
-                }
+                });
             }
-        };
+            What::Resource(it) => {
+                let mut parts = it.plural.split('/').map(str::to_owned);
+                spec.resource_attributes = Some(ResourceAttributes {
+                    group: Some(it.group),
+                    resource: parts.next(),
+                    subresource: parts.next(),
+                    namespace: it.namespace,
+                    name: it.name,
+                    verb,
+                    ..ResourceAttributes::default()
+                });
+            }
+        }
         SelfSubjectAccessReview {
             spec,
             ..SelfSubjectAccessReview::default()
@@ -136,39 +147,35 @@ impl Right {
 pub(super) fn to_read(membership: &Membership) -> Vec<Right> {
     let system = Address::cluster(NAMESPACE, "kube-system");
     let all_members = Address::cluster(MEMBER_CLUSTER, "");
-    let mut rights = vec![Right::on(Side::Host, "list", &all_members, "")];
+    let mut acts = vec![Act::on(Side::Host, "list", &all_members)];
     for side in [Side::Host, Side::Member] {
         let namespace = membership.namespace_address();
-        rights.extend([&system, &namespace].map(|it| Right::on(side, "get", it, "")));
+        acts.extend([&system, &namespace].map(|it| Act::on(side, "get", it)));
     }
     for address in [membership.secret_address(), membership.object_address()] {
-        rights.push(Right::on(Side::Host, "get", &address, ""));
+        acts.push(Act::on(Side::Host, "get", &address));
     }
     for object in membership.in_member("") {
-        rights.push(Right::on(Side::Member, "get", &Address::of(&object), ""));
+        acts.push(Act::on(Side::Member, "get", &Address::of(&object)));
     }
-    rights
+    acts.into_iter().map(Right::from).collect()
 }
 
 /// What has to be written to carry out `steps`.
 pub(super) fn to_write(membership: &Membership, steps: &[Step]) -> Vec<Right> {
     let mut rights: Vec<Right> = steps.iter().filter_map(of_step).collect();
-    let gives_rights =
-        |it: &Step| it.change != Change::None && [CLUSTER_ROLE, ROLE].contains(&it.address.kind);
-    if steps.iter().any(gives_rights) {
-        rights.extend(to_give(membership));
-    }
-    rights.push(Right {
+    rights.extend(to_give(membership, steps));
+    let token = Act {
         side: Side::Member,
         verb: "create".to_owned(),
-        what: What::Resource {
+        what: What::Resource(Resource {
             group: String::new(),
-            resource: format!("{}/token", SERVICE_ACCOUNT.plural),
+            plural: format!("{}/token", SERVICE_ACCOUNT.plural),
             namespace: Some(membership.namespace.clone()),
             name: Some(membership.account()),
-        },
-        why: "",
-    });
+        }),
+    };
+    rights.push(token.into());
     rights
 }
 
@@ -178,29 +185,57 @@ fn of_step(step: &Step) -> Option<Right> {
         Change::Create(_) => "create",
         Change::Patch(_) => "patch",
     };
-    Some(Right::on(step.side, verb, &step.address, ""))
+    Some(Act::on(step.side, verb, &step.address).into())
 }
 
-/// RBAC lets nobody give what they don't have themselves.
-fn to_give(membership: &Membership) -> Vec<Right> {
-    const WHY: &str = " (to give it to the controller)";
+/// RBAC lets nobody give what they don't have themselves, neither by a role nor by binding one; unless they may `escalate`
+/// the role, and `bind` it.
+fn to_give(membership: &Membership, steps: &[Step]) -> Vec<Right> {
+    let change = |kind: Kind| {
+        let step = steps.iter().find(|it| it.address.kind == kind);
+        step.map_or(&Change::None, |it| &it.change)
+    };
     let manifests = membership.access().manifests();
     let mut rights = Vec::new();
     for manifest in &manifests {
-        let address = Address::of(&manifest.to_value());
+        let role = Address::of(&manifest.to_value());
+        let binding = match role.kind {
+            CLUSTER_ROLE => CLUSTER_ROLE_BINDING,
+            ROLE => ROLE_BINDING,
+            _ => continue,
+        };
+        let mut unless = Vec::new();
+        if *change(role.kind) != Change::None {
+            let mut act = Act::on(Side::Member, "escalate", &role);
+            if let (Change::Create(_), What::Resource(role)) = (change(role.kind), &mut act.what) {
+                // As for creating it: the name isn't part of the request's address.
+                role.name = None;
+            }
+            unless.push(act);
+        }
+        if *change(binding) != Change::None {
+            unless.push(Act::on(Side::Member, "bind", &role));
+        }
+        if unless.is_empty() {
+            continue;
+        }
         for grant in manifest.grants() {
-            rights.extend(of_rule(&grant.rule, address.namespace.as_deref(), WHY));
+            let acts = of_rule(&grant.rule, role.namespace.as_deref());
+            rights.extend(acts.into_iter().map(|act| Right {
+                act,
+                why: " (to give it to the controller)",
+                unless: unless.clone(),
+            }));
         }
     }
     rights
 }
 
-fn of_rule(rule: &PolicyRule, namespace: Option<&str>, why: &'static str) -> Vec<Right> {
+/// All that a rule allows in a member.
+fn of_rule(rule: &PolicyRule, namespace: Option<&str>) -> Vec<Act> {
     let list = |it: &Option<Vec<String>>| it.clone().unwrap_or_default();
-    let mut whats: Vec<What> = list(&rule.non_resource_urls)
-        .into_iter()
-        .map(What::Path)
-        .collect();
+    let paths = list(&rule.non_resource_urls).into_iter();
+    let mut whats: Vec<What> = paths.map(What::Path).collect();
     let names = match &rule.resource_names {
         Some(names) => names.iter().cloned().map(Some).collect(),
         None => vec![None],
@@ -208,25 +243,23 @@ fn of_rule(rule: &PolicyRule, namespace: Option<&str>, why: &'static str) -> Vec
     for group in list(&rule.api_groups) {
         for resource in list(&rule.resources) {
             for name in &names {
-                whats.push(What::Resource {
+                whats.push(What::Resource(Resource {
                     group: group.clone(),
-                    resource: resource.clone(),
+                    plural: resource.clone(),
                     namespace: namespace.map(str::to_owned),
                     name: name.clone(),
-                });
+                }));
             }
         }
     }
+    let act = |verb: &String, what: &What| Act {
+        side: Side::Member,
+        verb: verb.clone(),
+        what: what.clone(),
+    };
     let verbs = rule.verbs.iter();
     verbs
-        .flat_map(|verb| {
-            whats.iter().map(move |what| Right {
-                side: Side::Member,
-                verb: verb.clone(),
-                what: what.clone(),
-                why,
-            })
-        })
+        .flat_map(|verb| whats.iter().map(move |what| act(verb, what)))
         .collect()
 }
 
@@ -243,11 +276,11 @@ pub(super) async fn missing(
         }
     }
     let answers = stream::iter(once).map(async |right| {
-        let remote = match right.side {
-            Side::Host => host,
-            Side::Member => member,
-        };
-        let allowed = is_allowed(remote, &right).await?;
+        let mut allowed = is_allowed(host, member, &right.act).await?;
+        if !allowed && !right.unless.is_empty() {
+            let others = right.unless.iter().map(|it| is_allowed(host, member, it));
+            allowed = try_join_all(others).await?.into_iter().all(|it| it);
+        }
         Ok((right, allowed))
     });
     let answers: Vec<(Right, bool)> = answers.buffered(QUESTIONS).try_collect().await?;
@@ -255,9 +288,13 @@ pub(super) async fn missing(
     Ok(denied.map(|(right, _)| right).collect())
 }
 
-async fn is_allowed(remote: &Remote, right: &Right) -> Result<bool, Failure> {
+async fn is_allowed(host: &Remote, member: &Remote, act: &Act) -> Result<bool, Failure> {
+    let remote = match act.side {
+        Side::Host => host,
+        Side::Member => member,
+    };
     let reviews: Api<SelfSubjectAccessReview> = Api::all(remote.client());
-    let (parameters, review) = (PostParams::default(), right.review());
+    let (parameters, review) = (PostParams::default(), act.review());
     let call = reviews.create(&parameters, &review);
     let answer = remote.call("ask what is allowed", call).await?;
     Ok(answer.status.is_some_and(|it| it.allowed))
@@ -295,6 +332,40 @@ mod tests {
         ] {
             assert!(needed.iter().any(|it| it == right), "{right}: {needed:#?}");
         }
+    }
+
+    #[test]
+    fn whoever_may_escalate_and_bind_needs_none_of_what_is_given() {
+        let mut steps = plan::in_member(&membership(), &Found::default(), None);
+        let unless = |steps: &[Step], given: &str| {
+            let rights = to_write(&membership(), steps);
+            let right = rights.iter().find(|it| it.to_string().contains(given));
+            right.map(|it| {
+                let acts = it.unless.iter().cloned().map(Right::from);
+                acts.map(|it| it.to_string()).collect::<Vec<_>>()
+            })
+        };
+        let (sets, token) = (
+            "patch replicasets.apps (to give",
+            "create serviceaccounts/token fedrs-controller-1a2b3c4d in namespace system (to give",
+        );
+        let roles = "clusterroles.rbac.authorization.k8s.io";
+        let both = [
+            format!("member: escalate {roles}"),
+            format!("member: bind {roles} fedrs-controller-1a2b3c4d"),
+        ];
+        assert_eq!(unless(&steps, sets).unwrap(), both);
+        let own = "roles.rbac.authorization.k8s.io";
+        let of_own = [
+            format!("member: escalate {own} in namespace system"),
+            format!("member: bind {own} fedrs-controller-1a2b3c4d in namespace system"),
+        ];
+        assert_eq!(unless(&steps, token).unwrap(), of_own);
+        // The role is there and not yet bound.
+        steps.retain(|it| it.address.kind != CLUSTER_ROLE);
+        assert_eq!(unless(&steps, sets).unwrap(), both[1..]);
+        steps.retain(|it| it.address.kind != CLUSTER_ROLE_BINDING);
+        assert_eq!(unless(&steps, sets), None);
     }
 
     #[test]

@@ -95,6 +95,12 @@ async fn without_a_kubeconfig_the_account_takes_itself_away() {
     ]);
     wait_until("what the role owned is gone", || !is_left(&fleet)).await;
     assert!(fleet.stored("eu").is_none());
+    // Again with one, what was left goes, too.
+    let again = "unjoin eu --member-kubeconfig eu.yaml";
+    let told = fleet.fedrs(again).await.well();
+    told.telling(&["member  namespace/fedrs-system deleted"]);
+    let told = fleet.fedrs(again).await.badly();
+    told.telling(&["there is no member eu", "holds nothing of this host"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
