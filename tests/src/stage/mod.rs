@@ -77,6 +77,8 @@ pub enum Need {
     Audit,
 }
 
+/// How the namespaces of scenarios begin.
+const NAMESPACE_PREFIX: &str = "scenario-";
 /// How often a wait looks at real clusters.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -100,7 +102,7 @@ impl Stage {
     pub async fn set_up(spec: &StageSpec, shared: Option<&'static Shared>) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let namespace = format!("scenario-{}-{number}", std::process::id());
+        let namespace = format!("{NAMESPACE_PREFIX}{}-{number}", std::process::id());
         let clusters = match shared {
             None => Clusters::Embedded(Box::new(Embedded::start(spec).await)),
             Some(shared) => Clusters::Real(Box::new(Real::new(shared, spec).await)),
