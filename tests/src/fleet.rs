@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     changes::Looks,
-    gate::{Gates, Tokens},
+    connect::Routes,
     link::{CrashPoint, Life, Link},
 };
 
@@ -77,7 +77,6 @@ pub struct Fleet {
     events: mpsc::Sender<MemberEvent>,
     /// Members whose kubeconfig is in a Secret of the host.
     pub(crate) joined: BTreeSet<String>,
-    tokens: Tokens,
     /// Members without a kubeconfig.
     removed: BTreeSet<String>,
     spec: FleetSpec,
@@ -113,7 +112,6 @@ impl Fleet {
             controller: None,
             events,
             joined: BTreeSet::new(),
-            tokens: Tokens::new(clock.clone()),
             removed: BTreeSet::new(),
             spec,
             clock,
@@ -253,33 +251,13 @@ impl Fleet {
             .unwrap();
     }
 
-    /// Starts one more member cluster, which the controller doesn't know yet.
-    pub fn start_member(&mut self, name: &str) {
-        let epoch = self.clock.now();
-        let cluster = SimCluster::builder(name)
-            .nodes(3)
-            .seed(self.spec.seed + 99)
-            .epoch(epoch)
-            .start();
-        self.members.insert(name.to_owned(), cluster);
-    }
-
     /// How the controller makes clients of kubeconfigs in Secrets.
     fn secrets(&self, life: &Life) -> MemberSecrets {
         let link = |(name, cluster): (&String, &SimCluster)| (name.clone(), link(cluster, life));
-        let gates = Gates {
-            tokens: self.tokens.clone(),
-            members: self.members.iter().map(link).collect(),
-        };
         MemberSecrets {
             namespace: marks::SYSTEM_NAMESPACE.to_owned(),
-            connect: Arc::new(gates),
+            connect: Arc::new(Routes(self.members.iter().map(link).collect())),
         }
-    }
-
-    /// The tokens of kubeconfigs in Secrets.
-    pub fn tokens(&self) -> &Tokens {
-        &self.tokens
     }
 
     /// The host cluster itself, for faults.
@@ -380,7 +358,7 @@ fn link(cluster: &SimCluster, life: &Life) -> Link {
 }
 
 /// A client of an embedded cluster, without network.
-fn client(cluster: &SimCluster) -> Client {
+pub(crate) fn client(cluster: &SimCluster) -> Client {
     Client::new(cluster.service(), "default")
 }
 

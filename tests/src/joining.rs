@@ -3,10 +3,16 @@
 use std::fmt::Write as _;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use federation_controller::rbac::{Access, Place};
 use fedrs_api::marks;
+use kube::{
+    Api, Client,
+    api::PostParams,
+    core::{ApiResource, DynamicObject, GroupVersionKind},
+};
 use serde_json::{Value, json};
 
-use crate::Fleet;
+use crate::{Fleet, fleet::client};
 
 /// Where MemberClusters are.
 pub const MEMBERS_PATH: &str = "/apis/fedrs.dev/v1alpha1/memberclusters";
@@ -14,14 +20,18 @@ pub const MEMBERS_PATH: &str = "/apis/fedrs.dev/v1alpha1/memberclusters";
 pub const SECRETS_PATH: &str = "/api/v1/namespaces/fedrs-system/secrets";
 
 impl Fleet {
-    /// Puts a kubeconfig for the member into a Secret, with a token for so many seconds, and makes a MemberCluster that
-    /// names it. Answers the token.
+    /// Makes the controller's account in the member, with its rights and no others, puts a kubeconfig with a token of it
+    /// for so many seconds into a Secret, and makes a MemberCluster that names it. Answers the token.
     pub async fn join(&mut self, name: &str, life: i64) -> String {
         self.joined.insert(name.to_owned());
         let namespace = json!({ "metadata": { "name": marks::SYSTEM_NAMESPACE } });
         // The first member makes it.
         let _ = self.on_host("POST", "/api/v1/namespaces", &namespace).await;
-        let token = self.tokens().give(life);
+        let member = client(self.member(name));
+        for manifest in Access::usual(Place::Member).manifests() {
+            create(&member, manifest.to_value()).await;
+        }
+        let token = self.token(name, life).await;
         self.put_secret(name, &kubeconfig(name, &token)).await;
         let object = json!({
             "apiVersion": "fedrs.dev/v1alpha1",
@@ -31,6 +41,33 @@ impl Fleet {
         });
         self.on_host("POST", MEMBERS_PATH, &object).await.unwrap();
         token
+    }
+
+    /// A token of the controller's account in a member, for so many seconds.
+    pub async fn token(&self, member: &str, life: i64) -> String {
+        let path = format!("{}/token", account_path());
+        let wanted = json!({
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": { "expirationSeconds": life },
+        });
+        let answer = self.on_member(member, "POST", &path, &wanted).await;
+        let token = answer.unwrap()["status"]["token"].clone();
+        token.as_str().unwrap().to_owned()
+    }
+
+    /// Lets nobody in any more by a token that the controller's account in a member has: another account of that name
+    /// takes its place.
+    pub async fn revoke_tokens(&self, member: &str) {
+        let path = account_path();
+        let account = self.on_member(member, "GET", &path, &Value::Null).await;
+        let mut account = account.unwrap();
+        let removed = self.on_member(member, "DELETE", &path, &Value::Null).await;
+        removed.unwrap();
+        let metadata = &account["metadata"];
+        account["metadata"] =
+            json!({ "name": metadata["name"], "namespace": metadata["namespace"] });
+        create(&client(self.member(member)), account).await;
     }
 
     /// Creates or changes the Secret of the member `name`.
@@ -92,6 +129,27 @@ impl Fleet {
         }
         words
     }
+}
+
+/// The controller's account in a member.
+fn account_path() -> String {
+    let Access {
+        namespace, name, ..
+    } = Access::usual(Place::Member);
+    format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}")
+}
+
+/// Creates an object of any kind.
+async fn create(client: &Client, object: Value) {
+    let object: DynamicObject = serde_json::from_value(object).unwrap();
+    let kind = GroupVersionKind::try_from(object.types.as_ref().unwrap()).unwrap();
+    let resource = ApiResource::from_gvk(&kind);
+    let api = match &object.metadata.namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    };
+    let created: kube::Result<DynamicObject> = api.create(&PostParams::default(), &object).await;
+    created.unwrap();
 }
 
 /// The Secret of a member.

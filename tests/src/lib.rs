@@ -13,8 +13,8 @@
 )]
 
 mod changes;
+mod connect;
 mod fleet;
-mod gate;
 mod history;
 mod joining;
 mod judge;
@@ -27,7 +27,6 @@ pub mod truth;
 mod watcher;
 
 pub use fleet::{Fleet, FleetSpec, MemberSpec, even, frs, linked};
-pub use gate::Tokens;
 pub use joining::{MEMBERS_PATH, SECRETS_PATH, kubeconfig};
 pub use judge::{HOST, Judge};
 pub use link::{CrashPoint, Life};

@@ -1,5 +1,10 @@
 //! The federated controller over embedded clusters on paused time.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of a test: what can't go on ends"
+)]
+
 use fedrs_tests::{Fleet, FleetSpec, ReadyWatcher, even, frs};
 use serde_json::{Value, json};
 
@@ -36,29 +41,6 @@ async fn f34_a_small_member_keeps_six_and_a_couple_waiting() {
         [8, 22, 22],
         "two of c's eight wait"
     );
-}
-
-#[tokio::test(start_paused = true)]
-async fn f33_a_member_goes_dark_and_returns_without_a_dip() {
-    let fleet = Fleet::running(50).await;
-    let watcher = ReadyWatcher::start(&fleet, "web");
-    fleet.member("b").faults().set_unreachable(true);
-    fleet
-        .wait_until("its replicas run elsewhere", 180, async |it| {
-            let layout = it.layout("web");
-            layout["a"] == 25 && layout["c"] == 25 && it.available("web") >= 66
-        })
-        .await;
-    fleet.member("b").faults().set_unreachable(false);
-    fleet
-        .wait_until("the surplus is gone", 120, async |it| {
-            it.sorted_layout("web") == [16, 17, 17] && it.available("web") == 50
-        })
-        .await;
-    assert_eq!(watcher.lowest(), 50, "never fewer");
-    let reasons = fleet.event_reasons("web").await;
-    assert!(reasons.contains(&"ClusterLost".to_owned()), "{reasons:?}");
-    assert!(reasons.contains(&"ClusterBack".to_owned()), "{reasons:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -109,209 +91,22 @@ async fn a_move_of_sixty_replicas_wastes_no_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f31_a_deleted_set_is_made_again_at_once() {
-    let fleet = Fleet::running(9).await;
-    let path = "/apis/apps/v1/namespaces/default/replicasets/web";
-    let orphan = json!({ "propagationPolicy": "Orphan" });
-    fleet.on_member("a", "DELETE", path, &orphan).await.unwrap();
-    fleet
-        .wait_until("made again", 5, async |it| it.layout("web")["a"] == 3)
-        .await;
-    fleet
-        .wait_until("its pods are adopted", 5, async |it| {
-            it.available("web") == 9
-        })
-        .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn f29_drift_is_repaired_at_once() {
-    let fleet = Fleet::running(9).await;
-    let path = "/apis/apps/v1/namespaces/default/replicasets/web";
-    fleet
-        .on_member("a", "PATCH", path, &json!({ "spec": { "replicas": 7 } }))
-        .await
-        .unwrap();
-    fleet
-        .wait_until("replicas repaired", 5, async |it| {
-            it.layout("web")["a"] == 3
-        })
-        .await;
-    let image = json!([{ "name": "main", "image": "registry.example/other:1" }]);
-    let patch = json!({ "spec": { "template": { "spec": { "containers": image } } } });
-    fleet.on_member("a", "PATCH", path, &patch).await.unwrap();
-    fleet
-        .wait_until(
-            "template repaired, as it is the second time",
-            11,
-            async |it| {
-                let set = it.local_set("a", "web").unwrap_or_default();
-                set["spec"]["template"]["spec"]["containers"][0]["image"]
-                    == "registry.example/main:1"
-            },
-        )
-        .await;
-    fleet
-        .wait_until("an event says so", 5, async |it| {
-            it.event_reasons("web")
-                .await
-                .contains(&"DriftRepaired".to_owned())
-        })
-        .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn f5_deleting_leaves_the_local_sets_running_without_our_marks() {
-    let fleet = Fleet::running(9).await;
-    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
-    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
-    fleet
-        .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
-        .await;
-    assert_eq!(fleet.available("web"), 9);
-    for member in fleet.member_names() {
-        let set = fleet.local_set(&member, "web").expect("it goes on");
-        let labels = set["metadata"]["labels"].to_string();
-        assert!(!labels.contains("fedrs.dev"), "{labels}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn f5_a_set_that_is_made_again_takes_up_what_the_deleted_one_left() {
-    let fleet = Fleet::running(9).await;
-    let uids = |fleet: &Fleet| {
-        let names = fleet.member_names().into_iter();
-        let sets = names.map(|it| fleet.local_set(&it, "web").expect("it goes on"));
-        sets.map(|it| it["metadata"]["uid"].clone())
-            .collect::<Vec<_>>()
-    };
-    let before = uids(&fleet);
-    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
-    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
-    fleet
-        .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
-        .await;
-    fleet.create(&frs("web", 9, &even(true))).await;
-    fleet
-        .wait_until("all are counted on again", 30, async |it| {
-            it.condition("web", "Ready").await.as_deref() == Some("True")
-        })
-        .await;
-    assert_eq!(uids(&fleet), before, "the same sets");
-    let writes = fleet.writes();
-    tokio::time::sleep(std::time::Duration::from_secs(180)).await;
-    assert_eq!(
-        fleet.writes(),
-        writes,
-        "and nothing is written over and over"
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn f5_foreground_cascade_deletes_the_local_sets() {
-    for policy in [json!("Foreground"), Value::Null] {
-        let fleet = Fleet::start(FleetSpec::default()).await;
-        let mut set = frs("web", 9, &even(true));
-        if policy.is_null() {
-            set["spec"]["deletionPolicy"] = json!("Delete");
-        }
-        fleet.create(&set).await;
-        fleet
-            .wait_until("9 run", 30, async |it| it.available("web") == 9)
-            .await;
-        let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
-        let options = json!({ "propagationPolicy": policy });
-        fleet.on_host("DELETE", path, &options).await.unwrap();
-        fleet
-            .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
-            .await;
-        fleet
-            .wait_until("and all its pods", 30, async |it| {
-                it.available("web") == 0 && it.local_set("a", "web").is_none()
-            })
-            .await;
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn f5_what_a_set_without_its_finalizer_left_behind_is_not_in_the_way_of_the_next() {
-    leaves_nothing_in_the_way_of(&frs("web", 9, &even(true))).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn f5_a_set_that_is_restored_with_its_finalizer_gets_a_marker_of_its_own() {
+async fn f5_the_deletion_policy_deletes_the_local_sets() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
     let mut set = frs("web", 9, &even(true));
-    set["metadata"]["finalizers"] = json!(["fedrs.dev/members"]);
-    leaves_nothing_in_the_way_of(&set).await;
-}
-
-/// Takes a set away without the controller, and makes `next` instead.
-async fn leaves_nothing_in_the_way_of(next: &Value) {
-    let mut fleet = Fleet::running(9).await;
-    fleet.stop_controller().await;
+    set["spec"]["deletionPolicy"] = json!("Delete");
+    fleet.create(&set).await;
+    fleet
+        .wait_until("9 run", 30, async |it| it.available("web") == 9)
+        .await;
     let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
-    let uid = async |fleet: &Fleet| fleet.frs("web").await["metadata"]["uid"].clone();
-    let earlier = uid(&fleet).await;
     fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
-    fleet
-        .patch("web", &json!({ "metadata": { "finalizers": null } }))
-        .await;
-    fleet.create(next).await;
-    let now = uid(&fleet).await;
-    assert_ne!(now, earlier);
-    fleet.start_controller().await;
-    let marker = "/apis/apps/v1/namespaces/default/controllerrevisions/web.cascade.fedrs.dev";
-    fleet
-        .wait_until("the marker is the new one's, and stays", 30, async |it| {
-            let Ok(marker) = it.on_host("GET", marker, &Value::Null).await else {
-                return false;
-            };
-            let metadata = &marker["metadata"];
-            metadata["ownerReferences"][0]["uid"] == now && metadata["deletionTimestamp"].is_null()
-        })
-        .await;
-    // So a foreground deletion waits for the members, as it should.
-    let foreground = json!({ "propagationPolicy": "Foreground" });
-    fleet.on_host("DELETE", path, &foreground).await.unwrap();
     fleet
         .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
         .await;
-    assert!(fleet.local_set("a", "web").is_none());
-    assert!(fleet.on_host("GET", marker, &Value::Null).await.is_err());
-}
-
-#[tokio::test(start_paused = true)]
-async fn f4_invalid_preferences_change_nothing() {
-    let fleet = Fleet::running(9).await;
-    let annotation =
-        json!({ "federation.kubernetes.io/replica-set-preferences": "{\"clusters\": 5}" });
-    let patch = json!({ "metadata": { "annotations": annotation }, "spec": { "placement": null, "replicas": 30 } });
-    fleet.patch("web", &patch).await;
     fleet
-        .wait_until("it is refused", 5, async |it| {
-            it.condition("web", "Accepted").await.as_deref() == Some("False")
-        })
-        .await;
-    assert_eq!(fleet.sorted_layout("web"), [3, 3, 3]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn f36_a_member_added_later_gets_its_share_and_a_removed_one_is_lost() {
-    let mut fleet = Fleet::running(12).await;
-    fleet.start_member("d");
-    let watcher = ReadyWatcher::start(&fleet, "web");
-    fleet.add_member("d").await;
-    fleet
-        .wait_until("four clusters share", 60, async |it| {
-            it.sorted_layout("web") == [3, 3, 3, 3]
-        })
-        .await;
-    assert_eq!(watcher.lowest(), 12);
-    fleet.remove_member("d").await;
-    fleet
-        .wait_until("the others have it all again", 120, async |it| {
-            let layout = it.layout("web");
-            [layout["a"], layout["b"], layout["c"]] == [4, 4, 4]
+        .wait_until("and all its pods", 30, async |it| {
+            it.available("web") == 0 && it.local_set("a", "web").is_none()
         })
         .await;
 }
@@ -369,4 +164,82 @@ async fn c5_overlapping_selectors_are_told_on_both_sets_while_they_last() {
             it.condition("web", "SelectorOverlap").await.is_none()
         })
         .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f5_a_set_that_is_made_again_takes_up_what_the_deleted_one_left() {
+    let fleet = Fleet::running(9).await;
+    let uids = |fleet: &Fleet| {
+        let names = fleet.member_names().into_iter();
+        let sets = names.map(|it| fleet.local_set(&it, "web").expect("it goes on"));
+        sets.map(|it| it["metadata"]["uid"].clone())
+            .collect::<Vec<_>>()
+    };
+    let before = uids(&fleet);
+    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
+    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
+    fleet
+        .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
+        .await;
+    fleet.create(&frs("web", 9, &even(true))).await;
+    fleet
+        .wait_until("all are counted on again", 30, async |it| {
+            it.condition("web", "Ready").await.as_deref() == Some("True")
+        })
+        .await;
+    assert_eq!(uids(&fleet), before, "the same sets");
+    let writes = fleet.writes();
+    tokio::time::sleep(std::time::Duration::from_secs(180)).await;
+    assert_eq!(
+        fleet.writes(),
+        writes,
+        "and nothing is written over and over"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn f5_what_a_set_without_its_finalizer_left_behind_is_not_in_the_way_of_the_next() {
+    leaves_nothing_in_the_way_of(&frs("web", 9, &even(true))).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f5_a_set_that_is_restored_with_its_finalizer_gets_a_marker_of_its_own() {
+    let mut set = frs("web", 9, &even(true));
+    set["metadata"]["finalizers"] = json!(["fedrs.dev/members"]);
+    leaves_nothing_in_the_way_of(&set).await;
+}
+
+/// Takes a set away without the controller, and makes `next` instead.
+async fn leaves_nothing_in_the_way_of(next: &Value) {
+    let mut fleet = Fleet::running(9).await;
+    fleet.stop_controller().await;
+    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
+    let uid = async |fleet: &Fleet| fleet.frs("web").await["metadata"]["uid"].clone();
+    let earlier = uid(&fleet).await;
+    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
+    fleet
+        .patch("web", &json!({ "metadata": { "finalizers": null } }))
+        .await;
+    fleet.create(next).await;
+    let now = uid(&fleet).await;
+    assert_ne!(now, earlier);
+    fleet.start_controller().await;
+    let marker = "/apis/apps/v1/namespaces/default/controllerrevisions/web.cascade.fedrs.dev";
+    fleet
+        .wait_until("the marker is the new one's, and stays", 30, async |it| {
+            let Ok(marker) = it.on_host("GET", marker, &Value::Null).await else {
+                return false;
+            };
+            let metadata = &marker["metadata"];
+            metadata["ownerReferences"][0]["uid"] == now && metadata["deletionTimestamp"].is_null()
+        })
+        .await;
+    // So a foreground deletion waits for the members, as it should.
+    let foreground = json!({ "propagationPolicy": "Foreground" });
+    fleet.on_host("DELETE", path, &foreground).await.unwrap();
+    fleet
+        .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
+        .await;
+    assert!(fleet.local_set("a", "web").is_none());
+    assert!(fleet.on_host("GET", marker, &Value::Null).await.is_err());
 }

@@ -49,43 +49,6 @@ async fn owned_by_a_deployment(fleet: &Fleet, member: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f29_a_foreign_set_is_overwritten_and_its_pods_stay() {
-    let fleet = Fleet::start(FleetSpec::default()).await;
-    fleet
-        .on_member("a", "POST", SETS, &foreign(5, "old:1", "web"))
-        .await
-        .unwrap();
-    fleet
-        .wait_until("5 run in a", 30, async |it| it.available("web") == 5)
-        .await;
-    let uid = fleet.local_set("a", "web").unwrap()["metadata"]["uid"].clone();
-    let watcher = ReadyWatcher::start(&fleet, "web");
-    fleet.create(&frs("web", 9, &even(true))).await;
-    fleet
-        .wait_until("shared out", 60, async |it| {
-            it.sorted_layout("web") == [3, 3, 3] && it.available("web") == 9
-        })
-        .await;
-    let set = fleet.local_set("a", "web").unwrap();
-    assert_eq!(set["metadata"]["uid"], uid, "written over, not made anew");
-    assert_eq!(
-        set["metadata"]["labels"]["team"], "blue",
-        "others' labels stay"
-    );
-    assert_eq!(
-        set["spec"]["template"]["spec"]["containers"][0]["image"],
-        "registry.example/main:1"
-    );
-    assert!(
-        watcher.lowest() >= 5,
-        "its pods go on: {}",
-        watcher.lowest()
-    );
-    let reasons = fleet.event_reasons("web").await;
-    assert!(reasons.contains(&"Overwritten".to_owned()), "{reasons:?}");
-}
-
-#[tokio::test(start_paused = true)]
 async fn f29_a_set_with_another_selector_is_replaced_without_its_pods() {
     let fleet = Fleet::start(FleetSpec::default()).await;
     fleet
@@ -116,32 +79,25 @@ async fn f29_a_set_with_another_selector_is_replaced_without_its_pods() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f29_f40_sets_that_are_somebody_elses_are_left_alone() {
+async fn f40_a_set_of_another_federation_is_left_alone() {
     let mut other = foreign(2, "old:1", "web");
     other["metadata"]["labels"]["fedrs.dev/federation"] = json!("another");
-    for owned in [true, false] {
-        let fleet = Fleet::start(FleetSpec::default()).await;
-        let taken = if owned {
-            owned_by_a_deployment(&fleet, "a").await
-        } else {
-            other.clone()
-        };
-        let made = fleet.on_member("a", "POST", SETS, &taken).await.unwrap();
-        fleet.create(&frs("web", 9, &even(true))).await;
-        fleet
-            .wait_until("told", 30, async |it| {
-                it.condition("web", "NameConflict").await.as_deref() == Some("True")
-            })
-            .await;
-        let set = fleet.local_set("a", "web").unwrap();
-        assert_eq!(set["spec"], made["spec"]);
-        fleet
-            .wait_until("the others have it all", 180, async |it| {
-                let layout = it.layout("web");
-                layout["b"] + layout["c"] == 9
-            })
-            .await;
-    }
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    let made = fleet.on_member("a", "POST", SETS, &other).await.unwrap();
+    fleet.create(&frs("web", 9, &even(true))).await;
+    fleet
+        .wait_until("told", 30, async |it| {
+            it.condition("web", "NameConflict").await.as_deref() == Some("True")
+        })
+        .await;
+    let set = fleet.local_set("a", "web").unwrap();
+    assert_eq!(set["spec"], made["spec"]);
+    fleet
+        .wait_until("the others have it all", 180, async |it| {
+            let layout = it.layout("web");
+            layout["b"] + layout["c"] == 9
+        })
+        .await;
 }
 
 /// What another writer does to the set `web` of member a, again and again.

@@ -100,54 +100,6 @@ async fn f39_a_lost_watch_and_a_compacted_history_change_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f26_a_missing_namespace_is_made_in_the_members() {
-    let fleet = Fleet::start(FleetSpec::default()).await;
-    let namespace =
-        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "shop" } });
-    fleet
-        .on_host("POST", "/api/v1/namespaces", &namespace)
-        .await
-        .unwrap();
-    let mut set = frs("web", 3, &even(true));
-    set["metadata"]["namespace"] = json!("shop");
-    let path = "/apis/fedrs.dev/v1alpha1/namespaces/shop/federatedreplicasets";
-    fleet.on_host("POST", path, &set).await.unwrap();
-    let made = "/apis/apps/v1/namespaces/shop/replicasets/web";
-    fleet
-        .wait_until("made", 10, async |it| {
-            it.on_member("b", "GET", made, &Value::Null).await.is_ok()
-        })
-        .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn f32_a_quota_moves_what_could_not_be_created() {
-    let fleet = Fleet::start(FleetSpec::default()).await;
-    let quota = json!({
-        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": { "name": "q" }, "spec": { "hard": { "pods": "2" } },
-    });
-    fleet
-        .on_member(
-            "c",
-            "POST",
-            "/api/v1/namespaces/default/resourcequotas",
-            &quota,
-        )
-        .await
-        .unwrap();
-    fleet.create(&frs("web", 12, &even(true))).await;
-    fleet
-        .wait_until("12 run", 180, async |it| it.available("web") == 12)
-        .await;
-    let status = fleet.frs("web").await["status"]["clusters"][2].clone();
-    assert_eq!(status["desired"], 2, "{status}");
-    assert!(
-        status["reason"].as_str().unwrap().contains("quota"),
-        "{status}"
-    );
-}
-
-#[tokio::test(start_paused = true)]
 async fn f40_a_set_of_another_federation_is_not_handled() {
     let fleet = Fleet::start(FleetSpec::default()).await;
     let mut set = frs("web", 3, &even(true));

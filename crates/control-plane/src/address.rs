@@ -10,6 +10,8 @@ pub(crate) const API_PORT: u16 = 6443;
 pub(crate) const ETCD_PORT: u16 = 2379;
 /// etcd's port for its peers, of which it has none.
 pub(crate) const ETCD_PEER_PORT: u16 = 2380;
+/// Taken by a run until its clusters listen. Nothing else is there.
+const RESERVATION_PORT: u16 = 2381;
 /// Where proxies listen: the address of the cluster's server plus this.
 const PROXIES: u8 = 100;
 
@@ -18,13 +20,13 @@ const PROXIES: u8 = 100;
 pub struct Subnet(u8);
 
 impl Subnet {
-    /// A subnet on which nothing listens.
-    pub fn free() -> Result<Self> {
+    /// A subnet on which nothing listens, and which nobody else gets while this is kept.
+    pub(crate) fn reserve() -> Result<Reserved> {
         // Runs that begin at the same time look in different places first.
         let first = std::process::id();
         (0..250u32)
             .filter_map(|number| u8::try_from((first + number) % 250).ok().map(Self))
-            .find(|it| it.is_free())
+            .find_map(Self::reserved)
             .ok_or_else(|| Error::Program {
                 program: "loopback".to_owned(),
                 message: "all subnets 127.77.0.0 to 127.77.249.0 are in use".to_owned(),
@@ -41,9 +43,33 @@ impl Subnet {
         Ipv4Addr::new(127, 77, self.0, number + 1 + PROXIES).into()
     }
 
-    fn is_free(self) -> bool {
-        [API_PORT, ETCD_PORT]
-            .iter()
-            .all(|port| TcpListener::bind((self.cluster(0), *port)).is_ok())
+    fn reserved(self) -> Option<Reserved> {
+        let listen = |port| TcpListener::bind((self.cluster(0), port)).ok();
+        let reservation = listen(RESERVATION_PORT)?;
+        // Of a run whose clusters have been started.
+        for port in [API_PORT, ETCD_PORT] {
+            listen(port)?;
+        }
+        Some(Reserved {
+            subnet: self,
+            _reservation: reservation,
+        })
+    }
+}
+
+/// A subnet that is nobody else's until clusters listen on it.
+pub(crate) struct Reserved {
+    pub(crate) subnet: Subnet,
+    _reservation: TcpListener,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_runs_that_begin_at_once_get_different_subnets() {
+        let (one, other) = (Subnet::reserve().unwrap(), Subnet::reserve().unwrap());
+        assert_ne!(one.subnet, other.subnet);
     }
 }

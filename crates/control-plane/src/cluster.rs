@@ -96,7 +96,7 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Starts the store and the API server on `address`, known as `others` too, in `folder`, which is made anew. It is
+    /// Starts the store and the API server on `address`, known as `others` too, in `folder`, which is made. It is
     /// not ready yet: see [`ready`](Self::ready).
     pub(crate) fn start(
         spec: ControlPlaneSpec,
@@ -105,9 +105,6 @@ impl ControlPlane {
         others: &[IpAddr],
         programs: &Programs,
     ) -> Result<Self> {
-        if folder.exists() {
-            at(folder, fs::remove_dir_all(folder))?;
-        }
         at(folder, fs::create_dir_all(folder))?;
         let pki = Pki::create(&folder.join("pki"), &[&[address], others].concat())?;
         let kubeconfig =

@@ -12,6 +12,13 @@ use crate::{
     pki::private_file,
 };
 
+/// The host's kubeconfig, in the folder of a fleet.
+const HOST: &str = "host.yaml";
+/// The members' kubeconfigs.
+const MEMBERS: &str = "members";
+/// Logs and data of each cluster; made first, so that it tells a fleet's folder from others.
+const CLUSTERS: &str = "clusters";
+
 /// What a fleet is made of.
 #[derive(Clone, Debug)]
 pub struct FleetSpec {
@@ -73,12 +80,17 @@ pub struct Fleet {
 impl Fleet {
     /// Starts all clusters in `folder` and waits until they are ready. What ran there before is ended first, and so is
     /// what crashed runs left behind.
+    ///
+    /// # Errors
+    /// Also if the folder has kubeconfigs of something else: they would be overwritten, or taken for members.
     pub async fn start(spec: &FleetSpec, folder: &Path, run: &Run<'_>) -> Result<Self> {
-        at(folder, fs::create_dir_all(folder.join("members")))?;
+        at(folder, fs::create_dir_all(folder))?;
         let folder = &at(folder, fs::canonicalize(folder))?;
         run.ledger.reap()?;
         run.ledger.end(folder)?;
-        let subnet = Subnet::free()?;
+        clear(folder)?;
+        let reserved = Subnet::reserve()?;
+        let subnet = reserved.subnet;
         let start = |number: usize, name: &str, nodes, resources: NodeResources| {
             let number = u8::try_from(number).ok().filter(|it| *it < 99);
             let number = number.ok_or_else(too_many)?;
@@ -88,7 +100,7 @@ impl Fleet {
                 resources,
                 audit: spec.audit,
             };
-            let place = folder.join("clusters").join(name);
+            let place = folder.join(CLUSTERS).join(name);
             let proxy = subnet.proxy(number);
             ControlPlane::start(spec, &place, subnet.cluster(number), &[proxy], run.programs)
         };
@@ -147,10 +159,12 @@ impl Fleet {
     }
 
     fn write_kubeconfigs(&self) -> Result<()> {
-        private_file(&self.folder.join("host.yaml"), self.host.kubeconfig())?;
+        let members = self.folder.join(MEMBERS);
+        at(&members, fs::create_dir_all(&members))?;
+        private_file(&self.folder.join(HOST), self.host.kubeconfig())?;
         for member in &self.members {
-            let file = format!("members/{}.yaml", member.name());
-            private_file(&self.folder.join(file), member.kubeconfig())?;
+            let file = members.join(format!("{}.yaml", member.name()));
+            private_file(&file, member.kubeconfig())?;
         }
         Ok(())
     }
@@ -174,9 +188,63 @@ impl Drop for Fleet {
     }
 }
 
+/// Removes what an earlier fleet had here: it may have had other members. Begins the next one's.
+fn clear(folder: &Path) -> Result<()> {
+    let [host, members, clusters] = [HOST, MEMBERS, CLUSTERS].map(|it| folder.join(it));
+    if !clusters.is_dir() && (host.exists() || members.exists()) {
+        let error = "it holds kubeconfigs of something else: give another folder";
+        return at(folder, Err(std::io::Error::other(error)));
+    }
+    for (path, removed) in [
+        (&host, fs::remove_file(&host)),
+        (&members, fs::remove_dir_all(&members)),
+        // Last: while it is there the others are known to be ours.
+        (&clusters, fs::remove_dir_all(&clusters)),
+    ] {
+        match removed {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            removed => at(path, removed)?,
+        }
+    }
+    at(&clusters, fs::create_dir(&clusters))
+}
+
 fn too_many() -> Error {
     Error::Program {
         program: "loopback".to_owned(),
         message: "too many members for the addresses of one run: at most 98".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_of_an_earlier_fleet_are_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |it: &str| folder.path().join(it);
+        clear(folder.path()).unwrap();
+        for file in [HOST, "members/d.yaml", "clusters/d/etcd.log"] {
+            fs::create_dir_all(path(file).parent().unwrap()).unwrap();
+            fs::write(path(file), "").unwrap();
+        }
+        clear(folder.path()).unwrap();
+        assert!(!path(HOST).exists() && !path(MEMBERS).exists());
+        assert!(!path("clusters/d").exists());
+        clear(folder.path()).expect("one that never got further can be begun again");
+    }
+
+    #[test]
+    fn kubeconfigs_of_others_are_left_alone() {
+        for file in [HOST, "members/mine.yaml"] {
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, "").unwrap();
+            let error = clear(folder.path()).unwrap_err().to_string();
+            assert!(error.contains("something else"), "{error}");
+            assert!(file.exists());
+        }
     }
 }

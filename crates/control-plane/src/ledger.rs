@@ -11,7 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{Program, Result, at, places, process::Identity};
+use crate::{Error, Program, Result, at, places, process::Identity};
 
 /// The programs that clusters are made of.
 const PROGRAMS: [Program; 5] = [
@@ -96,10 +96,18 @@ impl Ledger {
     }
 
     /// Ends the run in `folder`. Answers whether there was one.
+    ///
+    /// # Errors
+    /// Also if a process doesn't end: the run is still written down then.
     pub fn end(&self, folder: &Path) -> Result<bool> {
         let processes = processes(folder);
-        for (_, process) in &processes {
-            process.kill();
+        for (name, process) in &processes {
+            if !process.kill() {
+                return Err(Error::Program {
+                    program: name.clone(),
+                    message: format!("it was killed and has not ended, in {}", folder.display()),
+                });
+            }
         }
         let file = self.file(folder);
         match fs::remove_file(&file) {

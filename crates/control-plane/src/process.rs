@@ -68,7 +68,7 @@ impl Identity {
         }
     }
 
-    /// Kills it and waits until it is gone. An API server that is asked to end takes a minute.
+    /// Kills it and waits until it is gone; answers whether it is. An API server that is asked to end takes a minute.
     pub(crate) fn kill(self) -> bool {
         self.signal(Signal::KILL);
         let deadline = Instant::now() + GONE_WITHIN;

@@ -158,8 +158,8 @@ mod tests {
 
     #[tokio::test]
     async fn it_passes_holds_back_and_resets() {
-        let server: IpAddr = "127.77.254.1".parse().unwrap();
-        let front: IpAddr = "127.77.254.101".parse().unwrap();
+        let reserved = crate::Subnet::reserve().unwrap();
+        let (server, front) = (reserved.subnet.cluster(0), reserved.subnet.proxy(0));
         let listener = TcpListener::bind((server, API_PORT)).await.unwrap();
         tokio::spawn(echo(listener));
         let proxy = Proxy::start(front, server).await.unwrap();

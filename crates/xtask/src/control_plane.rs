@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::{Args, Subcommand};
 use control_plane::{Fleet, FleetSpec, Ledger, MemberSpec, NodeResources, Programs, Run, RunState};
 
@@ -83,7 +83,6 @@ impl Up {
             ));
             return Ok(());
         }
-        refuse_what_is_not_ours(&dir)?;
         let spec = FleetSpec {
             members: self.member_specs(),
             audit: self.audit,
@@ -178,19 +177,6 @@ fn status(programs: &Programs, ledger: &Ledger) -> anyhow::Result<()> {
         for process in &run.processes {
             print::line(format_args!("  {process}"));
         }
-    }
-    Ok(())
-}
-
-/// A folder that has kubeconfigs of others is not taken: they would be overwritten, or taken for members.
-fn refuse_what_is_not_ours(dir: &Path) -> anyhow::Result<()> {
-    let is_ours = dir.join("clusters").is_dir();
-    let in_the_way = dir.join("host.yaml").exists() || dir.join("members").exists();
-    if in_the_way && !is_ours {
-        bail!(
-            "{} holds kubeconfigs of something else: give another folder",
-            dir.display()
-        );
     }
     Ok(())
 }

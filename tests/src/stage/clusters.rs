@@ -6,15 +6,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use control_plane::{Fleet, FleetSpec, Programs, Proxy};
+use control_plane::{Fleet, FleetSpec, Programs, Proxy, request};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Client,
     config::{KubeConfigOptions, Kubeconfig},
 };
+use serde_json::Value;
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
-use super::{Need, account};
+use super::{NAMESPACE_PREFIX, Need, account, is_missing};
 
 /// Environment variable: which clusters to run on.
 const CLUSTERS: &str = "FEDRS_CLUSTERS";
@@ -93,6 +94,7 @@ impl Shared {
             }
             Kind::Kubeconfigs(dir) => {
                 let shared = Self::found(dir)?;
+                shared.refuse_what_is_in_use().await?;
                 shared.install_crds().await?;
                 shared
             }
@@ -163,6 +165,31 @@ impl Shared {
         })
     }
 
+    /// Scenarios remove all members, and a controller of theirs takes each FederatedReplicaSet in hand.
+    async fn refuse_what_is_in_use(&self) -> Result<(), String> {
+        let host = client(&self.host).await;
+        let list = async |plural: &str| {
+            let path = format!("/apis/fedrs.dev/v1alpha1/{plural}");
+            let answer = request(&host, "GET", &path, &Value::Null).await;
+            match answer {
+                // Where nothing is installed nothing is in use.
+                answer if is_missing(&answer) => Ok(Value::Null),
+                answer => answer.map_err(|error| format!("the host's {plural}: {error}")),
+            }
+        };
+        let in_use = in_use(
+            &list("federatedreplicasets").await?,
+            &list("memberclusters").await?,
+        );
+        if in_use.is_empty() {
+            return Ok(());
+        }
+        let in_use = in_use.join(", ");
+        Err(format!(
+            "the host is in use, and scenarios would not leave it as it is: it has {in_use}"
+        ))
+    }
+
     async fn install_crds(&self) -> Result<(), String> {
         let host = client(&self.host).await;
         for crd in fedrs_api::crd::all() {
@@ -195,9 +222,55 @@ pub(super) async fn client(kubeconfig: &str) -> Client {
     Client::try_from(config).expect("a client can be made")
 }
 
+/// What is not of a scenario: FederatedReplicaSets in other namespaces, and members that were joined.
+fn in_use(sets: &Value, members: &Value) -> Vec<String> {
+    fn items(list: &Value) -> impl Iterator<Item = &Value> {
+        list["items"].as_array().into_iter().flatten()
+    }
+    let text = |object: &Value, field: &str| {
+        let text = object["metadata"][field].as_str();
+        text.unwrap_or_default().to_owned()
+    };
+    let sets = items(sets)
+        .filter(|it| !text(it, "namespace").starts_with(NAMESPACE_PREFIX))
+        .map(|it| {
+            format!(
+                "FederatedReplicaSet {}/{}",
+                text(it, "namespace"),
+                text(it, "name")
+            )
+        });
+    let members = items(members)
+        .filter(|it| it["spec"]["secretRef"].is_object())
+        .map(|it| format!("MemberCluster {} with a Secret", text(it, "name")));
+    sets.chain(members).collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn clusters_that_somebody_uses_are_refused() {
+        let set =
+            |namespace: &str| json!({ "metadata": { "namespace": namespace, "name": "web" } });
+        let member = |spec: Value| json!({ "metadata": { "name": "a" }, "spec": spec });
+        let list = |items: &[Value]| json!({ "items": items });
+        let left_behind = [set("scenario-77-1")];
+        let of_the_folder = [member(json!({}))];
+        assert!(in_use(&Value::Null, &Value::Null).is_empty());
+        assert!(in_use(&list(&left_behind), &list(&of_the_folder)).is_empty());
+        let joined = [member(json!({ "secretRef": { "name": "member-a" } }))];
+        assert_eq!(
+            in_use(&list(&[set("default")]), &list(&joined)),
+            [
+                "FederatedReplicaSet default/web",
+                "MemberCluster a with a Secret"
+            ]
+        );
+    }
 
     #[test]
     fn kinds_are_named_by_the_environment() {

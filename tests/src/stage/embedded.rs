@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use control_plane::ProxyMode;
 use kube::Client;
 
 use super::StageSpec;
@@ -60,11 +61,19 @@ impl Embedded {
         self.fleet.remove_member(member).await;
     }
 
-    pub(super) fn cut_off(&mut self, member: &str, is_cut_off: bool) {
-        self.fleet
-            .member(member)
-            .faults()
-            .set_unreachable(is_cut_off);
+    pub(super) fn set_link(&mut self, member: &str, mode: ProxyMode) {
+        let faults = self.fleet.member(member).faults();
+        match mode {
+            ProxyMode::Pass(latency) => {
+                faults.set_unreachable(false);
+                faults.set_latency(latency);
+            }
+            ProxyMode::Blackhole | ProxyMode::Reset => faults.set_unreachable(true),
+        }
+    }
+
+    pub(super) fn hang(&mut self, member: &str, is_hanging: bool) {
+        self.fleet.member(member).faults().set_hanging(is_hanging);
     }
 
     pub(super) fn lose_node(&mut self, member: &str, number: u32, is_lost: bool) {

@@ -29,11 +29,11 @@ use std::{
     time::Duration,
 };
 
-use control_plane::request;
+use control_plane::{ProxyMode, request};
 use federation_controller::config::Config;
 use kube::Client;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, error::Elapsed, sleep, timeout};
 
 pub use self::{
     audit::Asked,
@@ -63,11 +63,11 @@ impl Default for StageSpec {
 /// What not every kind of cluster can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// Members that can be cut off from the controller.
+    /// Members that can be cut off from the controller, by a link that can be made slow or broken.
     CutOff,
     /// Nodes of known size that can be lost: three in each member, for 64 CPUs and 110 pods each.
     Nodes,
-    /// API servers that can be restarted.
+    /// API servers that can be stopped and restarted.
     Restarts,
     /// A HorizontalPodAutoscaler's controller on the host.
     Autoscaler,
@@ -77,6 +77,10 @@ pub enum Need {
     Audit,
 }
 
+/// How long a scenario waits for an answer of a member.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How the namespaces of scenarios begin.
+const NAMESPACE_PREFIX: &str = "scenario-";
 /// How often a wait looks at real clusters.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -100,7 +104,7 @@ impl Stage {
     pub async fn set_up(spec: &StageSpec, shared: Option<&'static Shared>) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let namespace = format!("scenario-{}-{number}", std::process::id());
+        let namespace = format!("{NAMESPACE_PREFIX}{}-{number}", std::process::id());
         let clusters = match shared {
             None => Clusters::Embedded(Box::new(Embedded::start(spec).await)),
             Some(shared) => Clusters::Real(Box::new(Real::new(shared, spec).await)),
@@ -145,7 +149,7 @@ impl Stage {
         request(&self.host, method, path, body).await
     }
 
-    /// A request to a member as its administrator makes it, past all faults.
+    /// A request to a member as its administrator makes it, past all faults of links. One that hangs is an error.
     pub async fn on_member(
         &self,
         member: &str,
@@ -153,7 +157,9 @@ impl Stage {
         path: &str,
         body: &Value,
     ) -> kube::Result<Value> {
-        request(&self.members[member], method, path, body).await
+        let answer = request(&self.members[member], method, path, body);
+        let late = |it: Elapsed| Err(kube::Error::Service(it.into()));
+        timeout(PATIENCE, answer).await.unwrap_or_else(late)
     }
 
     /// The path of the FederatedReplicaSets, or of the one with this name.
@@ -264,11 +270,19 @@ impl Stage {
         }
     }
 
-    /// The controller can't reach a member, or can again ([`Need::CutOff`]).
-    pub fn cut_off(&mut self, member: &str, is_cut_off: bool) {
+    /// The controller reaches a member so from now on, or not at all ([`Need::CutOff`]).
+    pub fn set_link(&mut self, member: &str, mode: ProxyMode) {
         match &mut self.clusters {
-            Clusters::Embedded(it) => it.cut_off(member, is_cut_off),
-            Clusters::Real(it) => it.cut_off(member, is_cut_off),
+            Clusters::Embedded(it) => it.set_link(member, mode),
+            Clusters::Real(it) => it.set_link(member, mode),
+        }
+    }
+
+    /// The API server of a member hangs, with all connections open, or goes on ([`Need::Restarts`]).
+    pub async fn hang(&mut self, member: &str, is_hanging: bool) {
+        match &mut self.clusters {
+            Clusters::Embedded(it) => it.hang(member, is_hanging),
+            Clusters::Real(it) => it.hang(member, is_hanging).await,
         }
     }
 

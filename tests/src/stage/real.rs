@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use control_plane::ProxyMode;
+use control_plane::{Part, ProxyMode};
 use federation_controller::config::Config;
 use kube::Client;
 use tempfile::TempDir;
@@ -120,13 +120,19 @@ impl Real {
         }
     }
 
-    pub(super) fn cut_off(&mut self, member: &str, is_cut_off: bool) {
+    pub(super) fn set_link(&self, member: &str, mode: ProxyMode) {
         let proxy = self.shared.members[member].proxy.as_ref();
-        proxy.expect("the kind offers it").set(if is_cut_off {
-            ProxyMode::Blackhole
+        proxy.expect("the kind offers it").set(mode);
+    }
+
+    pub(super) async fn hang(&self, member: &str, is_hanging: bool) {
+        let mut fleet = self.shared.fleet().await;
+        let cluster = fleet.member(member).expect("the fleet has this member");
+        if is_hanging {
+            cluster.stop(Part::ApiServer);
         } else {
-            ProxyMode::Pass(Duration::ZERO)
-        });
+            cluster.resume(Part::ApiServer);
+        }
     }
 
     pub(super) async fn lose_node(&self, member: &str, number: u32, is_lost: bool) {
@@ -143,7 +149,7 @@ impl Real {
         cluster.compact().await.expect("it starts again");
     }
 
-    /// Ends what may be wrong with clusters that were started here: members cut off, nodes lost or cordoned.
+    /// Ends what may be wrong with clusters that were started here: members cut off or hanging, nodes lost or cordoned.
     pub(super) async fn mend(&mut self) {
         if self.shared.local.is_none() {
             return;
@@ -153,6 +159,7 @@ impl Real {
             proxy.set(ProxyMode::Pass(Duration::ZERO));
         }
         for member in &self.shared.fleet().await.members {
+            member.resume(Part::ApiServer);
             member.mend_nodes().await.expect("nodes can be changed");
         }
     }

@@ -4,7 +4,7 @@ mod contender;
 
 use std::time::Duration;
 
-use federation_controller::election::Standing;
+use federation_controller::{config::LeaderElectionConfig, election::Standing};
 use fedrs_tests::{Fleet, FleetSpec, ReadyWatcher, even, frs};
 use serde_json::{Value, json};
 use sim_cluster::{Status, faults::Requests, http::Verb, kinds};
@@ -161,12 +161,10 @@ async fn create_sets(fleet: &Fleet) {
 }
 
 /// Somebody scales a set down in `a` every half second, so that whoever leads has always something to write there, until
-/// `second` leads. Answers when `first` last wrote to a member, and when the other took over.
-async fn write_until_replaced(
-    fleet: &Fleet,
-    first: &Contender,
-    second: &Contender,
-) -> (Instant, Instant) {
+/// `second` leads. `first`, which can't renew its term from now on, writes for most of it, and nothing while requests on
+/// their way may still arrive.
+async fn ends_writing_before_it_is_replaced(fleet: &Fleet, first: &Contender, second: &Contender) {
+    let began = Instant::now();
     let mut last_write = None;
     let mut writes = first.members.writes();
     let mut rounds = 0;
@@ -189,10 +187,17 @@ async fn write_until_replaced(
         }
         assert!(rounds < 6000, "nobody took over within a minute");
     }
-    (
-        last_write.expect("the first had something to write"),
-        Instant::now(),
-    )
+    let last_write = last_write.expect("the first had something to write");
+    let worked = last_write - began;
+    assert!(worked > Duration::from_secs(7), "{worked:?} of its term");
+    let between = last_write.elapsed();
+    let LeaderElectionConfig {
+        lease_duration,
+        renew_deadline,
+        ..
+    } = timing();
+    let wanted = lease_duration.saturating_sub(renew_deadline);
+    assert!(between >= wanted, "{between:?} before it was replaced");
 }
 
 #[tokio::test(start_paused = true)]
@@ -200,20 +205,7 @@ async fn a_leader_cut_off_from_the_host_writes_to_no_member_when_another_begins(
     let (fleet, mut first, second) = two_contenders().await;
     create_sets(&fleet).await;
     first.host.end();
-    let cut = Instant::now();
-    let (last_write, replaced) = write_until_replaced(&fleet, &first, &second).await;
-    assert!(
-        last_write - cut > Duration::from_secs(7),
-        "it worked on for most of its term"
-    );
-    let between = timing()
-        .lease_duration
-        .saturating_sub(timing().renew_deadline);
-    assert!(
-        replaced - last_write >= between,
-        "{:?}",
-        replaced - last_write
-    );
+    ends_writing_before_it_is_replaced(&fleet, &first, &second).await;
     first.stands(|it| matches!(it, Standing::Hindered(_))).await;
     fleet
         .wait_until("the second repairs it", 60, async |fleet| {
@@ -227,20 +219,7 @@ async fn a_leader_that_does_not_notice_its_end_is_stopped_by_the_fence() {
     let (fleet, mut first, second) = two_contenders().await;
     create_sets(&fleet).await;
     first.freeze();
-    let frozen = Instant::now();
-    let (last_write, replaced) = write_until_replaced(&fleet, &first, &second).await;
-    assert!(
-        last_write - frozen > Duration::from_secs(7),
-        "it worked on for most of its term"
-    );
-    let between = timing()
-        .lease_duration
-        .saturating_sub(timing().renew_deadline);
-    assert!(
-        replaced - last_write >= between,
-        "{:?}",
-        replaced - last_write
-    );
+    ends_writing_before_it_is_replaced(&fleet, &first, &second).await;
     assert_eq!(first.standing(), Standing::Leading, "it doesn't know yet");
     assert!(first.metrics.fenced_writes.get() > 0, "it tried");
 

@@ -49,7 +49,7 @@ pub(crate) async fn f4_invalid_preferences_change_nothing(stage: &mut Stage) {
     let patch = json!({ "metadata": { "annotations": annotation }, "spec": { "placement": null, "replicas": 30 } });
     stage.patch("web", &patch).await;
     stage
-        .wait_until("it is refused", 10, async |it| {
+        .wait_until("it is refused", 5, async |it| {
             it.condition("web", "Accepted").await.as_deref() == Some("False")
         })
         .await;
@@ -86,10 +86,10 @@ pub(crate) async fn f5_a_foreground_cascade_deletes_the_local_sets(stage: &mut S
     let path = stage.frs_path("web");
     stage.on_host("DELETE", &path, &options).await.unwrap();
     stage
-        .wait_until("it is gone", 60, async |it| it.frs("web").await.is_null())
+        .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
         .await;
     stage
-        .wait_until("and all its sets", 60, async |it| {
+        .wait_until("and all its sets", 30, async |it| {
             it.available("web").await == 0 && it.local_set("a", "web").await.is_null()
         })
         .await;
@@ -106,7 +106,15 @@ pub(crate) async fn f26_a_missing_namespace_is_made(stage: &mut Stage) {
             it.on_member("b", "GET", &path, &Value::Null).await.is_err()
         })
         .await;
-    stage.run(&frs("web", 3, &even(true))).await;
+    stage.create(&frs("web", 3, &even(true))).await;
+    stage
+        .wait_until("it is made there", 10, async |it| {
+            it.layout("web").await["b"] == 1
+        })
+        .await;
+    stage
+        .wait_until("all run", 60, async |it| it.available("web").await == 3)
+        .await;
     assert_eq!(stage.sorted_layout("web").await, [1, 1, 1]);
 }
 

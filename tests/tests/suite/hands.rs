@@ -5,48 +5,47 @@ use std::time::Duration;
 use fedrs_tests::{even, frs, stage::Stage};
 use serde_json::{Value, json};
 
+/// In another member each: what is changed again and again is put right more slowly.
 pub(crate) async fn f29_drift_is_repaired(stage: &mut Stage) {
     stage.run(&frs("web", 9, &even(true))).await;
     let path = stage.set_path("web");
-    stage
-        .on_member("a", "PATCH", &path, &json!({ "spec": { "replicas": 7 } }))
-        .await
-        .unwrap();
-    stage
-        .wait_until("replicas are repaired", 20, async |it| {
-            it.layout("web").await["a"] == 3
-        })
-        .await;
-    let labels = json!({ "metadata": { "labels": { "fedrs.dev/replica-set": null } } });
-    stage.on_member("a", "PATCH", &path, &labels).await.unwrap();
-    stage
-        .wait_until("labels are repaired", 20, async |it| {
-            let set = it.local_set("a", "web").await;
-            set["metadata"]["labels"]["fedrs.dev/replica-set"] == "web"
-        })
-        .await;
-    let member = json!({ "metadata": { "labels": { "fedrs.dev/member-cluster": "b" } } });
-    stage.on_member("a", "PATCH", &path, &member).await.unwrap();
-    stage
-        .wait_until("the member's name is repaired", 20, async |it| {
-            let set = it.local_set("a", "web").await;
-            set["metadata"]["labels"]["fedrs.dev/member-cluster"] == "a"
-        })
-        .await;
     let image = json!([{ "name": "main", "image": "registry.example/other:1" }]);
-    let template = json!({ "spec": { "template": { "spec": { "containers": image } } } });
+    for (member, change, is_repaired) in [
+        (
+            "a",
+            json!({
+                "metadata": { "labels": { "fedrs.dev/member-cluster": "b" } },
+                "spec": { "replicas": 7 },
+            }),
+            (|set| {
+                let member = &set["metadata"]["labels"]["fedrs.dev/member-cluster"];
+                set["spec"]["replicas"] == 3 && member == "a"
+            }) as fn(&Value) -> bool,
+        ),
+        (
+            "b",
+            json!({ "metadata": { "labels": { "fedrs.dev/replica-set": null } } }),
+            |set| set["metadata"]["labels"]["fedrs.dev/replica-set"] == "web",
+        ),
+        (
+            "c",
+            json!({ "spec": { "template": { "spec": { "containers": image } } } }),
+            |set| {
+                let containers = &set["spec"]["template"]["spec"]["containers"];
+                containers[0]["image"] == "registry.example/main:1"
+            },
+        ),
+    ] {
+        let changed = stage.on_member(member, "PATCH", &path, &change).await;
+        assert!(!is_repaired(&changed.unwrap()), "{member}");
+        stage
+            .wait_until(&format!("{member} is repaired"), 5, async |it| {
+                is_repaired(&it.local_set(member, "web").await)
+            })
+            .await;
+    }
     stage
-        .on_member("a", "PATCH", &path, &template)
-        .await
-        .unwrap();
-    stage
-        .wait_until("the template is repaired", 20, async |it| {
-            let set = it.local_set("a", "web").await;
-            set["spec"]["template"]["spec"]["containers"][0]["image"] == "registry.example/main:1"
-        })
-        .await;
-    stage
-        .wait_until("an event says so", 10, async |it| {
+        .wait_until("an event says so", 5, async |it| {
             it.event_reasons("web")
                 .await
                 .contains(&"DriftRepaired".to_owned())
@@ -61,6 +60,7 @@ fn foreign(replicas: u32) -> Value {
     set["kind"] = json!("ReplicaSet");
     set["metadata"] = json!({ "name": "web", "labels": { "team": "blue" } });
     set["spec"].as_object_mut().unwrap().remove("placement");
+    set["spec"]["template"]["spec"]["containers"][0]["image"] = json!("registry.example/old:1");
     set
 }
 
@@ -93,6 +93,10 @@ pub(crate) async fn f29_f30_a_foreign_set_is_overwritten_and_its_pods_are_adopte
     assert_eq!(
         set["metadata"]["labels"]["team"], "blue",
         "others' labels stay"
+    );
+    assert_eq!(
+        set["spec"]["template"]["spec"]["containers"][0]["image"],
+        "registry.example/main:1"
     );
     let reasons = stage.event_reasons("web").await;
     assert!(reasons.contains(&"Overwritten".to_owned()), "{reasons:?}");
@@ -150,6 +154,7 @@ pub(crate) async fn f29_a_set_that_a_deployment_owns_is_left_alone(stage: &mut S
         .await;
     let set = stage.local_set("a", "web").await;
     assert_eq!(set["metadata"]["labels"], made["metadata"]["labels"]);
+    assert_eq!(set["spec"], made["spec"]);
 }
 
 pub(crate) async fn f31_a_deleted_set_is_made_again(stage: &mut Stage) {
@@ -162,7 +167,7 @@ pub(crate) async fn f31_a_deleted_set_is_made_again(stage: &mut Stage) {
         .await
         .unwrap();
     stage
-        .wait_until("made again, and its pods adopted", 30, async |it| {
+        .wait_until("made again, and its pods adopted", 10, async |it| {
             let set = it.local_set("a", "web").await;
             set["metadata"]["deletionTimestamp"].is_null()
                 && set["status"]["availableReplicas"] == 3

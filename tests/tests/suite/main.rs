@@ -53,6 +53,11 @@ fn others() -> Vec<Scenario> {
         ),
         scenario!(members::f36_a_member_is_added_and_removed),
         scenario!(members::f33_a_member_goes_dark_and_returns, CutOff),
+        scenario!(
+            members::f33_a_member_that_hangs_is_lost_and_returns,
+            Restarts
+        ),
+        scenario!(members::f39_a_slow_link_that_breaks_changes_nothing, CutOff),
         scenario!(members::f34_full_nodes_keep_a_couple_waiting, Nodes),
         scenario!(
             members::f39_a_member_that_forgot_its_history_changes_nothing,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use control_plane::ProxyMode;
 use fedrs_tests::{even, frs, stage::Stage};
 use serde_json::json;
 
@@ -34,14 +35,14 @@ pub(crate) async fn f36_a_member_is_added_and_removed(stage: &mut Stage) {
 pub(crate) async fn f33_a_member_goes_dark_and_returns(stage: &mut Stage) {
     stage.run(&frs("web", 50, &even(true))).await;
     let dips = stage.watch("web").await;
-    stage.cut_off("b", true);
+    stage.set_link("b", ProxyMode::Blackhole);
     stage
         .wait_until("its replicas run elsewhere", 90, async |it| {
             let layout = it.layout("web").await;
             layout["a"] == 25 && layout["c"] == 25 && it.available("web").await >= 66
         })
         .await;
-    stage.cut_off("b", false);
+    stage.set_link("b", ProxyMode::Pass(Duration::ZERO));
     stage
         .wait_until("the surplus is gone", 90, async |it| {
             it.sorted_layout("web").await == [16, 17, 17] && it.available("web").await == 50
@@ -51,6 +52,58 @@ pub(crate) async fn f33_a_member_goes_dark_and_returns(stage: &mut Stage) {
     let reasons = stage.event_reasons("web").await;
     assert!(reasons.contains(&"ClusterLost".to_owned()), "{reasons:?}");
     assert!(reasons.contains(&"ClusterBack".to_owned()), "{reasons:?}");
+}
+
+pub(crate) async fn f33_a_member_that_hangs_is_lost_and_returns(stage: &mut Stage) {
+    stage.run(&frs("web", 12, &even(true))).await;
+    let dips = stage.watch("web").await;
+    stage.hang("b", true).await;
+    stage
+        .wait_until("its replicas run elsewhere", 90, async |it| {
+            // Nobody can ask b.
+            for member in ["a", "c"] {
+                let set = it.local_set(member, "web").await;
+                if set["status"]["availableReplicas"] != 6 {
+                    return false;
+                }
+            }
+            true
+        })
+        .await;
+    stage.hang("b", false).await;
+    stage
+        .wait_until("the surplus is gone", 90, async |it| {
+            it.sorted_layout("web").await == [4, 4, 4] && it.available("web").await == 12
+        })
+        .await;
+    dips.assert_never_below(12);
+    let reasons = stage.event_reasons("web").await;
+    assert!(reasons.contains(&"ClusterLost".to_owned()), "{reasons:?}");
+}
+
+pub(crate) async fn f39_a_slow_link_that_breaks_changes_nothing(stage: &mut Stage) {
+    stage.run(&frs("web", 12, &even(true))).await;
+    let dips = stage.watch("web").await;
+    stage.set_link("b", ProxyMode::Pass(Duration::from_millis(300)));
+    let scale = async |stage: &Stage, replicas: u64| {
+        let spec = json!({ "spec": { "replicas": replicas } });
+        stage.patch("web", &spec).await;
+        stage
+            .wait_until("all run, evenly", 60, async |it| {
+                it.available("web").await == replicas
+                    && it.sorted_layout("web").await == [replicas / 3; 3]
+            })
+            .await;
+    };
+    scale(stage, 15).await;
+    // For less time than makes it unreachable.
+    stage.set_link("b", ProxyMode::Reset);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    stage.set_link("b", ProxyMode::Pass(Duration::ZERO));
+    scale(stage, 18).await;
+    dips.assert_never_below(12);
+    let reasons = stage.event_reasons("web").await;
+    assert!(!reasons.contains(&"ClusterLost".to_owned()), "{reasons:?}");
 }
 
 /// Each node has 64 CPUs: three replicas of 20.
