@@ -188,6 +188,14 @@ async fn f5_a_set_that_is_made_again_takes_up_what_the_deleted_one_left() {
         })
         .await;
     assert_eq!(uids(&fleet), before, "the same sets");
+    fleet
+        .wait_until("their pods are marked", 90, async |it| {
+            let reasons = it.event_reasons("web").await;
+            reasons.iter().filter(|it| *it == "PodsAdopted").count() == 3
+        })
+        .await;
+    // The status follows within a second.
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     let writes = fleet.writes();
     tokio::time::sleep(std::time::Duration::from_secs(180)).await;
     assert_eq!(

@@ -108,7 +108,7 @@ fn pods_of_another_template_are_counted_until_they_are_gone() {
     world.members[2].view.pods.templates = vec![(1, 17)];
     let message = outdated(&world).unwrap();
     assert!(
-        message.contains("another template: 3 in a, 17 in c"),
+        message.contains("another template, or adopted: 3 in a, 17 in c"),
         "{message}"
     );
     world.members[2].health = Health::Unreachable {

@@ -245,7 +245,7 @@ fn contended(members: &[Considered<'_>]) -> Option<String> {
     (!fights.is_empty()).then(|| fights.join("; "))
 }
 
-/// Pods that run another template than the user's: a ReplicaSet lets those be that it has.
+/// Pods that run another template than the user's, as far as is known: a ReplicaSet lets those be that it has.
 fn outdated(snapshot: &Snapshot<'_>, members: &[Considered<'_>]) -> Option<String> {
     let parts: Vec<_> = members
         .iter()
@@ -256,7 +256,7 @@ fn outdated(snapshot: &Snapshot<'_>, members: &[Considered<'_>]) -> Option<Strin
         .collect();
     (!parts.is_empty()).then(|| {
         format!(
-            "pods that were made from another template: {}; they stay until they are deleted",
+            "pods that were made from another template, or adopted: {}; they stay until they are deleted",
             parts.join(", ")
         )
     })
