@@ -252,7 +252,10 @@ async fn leaves_nothing_in_the_way_of(next: &Value) {
     let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
     let uid = async |fleet: &Fleet| fleet.frs("web").await["metadata"]["uid"].clone();
     let earlier = uid(&fleet).await;
-    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
+    fleet
+        .on_host("DELETE", path, &Value::Null)
+        .await
+        .expect("it is there");
     fleet
         .patch("web", &json!({ "metadata": { "finalizers": null } }))
         .await;
@@ -272,7 +275,10 @@ async fn leaves_nothing_in_the_way_of(next: &Value) {
         .await;
     // So a foreground deletion waits for the members, as it should.
     let foreground = json!({ "propagationPolicy": "Foreground" });
-    fleet.on_host("DELETE", path, &foreground).await.unwrap();
+    fleet
+        .on_host("DELETE", path, &foreground)
+        .await
+        .expect("it is there");
     fleet
         .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
         .await;
