@@ -91,6 +91,13 @@ pub struct MemberClusterSpec {
     /// controller. Absent: it is a file of the controller's `--members` folder, named after the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<SecretRef>,
+    /// The federation whose member the cluster is (F40). Empty by default: the one that has no name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(
+        length(max = 63),
+        regex(pattern = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$")
+    )]
+    pub federation: String,
     /// No replicas are added to the cluster; what runs there stays. False by default.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unschedulable: bool,

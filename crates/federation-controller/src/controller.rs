@@ -118,7 +118,8 @@ impl Controller {
 
         let inbox = Arc::new(Inbox::default());
         let set_sink = SetSink::new(Arc::clone(&reconciler), sets_listed);
-        let member_sink = MemberSink::new(Arc::clone(&inbox), members_listed);
+        let member_sink =
+            MemberSink::new(Arc::clone(&inbox), &self.config.federation, members_listed);
         let secret_sink = SecretSink::new(Arc::clone(&inbox), &self.secrets.namespace);
         let namespace = &self.secrets.namespace;
         let secrets = format!("/api/v1/namespaces/{namespace}/secrets");

@@ -75,13 +75,23 @@ struct Found {
     secret: Option<Value>,
 }
 
+impl Found {
+    /// Whose member it is.
+    fn federation(&self) -> String {
+        let told = self.object.as_ref().map(|it| it.spec.federation.clone());
+        let stored = || names::federation(self.secret.as_ref()?);
+        told.or_else(stored).unwrap_or_default()
+    }
+}
+
 /// Takes the member out. Fails if its replicas can't go elsewhere in time.
 pub(crate) async fn run(args: UnjoinArgs) -> anyhow::Result<ExitCode> {
     let mut say = Say::to_terminal();
     let name = args.name.clone();
     let host = Remote::new(Side::Host, args.host.config().await.context("host")?)?;
-    let membership = Membership {
+    let mut membership = Membership {
         name: name.clone(),
+        federation: String::new(),
         namespace: args.namespace.clone(),
         host_id: cluster::id(&host).await?,
         cluster_id: String::new(),
@@ -90,6 +100,7 @@ pub(crate) async fn run(args: UnjoinArgs) -> anyhow::Result<ExitCode> {
         object: cluster::read(&host, &name).await?,
         secret: host.get(&membership.secret_address()).await?,
     };
+    membership.federation = found.federation();
     let member = users_member(&args, &membership, &found).await?;
     if let Some(object) = found.object.clone() {
         if !args.force {
@@ -111,7 +122,7 @@ pub(crate) async fn run(args: UnjoinArgs) -> anyhow::Result<ExitCode> {
             say.line(leave::by_hand(&membership));
         }
     } else {
-        leave_member(&host, member, &membership, &found, &mut say).await?;
+        leave_member(member, &membership, &found, &mut say).await?;
     }
     remove_secret(&host, &membership, &found, &mut say).await?;
     say.line(format_args!("{name} is no longer a member"));
@@ -208,16 +219,13 @@ async fn remove_object(
 
 /// Takes away what join made in the member, as the user or as the controller's account.
 async fn leave_member(
-    host: &Remote,
     users: Option<Remote>,
     membership: &Membership,
     found: &Found,
     say: &mut Say,
 ) -> anyhow::Result<()> {
-    let federations = sets::federations(host, &membership.host_id).await?;
-    let name = &membership.name;
     if let Some(member) = users {
-        sets::remove_empty(&member, name, &federations, say).await?;
+        sets::remove_empty(&member, membership, say).await?;
         leave::account(&member, membership, By::User, say).await?;
         leave::namespace(&member, membership, say).await?;
         return Ok(());
@@ -227,7 +235,7 @@ async fn leave_member(
     };
     let member = Remote::new(Side::Member, stored.config().await?)?;
     let left = async {
-        sets::remove_empty(&member, name, &federations, say).await?;
+        sets::remove_empty(&member, membership, say).await?;
         leave::account(&member, membership, By::Account, say).await
     };
     match left.await {

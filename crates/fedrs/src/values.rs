@@ -15,6 +15,14 @@ pub(crate) fn dns_label(text: &str) -> Result<String, String> {
     Err("must be a DNS label: lower-case letters, digits and '-', at most 63 characters".to_owned())
 }
 
+/// The name of a federation, or none.
+pub(crate) fn federation(text: &str) -> Result<String, String> {
+    match text {
+        "" => Ok(String::new()),
+        name => dns_label(name),
+    }
+}
+
 /// A duration such as `90s`, `10m` or `720h`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let duration: SignedDuration = text

@@ -49,6 +49,11 @@ pub(crate) fn install_upgrade_and_uninstall_keep_the_crds(host: &Host) {
     let budget = ["pdb", "fedrs-controller", "--namespace", NAMESPACE];
     assert!(!host.get(&budget).is_null());
 
+    // As docs/operations.md says it: what was given stays.
+    helm(&["upgrade", "fedrs", CHART, "--reset-then-reuse-values"]);
+    assert_eq!(labels(crd)["team"], "blue");
+    assert!(!host.get(&budget).is_null());
+
     helm(&["uninstall", "fedrs"]);
     assert!(host.get(&budget).is_null());
     assert!(

@@ -114,17 +114,19 @@ impl Names {
     }
 }
 
-/// MemberClusters, for the members' task.
+/// MemberClusters of a federation, for the members' task: others are none of ours (F40).
 pub(crate) struct MemberSink {
     inbox: Arc<Inbox>,
+    federation: String,
     progress: Progress,
     names: Names,
 }
 
 impl MemberSink {
-    pub(crate) fn new(inbox: Arc<Inbox>, listed: watch::Sender<Listed>) -> Self {
+    pub(crate) fn new(inbox: Arc<Inbox>, federation: &str, listed: watch::Sender<Listed>) -> Self {
         Self {
             inbox,
+            federation: federation.to_owned(),
             progress: Progress::of("MemberClusters", listed),
             names: Names::default(),
         }
@@ -144,6 +146,13 @@ impl Sink<MemberCluster> for MemberSink {
 
     fn applied(&mut self, object: MemberCluster) {
         let name = object.name_any();
+        if object.spec.federation != self.federation {
+            // It may have been ours.
+            if self.names.known.remove(&name) {
+                self.put(name, None);
+            }
+            return;
+        }
         self.names.saw(&name);
         let object = MemberObject {
             uid: object.metadata.uid.unwrap_or_default(),
@@ -155,8 +164,9 @@ impl Sink<MemberCluster> for MemberSink {
     }
 
     fn deleted(&mut self, object: MemberCluster) {
-        self.names.known.remove(&object.name_any());
-        self.put(object.name_any(), None);
+        if self.names.known.remove(&object.name_any()) {
+            self.put(object.name_any(), None);
+        }
     }
 
     fn listed(&mut self, _resource_version: &str) {
@@ -255,6 +265,38 @@ mod tests {
         assert_eq!(names.swept(), BTreeSet::from(["a".to_owned()]));
         names.known.remove("b");
         assert_eq!(names.swept(), BTreeSet::new());
+    }
+
+    #[test]
+    fn members_of_another_federation_are_none() {
+        let inbox = Arc::new(Inbox::default());
+        let (listed, _) = watch::channel(Listed::default());
+        let mut sink = MemberSink::new(Arc::clone(&inbox), "blue", listed);
+        let told = || {
+            let mut waiting = inbox.waiting.lock();
+            let inputs = std::iter::from_fn(|| waiting.next()).map(|input| match input {
+                HostInput::Object(name, object) => (name, object.is_some()),
+                _ => panic!("an object"),
+            });
+            inputs.collect::<Vec<_>>()
+        };
+        let member = |name: &str, federation: &str| {
+            let spec = MemberClusterSpec {
+                federation: federation.to_owned(),
+                ..MemberClusterSpec::default()
+            };
+            MemberCluster::new(name, spec)
+        };
+        for (name, federation) in [("a", ""), ("b", "blue"), ("c", "green")] {
+            sink.applied(member(name, federation));
+        }
+        assert_eq!(told(), [("b".to_owned(), true)]);
+        sink.deleted(member("a", ""));
+        assert_eq!(told(), []);
+        sink.applied(member("b", "green"));
+        assert_eq!(told(), [("b".to_owned(), false)], "it was ours");
+        sink.applied(member("b", "blue"));
+        assert_eq!(told(), [("b".to_owned(), true)]);
     }
 
     #[test]

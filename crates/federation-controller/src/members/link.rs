@@ -77,6 +77,7 @@ impl Link {
             host: tools.host.clone(),
             registry: Arc::clone(&tools.registry),
             name: name.to_owned(),
+            federation: tools.config.federation.clone(),
             clock: tools.clock.clone(),
             call_timeout: tools.config.call_timeout,
             joining_timeout: tools.config.joining_timeout,

@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use cluster_informer::{Health, Sync};
-use fedrs_api::MemberClusterStatus;
+use fedrs_api::{MemberClusterSpec, MemberClusterStatus};
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -30,6 +30,8 @@ pub(super) struct ObjectKeeper {
     pub(super) host: Client,
     pub(super) registry: Arc<Registry>,
     pub(super) name: String,
+    /// Whose member it is; an object of another one is never written (F40).
+    pub(super) federation: String,
     pub(super) clock: Clock,
     pub(super) call_timeout: Duration,
     /// How long a member may take to answer before the object says that it doesn't.
@@ -82,11 +84,15 @@ impl ObjectKeeper {
 
     /// The object that the host has; made if it is missing and `is_kept`. A restart writes nothing.
     async fn read(&self, is_kept: bool) -> Option<Written> {
+        let spec = MemberClusterSpec {
+            federation: self.federation.clone(),
+            ..MemberClusterSpec::default()
+        };
         let object = json!({
             "apiVersion": "fedrs.dev/v1alpha1",
             "kind": "MemberCluster",
             "metadata": { "name": self.name },
-            "spec": {},
+            "spec": spec,
         });
         let path = format!("{PATH}/{}", self.name);
         let answer = match self.call(calls::get(&self.host, &path)).await {
@@ -110,6 +116,12 @@ impl ObjectKeeper {
 
     fn answered(&self, answer: kube::Result<Value>) -> Option<Written> {
         match answer {
+            Ok(object)
+                if object["spec"]["federation"].as_str().unwrap_or_default() != self.federation =>
+            {
+                tracing::warn!(cluster = %self.name, "a MemberCluster of that name is another federation's: nothing is told there");
+                None
+            }
             Ok(object) => {
                 let text = |field: &str| object["metadata"][field].as_str().map(str::to_owned);
                 let status = object.get("status").cloned().unwrap_or_else(|| json!({}));

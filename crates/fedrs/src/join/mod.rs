@@ -48,6 +48,9 @@ pub(crate) struct JoinArgs {
     /// Labels for the MemberCluster
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', value_parser = values::label)]
     labels: Vec<(String, String)>,
+    /// The federation that it is to be a member of; without it, the one that has no name
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true, value_parser = values::federation)]
+    federation: String,
     /// The controller's namespace on the host, and of its account in the member
     #[arg(long, value_name = "NAME", default_value = marks::SYSTEM_NAMESPACE, value_parser = values::dns_label)]
     namespace: String,
@@ -90,6 +93,7 @@ pub(crate) async fn run(args: JoinArgs) -> anyhow::Result<ExitCode> {
         member: &member,
         membership: Membership {
             name: args.name,
+            federation: args.federation,
             namespace: args.namespace,
             host_id: met_host.id,
             cluster_id: met_member.id,

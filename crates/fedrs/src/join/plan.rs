@@ -120,7 +120,14 @@ pub(super) fn conflicts(membership: &Membership, found: &Found) -> Vec<String> {
     for other in &found.members {
         let (other_name, other_id) = (other.name_any(), id(other));
         let same_cluster = other_id.as_ref() == Some(&membership.cluster_id);
-        if same_cluster && other_name != *name {
+        let same_federation = other.spec.federation == membership.federation;
+        if other_name == *name && !same_federation {
+            conflicts.push(format!(
+                "the member {name} is {}'s: take another name, or say --federation",
+                federation(&other.spec.federation)
+            ));
+        }
+        if same_cluster && same_federation && other_name != *name {
             conflicts.push(format!(
                 "this cluster is a member already, by the name {other_name}: `fedrs unjoin {other_name}` first"
             ));
@@ -145,6 +152,14 @@ pub(super) fn conflicts(membership: &Membership, found: &Found) -> Vec<String> {
     conflicts.extend(found.named(name).and_then(|it| other_source(name, it)));
     conflicts.extend(found.secret.as_ref().and_then(not_ours));
     conflicts
+}
+
+/// A federation, in words.
+fn federation(name: &str) -> String {
+    match name {
+        "" => "the federation without a name".to_owned(),
+        name => format!("the federation {name}"),
+    }
 }
 
 fn is_leaving(object: &Value) -> bool {

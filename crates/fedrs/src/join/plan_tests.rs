@@ -6,6 +6,7 @@ use super::*;
 
 fn membership() -> Membership {
     Membership {
+        federation: String::new(),
         name: "eu".to_owned(),
         namespace: "system".to_owned(),
         host_id: "1a2b3c4d-host".to_owned(),
@@ -152,6 +153,13 @@ fn a_namespace_that_is_there_is_nobodys_to_change() {
 #[case("the cluster has another name already", |it: &mut Found| {
     it.members[0].metadata.name = Some("europe".to_owned());
 }, Some("by the name europe"))]
+#[case("another federation has it by another name", |it: &mut Found| {
+    it.members[0].metadata.name = Some("europe".to_owned());
+    it.members[0].spec.federation = "blue".to_owned();
+}, None)]
+#[case("the name is another federation's", |it: &mut Found| {
+    it.members[0].spec.federation = "blue".to_owned();
+}, Some("the member eu is the federation blue's"))]
 #[case("the name is another cluster's", |it: &mut Found| {
     it.members[0].labels_mut().insert(marks::CLUSTER_ID.to_owned(), "us-uid".to_owned());
 }, Some("the member eu is another cluster"))]

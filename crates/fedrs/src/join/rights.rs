@@ -309,6 +309,7 @@ mod tests {
 
     fn membership() -> Membership {
         Membership {
+            federation: String::new(),
             name: "eu".to_owned(),
             namespace: "system".to_owned(),
             host_id: "1a2b3c4d".to_owned(),

@@ -8,16 +8,25 @@ pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// The value of [`MANAGED_BY`].
 pub(crate) const MANAGER: &str = "fedrs-join";
 
-/// The controller's account in a member, and the name of its roles and bindings. Each host has its own, so that two can
-/// share a member and a host can be a member of itself.
-pub(crate) fn account(host_id: &str) -> String {
+/// The controller's account in a member, and the name of its roles and bindings. Each federation of each host has its own,
+/// so that two can share a member and a host can be a member of itself.
+pub(crate) fn account(host_id: &str, federation: &str) -> String {
     let short: String = host_id.chars().take(8).collect();
-    format!("{}-{short}", marks::CONTROLLER)
+    match federation {
+        "" => format!("{}-{short}", marks::CONTROLLER),
+        name => format!("{}-{short}-{name}", marks::CONTROLLER),
+    }
 }
 
 /// The Secret on the host with the kubeconfig of a member.
 pub(crate) fn secret(member: &str) -> String {
     format!("member-{member}")
+}
+
+/// The federation that a Secret of join's names; `None` if it names none.
+pub(crate) fn federation(secret: &Value) -> Option<String> {
+    let label = secret["metadata"]["labels"][marks::FEDERATION].as_str()?;
+    Some(label.to_owned())
 }
 
 /// Whether join created `object`.
@@ -28,10 +37,10 @@ pub(crate) fn is_ours(object: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn each_host_has_an_account_of_its_own() {
-        assert_eq!(
-            super::account("1a2b3c4d-5e6f-7081-92a3-b4c5d6e7f809"),
-            "fedrs-controller-1a2b3c4d"
-        );
+    fn each_host_and_federation_has_an_account_of_its_own() {
+        let account =
+            |federation| super::account("1a2b3c4d-5e6f-7081-92a3-b4c5d6e7f809", federation);
+        assert_eq!(account(""), "fedrs-controller-1a2b3c4d");
+        assert_eq!(account("blue"), "fedrs-controller-1a2b3c4d-blue");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use federation_controller::rbac::{Access, Manifest, Place};
-use fedrs_api::marks;
+use fedrs_api::{MemberClusterSpec, SecretRef, marks};
 use serde_json::{Value, json};
 
 use super::names::{self, MANAGED_BY, MANAGER};
@@ -15,6 +15,8 @@ use crate::object::{Address, CLUSTER_ROLE, MEMBER_CLUSTER, NAMESPACE, SECRET};
 pub(crate) struct Membership {
     /// The member's name.
     pub(crate) name: String,
+    /// The federation; empty for the one without a name.
+    pub(crate) federation: String,
     /// The controller's namespace on the host, and of its account in the member.
     pub(crate) namespace: String,
     /// The uid of the host's kube-system.
@@ -26,7 +28,15 @@ pub(crate) struct Membership {
 impl Membership {
     /// The controller's account in the member.
     pub(crate) fn account(&self) -> String {
-        names::account(&self.host_id)
+        names::account(&self.host_id, &self.federation)
+    }
+
+    /// The federation as local sets are labelled (F40).
+    pub(crate) fn federation_label(&self) -> &str {
+        match &*self.federation {
+            "" => &self.host_id,
+            name => name,
+        }
     }
 
     /// Whether the host becomes a member of itself.
@@ -112,6 +122,9 @@ impl Membership {
             },
             "type": marks::KUBECONFIG_TYPE,
         });
+        if !self.federation.is_empty() {
+            secret["metadata"]["labels"][marks::FEDERATION] = (*self.federation).into();
+        }
         if let Some(kubeconfig) = kubeconfig {
             secret["data"] = json!({ marks::KUBECONFIG_KEY: STANDARD.encode(kubeconfig) });
         }
@@ -122,11 +135,18 @@ impl Membership {
     pub(crate) fn object(&self, labels: &BTreeMap<String, String>) -> Value {
         let mut labels = labels.clone();
         labels.insert(marks::CLUSTER_ID.to_owned(), self.cluster_id.clone());
+        let spec = MemberClusterSpec {
+            secret_ref: Some(SecretRef {
+                name: names::secret(&self.name),
+            }),
+            federation: self.federation.clone(),
+            ..MemberClusterSpec::default()
+        };
         json!({
             "apiVersion": "fedrs.dev/v1alpha1",
             "kind": "MemberCluster",
             "metadata": { "name": self.name, "labels": labels },
-            "spec": { "secretRef": { "name": names::secret(&self.name) } },
+            "spec": spec,
         })
     }
 }
@@ -139,6 +159,7 @@ mod tests {
     fn everything_in_the_member_goes_with_the_cluster_role() {
         let membership = Membership {
             name: "eu".to_owned(),
+            federation: String::new(),
             namespace: "system".to_owned(),
             host_id: "1a2b3c4d-5e6f".to_owned(),
             cluster_id: "c".to_owned(),

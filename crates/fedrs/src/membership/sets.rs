@@ -1,27 +1,13 @@
 //! The local sets that a federation leaves in a member: a drained one keeps them, at no replicas.
 
-use std::collections::BTreeSet;
-
-use fedrs_api::{FederatedReplicaSet, marks};
-use kube::{Api, api::ListParams};
+use fedrs_api::marks;
 use serde_json::{Value, json};
 
+use super::objects::Membership;
 use crate::{
     remote::{Failure, Remote},
     say::{Say, count},
 };
-
-/// The federations that the host's sets belong to, as local sets are labelled: its own id, and those with a name (F40).
-pub(crate) async fn federations(host: &Remote, host_id: &str) -> Result<BTreeSet<String>, Failure> {
-    let sets: Api<FederatedReplicaSet> = Api::all(host.client());
-    let everything = ListParams::default();
-    let list = host
-        .call("list federatedreplicasets", sets.list(&everything))
-        .await?;
-    let named = list.items.into_iter().map(|it| it.spec.federation);
-    let named = named.filter(|it| !it.is_empty());
-    Ok(named.chain([host_id.to_owned()]).collect())
-}
 
 /// A local set, as far as it matters here.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,13 +20,9 @@ struct LocalSet {
     replicas: usize,
 }
 
-fn of_federations(list: &Value, federations: &BTreeSet<String>) -> Vec<LocalSet> {
+fn of_list(list: &Value) -> Vec<LocalSet> {
     let items = list["items"].as_array().into_iter().flatten();
-    let ours = items.filter(|it| {
-        let federation = it["metadata"]["labels"][marks::FEDERATION].as_str();
-        federation.is_some_and(|it| federations.contains(it))
-    });
-    let sets = ours.map(|set| {
+    let sets = items.map(|set| {
         let text = |field: &str| {
             set["metadata"][field]
                 .as_str()
@@ -63,23 +45,23 @@ fn of_federations(list: &Value, federations: &BTreeSet<String>) -> Vec<LocalSet>
     sets.collect()
 }
 
-/// Deletes the local sets that `federations` have in `member` at no replicas, and tells which others stay.
+/// Deletes the local sets that the federation has in `member` at no replicas, and tells which others stay.
 pub(crate) async fn remove_empty(
     member: &Remote,
-    name: &str,
-    federations: &BTreeSet<String>,
+    membership: &Membership,
     say: &mut Say,
 ) -> Result<(), Failure> {
+    let label = |mark: &str, value: &str| format!("{}%3D{value}", mark.replace('/', "%2F"));
     let uri = format!(
-        "/apis/apps/v1/replicasets?labelSelector={}%3D{name}",
-        marks::MEMBER.replace('/', "%2F")
+        "/apis/apps/v1/replicasets?labelSelector={}%2C{}",
+        label(marks::FEDERATION, membership.federation_label()),
+        label(marks::MEMBER, &membership.name)
     );
     let list = member
         .send("list the federation's replicasets", "GET", &uri, None)
         .await?;
-    let (empty, running): (Vec<_>, Vec<_>) = of_federations(&list, federations)
-        .into_iter()
-        .partition(|it| it.replicas == 0);
+    let (empty, running): (Vec<_>, Vec<_>) =
+        of_list(&list).into_iter().partition(|it| it.replicas == 0);
     for set in &empty {
         let options = json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
@@ -114,28 +96,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_federations_sets_are_not_touched() {
-        let set = |name: &str, federation: &str, spec: u64, status: u64| {
+    fn a_set_is_empty_when_nothing_is_asked_for_and_nothing_is_left() {
+        let set = |name: &str, spec: u64, status: u64| {
             json!({
                 "metadata": {
                     "namespace": "default", "name": name, "uid": "u", "resourceVersion": "1",
-                    "labels": { marks::FEDERATION: federation },
                 },
                 "spec": { "replicas": spec }, "status": { "replicas": status },
             })
         };
-        let list = json!({ "items": [
-            set("ours", "host", 0, 0), set("named", "blue", 2, 1), set("theirs", "other", 0, 0),
-            set("ending", "host", 0, 3),
-        ] });
-        let federations = ["host", "blue"].map(str::to_owned).into();
-        let found: Vec<_> = of_federations(&list, &federations)
+        let list =
+            json!({ "items": [set("empty", 0, 0), set("starting", 2, 1), set("ending", 0, 3)] });
+        let found: Vec<_> = of_list(&list)
             .into_iter()
             .map(|it| (it.name, it.replicas))
             .collect();
         let expected = [
-            ("default/ours", 0),
-            ("default/named", 2),
+            ("default/empty", 0),
+            ("default/starting", 2),
             ("default/ending", 3),
         ];
         assert_eq!(

@@ -50,6 +50,9 @@ pub(crate) struct UninstallArgs {
     /// Don't ask
     #[arg(long)]
     yes: bool,
+    /// The federation to take off; without it, the one that has no name
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true, value_parser = values::federation)]
+    federation: String,
     /// The controller's namespace
     #[arg(long, value_name = "NAME", default_value = marks::SYSTEM_NAMESPACE, value_parser = values::dns_label)]
     namespace: String,
@@ -62,7 +65,7 @@ pub(crate) async fn run(args: UninstallArgs) -> anyhow::Result<ExitCode> {
     let mut say = Say::to_terminal();
     let host = Remote::new(Side::Host, args.host.config().await?)?;
     let host_id = cluster::id(&host).await?;
-    let installed = survey::survey(&host, &args.namespace, &host_id).await?;
+    let installed = survey::survey(&host, &args.federation, &args.namespace, &host_id).await?;
     if installed.is_nothing() {
         say.line(format_args!(
             "There is nothing to be taken off the host {}.",
@@ -88,7 +91,7 @@ pub(crate) async fn run(args: UninstallArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     finalizers::take_off(&host, &installed, &mut say).await?;
-    nobody_puts_them_back(&host, &installed).await?;
+    nobody_puts_them_back(&host, &installed, &args.federation).await?;
     for member in &installed.members {
         leave(&host, member, &mut say).await?;
     }
@@ -98,12 +101,16 @@ pub(crate) async fn run(args: UninstallArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// A controller without leader election is told by what it does: it puts finalizers on again at once.
-async fn nobody_puts_them_back(host: &Remote, installed: &Installed) -> anyhow::Result<()> {
+async fn nobody_puts_them_back(
+    host: &Remote,
+    installed: &Installed,
+    federation: &str,
+) -> anyhow::Result<()> {
     if installed.sets.is_empty() {
         return Ok(());
     }
     sleep(PUT_BACK_WITHIN).await;
-    let back = survey::held(host).await?;
+    let back = survey::held(host, federation).await?;
     if back > 0 {
         bail!(
             "{} got finalizers again: a controller is still running. Stop it, and run this again",

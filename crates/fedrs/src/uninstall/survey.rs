@@ -16,6 +16,7 @@ use crate::{
 
 /// What there is of fedrs.
 pub(super) struct Installed {
+    federation: String,
     namespace: String,
     host_id: String,
     /// Whether the CRDs are there.
@@ -24,6 +25,8 @@ pub(super) struct Installed {
     own_namespace: bool,
     /// How many FederatedReplicaSets there are.
     all_sets: usize,
+    /// How many other federations have.
+    others: usize,
     /// Those with our finalizer.
     pub(super) sets: Vec<FederatedReplicaSet>,
     /// Paths of the markers, which block deletions.
@@ -53,6 +56,13 @@ impl Installed {
         if !self.crds {
             return "The CRDs are not installed.".to_owned();
         }
+        if self.others > 0 {
+            return format!(
+                "{} left. Other federations have {}, and need the CRDs.",
+                count(self.all_sets, "FederatedReplicaSet"),
+                self.others
+            );
+        }
         format!(
             "{} and the CRDs are left: `fedrs crds | kubectl delete -f -` deletes both.",
             count(self.all_sets, "FederatedReplicaSet")
@@ -63,6 +73,7 @@ impl Installed {
     pub(super) fn membership(&self, name: &str) -> Membership {
         Membership {
             name: name.to_owned(),
+            federation: self.federation.clone(),
             namespace: self.namespace.clone(),
             host_id: self.host_id.clone(),
             cluster_id: String::new(),
@@ -100,6 +111,7 @@ impl fmt::Display for Installed {
 /// Reads what there is on the host.
 pub(super) async fn survey(
     host: &Remote,
+    federation: &str,
     namespace: &str,
     host_id: &str,
 ) -> Result<Installed, Failure> {
@@ -107,18 +119,25 @@ pub(super) async fn survey(
     let crds = sets.is_some();
     let sets = sets.unwrap_or_default();
     let found = host.get(&Address::cluster(NAMESPACE, namespace)).await?;
+    let (ours, others): (Vec<_>, Vec<_>) = sets
+        .into_iter()
+        .partition(|it| it.spec.federation == federation);
     let mut installed = Installed {
+        federation: federation.to_owned(),
         namespace: namespace.to_owned(),
         host_id: host_id.to_owned(),
         crds,
         own_namespace: found.as_ref().is_some_and(names::is_ours),
-        all_sets: sets.len(),
-        sets: sets.into_iter().filter(is_held).collect(),
-        markers: markers(host).await?,
+        all_sets: ours.len(),
+        others: others.len(),
+        sets: ours.into_iter().filter(is_held).collect(),
+        markers: markers(host, &others).await?,
         members: Vec::new(),
     };
-    let objects: Vec<MemberCluster> = all(host, "memberclusters").await?.unwrap_or_default();
-    let secrets = secrets(host, namespace).await?;
+    let mut objects: Vec<MemberCluster> = all(host, "memberclusters").await?.unwrap_or_default();
+    objects.retain(|it| it.spec.federation == federation);
+    let mut secrets = secrets(host, namespace).await?;
+    secrets.retain(|_, secret| names::federation(secret).unwrap_or_default() == federation);
     let mut names: Vec<String> = objects.iter().map(ResourceExt::name_any).collect();
     names.extend(secrets.keys().cloned());
     names.sort();
@@ -135,9 +154,11 @@ pub(super) async fn survey(
 }
 
 /// How many FederatedReplicaSets can't be deleted without a controller.
-pub(super) async fn held(host: &Remote) -> Result<usize, Failure> {
+pub(super) async fn held(host: &Remote, federation: &str) -> Result<usize, Failure> {
     let sets: Option<Vec<FederatedReplicaSet>> = all(host, "federatedreplicasets").await?;
-    Ok(sets.iter().flatten().filter(|it| is_held(it)).count())
+    let ours = sets.iter().flatten();
+    let ours = ours.filter(|it| it.spec.federation == federation);
+    Ok(ours.filter(|it| is_held(it)).count())
 }
 
 fn is_held(set: &FederatedReplicaSet) -> bool {
@@ -158,8 +179,8 @@ where
     }
 }
 
-/// Where the markers are.
-async fn markers(host: &Remote) -> Result<Vec<String>, Failure> {
+/// Where the markers are, but for those of sets of `others`.
+async fn markers(host: &Remote, others: &[FederatedReplicaSet]) -> Result<Vec<String>, Failure> {
     let uri = format!(
         "/apis/apps/v1/controllerrevisions?labelSelector={}",
         marks::SET.replace('/', "%2F")
@@ -171,6 +192,15 @@ async fn markers(host: &Remote) -> Result<Vec<String>, Failure> {
     let held = items.filter(|it| {
         let finalizers = it["metadata"]["finalizers"].as_array();
         finalizers.is_some_and(|it| it.iter().any(|it| it == marks::CASCADE_FINALIZER))
+    });
+    let held = held.filter(|it| {
+        let owners = it["metadata"]["ownerReferences"].as_array();
+        let mut owners = owners.into_iter().flatten();
+        !owners.any(|owner| {
+            others
+                .iter()
+                .any(|it| it.uid().as_deref() == owner["uid"].as_str())
+        })
     });
     let path = |it: &Value| {
         let (namespace, name) = (

@@ -222,3 +222,31 @@ async fn two_hosts_share_a_member_and_each_takes_away_its_own() {
     let told = fleet.join("eu", "--timeout 0s").await.badly();
     assert_eq!(told.steps("unchanged"), 9, "{}", told.out);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_federations_of_a_host_share_a_member_and_each_takes_away_its_own() {
+    let fleet = joined().await;
+    let blue = "--federation blue --namespace blue --member-kubeconfig eu.yaml --timeout 0s";
+    let told = fleet.fedrs(&format!("join eu {blue}")).await.badly();
+    told.telling(&["the member eu is the federation without a name's"]);
+    let told = fleet.fedrs(&format!("join blue-eu {blue}")).await.badly();
+    let account = format!("{}-blue", fleet.account());
+    told.telling(&[
+        &format!("clusterrole/{account} created"),
+        "membercluster/blue-eu created",
+    ]);
+    let object = fleet.member_cluster("blue-eu").unwrap();
+    assert_eq!(object["spec"]["federation"], "blue");
+
+    fleet.host.delete(FEDRS, "MemberCluster", "", "blue-eu");
+    let told = fleet
+        .fedrs("unjoin blue-eu --namespace blue --member-kubeconfig eu.yaml")
+        .await
+        .well();
+    told.telling(&[
+        &format!("clusterrole/{account} deleted"),
+        "namespace/blue deleted",
+    ]);
+    let told = fleet.join("eu", "--timeout 0s").await.badly();
+    assert_eq!(told.steps("unchanged"), 9, "{}", told.out);
+}

@@ -137,3 +137,26 @@ async fn a_controller_that_runs_is_to_be_stopped_first() {
     told.telling(&["a controller runs (pod-1): stop it first"]);
     assert_eq!(fleet.contents(), before);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_another_federations_stays() {
+    let fleet = Fleet::start(&["eu", "us"]).await;
+    put_set(&fleet);
+    fleet.join("eu", "--timeout 0s").await.badly();
+    let before = fleet.contents();
+    let blue = "--federation blue --namespace blue";
+    let join = format!("join us {blue} --member-kubeconfig us.yaml --timeout 0s");
+    fleet.fedrs(&join).await.badly();
+    let uninstall = format!("uninstall {blue} --yes");
+    let told = fleet.fedrs(&uninstall).await.well();
+    told.telling(&[
+        "1 member (us): what join made",
+        "host    membercluster/us deleted",
+        "host    namespace/blue deleted",
+        "Other federations have 1, and need the CRDs",
+    ]);
+    let left = fleet.contents();
+    for object in before {
+        assert!(left.contains(&object), "{object}");
+    }
+}
