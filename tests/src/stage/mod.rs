@@ -19,6 +19,7 @@ mod commands;
 mod embedded;
 mod observe;
 mod program;
+mod quota;
 mod real;
 mod rights;
 mod rivals;

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
+use http::header::ACCEPT;
 use serde_json::Value;
 
 use super::Stage;
@@ -61,6 +62,16 @@ impl Stage {
         self.on_host("GET", &self.frs_path(name), &Value::Null)
             .await
             .unwrap_or(Value::Null)
+    }
+
+    /// What the host tells as a table, as kubectl asks for it.
+    pub async fn table(&self, path: &str) -> Value {
+        let request = http::Request::get(path)
+            .header(ACCEPT, "application/json;as=Table;v=v1;g=meta.k8s.io")
+            .body(Vec::new())
+            .expect("a path makes a request");
+        let table = self.host.request(request).await;
+        table.expect("the host makes tables")
     }
 
     /// The status of a condition: `True`, `False`, or nothing.

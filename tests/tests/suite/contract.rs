@@ -26,7 +26,7 @@ pub(crate) async fn f1_the_status_tells_what_runs_where(stage: &mut Stage) {
     }
 }
 
-pub(crate) async fn f3_scale_by_the_subresource(stage: &mut Stage) {
+pub(crate) async fn f1_scale_by_the_subresource(stage: &mut Stage) {
     stage.run(&frs("web", 3, &even(true))).await;
     let path = format!("{}/scale", stage.frs_path("web"));
     let scale = stage.on_host("GET", &path, &Value::Null).await.unwrap();
@@ -40,6 +40,76 @@ pub(crate) async fn f3_scale_by_the_subresource(stage: &mut Stage) {
         .wait_until("12 run", 30, async |it| it.available("web").await == 12)
         .await;
     assert_eq!(stage.sorted_layout("web").await, [4, 4, 4]);
+}
+
+/// As the document writes them.
+pub(crate) async fn f2_preferences_may_be_an_annotation(stage: &mut Stage) {
+    let mut set = frs("web", 12, &Value::Null);
+    set["spec"].as_object_mut().unwrap().remove("placement");
+    let preferences = json!({ "Rebalance": true, "Clusters": { "a": { "Weight": 2 }, "*": { "Weight": 1, "MaxReplicas": 4 } } });
+    let key = "federation.kubernetes.io/replica-set-preferences";
+    set["metadata"]["annotations"] = json!({ key: preferences.to_string() });
+    stage.run(&set).await;
+    assert_eq!(counts(stage).await, [6, 3, 3]);
+    let only_a = json!({ "clusters": { "a": { "weight": 1 } }, "rebalance": true }).to_string();
+    let patch = json!({ "metadata": { "annotations": { key: only_a } } });
+    stage.patch("web", &patch).await;
+    stage
+        .wait_until("a has it all", 60, async |it| {
+            counts(it).await == [12, 0, 0] && it.available("web").await == 12
+        })
+        .await;
+}
+
+/// Replicas asked of a, b and c.
+async fn counts(stage: &Stage) -> Vec<u64> {
+    stage.layout("web").await.into_values().collect()
+}
+
+pub(crate) async fn f3_a_cluster_without_an_entry_gets_nothing(stage: &mut Stage) {
+    let clusters = json!({ "a": { "weight": 1 }, "c": { "weight": 1 } });
+    stage
+        .run(&frs("web", 6, &json!({ "clusters": clusters })))
+        .await;
+    assert_eq!(counts(stage).await, [3, 0, 3]);
+    let set = stage.local_set("b", "web").await;
+    assert!(set.is_null(), "none is made where nothing runs: {set}");
+}
+
+pub(crate) async fn f6_lists_and_status_show_the_members(stage: &mut Stage) {
+    stage.run(&frs("web", 9, &even(true))).await;
+    stage
+        .wait_until("the line says so", 5, async |it| {
+            let table = it.table(&it.frs_path("web")).await;
+            let columns = table["columnDefinitions"].as_array().unwrap().iter();
+            let cells = table["rows"][0]["cells"].as_array().unwrap();
+            // The age is chance.
+            let line = columns.zip(cells).filter(|(it, _)| it["priority"] == 0);
+            let line: Vec<_> = line
+                .map(|(column, cell)| (column["name"].as_str().unwrap(), cell.clone()))
+                .filter(|(name, _)| *name != "Age")
+                .collect();
+            line == [
+                ("Name", json!("web")),
+                ("Desired", json!(9)),
+                ("Ready", json!(9)),
+                ("Placed", json!(9)),
+                ("Clusters", json!("3/3")),
+            ]
+        })
+        .await;
+    let status = stage.frs("web").await["status"].clone();
+    let clusters = status["clusters"].as_array().unwrap();
+    for (cluster, member) in clusters.iter().zip(["a", "b", "c"]) {
+        let counts = ["desired", "ready"].map(|it| cluster[it].as_u64());
+        assert_eq!(
+            (&cluster["name"], counts),
+            (&json!(member), [Some(3); 2]),
+            "{cluster}"
+        );
+        assert!(!cluster["reason"].as_str().unwrap().is_empty(), "{cluster}");
+    }
+    assert_eq!(clusters.len(), 3);
 }
 
 pub(crate) async fn f4_invalid_preferences_change_nothing(stage: &mut Stage) {

@@ -28,6 +28,8 @@ struct Case {
     capacity: BTreeMap<String, u64>,
     layout: BTreeMap<String, u64>,
     #[serde(default)]
+    unplaced: u64,
+    #[serde(default)]
     ties: Vec<Vec<String>>,
 }
 
@@ -62,7 +64,7 @@ fn scenario(case: Arc<Case>) -> Scenario {
 
 async fn play(case: &Case, stage: &mut Stage) {
     for (cluster, room) in &case.capacity {
-        limit(stage, &cluster.to_lowercase(), *room).await;
+        stage.limit(&cluster.to_lowercase(), "pods", *room).await;
     }
     let placement = lowercase(&case.preferences);
     let there: u64 = case.current.values().sum();
@@ -92,32 +94,8 @@ async fn play(case: &Case, stage: &mut Stage) {
     let expected = comparable(&case.layout, &case.ties);
     stage
         .wait_until("the document's layout runs", 90, async |it| {
-            comparable(&running(it).await, &case.ties) == expected
-        })
-        .await;
-}
-
-/// No more than `room` pods of the scenario in a member.
-async fn limit(stage: &Stage, member: &str, room: u64) {
-    let quota = json!({
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": { "name": "room" },
-        "spec": { "hard": { "pods": room.to_string() } },
-    });
-    let path = format!("/api/v1/namespaces/{}/resourcequotas", stage.namespace());
-    stage
-        .on_member(member, "POST", &path, &quota)
-        .await
-        .unwrap();
-    let (path, hard) = (format!("{path}/room"), room.to_string());
-    stage
-        .wait_until("the quota is in force", 30, async |it| {
-            let quota = it
-                .on_member(member, "GET", &path, &Value::Null)
-                .await
-                .unwrap();
-            quota["status"]["hard"]["pods"] == hard.as_str()
+            let unplaced = &it.frs("web").await["status"]["unplaced"];
+            comparable(&running(it).await, &case.ties) == expected && *unplaced == case.unplaced
         })
         .await;
 }

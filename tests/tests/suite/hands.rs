@@ -5,6 +5,26 @@ use std::time::Duration;
 use fedrs_tests::{even, frs, stage::Stage};
 use serde_json::{Value, json};
 
+pub(crate) async fn f28_a_refused_creation_goes_elsewhere_and_comes_back(stage: &mut Stage) {
+    stage.limit("c", "count/replicasets.apps", 0).await;
+    stage.create(&frs("web", 12, &even(true))).await;
+    stage
+        .wait_until("the others have it all", 60, async |it| {
+            it.sorted_layout("web").await == [0, 6, 6] && it.available("web").await == 12
+        })
+        .await;
+    let status = stage.frs("web").await["status"]["clusters"][2].clone();
+    assert!(status["reason"].to_string().contains("quota"), "{status}");
+    let dips = stage.watch("web").await;
+    stage.unlimit("c").await;
+    stage
+        .wait_until("c has its share", 90, async |it| {
+            it.sorted_layout("web").await == [4, 4, 4] && it.available("web").await == 12
+        })
+        .await;
+    dips.assert_never_below(12);
+}
+
 /// In another member each: what is changed again and again is put right more slowly.
 pub(crate) async fn f29_drift_is_repaired(stage: &mut Stage) {
     stage.run(&frs("web", 9, &even(true))).await;
@@ -179,11 +199,7 @@ pub(crate) async fn f31_a_deleted_set_is_made_again(stage: &mut Stage) {
 }
 
 pub(crate) async fn f32_a_quota_moves_what_could_not_be_created(stage: &mut Stage) {
-    let quota = json!({
-        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": { "name": "q" }, "spec": { "hard": { "pods": "2" } },
-    });
-    let path = format!("/api/v1/namespaces/{}/resourcequotas", stage.namespace());
-    stage.on_member("c", "POST", &path, &quota).await.unwrap();
+    stage.limit("c", "pods", 2).await;
     stage.run(&frs("web", 12, &even(true))).await;
     stage
         .wait_until("the status tells of the quota", 60, async |it| {
@@ -191,10 +207,7 @@ pub(crate) async fn f32_a_quota_moves_what_could_not_be_created(stage: &mut Stag
             status["desired"] == 2 && status["reason"].to_string().contains("quota")
         })
         .await;
-    stage
-        .on_member("c", "DELETE", &format!("{path}/q"), &Value::Null)
-        .await
-        .unwrap();
+    stage.unlimit("c").await;
     stage
         .wait_until("c has its share", 120, async |it| {
             it.sorted_layout("web").await == [4, 4, 4] && it.available("web").await == 12

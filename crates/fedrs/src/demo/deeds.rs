@@ -18,6 +18,7 @@ use sim_cluster::{
 use super::{
     expect::NAMESPACE,
     observer::APP_LABEL,
+    play::STEP_DEADLINE,
     story::{DARK, Deed, Goal, LaidOut, MEMBERS, ROOM, SMALL, Step},
 };
 use crate::sim::fleet::Fleet;
@@ -128,14 +129,18 @@ impl<'a> Actor<'a> {
         );
         created.map_err(|status| anyhow::anyhow!("{BATCH} can't be created: {status}"))?;
         // Its pods must have their places before anybody else asks for them.
-        loop {
-            let set = member.get(&kinds::REPLICA_SETS, NAMESPACE, BATCH).ok();
-            let ready = set.and_then(|set| set["status"]["readyReplicas"].as_u64());
-            if ready == Some(replicas) {
-                return Ok(());
+        let ready = async {
+            loop {
+                let set = member.get(&kinds::REPLICA_SETS, NAMESPACE, BATCH).ok();
+                let ready = set.and_then(|set| set["status"]["readyReplicas"].as_u64());
+                if ready == Some(replicas) {
+                    return;
+                }
+                tokio::time::sleep(LOOK_AGAIN).await;
             }
-            tokio::time::sleep(LOOK_AGAIN).await;
-        }
+        };
+        let waited = tokio::time::timeout(STEP_DEADLINE, ready).await;
+        waited.with_context(|| format!("{BATCH} in {SMALL} is not ready after {STEP_DEADLINE:?}"))
     }
 }
 

@@ -16,7 +16,7 @@ use super::{
 };
 
 /// How long a step may take to reach its goal. Each takes some seconds on an idle machine.
-const STEP_DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const STEP_DEADLINE: Duration = Duration::from_secs(60);
 
 /// Everything a step needs.
 pub(crate) struct Play<'a> {

@@ -1,6 +1,7 @@
 //! A host and its members in real time, with a controller whose writes are counted.
 
 use anyhow::Context;
+use control_plane::request;
 use federation_controller::{
     Controller, Readiness, Running,
     clock::Clock,
@@ -61,7 +62,7 @@ impl Fleet {
         for crd in fedrs_api::crd::all() {
             let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
             let crd = serde_json::to_value(crd).context("a CRD is plain data")?;
-            post(&fleet.user().await?, path, &crd).await?;
+            request(&fleet.user().await?, "POST", path, &crd).await?;
         }
         Ok(fleet)
     }
@@ -223,13 +224,4 @@ impl Cluster {
         let builder = ClientBuilder::try_from(config)?;
         Ok(builder.with_layer(&recorder).build())
     }
-}
-
-/// Creates `object` below `path`.
-pub(super) async fn post(client: &Client, path: &str, object: &Value) -> anyhow::Result<()> {
-    let request = http::Request::post(path)
-        .header(http::header::CONTENT_TYPE, "application/json")
-        .body(object.to_string().into_bytes())?;
-    client.request::<Value>(request).await?;
-    Ok(())
 }

@@ -19,12 +19,13 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::{Args, builder::TypedValueParser as _};
+use control_plane::request;
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::Client;
 use serde_json::{Value, json};
 
 use self::{
-    fleet::{Fleet, RunningController, post},
+    fleet::{Fleet, RunningController},
     report::{Memory, Report, Restart},
 };
 use super::memory;
@@ -151,9 +152,9 @@ async fn create_all(
         .map(|number| frs(number, args.members))
         .collect();
     stream::iter(&sets)
-        .map(|set| post(user, FRS_PATH, set))
+        .map(|set| request(user, "POST", FRS_PATH, set))
         .buffer_unordered(CREATED_TOGETHER)
-        .try_collect::<()>()
+        .try_for_each(async |_| Ok(()))
         .await?;
     Ok(started.elapsed())
 }
