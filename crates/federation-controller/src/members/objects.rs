@@ -52,7 +52,7 @@ impl ObjectKeeper {
         let mut written: Option<Written> = None;
         let mut deletions = 0;
         let started = Instant::now();
-        let mut last_write: Option<Instant> = None;
+        let mut last_progress: Option<Instant> = None;
         let mut ticks = tokio::time::interval(PERIOD);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         while cancel.run_until_cancelled(ticks.tick()).await.is_some() {
@@ -73,11 +73,14 @@ impl ObjectKeeper {
                 continue;
             }
             let wanted = status(&before.status, &facts, self.clock.now());
-            let rested = last_write.is_none_or(|time| time.elapsed() >= PROGRESS_PERIOD);
-            if wanted != before.status && (rested || is_urgent(&before.status, &wanted)) {
+            let is_urgent = is_urgent(&before.status, &wanted);
+            let rested = last_progress.is_none_or(|time| time.elapsed() >= PROGRESS_PERIOD);
+            if wanted != before.status && (rested || is_urgent) {
                 // Where it could not be written it may be gone, or changed: it is read, or made, again.
                 written = self.write(before, wanted).await;
-                last_write = Some(Instant::now());
+                if !is_urgent {
+                    last_progress = Some(Instant::now());
+                }
             }
         }
     }
