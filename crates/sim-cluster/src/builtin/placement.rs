@@ -159,13 +159,7 @@ fn validate_spreading(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     for (index, constraint) in all.iter().enumerate() {
         let at = format!("{path}.topologySpreadConstraints[{index}]");
         let text = |field: &str| constraint[field].as_str().unwrap_or_default();
-        let positive = |field: &str| {
-            let number = constraint[field].as_i64().unwrap_or_default();
-            (number <= 0).then(|| {
-                FieldError::invalid(format!("{at}.{field}"), number, "must be greater than zero")
-            })
-        };
-        errors.extend(positive("maxSkew"));
+        errors.extend(not_positive(constraint, &at, "maxSkew"));
         if text("topologyKey").is_empty() {
             errors.push(FieldError::required(
                 format!("{at}.topologyKey"),
@@ -178,32 +172,18 @@ fn validate_spreading(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
             "whenUnsatisfiable",
             &["DoNotSchedule", "ScheduleAnyway"],
         ));
-        let same = |other: &&&Value| {
-            ["topologyKey", "whenUnsatisfiable"]
-                .iter()
-                .all(|field| other[*field] == constraint[*field])
+        let same = |other: &&Value| {
+            let mut fields = ["topologyKey", "whenUnsatisfiable"].into_iter();
+            fields.all(|field| other[field] == constraint[field])
         };
-        if all[index + 1..].iter().any(|other| same(&other)) {
+        if all[index + 1..].iter().any(same) {
             let pair = format!("{{{}, {}}}", text("topologyKey"), text("whenUnsatisfiable"));
             errors.push(FieldError::duplicate(
                 format!("{at}.{{topologyKey, whenUnsatisfiable}}"),
                 pair,
             ));
         }
-        if constraint["minDomains"].is_i64() {
-            errors.extend(positive("minDomains"));
-            if text("whenUnsatisfiable") != "DoNotSchedule" {
-                let detail = format!(
-                    "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {}",
-                    text("whenUnsatisfiable")
-                );
-                errors.push(FieldError::invalid(
-                    format!("{at}.minDomains"),
-                    constraint["minDomains"].clone(),
-                    detail,
-                ));
-            }
-        }
+        validate_min_domains(constraint, &at, errors);
         for policy in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {
             if constraint[policy].is_string() {
                 errors.extend(one_of(constraint, &at, policy, &["Ignore", "Honor"]));
@@ -212,6 +192,29 @@ fn validate_spreading(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
         errors.extend(validate_label_selector(
             &constraint["labelSelector"],
             &format!("{at}.labelSelector"),
+        ));
+    }
+}
+
+fn not_positive(constraint: &Value, path: &str, field: &str) -> Option<FieldError> {
+    let number = constraint[field].as_i64().unwrap_or_default();
+    let detail = "must be greater than zero";
+    (number <= 0).then(|| FieldError::invalid(format!("{path}.{field}"), number, detail))
+}
+
+fn validate_min_domains(constraint: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    let Some(number) = constraint["minDomains"].as_i64() else {
+        return;
+    };
+    errors.extend(not_positive(constraint, path, "minDomains"));
+    let action = constraint["whenUnsatisfiable"].as_str().unwrap_or_default();
+    if action != "DoNotSchedule" {
+        let detail =
+            format!("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}");
+        errors.push(FieldError::invalid(
+            format!("{path}.minDomains"),
+            number,
+            detail,
         ));
     }
 }
