@@ -8,7 +8,8 @@
 //! - *error*: refused with the given status before it takes effect, a number of times.
 //! - *lost answer*: takes effect, then the connection breaks, a number of times.
 //! - *watch cut*: open watches end cleanly; *stalled*: they stay open and silent.
-//! - *compaction*: versions older than now answer 410.
+//! - *compaction*: versions older than now answer 410, open watches in which nothing happened since among them, as if the API
+//!   server had started anew after it.
 //!
 //! Every fault that fires is counted: one that never fired has shown nothing.
 

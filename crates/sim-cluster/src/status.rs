@@ -227,6 +227,13 @@ impl Status {
         Self::new(400, "BadRequest", message)
     }
 
+    /// 400: an object without a name, sent to the URL of the one called `name`.
+    pub(crate) fn nameless(name: &str) -> Self {
+        Self::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        ))
+    }
+
     /// 401.
     pub fn unauthorized() -> Self {
         Self::new(401, "Unauthorized", "Unauthorized")

@@ -6,12 +6,37 @@ use peak_alloc::PeakAlloc;
 use serde_json::{Value, json};
 use sim_cluster::api::WriteOptions;
 use sim_cluster::{Settings, SimCluster, kinds};
+use tokio::sync::Mutex;
 
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
+/// The heap is everybody's: who measures is alone.
+static ALONE: Mutex<()> = Mutex::const_new(());
 
 const PODS: usize = 40;
 const ROUNDS: usize = 10;
+
+/// A cluster of three nodes that forgets events after a while, with a set `web` without replicas.
+fn with_a_set() -> SimCluster {
+    let settings = Settings {
+        event_time: Duration::from_mins(5),
+        ..Settings::default()
+    };
+    let cluster = SimCluster::builder("one")
+        .nodes(3)
+        .node_resources("8", "32Gi", 50)
+        .settings(settings)
+        .start();
+    let set = json!({"metadata": {"name": "web"}, "spec": {
+        "replicas": 0, "selector": {"matchLabels": {"app": "web"}},
+        "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}});
+    let options = WriteOptions::default();
+    let created = cluster
+        .api()
+        .create(&kinds::REPLICA_SETS, "default", set, &options);
+    created.expect("valid");
+    cluster
+}
 
 /// Scales the set and waits for longer than the past is kept.
 async fn scale(cluster: &SimCluster, replicas: usize) {
@@ -27,22 +52,8 @@ async fn scale(cluster: &SimCluster, replicas: usize) {
 /// as much.)
 #[tokio::test(start_paused = true)]
 async fn the_past_takes_little() {
-    let settings = Settings {
-        event_time: Duration::from_mins(5),
-        ..Settings::default()
-    };
-    let cluster = SimCluster::builder("one")
-        .nodes(3)
-        .settings(settings)
-        .start();
-    let set = json!({"metadata": {"name": "web"}, "spec": {
-        "replicas": 0, "selector": {"matchLabels": {"app": "web"}},
-        "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}});
-    let options = WriteOptions::default();
-    let created = cluster
-        .api()
-        .create(&kinds::REPLICA_SETS, "default", set, &options);
-    created.expect("valid");
+    let _alone = ALONE.lock().await;
+    let cluster = with_a_set();
     let empty = HEAP.current_usage();
     scale(&cluster, PODS).await;
     let (first, first_changes) = (HEAP.current_usage() - empty, cluster.api().revision());
@@ -58,6 +69,54 @@ async fn the_past_takes_little() {
     assert!(
         all < 3 * first / 2,
         "{all} bytes after {all_changes} changes, {first} after {first_changes}"
+    );
+    cluster.stop().await;
+}
+
+/// Pods that came and went leave nothing. (What had been told of each stayed, some 450 bytes.)
+#[tokio::test(start_paused = true)]
+async fn pods_that_are_gone_take_nothing() {
+    let _alone = ALONE.lock().await;
+    let cluster = with_a_set();
+    let mut after = Vec::new();
+    for _ in 0..3 {
+        for _ in 0..ROUNDS {
+            scale(&cluster, PODS).await;
+            scale(&cluster, 0).await;
+        }
+        after.push(HEAP.current_usage());
+    }
+    let (first, last) = (after[0], after[2]);
+    assert!(
+        last < first + first / 100,
+        "bytes after each {} pods: {after:?}",
+        ROUNDS * PODS
+    );
+    cluster.stop().await;
+}
+
+/// A cluster in which nothing happens but heartbeats, with pods that run and one that waits, takes no more after six
+/// hours than after one.
+#[tokio::test(start_paused = true)]
+async fn time_takes_nothing() {
+    let _alone = ALONE.lock().await;
+    let cluster = with_a_set();
+    scale(&cluster, PODS).await;
+    let waits = json!({"metadata": {"name": "waits"}, "spec": {
+        "nodeSelector": {"nowhere": "true"}, "containers": [{"name": "c", "image": "i"}]}});
+    let created = cluster
+        .api()
+        .create(&kinds::PODS, "default", waits, &WriteOptions::default());
+    created.expect("valid");
+    let mut after = Vec::new();
+    for _ in 0..6 {
+        tokio::time::sleep(Duration::from_hours(1)).await;
+        after.push(HEAP.current_usage());
+    }
+    let most = after.iter().max().copied().unwrap_or_default();
+    assert!(
+        most < after[0] + after[0] / 50,
+        "bytes after each hour: {after:?}"
     );
     cluster.stop().await;
 }

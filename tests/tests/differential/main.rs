@@ -8,14 +8,17 @@ mod crud;
 mod custom;
 mod deletion;
 mod discovery;
+mod escalation;
 mod lists;
 mod nodes;
 mod objects;
 mod options;
 mod patches;
 mod refusals;
+mod scheduling;
 mod subresources;
 mod tables;
+mod values;
 mod watches;
 
 use std::{path::Path, process::ExitCode};
@@ -39,13 +42,16 @@ fn main() -> ExitCode {
         custom::all(),
         deletion::all(),
         discovery::all(),
+        escalation::all(),
         lists::all(),
         nodes::all(),
         options::all(),
         patches::all(),
         refusals::all(),
+        scheduling::all(),
         subresources::all(),
         tables::all(),
+        values::all(),
         watches::all(),
     ];
     let comparisons = topics.into_iter().flatten().map(comparison).collect();

@@ -3,12 +3,13 @@
 use fedrs_tests::{
     steps,
     truth::talk::{
-        Conversation, Meant, conversation, differing, json_patch, merge, other, post, strategic,
+        Conversation, Meant, conversation, differing, get, json_patch, merge, other, post,
+        strategic,
     },
 };
 use serde_json::json;
 
-use crate::objects::{config_map, replica_set, seen};
+use crate::objects::{config_map, pod_nowhere, replica_set, seen};
 
 const SET: &str = "apps/v1:replicasets/web";
 
@@ -29,6 +30,42 @@ const DIFFERS: &[Meant] = &[
         "strategic-replace",
         "labels replaced",
         "body/~1metadata~1labels",
+    ),
+    (
+        "patches::strategic_of_pods",
+        "go-words",
+        "env",
+        "body/message",
+    ),
+    (
+        "patches::strategic_of_pods",
+        "go-words",
+        "env",
+        "body/details/causes/0/message",
+    ),
+    (
+        "patches::strategic_of_pods",
+        "go-words",
+        "a list for a map",
+        "body/message",
+    ),
+    (
+        "patches::strategic_of_pods",
+        "go-words",
+        "a list for a map",
+        "body/details/causes/0/message",
+    ),
+    (
+        "patches::strategic_of_pods",
+        "go-words",
+        "a map for a list",
+        "body/message",
+    ),
+    (
+        "patches::strategic_of_pods",
+        "go-words",
+        "a map for a list",
+        "body/details/causes/0/message",
     ),
 ];
 
@@ -96,5 +133,67 @@ fn conversations() -> Vec<Conversation> {
             strategic(SET, json!({ "metadata": { "labels": { "$patch": "replace", "q": "r" } } })).called("labels replaced").spec(),
             strategic(SET, json!({ "metadata": { "labels": null } })).called("labels off").spec(),
         ]),
+        of_pods(),
+        json_pointers(),
     ]
+}
+
+fn of_pods() -> Conversation {
+    let p = "pods/p";
+    conversation("patches::strategic_of_pods", steps![
+            post("pods", {
+                let mut it = pod_nowhere("p");
+                it["spec"]["volumes"] = json!([{ "name": "v", "emptyDir": {} }]);
+                it["spec"]["containers"][0]["env"] = json!([{ "name": "A", "value": "1" }, { "name": "B", "value": "2" }]);
+                it["spec"]["tolerations"] = json!([{ "key": "x", "operator": "Exists" }]);
+                it["metadata"]["finalizers"] = json!(["a.example/b", "a.example/c"]);
+                it["metadata"]["labels"] = json!({ "a": "1" });
+                it
+            }).only("/metadata/labels"),
+            get(p).until(20, |it| !it["status"]["conditions"].is_null()).only("/spec"),
+            strategic(p, json!({ "spec": { "containers": [{ "name": "main", "image": "other:2" }] } })).called("image").only("/spec"),
+            strategic(p, json!({ "spec": { "containers": [{ "name": "main", "env": [{ "name": "C", "value": "3" }] }] } })).called("env").only("/spec"),
+            strategic(p, json!({ "spec": { "tolerations": [{ "key": "y", "operator": "Exists" }] } })).called("tolerations").only("/spec"),
+            strategic(p, json!({ "spec": { "tolerations": [{ "key": "x", "operator": "Exists" }, { "key": "y", "operator": "Exists" }] } })).called("more tolerations").only("/spec/tolerations"),
+            strategic(p, json!({ "metadata": { "finalizers": ["a.example/d"] } })).called("one more finalizer").only("/metadata/finalizers"),
+            strategic(p, json!({ "metadata": { "$setElementOrder/finalizers": ["a.example/c", "a.example/b"], "$deleteFromPrimitiveList/finalizers": ["a.example/d"] } })).called("order").only("/metadata/finalizers"),
+            strategic(p, json!({ "metadata": { "labels": { "$patch": "delete" } } })).called("labels deleted").only("/metadata/labels"),
+            strategic(p, json!({ "metadata": { "labels": { "$patch": "jump" } } })).called("unknown directive"),
+            strategic(p, json!({ "metadata": { "$retainKeys": ["name"], "annotations": { "a": "b" } } })).called("bad retain keys"),
+            strategic(p, json!({ "metadata": { "$setElementOrder/finalizers": "x" } })).called("bad order"),
+            strategic(p, json!({ "metadata": { "$deleteFromPrimitiveList/finalizers": "x" } })).called("bad list"),
+            strategic(p, json!({ "metadata": { "labels": ["a"] } })).called("a list for a map"),
+            strategic(p, json!({ "spec": { "containers": { "name": "x" } } })).called("a map for a list"),
+            strategic(p, json!({ "metadata": null })).called("no metadata"),
+            strategic(p, json!({ "metadata": { "resourceVersion": "1" } })).called("stale"),
+            strategic("pods/none", json!({})).called("none"),
+            merge(p, json!({ "metadata": { "finalizers": null } })).only("/metadata/finalizers").called("free"),
+        ])
+}
+
+fn json_pointers() -> Conversation {
+    conversation("patches::json_pointers", steps![
+            post("configmaps", json!({ "metadata": { "name": "a", "labels": { "a/b": "1", "c~d": "2" }, "finalizers": ["a.example/1", "a.example/2"] }, "data": { "x": "1" } })),
+            json_patch("configmaps/a", json!([{ "op": "replace", "path": "/metadata/labels/a~1b", "value": "2" }])).called("escaped"),
+            json_patch("configmaps/a", json!([{ "op": "add", "path": "/metadata/finalizers/-", "value": "a.example/3" }])).called("at the end"),
+            json_patch("configmaps/a", json!([{ "op": "add", "path": "/metadata/finalizers/0", "value": "a.example/0" }])).called("at the beginning"),
+            json_patch("configmaps/a", json!([{ "op": "remove", "path": "/metadata/finalizers/9" }])).called("out of range"),
+            json_patch("configmaps/a", json!([{ "op": "add", "path": "/metadata/finalizers/9", "value": "a.example/9" }])).called("add out of range"),
+            json_patch("configmaps/a", json!([{ "op": "add", "path": "/metadata/finalizers/x", "value": "a.example/9" }])).called("no number"),
+            json_patch("configmaps/a", json!([{ "op": "remove", "path": "/metadata/finalizers/-1" }])).called("negative"),
+            json_patch("configmaps/a", json!([{ "op": "test", "path": "/metadata/finalizers", "value": ["a.example/0", "a.example/1", "a.example/2", "a.example/3"] }])).called("test of a list"),
+            json_patch("configmaps/a", json!([{ "op": "test", "path": "/metadata/nothing", "value": null }])).called("test of null"),
+            json_patch("configmaps/a", json!([{ "op": "test", "path": "/data/x" }])).called("test without value"),
+            json_patch("configmaps/a", json!([{ "op": "add", "path": "/data/y" }])).called("add without value"),
+            json_patch("configmaps/a", json!([{ "op": "copy", "path": "/data/z" }])).called("copy from nowhere"),
+            json_patch("configmaps/a", json!([{ "op": "move", "from": "/data/none", "path": "/data/z" }])).called("move from none"),
+            json_patch("configmaps/a", json!([{ "op": "replace", "path": "", "value": { "metadata": { "name": "a" } } }])).called("the whole"),
+            json_patch("configmaps/a", json!([{ "op": "remove", "path": "" }])).called("remove all"),
+            json_patch("configmaps/a", json!([{ "op": "add", "path": "data", "value": {} }])).called("no pointer"),
+            json_patch("configmaps/a", json!([{ "path": "/data", "value": {} }])).called("no op"),
+            json_patch("configmaps/a", json!([{ "op": "replace", "path": "/data", "value": null }])).called("null"),
+            json_patch("configmaps/a", json!([])).called("empty"),
+            json_patch("configmaps/a", json!([{ "op": "remove", "path": "/metadata/finalizers" }])).called("off"),
+            json_patch("configmaps/a?fieldValidation=Strict", json!([{ "op": "add", "path": "/foo", "value": 1, "bar": 2 }])).called("strict"),
+        ])
 }

@@ -19,6 +19,9 @@ use crate::schema::{TypeInfo, strict_error, validate_definition, validate_defini
 use crate::status::{Cause, Details, Status};
 use crate::store::Object;
 
+/// Below 2^53 every whole number is exact in a float.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// Where an object that is to be stored comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Origin<'a> {
@@ -97,6 +100,9 @@ pub(crate) fn prepare_update(
         errors.extend(custom.schema.validate(object, Some(old)));
         errors
     } else {
+        if subresource.is_empty() {
+            builtin::admit_update(&kind.kind, object);
+        }
         builtin::prepare_update(&kind.kind, subresource, old, object);
         // A binding changes what nobody else may, and was checked on its own.
         let mut errors = if subresource == "binding" {
@@ -188,6 +194,7 @@ fn read(
         let mut unknown =
             builtin::decode_metadata(object).map_err(|error| refuse(&error.to_string()))?;
         unknown.extend(custom.schema.prune(object));
+        whole_numbers(object);
         custom.schema.default(object);
         unknown
     } else if let Some(info) = kind.builtin_type() {
@@ -205,6 +212,27 @@ fn read(
             Some(detail) => Err(refuse(&detail)),
             None => Ok(Vec::new()),
         },
+    }
+}
+
+/// What the API server keeps as it reads it, without a type, loses a fraction of nothing: 2.0 is written as 2.
+fn whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let whole = number
+                .as_f64()
+                .filter(|it| it.fract() == 0.0 && it.abs() < EXACT);
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "it is whole, and small enough to be exact"
+            )]
+            if let Some(whole) = whole {
+                *value = (whole as i64).into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(whole_numbers),
+        _ => {}
     }
 }
 

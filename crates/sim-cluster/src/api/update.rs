@@ -157,12 +157,12 @@ impl State {
         } = target;
         check_body(kind, namespace, &mut object)?;
         check_same_object(target, old, &object, origin)?;
-        keep_identity(old, &mut object);
-        keep_what_others_write(target, old, &mut object);
-        check_finalizers(kind, name, old, &object)?;
         if let Some(user) = &options.user {
             check_escalation(&self.store, user, kind, Some(old), &object)?;
         }
+        keep_identity(old, &mut object);
+        keep_what_others_write(target, old, &mut object);
+        check_finalizers(kind, name, old, &object)?;
         let warnings = admission::prepare_update(clock, target, old, &mut object, options, origin)?;
         bump_generation(kind, target.subresource, old, &mut object);
         let answer = |object| Written {
@@ -197,6 +197,9 @@ fn check_same_object(
 ) -> Result<(), Status> {
     let Target { kind, name, .. } = target;
     let given_name = text_at(object, "/metadata/name");
+    if given_name.is_empty() {
+        return Err(Status::nameless(name));
+    }
     if given_name != name {
         return Err(Status::bad_request(format!(
             "the name of the object ({given_name}) does not match the name on the URL ({name})"

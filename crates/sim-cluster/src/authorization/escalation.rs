@@ -16,10 +16,11 @@ use crate::resources::{Kind, kinds};
 use crate::status::Status;
 use crate::store::Store;
 
-/// Refuses a role or binding that would give more than its writer has. `old` is what it replaces.
+/// Refuses a role or binding that would give more than its writer has. `object` is as it was sent, `old` what it replaces.
 ///
 /// # Errors
-/// 403 with the rights that are missing; 404 if a binding's role does not exist and the writer may not `bind` it.
+/// 403 with the rights that are missing; 404, under the role's name, if a binding's role does not exist and the writer may
+/// not `bind` it.
 pub(crate) fn check_escalation(
     store: &Store,
     user: &User,
@@ -43,11 +44,11 @@ pub(crate) fn check_escalation(
         object
     } else {
         role_of(store, &object["roleRef"], namespace)
-            .map_err(|why| Status::new(404, "NotFound", why))?
+            .map_err(|missing| Status::not_found(kind, missing.name))?
     };
     let held = held_by(store, user, namespace);
-    let held: Vec<Rule<'_>> = held.grants.iter().flat_map(Grant::rules).collect();
-    let missing: Vec<String> = missing(&held, rules_of(given)).into_iter().collect();
+    let rules: Vec<Rule<'_>> = held.grants.iter().flat_map(Grant::rules).collect();
+    let missing: Vec<String> = missing(&rules, rules_of(given)).into_iter().collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -56,8 +57,14 @@ pub(crate) fn check_escalation(
         .iter()
         .map(|group| format!("{group:?}"))
         .collect();
+    let errors: Vec<String> = held.errors.iter().map(|it| it.in_storage()).collect();
+    let errors = match errors.as_slice() {
+        [] => String::new(),
+        [one] => format!("; resolution errors: [{one}]"),
+        many => format!("; resolution errors: [[{}]]", many.join(", ")),
+    };
     let why = format!(
-        "user {:?} (groups=[{}]) is attempting to grant RBAC permissions not currently held:\n{}",
+        "user {:?} (groups=[{}]) is attempting to grant RBAC permissions not currently held:\n{}{errors}",
         user.name,
         groups.join(" "),
         missing.join("\n")
@@ -87,7 +94,8 @@ fn right_to_give(kind: &Kind, role: bool, object: &Value) -> Attributes {
     Attributes::on_object(verb, (&kind.group, resource), namespace, name)
 }
 
-/// Whether a change is one of finalizers and owners alone, as the garbage collector makes it.
+/// Whether a change is one of finalizers and owners at most, as the garbage collector makes it. What leaves out the uid or
+/// the version changes more.
 fn differs_for_collection_only(old: &Value, new: &Value) -> bool {
     let without = |object: &Value| {
         let mut object = object.clone();
@@ -98,7 +106,7 @@ fn differs_for_collection_only(old: &Value, new: &Value) -> bool {
         }
         object
     };
-    old != new && without(old) == without(new)
+    without(old) == without(new)
 }
 
 /// The rules wanted that none of those held covers, as the API server prints them: what differs in verbs only is one.

@@ -51,7 +51,10 @@ pub(crate) fn decide(store: &Store, user: &User, attributes: &Attributes) -> Dec
     let reason = match held.errors.as_slice() {
         [] => String::new(),
         [one] => format!("RBAC: {one}"),
-        many => format!("RBAC: [{}]", many.join(", ")),
+        many => {
+            let many: Vec<String> = many.iter().map(ToString::to_string).collect();
+            format!("RBAC: [{}]", many.join(", "))
+        }
     };
     Decision {
         allowed: false,
@@ -85,7 +88,8 @@ pub(crate) fn rules_of(store: &Store, user: &User, namespace: &str) -> Value {
         "nonResourceRules": shown(&["verbs", "nonResourceURLs"], "nonResourceURLs"),
     });
     if !held.errors.is_empty() {
-        status["evaluationError"] = json!(held.errors.join(", "));
+        let errors: Vec<String> = held.errors.iter().map(ToString::to_string).collect();
+        status["evaluationError"] = json!(errors.join(", "));
     }
     status
 }

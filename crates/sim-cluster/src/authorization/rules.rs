@@ -1,5 +1,7 @@
 //! Rules, and who has them: bindings -> roles -> rules.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use super::attributes::{Attributes, Target};
@@ -93,7 +95,36 @@ impl<'a> Rule<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Held<'a> {
     pub(super) grants: Vec<Grant<'a>>,
-    pub(super) errors: Vec<String>,
+    pub(super) errors: Vec<Missing<'a>>,
+}
+
+/// A role that a binding refers to and that there isn't. `Display` as the authorizer has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Missing<'a> {
+    kind: &'a str,
+    pub(super) name: &'a str,
+}
+
+impl Missing<'_> {
+    /// As the storage of roles has it, which writes of roles and bindings ask.
+    pub(super) fn in_storage(self) -> String {
+        let plural = self.kind.to_lowercase() + "s";
+        format!(
+            "{plural}.rbac.authorization.k8s.io {:?} not found",
+            self.name
+        )
+    }
+}
+
+impl fmt::Display for Missing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = self.kind.to_lowercase();
+        write!(
+            f,
+            "{kind}.rbac.authorization.k8s.io {:?} not found",
+            self.name
+        )
+    }
 }
 
 /// A role that a binding gives to a user.
@@ -145,22 +176,18 @@ pub(super) fn rules_of(role: &Value) -> impl Iterator<Item = Rule<'_>> {
 /// The role that a binding refers to.
 ///
 /// # Errors
-/// In the API server's words, if there is none.
+/// If there is none.
 pub(super) fn role_of<'a>(
     store: &'a Store,
-    reference: &Value,
+    reference: &'a Value,
     namespace: &str,
-) -> Result<&'a Value, String> {
+) -> Result<&'a Value, Missing<'a>> {
     let (kind, name) = (text_at(reference, "/kind"), text_at(reference, "/name"));
     let found = match kind {
         "Role" => store.get(&kinds::ROLES, namespace, name),
-        "ClusterRole" => store.get(&kinds::CLUSTER_ROLES, "", name),
-        _ => return Err(format!("unsupported role reference kind: {kind:?}")),
+        _ => store.get(&kinds::CLUSTER_ROLES, "", name),
     };
-    found.map(|role| &**role).ok_or_else(|| {
-        let kind = kind.to_lowercase();
-        format!("{kind}.rbac.authorization.k8s.io {name:?} not found")
-    })
+    found.map(|role| &**role).ok_or(Missing { kind, name })
 }
 
 /// What bindings give to a user: those of the cluster, and those of the namespace unless it is empty.

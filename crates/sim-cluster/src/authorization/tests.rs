@@ -303,7 +303,7 @@ fn nobody_gives_away_what_they_do_not_have() {
     assert_ne!(refused(&boss, kind, &binding("reader")), "");
     assert_eq!(
         refused(&robot, kind, &binding("none")),
-        "clusterrole.rbac.authorization.k8s.io \"none\" not found"
+        "clusterrolebindings.rbac.authorization.k8s.io \"none\" not found"
     );
     assert_eq!(
         refused(&robot, &kinds::CONFIG_MAPS, &json!({})),

@@ -81,10 +81,6 @@ pub fn default_pod_spec(spec: &mut Value) {
     for volume in each(spec, "volumes") {
         default_volume(volume);
     }
-    for constraint in each(spec, "topologySpreadConstraints") {
-        set(constraint, "nodeAffinityPolicy", "Honor");
-        set(constraint, "nodeTaintsPolicy", "Ignore");
-    }
 }
 
 fn default_container(container: &mut Value, host_network: bool, ephemeral: bool) {

@@ -9,6 +9,7 @@ mod data;
 mod decode;
 mod defaults;
 mod metadata;
+mod placement;
 mod pod;
 mod pod_resources;
 mod pod_update;
@@ -27,6 +28,6 @@ pub use metadata::{
 pub use pod::validate_pod_spec;
 pub use pod_resources::qos_class;
 pub use pod_update::validate_pod_update;
-pub use prepare::{admit_create, prepare_create, prepare_update};
+pub use prepare::{admit_create, admit_update, prepare_create, prepare_update};
 pub use templates::validate_label_selector;
 pub use validate::{validate_create, validate_update};

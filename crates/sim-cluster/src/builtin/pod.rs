@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::metadata::{
-    is_dns1123_label, is_dns1123_subdomain, validate_label_value, validate_qualified_name,
-};
+use super::metadata::{is_dns1123_label, is_dns1123_subdomain};
+use super::placement::validate_placement;
 use super::pod_resources::{items, quantity};
 use crate::field::FieldError;
 
@@ -47,26 +46,16 @@ pub fn validate_pod_spec(spec: &Value, path: &str) -> Vec<FieldError> {
             );
         }
     }
-    for (key, value) in super::decode::fields(&spec["nodeSelector"]) {
-        let at = format!("{path}.nodeSelector");
-        errors.extend(
-            validate_qualified_name(key)
-                .into_iter()
-                .map(|what| FieldError::invalid(&at, key.as_str(), what)),
-        );
-        let text = value.as_str().unwrap_or_default();
-        errors.extend(
-            validate_label_value(text)
-                .into_iter()
-                .map(|what| FieldError::invalid(&at, text, what)),
-        );
-    }
-    validate_tolerations(spec, path, &mut errors);
-    validate_scheduling_gates(spec, path, &mut errors);
+    errors.extend(validate_placement(spec, path));
     errors
 }
 
-fn one_of(object: &Value, path: &str, field: &str, supported: &[&str]) -> Option<FieldError> {
+pub(super) fn one_of(
+    object: &Value,
+    path: &str,
+    field: &str,
+    supported: &[&str],
+) -> Option<FieldError> {
     let at = format!("{path}.{field}");
     match object[field].as_str().unwrap_or_default() {
         "" => Some(FieldError::required(at, "")),
@@ -257,86 +246,6 @@ fn validate_resources(resources: &Value, at: &str, errors: &mut Vec<FieldError>)
                 errors.push(FieldError::invalid(path, amount.to_string(), detail));
             }
         }
-    }
-}
-
-fn validate_tolerations(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    for (index, toleration) in items(spec, "tolerations") {
-        let at = format!("{path}.tolerations[{index}]");
-        let text = |field: &str| toleration[field].as_str().unwrap_or_default();
-        if !text("key").is_empty() {
-            let wrong = validate_qualified_name(text("key"));
-            errors.extend(
-                wrong
-                    .into_iter()
-                    .map(|what| FieldError::invalid(format!("{at}.key"), text("key"), what)),
-            );
-        } else if text("operator") != "Exists" {
-            let detail = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
-            errors.push(FieldError::invalid(
-                format!("{at}.operator"),
-                text("operator"),
-                detail,
-            ));
-        }
-        if toleration["tolerationSeconds"].is_i64() && text("effect") != "NoExecute" {
-            let detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
-            errors.push(FieldError::invalid(
-                format!("{at}.effect"),
-                text("effect"),
-                detail,
-            ));
-        }
-        match text("operator") {
-            "" | "Equal" => {
-                let wrong = validate_label_value(text("value"));
-                errors.extend(wrong.into_iter().map(|what| {
-                    FieldError::invalid(format!("{at}.operator"), text("value"), what)
-                }));
-            }
-            "Exists" if !text("value").is_empty() => {
-                let detail = "value must be empty when `operator` is 'Exists'";
-                errors.push(FieldError::invalid(
-                    format!("{at}.operator"),
-                    toleration.clone(),
-                    detail,
-                ));
-            }
-            "Exists" => {}
-            other => errors.push(FieldError::not_supported(
-                format!("{at}.operator"),
-                other,
-                &["Equal", "Exists"],
-            )),
-        }
-        if !["", "NoSchedule", "PreferNoSchedule", "NoExecute"].contains(&text("effect")) {
-            let effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-            errors.push(FieldError::not_supported(
-                format!("{at}.effect"),
-                text("effect"),
-                &effects,
-            ));
-        }
-    }
-}
-
-fn validate_scheduling_gates(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    let mut seen = BTreeSet::new();
-    for (index, gate) in items(spec, "schedulingGates") {
-        let at = format!("{path}.schedulingGates[{index}].name");
-        let name = gate["name"].as_str().unwrap_or_default();
-        errors.extend(
-            validate_qualified_name(name)
-                .into_iter()
-                .map(|what| FieldError::invalid(&at, name, what)),
-        );
-        if !seen.insert(name) {
-            errors.push(FieldError::duplicate(at, name));
-        }
-    }
-    if !seen.is_empty() && spec["nodeName"].is_string() {
-        let detail = "cannot be set until all schedulingGates have been cleared";
-        errors.push(FieldError::forbidden(format!("{path}.nodeName"), detail));
     }
 }
 

@@ -38,10 +38,14 @@ pub fn validate_pod_update(old: &Value, new: &Value) -> Vec<FieldError> {
             .collect::<Vec<_>>()
     };
     let known = gates(before);
-    for gate in gates(after).iter().filter(|gate| !known.contains(gate)) {
+    for (index, gate) in gates(after).iter().enumerate() {
+        if known.contains(gate) {
+            continue;
+        }
         let name = gate.as_str().unwrap_or_default();
         let detail = format!("only deletion is allowed, but found new scheduling gate '{name}'");
-        errors.push(FieldError::forbidden("spec.schedulingGates", detail));
+        let at = format!("spec.schedulingGates[{index}].name");
+        errors.push(FieldError::forbidden(at, detail));
     }
     if errors.is_empty() && frozen(before, before) != frozen(after, before) {
         errors.push(FieldError::forbidden("spec", MUTABLE_WORDS));

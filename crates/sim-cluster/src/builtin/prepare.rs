@@ -28,6 +28,17 @@ pub fn admit_create(kind: &str, object: &mut Value) {
     if spec.get("preemptionPolicy").is_none() {
         spec["preemptionPolicy"] = "PreemptLowerPriority".into();
     }
+    tolerate_lost_nodes(spec);
+}
+
+/// The one that changes objects when they are updated, too: tolerations.
+pub fn admit_update(kind: &str, object: &mut Value) {
+    if kind == "Pod" && object["spec"].is_object() {
+        tolerate_lost_nodes(&mut object["spec"]);
+    }
+}
+
+fn tolerate_lost_nodes(spec: &mut Value) {
     for taint in [
         "node.kubernetes.io/not-ready",
         "node.kubernetes.io/unreachable",
@@ -68,7 +79,7 @@ pub fn prepare_create(kind: &str, object: &mut Value) {
                 object["status"]["conditions"] = json!([{
                     "type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
                     "message": "Scheduling is blocked due to non-empty scheduling gates",
-                    "lastProbeTime": null, "lastTransitionTime": null
+                    "lastProbeTime": null, "lastTransitionTime": object["metadata"]["creationTimestamp"]
                 }]);
             }
         }
@@ -147,6 +158,25 @@ mod tests {
         assert_eq!(tolerations[1]["key"], "node.kubernetes.io/unreachable");
         assert_eq!(pod["spec"]["serviceAccountName"], "default");
         assert_eq!(pod["spec"]["priority"], 0);
+    }
+
+    #[test]
+    fn a_pod_loses_no_default_toleration_when_others_are_written() {
+        let mut pod = json!({ "spec": { "tolerations": [{ "key": "a", "operator": "Exists" }] } });
+        admit_update("Pod", &mut pod);
+        let keys = pod["spec"]["tolerations"].as_array().unwrap();
+        let keys: Vec<_> = keys.iter().map(|it| it["key"].as_str().unwrap()).collect();
+        assert_eq!(
+            keys,
+            [
+                "a",
+                "node.kubernetes.io/not-ready",
+                "node.kubernetes.io/unreachable"
+            ]
+        );
+        let once = pod.clone();
+        admit_update("Pod", &mut pod);
+        assert_eq!(pod, once);
     }
 
     #[test]

@@ -25,7 +25,8 @@ const SIMILAR: usize = 10;
 /// So many about one object pass at once; after that one in [`REFILL`].
 const BURST: u32 = 25;
 const REFILL: SignedDuration = SignedDuration::from_mins(5);
-/// At most so many of each are remembered; then all are forgotten. A few per replica set and node of a large cluster.
+/// At most so many of each are remembered, however recent; then all are forgotten. A few per replica set and node of a large
+/// cluster.
 const REMEMBERED: usize = 8_192;
 /// A series is written at each so-manieth time at the latest.
 const SERIES_WRITTEN: u64 = 16;
@@ -52,6 +53,8 @@ pub(crate) struct Events {
     similar: BTreeMap<String, Similar>,
     allowances: BTreeMap<String, Allowance>,
     written: u64,
+    /// When what no longer matters was last forgotten.
+    swept: Option<Timestamp>,
 }
 
 #[derive(Debug)]
@@ -73,7 +76,28 @@ struct Allowance {
     refilled: Timestamp,
 }
 
+impl Allowance {
+    /// How many more may be said by now than when it was last refilled.
+    fn earned(&self, now: Timestamp) -> u32 {
+        let earned = now.duration_since(self.refilled).as_secs() / REFILL.as_secs();
+        u32::try_from(earned).unwrap_or_default()
+    }
+}
+
 impl Events {
+    /// Forgets, now and then, what is answered as if it had never been: or each pod that there ever was would stay.
+    fn sweep(&mut self, now: Timestamp) {
+        let is_over = |since: Timestamp| now.duration_since(since) > WINDOW;
+        if !is_over(*self.swept.get_or_insert(now)) {
+            return;
+        }
+        self.swept = Some(now);
+        self.told.retain(|_, told| !is_over(told.last));
+        self.similar.retain(|_, similar| !is_over(similar.last));
+        self.allowances
+            .retain(|_, allowance| allowance.left.saturating_add(allowance.earned(now)) < BURST);
+    }
+
     /// Whether a component may say one thing more about an object.
     fn allows(&mut self, object: &str, source: &str, now: Timestamp) -> bool {
         let key = format!("{object} {source}");
@@ -82,8 +106,8 @@ impl Events {
             refilled: now,
         };
         let allowance = remember(&mut self.allowances, key, full);
-        let earned = now.duration_since(allowance.refilled).as_secs() / REFILL.as_secs();
-        if let Some(earned) = u32::try_from(earned).ok().filter(|earned| *earned > 0) {
+        let earned = allowance.earned(now);
+        if earned > 0 {
             allowance.left = allowance.left.saturating_add(earned).min(BURST);
             allowance.refilled = now;
         }
@@ -131,6 +155,7 @@ impl World {
     /// Writes an event about `of`. What the API refuses (a namespace that is going) is lost, as events may be.
     pub(crate) fn note(&mut self, about: &Kind, of: &Value, note: Note<'_>) {
         let now = self.now();
+        self.events.sweep(now);
         if !self.events.allows(uid(of), note.source, now) {
             return;
         }
@@ -291,5 +316,33 @@ mod tests {
         assert!(!events.allows("uid", "a", minute(4)));
         assert!(events.allows("uid", "a", minute(5)));
         assert!(!events.allows("uid", "a", minute(6)));
+    }
+
+    #[test]
+    fn what_was_said_is_forgotten_and_who_said_too_much_is_not() {
+        let mut events = Events::default();
+        events.sweep(minute(0));
+        for _ in 0..25 {
+            assert!(events.allows("talks", "a", minute(0)));
+        }
+        assert!(events.allows("spoke", "a", minute(0)));
+        let note = Note {
+            source: "a",
+            kind: "Normal",
+            reason: "Created",
+            message: "b",
+        };
+        events.combine("spoke", note, minute(0));
+        events.sweep(minute(10));
+        assert_eq!(
+            (events.allowances.len(), events.similar.len()),
+            (2, 1),
+            "not yet"
+        );
+        events.sweep(minute(11));
+        assert_eq!(events.similar.len(), 0);
+        assert_eq!(events.allowances.keys().collect::<Vec<_>>(), ["talks a"]);
+        let allowed = (0..9).filter(|_| events.allows("talks", "a", minute(11)));
+        assert_eq!(allowed.count(), 2, "one in five minutes");
     }
 }

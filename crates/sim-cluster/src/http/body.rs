@@ -100,7 +100,7 @@ fn unrecognized(kind: &Kind, why: &str) -> Status {
 
 fn from_protobuf(body: &[u8]) -> Result<Value, Status> {
     protobuf::object(body).ok_or_else(|| {
-        let message = "this kind is not understood in protobuf: send application/json";
+        let message = "this body is not understood in protobuf: send application/json";
         Status::new(415, "UnsupportedMediaType", message)
     })
 }

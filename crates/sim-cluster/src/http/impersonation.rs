@@ -1,44 +1,45 @@
-//! Acting as somebody else: `Impersonate-User`, `Impersonate-Group`, `Impersonate-Uid`, for those who may.
+//! Acting as somebody else: `Impersonate-User`, `Impersonate-Group`, `Impersonate-Uid`, `Impersonate-Extra-KEY`, for those
+//! who may.
 //!
 //! headers -> may the sender `impersonate` each of them? -> the user that the request counts as
 
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
 use http::HeaderMap;
 
+use super::path::decode;
 use crate::authentication::{ACCOUNT_PREFIX, User};
-use crate::authorization::{Attributes, authorize};
+use crate::authorization::{Attributes, Target, authorize};
 use crate::status::Status;
 use crate::store::Store;
 
 const USER: &str = "impersonate-user";
 const GROUP: &str = "impersonate-group";
 const UID: &str = "impersonate-uid";
+const EXTRA: &str = "impersonate-extra-";
+const GROUP_OF_REVIEWS: &str = "authentication.k8s.io";
 
 /// Whom a request of `sender` counts as: itself, or whom its headers name.
 ///
 /// # Errors
-/// 403 if the sender may not act as that user or group; 500, as the API server has it, for groups or a uid without a
-/// user.
+/// 403 if the sender may not act as that user, group, uid or extra; 400 for one of these without a user.
 pub(crate) fn acting_user(
     store: &Store,
     sender: User,
     headers: &HeaderMap,
 ) -> Result<User, Status> {
-    let texts = |name: &str| -> Vec<String> {
-        let values = headers.get_all(name).into_iter();
-        let texts = values.filter_map(|value| value.to_str().ok());
-        texts
-            .filter(|text| !text.is_empty())
-            .map(str::to_owned)
-            .collect()
-    };
-    let (users, groups, uids) = (texts(USER), texts(GROUP), texts(UID));
+    let (users, groups, uids) = (
+        texts(headers, USER),
+        texts(headers, GROUP),
+        texts(headers, UID),
+    );
+    let extra = extras(headers);
     let Some(name) = users.first() else {
-        if groups.is_empty() && uids.is_empty() {
+        if groups.is_empty() && uids.is_empty() && extra.is_empty() {
             return Ok(sender);
         }
-        return Err(Status::internal(
-            "requested groups or a uid without impersonating a user",
-        ));
+        return Err(nobody(&uids, &groups, &extra));
     };
     let account = name
         .strip_prefix(ACCOUNT_PREFIX)
@@ -55,7 +56,21 @@ pub(crate) fn acting_user(
         may_be("", "groups", "", group)?;
     }
     for uid in &uids {
-        may_be("authentication.k8s.io", "uids", "", uid)?;
+        may_be(GROUP_OF_REVIEWS, "uids", "", uid)?;
+    }
+    for (key, value) in extra
+        .iter()
+        .flat_map(|(key, all)| all.iter().map(move |it| (key, it)))
+    {
+        let target = Target::Resource {
+            group: GROUP_OF_REVIEWS.to_owned(),
+            resource: "userextras".to_owned(),
+            subresource: key.clone(),
+            namespace: String::new(),
+            name: value.clone(),
+        };
+        let verb = "impersonate".to_owned();
+        authorize(store, &sender, &Attributes { verb, target })?;
     }
     let named: Vec<&str> = groups.iter().map(String::as_str).collect();
     let mut user = match account {
@@ -66,7 +81,53 @@ pub(crate) fn acting_user(
         _ => User::named(name, &named),
     };
     user.uid = uids.into_iter().next().unwrap_or_default();
+    user.extra = extra;
     Ok(user)
+}
+
+/// The values of a header that say something.
+fn texts(headers: &HeaderMap, name: &str) -> Vec<String> {
+    let values = headers.get_all(name).into_iter();
+    let texts = values.filter_map(|value| value.to_str().ok());
+    let texts = texts.filter(|text| !text.is_empty());
+    texts.map(str::to_owned).collect()
+}
+
+/// What else is said of the user, by key; keys are percent-encoded, as header names hold less than keys.
+fn extras(headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
+    let keys = headers.keys().filter_map(|name| {
+        let key = name.as_str().strip_prefix(EXTRA)?;
+        Some((decode(key), texts(headers, name.as_str())))
+    });
+    keys.collect()
+}
+
+/// 400: what was asked for, as Go prints it.
+fn nobody(uids: &[String], groups: &[String], extra: &BTreeMap<String, Vec<String>>) -> Status {
+    let list = |texts: &[String]| {
+        let texts: Vec<String> = texts.iter().map(|it| format!("{it:?}")).collect();
+        format!("[]string{{{}}}", texts.join(", "))
+    };
+    let groups = if groups.is_empty() {
+        "[]string(nil)".to_owned()
+    } else {
+        list(groups)
+    };
+    let mut extras = String::new();
+    for (key, values) in extra {
+        let comma = if extras.is_empty() { "" } else { ", " };
+        let _ = write!(extras, "{comma}{key:?}:{}", list(values));
+    }
+    let extras = if extra.is_empty() {
+        "(nil)".to_owned()
+    } else {
+        format!("{{{extras}}}")
+    };
+    let uid = uids.first().map_or("", String::as_str);
+    Status::bad_request(format!(
+        "requested &user.DefaultInfo{{Name:\"\", UID:{uid:?}, Groups:{groups}, Extra:map[string][]string{extras}}} \
+         without impersonating a user name"
+    ))
 }
 
 #[cfg(test)]
@@ -105,6 +166,16 @@ mod tests {
         }
         let with_uid = acting(User::administrator(), &[(USER, "alice"), (UID, "u")]);
         assert_eq!(with_uid.unwrap().uid, "u");
+        let with_extra = [
+            (USER, "alice"),
+            ("impersonate-extra-a%2fb", "x"),
+            ("impersonate-extra-a%2fb", "y"),
+        ];
+        let extra = acting(User::administrator(), &with_extra).unwrap().extra;
+        assert_eq!(
+            extra,
+            BTreeMap::from([("a/b".to_owned(), vec!["x".to_owned(), "y".to_owned()])])
+        );
         let nobody = acting(User::administrator(), &[(GROUP, "x")]).unwrap_err();
         assert!(nobody.contains("without impersonating a user"), "{nobody}");
     }
@@ -117,6 +188,7 @@ mod tests {
                  \"\" at the cluster scope"
                 .to_owned())
         );
+        assert!(acting(User::named("alice", &[]), &[("impersonate-extra-a", "x")]).is_err());
         assert_eq!(
             acting(
                 User::named("alice", &[]),

@@ -194,11 +194,19 @@ impl Handler {
         });
         let kind = kind.ok_or_else(Status::no_such_resource)?;
         let misplaced = !kind.namespaced && !path.namespace.is_empty();
-        let unknown = |subresource: &String| !kind.has_subresource(subresource);
-        if misplaced || path.subresource.as_ref().is_some_and(unknown) {
-            return Err(Status::no_such_resource());
+        let unknown = path
+            .subresource
+            .as_deref()
+            .filter(|subresource| !kind.has_subresource(subresource));
+        match unknown {
+            _ if misplaced => Err(Status::no_such_resource()),
+            // Those that a definition could have are looked for in the object.
+            Some("status" | "scale") if kind.is_custom() => {
+                Err(Status::not_found(&kind, &path.name))
+            }
+            Some(_) => Err(Status::no_such_resource()),
+            None => Ok(kind),
         }
-        Ok(kind)
     }
 
     fn get(

@@ -149,10 +149,7 @@ impl Write<'_> {
         }
         let mut object = body::object(kind, self.headers, self.body)?;
         if text_at(&object, "/metadata/name").is_empty() {
-            return Err(Status::bad_request(format!(
-                "the name of the object ({} based on URL) was undeterminable: name must be provided",
-                self.name
-            )));
+            return Err(Status::nameless(self.name));
         }
         convert::convert(kind, &mut object);
         let written = self.api.update_written(self.target(), object, &options)?;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::PatchError;
 use super::order::{arrange, identity};
-use crate::field::go_text;
+use crate::field::{go_json_kind, go_text};
 use crate::schema::{Node, TypeInfo};
 
 const PATCH: &str = "$patch";
@@ -51,7 +51,7 @@ fn merge_map(
     order_lists(object, &mut patch, node)?;
     for (key, value) in patch {
         if let Some(field) = key.strip_prefix(DELETE_PREFIX) {
-            delete_primitives(object, field, &value)?;
+            delete_primitives(object, field, &value);
             continue;
         }
         if value.is_null() {
@@ -124,19 +124,11 @@ fn retain_keys(
     Ok(())
 }
 
-/// `$deleteFromPrimitiveList/FIELD`: the list loses these values.
-fn delete_primitives(
-    object: &mut Map<String, Value>,
-    field: &str,
-    values: &Value,
-) -> Result<(), PatchError> {
-    let values = values.as_array().ok_or_else(|| {
-        PatchError::Malformed("invalid patch format of primitive list".to_owned())
-    })?;
-    if let Some(Value::Array(items)) = object.get_mut(field) {
+/// `$deleteFromPrimitiveList/FIELD`: the list loses these values. What is no list takes nothing off.
+fn delete_primitives(object: &mut Map<String, Value>, field: &str, values: &Value) {
+    if let (Some(Value::Array(items)), Value::Array(values)) = (object.get_mut(field), values) {
         items.retain(|item| !values.contains(item));
     }
-    Ok(())
 }
 
 /// `$setElementOrder/FIELD`: the list is merged, then arranged in the stated order.
@@ -151,15 +143,14 @@ fn order_lists(
         .cloned()
         .collect();
     for directive in directives {
-        let Some(Value::Array(wanted)) = patch.remove(&directive) else {
-            return Err(PatchError::Malformed(
-                "invalid patch format of setElementOrder list".to_owned(),
-            ));
+        let wanted = match patch.remove(&directive) {
+            Some(Value::Array(wanted)) => wanted,
+            other => return Err(no_list(&other.unwrap_or_default())),
         };
         let field = &directive[ORDER_PREFIX.len()..];
         let child = node.and_then(|node| node.field(field));
         if let Some(removed) = patch.remove(&format!("{DELETE_PREFIX}{field}")) {
-            delete_primitives(object, field, &removed)?;
+            delete_primitives(object, field, &removed);
         }
         let before = object.get(field).and_then(Value::as_array).cloned();
         let changes = match patch.remove(field) {
@@ -222,6 +213,18 @@ fn merge_list(
         }
     }
     Ok(arrange(merged, &changes, before, Some(key)))
+}
+
+fn no_list(found: &Value) -> PatchError {
+    let found = match found {
+        Value::Object(_) => "map[string]interface {}",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        other => go_json_kind(other),
+    };
+    PatchError::Broken(format!(
+        "expected a []interface {{}}, but received a {found}"
+    ))
 }
 
 fn missing_key(item: &Value, key: &str) -> PatchError {

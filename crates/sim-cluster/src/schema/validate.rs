@@ -110,28 +110,7 @@ fn limit(schema: &Value, name: &str) -> Option<u64> {
 }
 
 fn check_string(text: &str, schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    let length = text.chars().count() as u64;
-    if let Some(max) = limit(schema, "maxLength").filter(|max| length > *max) {
-        errors.push(FieldError::too_long(path, max));
-    }
-    if let Some(min) = limit(schema, "minLength").filter(|min| length < *min) {
-        errors.push(FieldError::invalid(
-            path,
-            text,
-            format!("{path} in body should be at least {min} chars long"),
-        ));
-    }
-    if let Some(pattern) = schema
-        .get("pattern")
-        .and_then(Value::as_str)
-        .filter(|pattern| !matches(pattern, text))
-    {
-        errors.push(FieldError::invalid(
-            path,
-            text,
-            format!("{path} in body should match '{pattern}'"),
-        ));
-    }
+    errors.extend(text_error(text, schema, path));
     if let Some(format) = schema
         .get("format")
         .and_then(Value::as_str)
@@ -148,6 +127,23 @@ fn check_string(text: &str, schema: &Value, path: &str, errors: &mut Vec<FieldEr
             detail,
         ));
     }
+}
+
+/// The first of what is wrong with a text's length and form.
+fn text_error(text: &str, schema: &Value, path: &str) -> Option<FieldError> {
+    let length = text.chars().count() as u64;
+    if let Some(max) = limit(schema, "maxLength").filter(|max| length > *max) {
+        return Some(FieldError::too_long(path, max));
+    }
+    let words = if let Some(min) = limit(schema, "minLength").filter(|min| length < *min) {
+        format!("be at least {min} chars long")
+    } else {
+        let pattern = schema.get("pattern").and_then(Value::as_str);
+        let pattern = pattern.filter(|pattern| !matches(pattern, text))?;
+        format!("match '{pattern}'")
+    };
+    let detail = format!("{path} in body should {words}");
+    Some(FieldError::invalid(path, text, detail))
 }
 
 /// Whether `text` has a match of `pattern`; one that does not compile matches nothing. Patterns are few and stay.
@@ -341,6 +337,17 @@ fn check_object(
             errors.push(FieldError::required(join(path, name), ""));
         }
     }
+    if schema.get("x-kubernetes-embedded-resource") == Some(&Value::Bool(true)) {
+        let missing = |name: &&str| {
+            fields
+                .get(*name)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .is_empty()
+        };
+        let missing = ["apiVersion", "kind"].into_iter().filter(missing);
+        errors.extend(missing.map(|name| FieldError::required(join(path, name), "")));
+    }
     let is_root = path.is_empty();
     for (name, child) in fields {
         // Metadata is validated apart, by what every object has to satisfy.
@@ -371,12 +378,10 @@ fn check_combinations(value: &Value, schema: &Value, path: &str, errors: &mut Ve
             .flatten();
         schemas.map(|one| errors_of(value, one, path)).collect()
     };
+    // The API server says the field in the words alone.
     let mut wrong = |words: &str| {
-        errors.push(FieldError::invalid(
-            path,
-            "",
-            format!("\"{path}\" must {words}"),
-        ));
+        let words = format!("\"{path}\" must {words}");
+        errors.push(FieldError::invalid("<nil>", "", words));
     };
     let any = alternatives("anyOf");
     if !any.is_empty() && any.iter().all(|one| !one.is_empty()) {
@@ -438,7 +443,10 @@ mod tests {
     #[case(json!({"x-kubernetes-int-or-string": true}), json!(true), r#"x: Invalid value: "boolean": x in body must be of type integer,string: "boolean""#)]
     #[case(json!({"type": "string", "format": "date-time"}), json!("now"), r#"x: Invalid value: "now": x in body must be of type date-time: "now""#)]
     #[case(json!({"type": "object", "additionalProperties": {"type": "integer"}}), json!({"k": "v"}), r#"x.k: Invalid value: "string": x.k in body must be of type integer: "string""#)]
-    #[case(json!({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}), json!({"a": 1, "b": 1}), r#"x: Invalid value: "": "x" must validate one and only one schema (oneOf). Found 2 valid alternatives"#)]
+    #[case(json!({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}), json!({"a": 1, "b": 1}), r#"<nil>: Invalid value: "": "x" must validate one and only one schema (oneOf). Found 2 valid alternatives"#)]
+    #[case(json!({"type": "string", "minLength": 1, "pattern": "^a+$"}), json!(""), r#"x: Invalid value: "": x in body should be at least 1 chars long"#)]
+    #[case(json!({"type": "object", "x-kubernetes-embedded-resource": true, "properties": {"apiVersion": {"type": "string"}}}), json!({"kind": "Pod"}), "x.apiVersion: Required value")]
+    #[case(json!({"type": "object", "x-kubernetes-embedded-resource": true}), json!({"apiVersion": "v1", "kind": ""}), "x.kind: Required value")]
     fn each_keyword_has_its_message(
         #[case] schema: Value,
         #[case] value: Value,

@@ -51,17 +51,14 @@ fn described(column: &Value) -> String {
     }
 }
 
-/// What does not fit the column's type is shown as nothing.
+/// The first of what is at the path. What does not fit the column's type is shown as nothing.
 fn cell(path: Option<&JsonPath>, cell_type: &str, object: &Value, now: Timestamp) -> Value {
     let found = path.map(|path| path.find(object)).unwrap_or_default();
     let Some(&first) = found.first() else {
         return Value::Null;
     };
     match cell_type {
-        "string" => {
-            let texts: Vec<String> = found.into_iter().map(text_of).collect();
-            json!(texts.join(" "))
-        }
+        "string" => json!(text_of(first)),
         "integer" => match first {
             Value::Number(number) => {
                 #[expect(

@@ -1,17 +1,19 @@
 //! Why one node can't take a pod: `pod, node -> refusals`. In the order in which Kubernetes' plugins look, the first that
-//! refuses speaks: unschedulable, taints, node affinity, resources, spreading, affinity among pods.
+//! refuses speaks: unschedulable, taints, node affinity, ports, resources, spreading, affinity among pods.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::controllers::object::{at, flag, list, map, name, text};
+use crate::controllers::object::{at, flag, integer, list, map, name, text};
 use crate::controllers::pod::Pod;
 use crate::controllers::selector::{contains, holds, requirement_holds};
 use crate::controllers::taints::{self, hinders_placement, tolerates};
 
 use super::amounts::Amounts;
 use super::nodes::NodeInfo;
+
+const ANY_ADDRESS: &str = "0.0.0.0";
 
 /// One reason, as it's counted in the pod's condition.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -49,9 +51,63 @@ pub(crate) fn refusals(pod: Pod<'_>, requests: &Amounts, node: &NodeInfo) -> Vec
         vec![Refusal::by_node(
             "node(s) didn't match Pod's node affinity/selector",
         )]
+    } else if wants_a_taken_port(pod, node) {
+        vec![Refusal::by_pods(
+            "node(s) didn't have free ports for the requested pod ports",
+        )]
     } else {
         lacks(requests, node)
     }
+}
+
+/// Whether a port that the pod wants of the node itself is another pod's.
+fn wants_a_taken_port(pod: Pod<'_>, node: &NodeInfo) -> bool {
+    let is_taken = |wanted: HostPort<'_>| {
+        let mut others = node
+            .pods
+            .values()
+            .flat_map(|(there, _)| host_ports(Pod(there)));
+        others.any(|other| wanted.excludes(other))
+    };
+    host_ports(pod).any(is_taken)
+}
+
+/// A port of the node: address, number, protocol.
+#[derive(Clone, Copy)]
+struct HostPort<'a> {
+    address: &'a str,
+    number: i64,
+    protocol: &'a str,
+}
+
+impl HostPort<'_> {
+    fn excludes(self, other: HostPort<'_>) -> bool {
+        let overlap =
+            [self.address, other.address].contains(&ANY_ADDRESS) || self.address == other.address;
+        overlap && (self.number, self.protocol) == (other.number, other.protocol)
+    }
+}
+
+/// Those of the containers that stay: the regular ones and sidecars.
+fn host_ports(pod: Pod<'_>) -> impl Iterator<Item = HostPort<'_>> {
+    let sidecars = list(pod.0, &["spec", "initContainers"]).iter();
+    let sidecars = sidecars.filter(|it| text(it, &["restartPolicy"]) == "Always");
+    let ports = pod
+        .containers()
+        .iter()
+        .chain(sidecars)
+        .flat_map(|it| list(it, &["ports"]));
+    ports.filter_map(move |port| {
+        Some(HostPort {
+            number: integer(port, &["hostPort"]).filter(|number| *number > 0)?,
+            address: Some(text(port, &["hostIP"]))
+                .filter(|it| !it.is_empty())
+                .unwrap_or(ANY_ADDRESS),
+            protocol: Some(text(port, &["protocol"]))
+                .filter(|it| !it.is_empty())
+                .unwrap_or("TCP"),
+        })
+    })
 }
 
 /// Not cordoned, or the pod tolerates the taint that stands for it.
@@ -185,6 +241,36 @@ mod tests {
                 Refusal::by_pods("Insufficient cpu"),
                 Refusal::by_pods("Too many pods")
             ]
+        );
+    }
+
+    fn port(port: Value) -> Value {
+        let port = json!({"name": "a", "ports": [port]});
+        json!({"containers": [port]})
+    }
+
+    #[rstest]
+    #[case::same(port(json!({"hostPort": 80})), true)]
+    #[case::of_a_sidecar(json!({"containers": [], "initContainers": [{"restartPolicy": "Always", "ports": [{"hostPort": 80}]}]}), true)]
+    #[case::before_it_starts(json!({"containers": [], "initContainers": [{"ports": [{"hostPort": 80}]}]}), false)]
+    #[case::another(port(json!({"hostPort": 81})), false)]
+    #[case::of_the_pod_alone(port(json!({"containerPort": 80})), false)]
+    #[case::another_protocol(port(json!({"hostPort": 80, "protocol": "UDP"})), false)]
+    #[case::one_address(port(json!({"hostPort": 80, "hostIP": "10.0.0.1"})), true)]
+    fn a_port_of_the_node_is_one_pods(#[case] spec: Value, #[case] refused: bool) {
+        let mut info = NodeInfo::new(Arc::new(
+            json!({"metadata": {"name": "n"}, "status": {"allocatable": {"pods": "9"}}}),
+        ));
+        info.add(Arc::new(
+            json!({"metadata": {"uid": "there"}, "spec": port(json!({"hostPort": 80}))}),
+        ));
+        let pod = json!({"metadata": {"uid": "p"}, "spec": spec});
+        let wanted = refused.then(|| {
+            Refusal::by_pods("node(s) didn't have free ports for the requested pod ports")
+        });
+        assert_eq!(
+            super::refusals(Pod(&pod), &Amounts::of_pod(Pod(&pod)), &info),
+            Vec::from_iter(wanted)
         );
     }
 

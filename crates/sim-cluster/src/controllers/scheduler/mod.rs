@@ -3,6 +3,7 @@
 //! ```text
 //! pod without a node -> queue -> place (pure) -> binding | condition PodScheduled=False, event, waits
 //! node or pod changed so that there may be room -> those that wait are queued again, each after its backoff
+//! pod placed or labelled anew -> those that wait and have rules on other pods are, too
 //! ```
 //!
 //! Pods that name another scheduler, or that gates hold back, are left alone. It evicts nobody.
@@ -29,7 +30,7 @@ use super::object::{self, Condition, condition, set_condition, text};
 use super::pod::Pod;
 use super::queue::Queue;
 use super::world::{World, unless_gone};
-use nodes::NodeInfo;
+use nodes::{NodeInfo, is_related};
 use place::place;
 
 const NAME: &str = "default-scheduler";
@@ -52,6 +53,8 @@ struct Waiting {
     tries: u32,
     /// Not tried again before, whatever happens.
     not_before: Instant,
+    /// It has rules on which pods are where.
+    is_related: bool,
 }
 
 impl Scheduler {
@@ -74,6 +77,11 @@ impl Scheduler {
                 .entry(pod.node().to_owned())
                 .or_default()
                 .add(Object::clone(new));
+            let was_there =
+                |old: &Object| !Pod(old).node().is_empty() && Pod(old).labels() == pod.labels();
+            if !old.is_some_and(was_there) {
+                self.wake(|waiting| waiting.is_related);
+            }
         } else if is_ours(pod) {
             // A change of the status alone is mostly our own and opens no door.
             let same = |old: &Object| {
@@ -102,7 +110,7 @@ impl Scheduler {
                 self.nodes.remove(old.node());
             }
         }
-        self.wake();
+        self.wake(|_| true);
     }
 
     fn observe_node(&mut self, old: Option<&Object>, new: Option<&Object>) {
@@ -122,14 +130,14 @@ impl Scheduler {
                 && old["status"]["allocatable"] == new["status"]["allocatable"]
         };
         if !old.is_some_and(same) {
-            self.wake();
+            self.wake(|_| true);
         }
     }
 
-    /// There may be room: all who wait are tried again, each after its backoff.
-    fn wake(&mut self) {
+    /// There may be room for these: they are tried again, each after its backoff.
+    fn wake(&mut self, whom: impl Fn(&Waiting) -> bool) {
         let now = Instant::now();
-        for (uid, waiting) in &self.waiting {
+        for (uid, waiting) in self.waiting.iter().filter(|(_, waiting)| whom(waiting)) {
             self.queue.add_at(uid.clone(), waiting.not_before.max(now));
         }
     }
@@ -169,17 +177,16 @@ impl Scheduler {
     fn refuse(&mut self, world: &mut World, pod: &Object, why: &str) -> Result<(), Status> {
         let uid = Pod(pod).uid().to_owned();
         let now = Instant::now();
-        let waiting = self.waiting.entry(uid.clone()).or_insert(Waiting {
-            tries: 0,
-            not_before: now,
-        });
+        let tries = self.waiting.get(&uid).map_or(0, |waiting| waiting.tries);
         let backoff = FIRST_BACKOFF
-            .saturating_mul(1 << waiting.tries.min(8))
+            .saturating_mul(1 << tries.min(8))
             .min(LAST_BACKOFF);
-        *waiting = Waiting {
-            tries: waiting.tries + 1,
+        let waiting = Waiting {
+            tries: tries + 1,
             not_before: now + backoff,
+            is_related: is_related(Pod(pod)),
         };
+        self.waiting.insert(uid.clone(), waiting);
         self.queue
             .add_at(uid, now + world.settings.unschedulable_retry.max(backoff));
         world.note(

@@ -142,6 +142,11 @@ pub(crate) fn affinity(pod: Pod<'_>) -> &[Value] {
     )
 }
 
+/// Whether where the pod may go depends on which pods are where; of these rules alone it matters that a pod came.
+pub(crate) fn is_related(pod: Pod<'_>) -> bool {
+    !affinity(pod).is_empty() || spread(pod).next().is_some()
+}
+
 /// A pod's hard spreading constraints.
 pub(crate) fn spread(pod: Pod<'_>) -> impl Iterator<Item = &Value> {
     let constraints = list(pod.0, &["spec", "topologySpreadConstraints"]);

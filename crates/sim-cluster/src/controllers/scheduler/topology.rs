@@ -11,6 +11,7 @@ use crate::controllers::selector;
 
 use super::filters::{Refusal, matches_node_affinity};
 use super::nodes::{NodeInfo, affinity, anti_affinity, spread};
+use crate::controllers::taints::hinders_placement;
 
 /// A topology domain: the label's key and its value on a node.
 type Domain = (String, String);
@@ -71,9 +72,10 @@ impl<'a> Topology<'a> {
                     .filter_map(|term| domain(node, term)),
             );
         }
-        topology.attracted = affinity(pod)
+        let terms = affinity(pod);
+        topology.attracted = terms
             .iter()
-            .map(|term| attraction(term, pod, nodes))
+            .map(|term| attraction(term, terms, pod, nodes))
             .collect();
         topology.spreads = spread(pod)
             .map(|constraint| Spread::new(constraint, pod, nodes))
@@ -133,28 +135,27 @@ fn term_matches(term: &Value, holder: Pod<'_>, other: Pod<'_>) -> bool {
     namespace_fits && selector::matches(&term["labelSelector"], other.labels())
 }
 
-/// The domains where a pod matches. The first pod of a group that only wants its own kind may go anywhere.
+/// The domains, as one of the pod's terms divides the nodes, that hold a pod that all of its terms mean. The first pod of a
+/// group that only wants its own kind may go anywhere.
 fn attraction<'a>(
     term: &'a Value,
+    all: &[Value],
     pod: Pod<'_>,
     nodes: &BTreeMap<String, NodeInfo>,
 ) -> (&'a str, BTreeSet<String>) {
+    let is_meant = |other: Pod<'_>| all.iter().all(|term| term_matches(term, pod, other));
     let key = text(term, &["topologyKey"]);
     let labelled = || {
         nodes
             .values()
             .filter_map(|node| Some((node, node.label(key)?.to_owned())))
     };
-    let holds_match = |node: &NodeInfo| {
-        node.pods
-            .values()
-            .any(|(there, _)| term_matches(term, pod, Pod(there)))
-    };
+    let holds_match = |node: &NodeInfo| node.pods.values().any(|(there, _)| is_meant(Pod(there)));
     let mut domains: BTreeSet<String> = labelled()
         .filter(|(node, _)| holds_match(node))
         .map(|(_, value)| value)
         .collect();
-    if domains.is_empty() && term_matches(term, pod, pod) {
+    if domains.is_empty() && is_meant(pod) {
         domains = labelled().map(|(_, value)| value).collect();
     }
     (key, domains)
@@ -169,10 +170,22 @@ impl<'a> Spread<'a> {
                 && selector::matches(&constraint["labelSelector"], other.labels())
         };
         let mut counts: BTreeMap<String, i64> = BTreeMap::new();
-        for node in nodes
-            .values()
-            .filter(|node| node.exists() && matches_node_affinity(pod, &node.object))
-        {
+        // Nodes that the pod could not go to don't count, unless it says otherwise; tainted ones do.
+        let policy = |name: &str, default: bool| match text(constraint, &[name]) {
+            "Honor" => true,
+            "Ignore" => false,
+            _ => default,
+        };
+        let (by_affinity, by_taints) = (
+            policy("nodeAffinityPolicy", true),
+            policy("nodeTaintsPolicy", false),
+        );
+        let counts_for = |node: &&NodeInfo| {
+            node.exists()
+                && (!by_affinity || matches_node_affinity(pod, &node.object))
+                && (!by_taints || !hinders_placement(&node.object, pod.tolerations()))
+        };
+        for node in nodes.values().filter(counts_for) {
             let Some(value) = node.label(key) else {
                 continue;
             };

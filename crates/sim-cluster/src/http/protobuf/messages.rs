@@ -1,6 +1,6 @@
 //! Field numbers of the messages that kubectl posts, as Kubernetes' `generated.proto` files number them.
 //!
-//! Fields that kubectl never fills in such a request are left out.
+//! Fields that kubectl never fills in such a request are left out; a body that fills one is refused.
 
 /// The fields of a message.
 pub(super) type Message = &'static [Field];
@@ -19,6 +19,8 @@ pub(super) enum Type {
     Text,
     Bytes,
     Number,
+    /// A number that is not set if it is 0.
+    Port,
     Flag,
     Quantity,
     IntOrString,
@@ -58,7 +60,9 @@ pub(super) fn of_kind(kind: &str) -> Option<Message> {
         "Deployment" => DEPLOYMENT,
         "PodDisruptionBudget" => DISRUPTION_BUDGET,
         "PriorityClass" => PRIORITY_CLASS,
-        "Role" | "ClusterRole" => ROLE,
+        "Role" => ROLE,
+        "ClusterRole" => CLUSTER_ROLE,
+        "Service" => SERVICE,
         "RoleBinding" | "ClusterRoleBinding" => ROLE_BINDING,
         "Eviction" => EVICTION,
         "TokenRequest" => TOKEN_REQUEST,
@@ -137,7 +141,7 @@ const LABEL_SELECTOR: Message = &[
 
 const CONTAINER_PORT: Message = &[
     text(1, "name"),
-    field(2, "hostPort", Type::Number),
+    field(2, "hostPort", Type::Port),
     field(3, "containerPort", Type::Number),
     text(4, "protocol"),
 ];
@@ -201,9 +205,42 @@ const POLICY_RULE: Message = &[
     texts(4, "resourceNames"),
     texts(5, "nonResourceURLs"),
 ];
-const ROLE: Message = &[
+const RULES: Field = field(2, "rules", Type::List(&Type::Message(POLICY_RULE)));
+const ROLE: Message = &[METADATA, RULES];
+const CLUSTER_ROLE: Message = &[
     METADATA,
-    field(2, "rules", Type::List(&Type::Message(POLICY_RULE))),
+    RULES,
+    message(
+        3,
+        "aggregationRule",
+        &[field(
+            1,
+            "clusterRoleSelectors",
+            Type::List(&Type::Message(LABEL_SELECTOR)),
+        )],
+    ),
+];
+
+const SERVICE_PORT: Message = &[
+    text(1, "name"),
+    text(2, "protocol"),
+    field(3, "port", Type::Number),
+    field(4, "targetPort", Type::IntOrString),
+    field(5, "nodePort", Type::Port),
+];
+const SERVICE: Message = &[
+    METADATA,
+    message(
+        2,
+        "spec",
+        &[
+            field(1, "ports", Type::List(&Type::Message(SERVICE_PORT))),
+            text_map(2, "selector"),
+            text(3, "clusterIP"),
+            text(4, "type"),
+            text(10, "externalName"),
+        ],
+    ),
 ];
 
 const SUBJECT: Message = &[

@@ -1,7 +1,8 @@
 //! Bodies in protobuf: what `kubectl create`, `auth` and `drain` post, which know no other form.
 //!
 //! A body is `k8s\0`, then `runtime.Unknown { typeMeta = 1, raw = 2 }`; `raw` is the object, read by the tables
-//! of [`messages`]. Answers are JSON: these clients accept it. Kinds without a table are answered 415.
+//! of [`messages`]. Answers are JSON: these clients accept it. Kinds without a table, and bodies that say something that no
+//! table has, are answered 415: nothing is lost without a word.
 
 mod messages;
 mod wire;
@@ -13,7 +14,7 @@ use serde_json::{Map, Value, json};
 use messages::{Field, Message, Type};
 use wire::{Fields, Wire};
 
-/// The object in a body; `None` if its kind has no table, or the body is malformed.
+/// The object in a body; `None` if its kind has no table, if it says what the table doesn't have, or if it is malformed.
 pub(crate) fn object(body: &[u8]) -> Option<Value> {
     let unknown = body.strip_prefix(b"k8s\0")?;
     let unknown = message(unknown, messages::UNKNOWN)?;
@@ -34,12 +35,23 @@ fn message(bytes: &[u8], table: Message) -> Option<Value> {
     let mut object = Map::new();
     for entry in Fields(bytes) {
         let (number, wire) = entry?;
-        let Some(field) = table.iter().find(|field| field.number == number) else {
-            continue;
-        };
-        read_field(&mut object, field, &wire)?;
+        match table.iter().find(|field| field.number == number) {
+            Some(field) => read_field(&mut object, field, &wire)?,
+            None if says_nothing(&wire) => {}
+            None => return None,
+        }
     }
     Some(Value::Object(object))
+}
+
+/// Whether a field is as Go writes one that is not set: zero, empty, or a message of such fields.
+fn says_nothing(wire: &Wire<'_>) -> bool {
+    match wire {
+        Wire::Number(number) => *number == 0,
+        Wire::Bytes(bytes) => {
+            Fields(bytes).all(|entry| entry.is_some_and(|(_, wire)| says_nothing(&wire)))
+        }
+    }
 }
 
 fn read_field(object: &mut Map<String, Value>, field: &Field, wire: &Wire<'_>) -> Option<()> {
@@ -66,7 +78,9 @@ fn read_field(object: &mut Map<String, Value>, field: &Field, wire: &Wire<'_>) -
         }
         form => {
             let value = value_of(wire, &form)?;
-            let empty = value == json!("") || value == json!({}) && field.name != "spec";
+            let empty = value == json!("")
+                || value == json!({}) && field.name != "spec"
+                || value == json!(0) && matches!(form, Type::Port);
             if !empty {
                 object.insert(field.name.to_owned(), value);
             }
@@ -87,7 +101,7 @@ fn value_of(wire: &Wire<'_>, form: &Type) -> Option<Value> {
             let is_text = either["type"] == json!(1);
             either[if is_text { "text" } else { "number" }].clone()
         }
-        (Type::Number, Wire::Number(number)) => json!(number.cast_signed()),
+        (Type::Number | Type::Port, Wire::Number(number)) => json!(number.cast_signed()),
         (Type::Flag, Wire::Number(number)) => json!(*number != 0),
         _ => return None,
     })
@@ -156,6 +170,30 @@ mod tests {
             json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"key": "value"}, "immutable": true,
                 "metadata": {"name": "a", "labels": {"key": "value"}}})
         );
+    }
+
+    #[test]
+    fn a_port_that_is_0_is_none() {
+        let port = |number: u8| [vec![3 << 3, 80], vec![5 << 3, number]].concat();
+        let ports = [delimited(1, &port(0)), delimited(1, &port(9))].concat();
+        let service = object(&body("v1", "Service", &delimited(2, &ports))).unwrap();
+        assert_eq!(
+            service["spec"]["ports"],
+            json!([{"port": 80}, {"port": 80, "nodePort": 9}])
+        );
+    }
+
+    #[test]
+    fn refuses_what_it_would_lose() {
+        let with = |field: Vec<u8>| {
+            let metadata = delimited(1, &[delimited(1, b"a"), field].concat());
+            object(&body("v1", "ConfigMap", &metadata)).is_some()
+        };
+        assert!(with(delimited(8, b"")), "no creationTimestamp");
+        assert!(with(delimited(8, &delimited(1, b""))), "nothing in it");
+        assert!(with(vec![7 << 3, 0]), "generation 0");
+        assert!(!with(vec![7 << 3, 1]), "generation 1");
+        assert!(!with(delimited(13, &delimited(3, b"owner"))), "an owner");
     }
 
     #[test]
