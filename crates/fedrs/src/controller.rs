@@ -160,8 +160,8 @@ impl Process {
     }
 }
 
-/// Two federations on one host have a Lease each.
-fn lease_name(federation: &str) -> String {
+/// The name of a federation's Lease, and of its Deployment: two federations on one host have their own.
+pub(crate) fn lease_name(federation: &str) -> String {
     match federation {
         "" => marks::CONTROLLER.to_owned(),
         name => format!("{}-{name}", marks::CONTROLLER),

@@ -22,6 +22,7 @@ use tokio::time::sleep;
 
 use self::survey::{Installed, Joined};
 use crate::{
+    controller::lease_name,
     host::HostOfMembers,
     leader::{self, Leader},
     membership::{
@@ -79,7 +80,7 @@ pub(crate) async fn run(args: UninstallArgs) -> anyhow::Result<ExitCode> {
             "a controller runs ({holder}): stop it first, or it puts back what is taken off. For example:\n  \
              kubectl -n {} scale deployment/{} --replicas=0",
             args.namespace,
-            marks::CONTROLLER
+            lease_name(&args.federation)
         );
     }
     say.line(format_args!(
