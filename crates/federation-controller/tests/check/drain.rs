@@ -231,3 +231,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn f18_what_finds_no_room_names_the_members_that_are_closed() {
+    let mut world = World::new(frs(30, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    for cordoned in [0, 1] {
+        world.members[cordoned].schedulable = false;
+    }
+    let mut world = drained(world, "c");
+    world.step();
+    let decided = world.check();
+    let conditions = &decided.status.conditions;
+    let placed = conditions.iter().find(|it| it.type_ == "Placed").unwrap();
+    assert_eq!(placed.reason, "NoRoom");
+    assert!(
+        placed
+            .message
+            .ends_with("drained, and taking none: c; cordoned, and taking none: a, b"),
+        "{}",
+        placed.message
+    );
+    assert_eq!(world.ready(), 30, "what nobody takes stays");
+}

@@ -128,8 +128,9 @@ fn is_wanted() -> anyhow::Result<bool> {
             "nobody can be asked here: with --yes it is done without asking. Nothing was changed"
         );
     }
-    print!("Go on? [y/N] ");
-    io::stdout().flush()?;
+    let mut out = io::stdout();
+    out.write_all(b"Go on? [y/N] ")?;
+    out.flush()?;
     let mut answer = String::new();
     io::stdin()
         .lock()

@@ -6,7 +6,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::{clock, counted, settled, unready::stuck_since};
 use crate::check::{
-    NAME_CONFLICT, considered::Considered, count, snapshot::Snapshot, standing::Standing,
+    NAME_CONFLICT,
+    considered::Considered,
+    count,
+    snapshot::{Member, Snapshot},
+    standing::Standing,
 };
 
 /// The condition of sets that somebody else keeps changing (F29).
@@ -134,16 +138,16 @@ fn no_room(
         "no cluster can run {} of the replicas: preferences and capacities leave no room",
         status.unplaced
     );
-    let draining: Vec<_> = members
-        .iter()
-        .filter(|it| it.member.draining)
-        .map(|it| it.member.name.as_str())
-        .collect();
-    if !draining.is_empty() {
-        message = format!(
-            "{message}; drained, and taking none: {}",
-            draining.join(", ")
-        );
+    for (how, closed) in [
+        ("drained", (|it| it.draining) as fn(&Member) -> bool),
+        ("cordoned", |it| !it.schedulable && !it.draining),
+    ] {
+        let closed = members.iter().filter(|it| closed(it.member));
+        let names: Vec<_> = closed.map(|it| it.member.name.as_str()).collect();
+        if !names.is_empty() {
+            let names = names.join(", ");
+            message = format!("{message}; {how}, and taking none: {names}");
+        }
     }
     let named = snapshot.frs.placement.clusters.keys().map(String::as_str);
     let unknown: Vec<_> = named
