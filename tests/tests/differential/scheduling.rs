@@ -74,7 +74,7 @@ pub(crate) fn all() -> Vec<Conversation> {
             post("pods", with("p", json!({ "app": "p" }), &[("nodeSelector", on(1))])),
             post("pods", with("q", json!({ "tier": "q" }), &[("nodeSelector", on(1))])),
             runs("p"), runs("q"),
-            post("pods", with("after", json!({}), &[])),
+            post("pods", with("after", json!({}), &[("nodeSelector", on(2))])),
             runs("after"),
             get("pods/two").called("still").only("/status/phase"),
             post("pods", with("pq", json!({ "app": "p", "tier": "q" }), &[("nodeSelector", on(1))])),
