@@ -1,5 +1,7 @@
-//! Labels, annotations and finalizers that fedrs puts on objects, on the host and in members (F40).
+//! Names that others see: labels, annotations and finalizers that fedrs puts on objects, on the host and in members (F40).
 
+/// The API version of fedrs's own kinds.
+pub const API_VERSION: &str = "fedrs.dev/v1alpha1";
 /// On a local set and its pod template: the name of the FederatedReplicaSet it belongs to.
 /// Local sets and pods are watched by this label together with [`FEDERATION`].
 pub const SET: &str = "fedrs.dev/replica-set";

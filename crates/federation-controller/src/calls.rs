@@ -1,11 +1,59 @@
-//! Single calls to an API server, as JSON. No retry and no deadline of their own: that is the caller's.
+//! Single calls to an API server, as JSON. No retry of their own: that is the caller's, and so is how long one may take.
+
+use std::time::Duration;
 
 use http::Request;
-use kube::Client;
+use kube::{Client, core::response::StatusDetails};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use fedrs_api::marks::FIELD_MANAGER;
+
+use crate::error_text::words;
+
+/// Why a call did not bring what it was made for.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CallError {
+    /// The API server said no, or could not be asked.
+    #[error("{}", words(.0))]
+    Api(#[from] kube::Error),
+    /// No answer in time: it may or may not have taken effect.
+    #[error("no answer within {0:?}")]
+    Deadline(Duration),
+    /// The answer is not what was asked for.
+    #[error("the answer makes no sense: {0}")]
+    Answer(String),
+}
+
+impl CallError {
+    /// The HTTP status of a refusal.
+    pub(crate) fn code(&self) -> Option<u16> {
+        match self {
+            Self::Api(kube::Error::Api(status)) => Some(status.code),
+            _ => None,
+        }
+    }
+
+    /// Whether a JSON patch does not fit its object; what is invalid has causes.
+    pub(crate) fn is_failed_test(&self) -> bool {
+        let Self::Api(kube::Error::Api(status)) = self else {
+            return false;
+        };
+        let is_bare = |it: &StatusDetails| it.causes.is_empty() && it.kind.is_empty();
+        status.code == 422 && status.details.as_ref().is_none_or(is_bare)
+    }
+}
+
+/// Waits for the answer to `call` for no longer than `patience`.
+pub(crate) async fn within<T>(
+    patience: Duration,
+    call: impl Future<Output = kube::Result<T>>,
+) -> Result<T, CallError> {
+    match tokio::time::timeout(patience, call).await {
+        Ok(answer) => Ok(answer?),
+        Err(_) => Err(CallError::Deadline(patience)),
+    }
+}
 
 /// Reads the object at `path`.
 pub(crate) async fn get(client: &Client, path: &str) -> kube::Result<Value> {

@@ -180,13 +180,12 @@ impl Controller {
         let mut told = String::new();
         loop {
             let call = calls::get(&self.host, "/api/v1/namespaces/kube-system");
-            let trouble = match tokio::time::timeout(self.config.call_timeout, call).await {
-                Ok(Ok(namespace)) => match namespace["metadata"]["uid"].as_str() {
+            let trouble = match calls::within(self.config.call_timeout, call).await {
+                Ok(namespace) => match namespace["metadata"]["uid"].as_str() {
                     Some(uid) => return uid.into(),
                     None => "its kube-system namespace has no uid".to_owned(),
                 },
-                Ok(Err(error)) => crate::error_text::words(&error),
-                Err(_) => format!("no answer within {:?}", self.config.call_timeout),
+                Err(error) => error.to_string(),
             };
             if trouble != told {
                 tracing::warn!("waiting for the host: {trouble}");

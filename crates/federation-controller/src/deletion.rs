@@ -77,7 +77,7 @@ pub(crate) fn marker(key: &SetKey, uid: &str) -> Value {
             "finalizers": [marks::CASCADE_FINALIZER],
             "labels": { marks::SET: &*key.name },
             "ownerReferences": [{
-                "apiVersion": "fedrs.dev/v1alpha1",
+                "apiVersion": marks::API_VERSION,
                 "kind": "FederatedReplicaSet",
                 "name": &*key.name,
                 "uid": uid,

@@ -33,6 +33,7 @@ const MESSAGE_LEN_MAX: usize = 1024;
 /// What an event is about.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
+    pub(crate) api_version: &'static str,
     pub(crate) kind: &'static str,
     pub(crate) namespace: String,
     pub(crate) name: String,
@@ -147,7 +148,8 @@ async fn write_event(
     }
 }
 
-fn event(
+/// The event `name` in `namespace` that tells `notice` about `subject`, for the `count`th time.
+pub(crate) fn event(
     subject: &Subject,
     notice: &Notice,
     namespace: &str,
@@ -161,7 +163,7 @@ fn event(
         "kind": "Event",
         "metadata": { "name": name, "namespace": namespace },
         "involvedObject": {
-            "apiVersion": "fedrs.dev/v1alpha1",
+            "apiVersion": subject.api_version,
             "kind": subject.kind,
             "namespace": subject.namespace,
             "name": subject.name,

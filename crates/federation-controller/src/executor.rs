@@ -23,7 +23,7 @@ use std::{sync::Arc, time::Duration};
 
 use cluster_informer::{MemberView, SetFact};
 use fedrs_api::{SetKey, ValidFrs, marks};
-use kube::{Client, core::response::StatusDetails};
+use kube::Client;
 use serde_json::{Value, json};
 use tokio::{
     sync::{Semaphore, SemaphorePermit, oneshot},
@@ -32,9 +32,8 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    calls,
+    calls::{self, CallError},
     check::{Action, Notice, Outcome, Outcomes, Seat, SetChange},
-    error_text::words,
     host::Entry,
     manifest,
     metrics::Metrics,
@@ -54,39 +53,6 @@ impl MemberAccess {
     async fn turn(&self) -> SemaphorePermit<'_> {
         let turn = self.permits.acquire().await;
         turn.expect("the permits are never closed")
-    }
-}
-
-/// Why a call did not bring what it was made for.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum CallError {
-    /// The API server said no, or could not be asked.
-    #[error("{}", words(.0))]
-    Api(#[from] kube::Error),
-    /// No answer in time: it may or may not have taken effect.
-    #[error("no answer within {0:?}")]
-    Deadline(Duration),
-    /// The answer is not what was asked for.
-    #[error("the member's answer makes no sense: {0}")]
-    Answer(String),
-}
-
-impl CallError {
-    /// The HTTP status of a refusal.
-    pub(crate) fn code(&self) -> Option<u16> {
-        match self {
-            Self::Api(kube::Error::Api(status)) => Some(status.code),
-            _ => None,
-        }
-    }
-
-    /// Whether a JSON patch does not fit its object; what is invalid has causes.
-    fn is_failed_test(&self) -> bool {
-        let Self::Api(kube::Error::Api(status)) = self else {
-            return false;
-        };
-        let is_bare = |it: &StatusDetails| it.causes.is_empty() && it.kind.is_empty();
-        status.code == 422 && status.details.as_ref().is_none_or(is_bare)
     }
 }
 
@@ -342,10 +308,7 @@ impl Executor {
         call: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, CallError> {
         let started = Instant::now();
-        let answer = match tokio::time::timeout(self.call_timeout, call).await {
-            Ok(answer) => answer.map_err(CallError::Api),
-            Err(_) => Err(CallError::Deadline(self.call_timeout)),
-        };
+        let answer = calls::within(self.call_timeout, call).await;
         self.metrics
             .called(&member.name, verb, answer.as_ref().err(), started.elapsed());
         answer

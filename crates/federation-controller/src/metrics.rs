@@ -11,7 +11,7 @@ use prometheus_client::{
 };
 use tokio::time::Instant;
 
-use crate::executor::CallError;
+use crate::calls::CallError;
 
 /// Buckets from 1 ms to 16 s, in seconds: calls to members.
 const CALL_BUCKETS: [f64; 8] = [0.001, 0.004, 0.016, 0.064, 0.25, 1.0, 4.0, 16.0];

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 pub(crate) use self::memory::Memories;
 use crate::{
     agenda::Agenda,
-    calls,
+    calls::{self, CallError},
     check::{self, Check, CheckSettings, Notice, Outcome, Outcomes, Snapshot},
     clock::Clock,
     config::Config,
@@ -329,12 +329,8 @@ impl Reconciler {
     pub(crate) async fn host_call(
         &self,
         call: impl Future<Output = kube::Result<serde_json::Value>>,
-    ) -> Result<serde_json::Value, crate::executor::CallError> {
-        let timeout = self.config.call_timeout;
-        match tokio::time::timeout(timeout, call).await {
-            Ok(answer) => Ok(answer?),
-            Err(_) => Err(crate::executor::CallError::Deadline(timeout)),
-        }
+    ) -> Result<serde_json::Value, CallError> {
+        calls::within(self.config.call_timeout, call).await
     }
 
     /// All sets are looked at anew (F23).
@@ -389,6 +385,7 @@ fn frs_path(key: &SetKey) -> String {
 fn subject(entry: &Entry) -> Subject {
     let metadata = &entry.object.metadata;
     Subject {
+        api_version: marks::API_VERSION,
         kind: "FederatedReplicaSet",
         namespace: metadata.namespace.clone().unwrap_or_default(),
         name: metadata.name.clone().unwrap_or_default(),

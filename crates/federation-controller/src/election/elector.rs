@@ -14,7 +14,9 @@ use super::{
     lease::{HostLease, LeaseError},
     step::{self, Candidate, Step, View},
 };
-use crate::{clock::Clock, config::LeaderElectionConfig, metrics::ElectionMetrics};
+use crate::{
+    calls::CallError, clock::Clock, config::LeaderElectionConfig, metrics::ElectionMetrics,
+};
 
 /// Standbys look at the Lease a little more often than told, by up to this part, so that they don't do so all at once.
 const SPREAD: f64 = 0.2;
@@ -208,7 +210,7 @@ impl Elector {
         if let Some(held) = self.held.clone() {
             match self.write(Step::Renew, Some(held)).await {
                 // Written by somebody, by a call of ours whose answer was lost, or deleted: looked at.
-                Err(LeaseError::Conflict | LeaseError::Api(_)) => {}
+                Err(LeaseError::Conflict | LeaseError::Call(CallError::Api(_))) => {}
                 answer => return answer,
             }
         }
@@ -246,7 +248,7 @@ impl Elector {
         let patience = self.timing.retry_period;
         let released = match timeout(patience, self.try_release()).await {
             Ok(released) => released,
-            Err(_) => Err(LeaseError::Deadline(patience)),
+            Err(_) => Err(CallError::Deadline(patience).into()),
         };
         self.held = None;
         match released {

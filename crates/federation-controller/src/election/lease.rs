@@ -7,7 +7,11 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::Client;
 use serde_json::{Value, json};
 
-use crate::{calls, error_text::words};
+use crate::{
+    calls::{self, CallError},
+    check::Notice,
+    events::{Subject, event},
+};
 
 /// Why a call about the Lease did not bring what it was made for.
 #[derive(Debug, thiserror::Error)]
@@ -15,32 +19,28 @@ pub(super) enum LeaseError {
     /// Somebody else wrote, made or deleted it since it was read.
     #[error("another has written it meanwhile")]
     Conflict,
-    /// The host said no, or could not be asked.
-    #[error("{}", words(.0))]
-    Api(#[from] kube::Error),
-    /// No answer in time: it may or may not have taken effect.
-    #[error("no answer within {0:?}")]
-    Deadline(Duration),
+    /// The host said no, could not be asked, or didn't answer in time.
+    #[error(transparent)]
+    Call(#[from] CallError),
     /// The answer is not a Lease.
     #[error("the host's answer makes no sense: {0}")]
     Answer(#[from] serde_json::Error),
     /// There is nowhere to make it.
     #[error(
-        "namespace {namespace} is missing on the host and can't be created ({}): create it, or name another with --namespace",
-        words(.source)
+        "namespace {namespace} is missing on the host and can't be created ({source}): create it, or name another with --namespace"
     )]
     Namespace {
         /// The missing namespace.
         namespace: String,
         /// Why it can't be created.
-        source: kube::Error,
+        source: CallError,
     },
 }
 
 impl LeaseError {
     fn code(&self) -> Option<u16> {
         match self {
-            Self::Api(kube::Error::Api(status)) => Some(status.code),
+            Self::Call(error) => error.code(),
             _ => None,
         }
     }
@@ -97,27 +97,15 @@ impl HostLease {
         now: Timestamp,
     ) -> Result<(), LeaseError> {
         let name = format!("{}.{:016x}", self.name, now.as_nanosecond());
-        let event = json!({
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": { "name": name, "namespace": self.namespace },
-            "involvedObject": {
-                "apiVersion": "coordination.k8s.io/v1",
-                "kind": "Lease",
-                "namespace": self.namespace,
-                "name": self.name,
-                "uid": lease.metadata.uid,
-            },
-            "reason": "LeaderElection",
-            "message": message,
-            "type": "Normal",
-            "firstTimestamp": now,
-            "lastTimestamp": now,
-            "count": 1,
-            "source": { "component": "fedrs" },
-            "reportingComponent": "fedrs.dev/federation-controller",
-            "reportingInstance": "fedrs",
-        });
+        let subject = Subject {
+            api_version: "coordination.k8s.io/v1",
+            kind: "Lease",
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+            uid: lease.metadata.uid.clone().unwrap_or_default(),
+        };
+        let notice = Notice::normal("LeaderElection", message);
+        let event = event(&subject, &notice, &self.namespace, &name, 1, now);
         let path = format!("/api/v1/namespaces/{}/events", self.namespace);
         self.call(calls::post(&self.host, &path, &event)).await?;
         Ok(())
@@ -156,7 +144,7 @@ impl HostLease {
             }
             // Another candidate was quicker.
             Err(error) if error.code() == Some(409) => Ok(()),
-            Err(LeaseError::Api(source)) => Err(LeaseError::Namespace {
+            Err(LeaseError::Call(source @ CallError::Api(_))) => Err(LeaseError::Namespace {
                 namespace: self.namespace.clone(),
                 source,
             }),
@@ -168,10 +156,7 @@ impl HostLease {
         &self,
         call: impl Future<Output = kube::Result<Value>>,
     ) -> Result<Value, LeaseError> {
-        match tokio::time::timeout(self.timeout, call).await {
-            Ok(answer) => Ok(answer?),
-            Err(_) => Err(LeaseError::Deadline(self.timeout)),
-        }
+        Ok(calls::within(self.timeout, call).await?)
     }
 
     fn folder(&self) -> String {

@@ -4,8 +4,12 @@ use cluster_informer::SetFact;
 use fedrs_api::SetKey;
 use serde_json::{Value, json};
 
-use super::{CallError, Executor, MemberAccess, set_path};
-use crate::{calls, deletion::Fate, manifest};
+use super::{Executor, MemberAccess, set_path};
+use crate::{
+    calls::{self, CallError},
+    deletion::Fate,
+    manifest,
+};
 
 impl Executor {
     /// Finishes a local set of a FederatedReplicaSet that is being deleted (F5).

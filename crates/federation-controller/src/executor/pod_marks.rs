@@ -13,8 +13,8 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use super::{CallError, Executor, MemberAccess};
-use crate::{check::Outcome, manifest};
+use super::{Executor, MemberAccess};
+use crate::{calls::CallError, check::Outcome, manifest};
 
 /// Pods that are written at the same time.
 const AT_ONCE: usize = 8;

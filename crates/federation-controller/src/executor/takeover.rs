@@ -3,9 +3,9 @@
 use fedrs_api::{ValidFrs, marks};
 use serde_json::{Value, json};
 
-use super::{CallError, Executor, MemberAccess, set_path, undecided};
+use super::{Executor, MemberAccess, set_path, undecided};
 use crate::{
-    calls,
+    calls::{self, CallError},
     check::{NAME_CONFLICT, Outcome},
     manifest,
 };

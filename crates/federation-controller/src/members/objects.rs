@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use cluster_informer::{Health, Sync};
-use fedrs_api::{MemberClusterSpec, MemberClusterStatus};
+use fedrs_api::{MemberClusterSpec, MemberClusterStatus, marks};
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -18,7 +18,10 @@ use super::{
     registry::MemberFacts,
     status::{PROGRESS_PERIOD, is_urgent, status},
 };
-use crate::{calls, clock::Clock, error_text::words};
+use crate::{
+    calls::{self, CallError},
+    clock::Clock,
+};
 
 /// How often what is known is compared with what was written.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -92,14 +95,14 @@ impl ObjectKeeper {
             ..MemberClusterSpec::default()
         };
         let object = json!({
-            "apiVersion": "fedrs.dev/v1alpha1",
+            "apiVersion": marks::API_VERSION,
             "kind": "MemberCluster",
             "metadata": { "name": self.name },
             "spec": spec,
         });
         let path = format!("{PATH}/{}", self.name);
         let answer = match self.call(calls::get(&self.host, &path)).await {
-            Err(kube::Error::Api(status)) if status.code == 404 && is_kept => {
+            Err(error) if error.code() == Some(404) && is_kept => {
                 self.call(calls::post(&self.host, PATH, &object)).await
             }
             answer => answer,
@@ -117,7 +120,7 @@ impl ObjectKeeper {
         self.answered(answer).map(|it| Written { status, ..it })
     }
 
-    fn answered(&self, answer: kube::Result<Value>) -> Option<Written> {
+    fn answered(&self, answer: Result<Value, CallError>) -> Option<Written> {
         match answer {
             Ok(object)
                 if object["spec"]["federation"].as_str().unwrap_or_default() != self.federation =>
@@ -135,17 +138,17 @@ impl ObjectKeeper {
                 })
             }
             Err(error) => {
-                tracing::debug!(cluster = %self.name, error = words(&error), "MemberCluster not read or written");
+                tracing::debug!(cluster = %self.name, %error, "MemberCluster not read or written");
                 None
             }
         }
     }
 
-    async fn call(&self, call: impl Future<Output = kube::Result<Value>>) -> kube::Result<Value> {
-        match tokio::time::timeout(self.call_timeout, call).await {
-            Ok(answer) => answer,
-            Err(elapsed) => Err(kube::Error::Service(elapsed.into())),
-        }
+    async fn call(
+        &self,
+        call: impl Future<Output = kube::Result<Value>>,
+    ) -> Result<Value, CallError> {
+        calls::within(self.call_timeout, call).await
     }
 }
 

@@ -8,10 +8,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use fedrs_api::marks;
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -24,7 +25,6 @@ use crate::{
     calls,
     check::Notice,
     clock::Clock,
-    error_text::words,
     events::{Recorder, Subject},
 };
 
@@ -185,10 +185,8 @@ impl Renewal {
     }
 
     async fn call(&self, call: impl Future<Output = kube::Result<Value>>) -> Result<Value, String> {
-        match timeout(self.call_timeout, call).await {
-            Ok(answer) => answer.map_err(|error| words(&error)),
-            Err(_) => Err(format!("no answer within {:?}", self.call_timeout)),
-        }
+        let answer = calls::within(self.call_timeout, call).await;
+        answer.map_err(|error| error.to_string())
     }
 
     /// Tells people, by an event and by the condition Ready.
@@ -209,6 +207,7 @@ impl Renewal {
 /// What events about the member `name` are about; none while it has no MemberCluster.
 pub(super) fn subject(registry: &Registry, name: &str) -> Option<Subject> {
     Some(Subject {
+        api_version: marks::API_VERSION,
         kind: "MemberCluster",
         namespace: String::new(),
         name: name.to_owned(),

@@ -8,7 +8,7 @@ use http::{Method, Request, Response, StatusCode};
 use kube::client::Body;
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::*;

@@ -8,10 +8,9 @@ use jiff::Timestamp;
 
 use super::{RETRY, Reconciler, frs_path, is_current, marker::if_there, subject};
 use crate::{
-    calls,
+    calls::{self, CallError},
     check::{self, Notice},
     deletion,
-    executor::CallError,
     host::Entry,
 };
 

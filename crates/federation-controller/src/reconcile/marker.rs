@@ -7,7 +7,10 @@ use fedrs_api::SetKey;
 use serde_json::{Value, json};
 
 use super::Reconciler;
-use crate::{calls, deletion, executor::CallError};
+use crate::{
+    calls::{self, CallError},
+    deletion,
+};
 
 /// Whose the marker of a name is.
 #[derive(Debug, PartialEq, Eq)]
