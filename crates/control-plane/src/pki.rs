@@ -3,7 +3,6 @@
 use std::{
     fs,
     net::IpAddr,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
@@ -139,15 +138,15 @@ fn base64(text: &str) -> String {
     STANDARD.encode(text)
 }
 
-/// Writes a file that only its owner may read.
+/// Writes a file that only its owner may read, at once: whoever follows the folder never sees a part of it.
 pub(crate) fn private_file(path: &Path, text: &str) -> Result<()> {
     use std::io::Write;
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    at(
-        path,
-        options
-            .open(path)
-            .and_then(|mut file| file.write_all(text.as_bytes())),
-    )
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let write = || {
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        file.persist(path)?;
+        Ok(())
+    };
+    at(path, write())
 }
