@@ -6,6 +6,7 @@
 //! ```
 
 pub(crate) mod cluster;
+mod contents;
 pub(crate) mod leave;
 pub(crate) mod names;
 pub(crate) mod objects;

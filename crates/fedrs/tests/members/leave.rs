@@ -1,6 +1,6 @@
 //! `fedrs unjoin` and `fedrs uninstall`, where there is nothing to be waited for.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::fleet::{Fleet, NAMESPACE, wait_until};
 
@@ -153,13 +153,39 @@ async fn a_namespace_in_use_is_left() {
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": { "namespace": NAMESPACE, "name": "somebodys" },
     });
-    fleet.member("eu").create(map);
+    let member = fleet.member("eu");
+    member.create(map);
+    member.create(widgets());
+    wait_until("widgets are known", || {
+        member.api().kind_of("example.com/v1", "Widget").is_some()
+    })
+    .await;
+    member.create(json!({
+        "apiVersion": "example.com/v1", "kind": "Widget",
+        "metadata": { "namespace": NAMESPACE, "name": "theirs" },
+    }));
     fleet.host.delete(FEDRS, "MemberCluster", "", "eu");
     let told = fleet
         .fedrs("unjoin eu --member-kubeconfig eu.yaml")
         .await
         .well();
-    told.telling(&["namespace/fedrs-system left: configmap/somebodys in it"]);
+    told.telling(&["namespace/fedrs-system left: configmap/somebodys, widget/theirs in it"]);
+}
+
+/// A kind that nobody can know beforehand.
+fn widgets() -> Value {
+    let schema = json!({ "type": "object" });
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": "widgets.example.com" },
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": { "plural": "widgets", "singular": "widget", "kind": "Widget" },
+            "versions": [{
+                "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": schema },
+            }],
+        },
+    })
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -214,7 +240,7 @@ async fn two_hosts_share_a_member_and_each_takes_away_its_own() {
         .await;
     told.well().telling(&[
         &format!(
-            "namespace/fedrs-system left: serviceaccount/{} in it",
+            "namespace/fedrs-system left: serviceaccount/{0}, rolebinding/{0}, role/{0} in it",
             fleet.account()
         ),
         "eu is no longer a member",
