@@ -448,3 +448,34 @@ async fn f20_a_drain_without_room_elsewhere_stays_and_says_why() {
     assert_eq!(told, words);
     assert_eq!(watcher.lowest(), 30);
 }
+
+#[tokio::test(start_paused = true)]
+async fn f40_a_member_cluster_of_another_federation_is_never_written() {
+    let mut fleet = Fleet::start_clusters(FleetSpec::default()).await;
+    let theirs = json!({
+        "apiVersion": "fedrs.dev/v1alpha1",
+        "kind": "MemberCluster",
+        "metadata": { "name": "a" },
+        "spec": { "federation": "blue" },
+    });
+    let made = fleet.on_host("POST", MEMBERS_PATH, &theirs).await.unwrap();
+    fleet.start_controller().await;
+    fleet.create(&frs("web", 9, &even(true))).await;
+    fleet
+        .wait_until("its file makes it a member all the same", 30, async |it| {
+            it.available("web") == 9
+        })
+        .await;
+    minutes(1).await;
+    let now = fleet.member_cluster("a").await;
+    let version = |it: &Value| it["metadata"]["resourceVersion"].clone();
+    assert_eq!(version(&now), version(&made));
+    let path = format!("{MEMBERS_PATH}/a");
+    fleet.on_host("DELETE", &path, &Value::Null).await.unwrap();
+    fleet
+        .wait_until("the name is free: ours is made", 12, async |it| {
+            let ours = it.member_cluster("a").await;
+            ours["spec"]["federation"].is_null() && !ours["status"]["conditions"].is_null()
+        })
+        .await;
+}

@@ -46,6 +46,7 @@ pub(super) struct ObjectKeeper {
 struct Written {
     uid: Option<String>,
     version: Option<String>,
+    federation: String,
     status: MemberClusterStatus,
 }
 
@@ -56,6 +57,7 @@ impl ObjectKeeper {
         let mut deletions = 0;
         let started = Instant::now();
         let mut last_progress: Option<Instant> = None;
+        let mut anothers_until: Option<Instant> = None;
         let mut ticks = tokio::time::interval(PERIOD);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         while cancel.run_until_cancelled(ticks.tick()).await.is_some() {
@@ -66,10 +68,21 @@ impl ObjectKeeper {
                 written = None;
             }
             let may_be_there = facts.object.is_kept || facts.object.uid.is_some();
-            if written.is_none() && may_be_there {
+            let rests = anothers_until.is_some_and(|time| Instant::now() < time);
+            if written.is_none() && may_be_there && !rests {
                 written = self.read(facts.object.is_kept).await;
             }
             let Some(before) = &written else { continue };
+            if before.federation != self.federation {
+                if anothers_until.is_none() {
+                    let whose = &before.federation;
+                    tracing::warn!(cluster = %self.name, "a MemberCluster of that name is of federation {whose:?}: nothing is told there");
+                }
+                anothers_until = Some(Instant::now() + PROGRESS_PERIOD);
+                written = None;
+                continue;
+            }
+            anothers_until = None;
             // After a restart, what was told before is a better guess than that nothing is known.
             let told = !before.status.conditions.is_empty();
             if told && is_joining(&facts) && started.elapsed() < self.joining_timeout {
@@ -122,16 +135,12 @@ impl ObjectKeeper {
 
     fn answered(&self, answer: Result<Value, CallError>) -> Option<Written> {
         match answer {
-            Ok(object)
-                if object["spec"]["federation"].as_str().unwrap_or_default() != self.federation =>
-            {
-                tracing::warn!(cluster = %self.name, "a MemberCluster of that name is another federation's: nothing is told there");
-                None
-            }
             Ok(object) => {
                 let text = |field: &str| object["metadata"][field].as_str().map(str::to_owned);
                 let status = object.get("status").cloned().unwrap_or_else(|| json!({}));
+                let federation = object["spec"]["federation"].as_str();
                 Some(Written {
+                    federation: federation.unwrap_or_default().to_owned(),
                     uid: text("uid"),
                     version: text("resourceVersion"),
                     status: serde_json::from_value(status).unwrap_or_default(),
