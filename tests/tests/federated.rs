@@ -7,6 +7,7 @@
 
 use fedrs_tests::{Fleet, FleetSpec, ReadyWatcher, even, frs};
 use serde_json::{Value, json};
+use sim_cluster::{Status, faults::Requests, http::Verb};
 
 #[tokio::test(start_paused = true)]
 async fn scenario_1_an_even_spread() {
@@ -164,6 +165,31 @@ async fn c5_overlapping_selectors_are_told_on_both_sets_while_they_last() {
             it.condition("web", "SelectorOverlap").await.is_none()
         })
         .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f5_pods_that_may_not_be_changed_do_not_hold_a_deletion_up() {
+    let fleet = Fleet::running(9).await;
+    let patches = Requests::all().verb(Verb::Patch).resource("pods");
+    let forbidden = Status::new(
+        403,
+        "Forbidden",
+        "the account's role is of an earlier version",
+    );
+    fleet.member("a").faults().refuse(patches, 1000, forbidden);
+    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
+    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
+    fleet
+        .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
+        .await;
+    assert_eq!(fleet.available("web"), 9);
+    for member in fleet.member_names() {
+        let set = fleet.local_set(&member, "web").unwrap();
+        assert!(
+            !set.to_string().contains("fedrs.dev/replica-set\""),
+            "{set}"
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -34,6 +34,11 @@ impl CallError {
         }
     }
 
+    /// Whether the API server said no, and would again.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self.code(), Some(400..500)) && self.code() != Some(429)
+    }
+
     /// Whether a JSON patch does not fit its object; what is invalid has causes.
     pub(crate) fn is_failed_test(&self) -> bool {
         let Self::Api(kube::Error::Api(status)) = self else {

@@ -62,7 +62,14 @@ impl Executor {
         manifest::release_template(&mut live);
         let call = calls::put(&member.client, &path, &live);
         self.call(member, "release", call).await?;
-        self.unmark_pods(key, member, uid).await?;
+        match self.unmark_pods(key, member, uid).await {
+            // Marks that stay on pods mean nothing without a set: not worth holding the deletion up.
+            Err(error) if error.is_refusal() => {
+                let cluster = &*member.name;
+                tracing::warn!(frs = %key, cluster, %error, "its pods keep our marks");
+            }
+            unmarked => unmarked?,
+        }
         // The member's controller has written its status since.
         let Some(mut live) = self.live(key, member, uid).await? else {
             member.store.observe_deleted(key, uid);
