@@ -23,10 +23,9 @@ const MEASURING: [&str; 3] = [
     "crates/cluster-informer/src/metrics.rs",
 ];
 /// Words of the same form that are kinds of Kubernetes, values of its fields, or parts of sentences.
-const OTHERS: [&str; 13] = [
+const OTHERS: [&str; 11] = [
     "Config",
     "DeleteOptions",
-    "Event",
     "False",
     "FederatedReplicaSet",
     "Kubeconfig",
@@ -34,7 +33,6 @@ const OTHERS: [&str; 13] = [
     "MemberCluster",
     "MemberClusters",
     "Namespace",
-    "Normal",
     "TokenRequest",
     "True",
 ];
