@@ -136,12 +136,16 @@ impl Fleet {
     /// A fleet of three members in which `replicas` of the set `web` run, evenly spread, and may be moved.
     pub async fn running(replicas: u32) -> Self {
         let fleet = Self::start(FleetSpec::default()).await;
-        fleet.create(&frs("web", replicas, &even(true))).await;
+        fleet.run(replicas).await;
+        fleet
+    }
+
+    /// Makes the set `web`, evenly spread and free to be moved, and waits until `replicas` of it run.
+    pub async fn run(&self, replicas: u32) {
+        self.create(&frs("web", replicas, &even(true))).await;
         let all = u64::from(replicas);
-        fleet
-            .wait_until("all run", 30, async |it| it.available("web") == all)
+        self.wait_until("all run", 30, async |it| it.available("web") == all)
             .await;
-        fleet
     }
 
     /// Starts a controller: a first one, or another after [`stop_controller`](Self::stop_controller).

@@ -16,11 +16,7 @@ async fn joined(replicas: u32, life: i64) -> Fleet {
         fleet.join(&name, life).await;
     }
     fleet.start_controller().await;
-    fleet.create(&frs("web", replicas, &even(true))).await;
-    let all = u64::from(replicas);
-    fleet
-        .wait_until("all run", 30, async |it| it.available("web") == all)
-        .await;
+    fleet.run(replicas).await;
     fleet
 }
 
@@ -460,12 +456,9 @@ async fn f40_a_member_cluster_of_another_federation_is_never_written() {
     });
     let made = fleet.on_host("POST", MEMBERS_PATH, &theirs).await.unwrap();
     fleet.start_controller().await;
-    fleet.create(&frs("web", 9, &even(true))).await;
-    fleet
-        .wait_until("its file makes it a member all the same", 30, async |it| {
-            it.available("web") == 9
-        })
-        .await;
+    // Its file makes it a member all the same.
+    fleet.run(9).await;
+    assert_eq!(fleet.sorted_layout("web"), [3, 3, 3]);
     minutes(1).await;
     let now = fleet.member_cluster("a").await;
     let version = |it: &Value| it["metadata"]["resourceVersion"].clone();

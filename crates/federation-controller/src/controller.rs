@@ -20,7 +20,7 @@ use crate::{
     executor::Executor,
     host::HostStore,
     members::{
-        Inbox, MemberEvent, MemberSecrets, MemberSink, Members, Registry, SecretSink, Tools,
+        self, Inbox, MemberEvent, MemberSecrets, MemberSink, Members, Registry, SecretSink, Tools,
     },
     metrics::Metrics,
     reconcile::Reconciler,
@@ -29,8 +29,6 @@ use crate::{
 
 /// The path of FederatedReplicaSets.
 const SETS: &str = "/apis/fedrs.dev/v1alpha1/federatedreplicasets";
-/// The path of MemberClusters.
-const MEMBERS: &str = "/apis/fedrs.dev/v1alpha1/memberclusters";
 
 /// What a controller is made of.
 pub struct Controller {
@@ -125,7 +123,7 @@ impl Controller {
         let secrets = format!("/api/v1/namespaces/{namespace}/secrets");
         let of_kubeconfigs = format!("type={}", marks::KUBECONFIG_TYPE);
         self.follow(&tasks, &cancel, Resource::all(SETS), set_sink);
-        self.follow(&tasks, &cancel, Resource::all(MEMBERS), member_sink);
+        self.follow(&tasks, &cancel, Resource::all(members::PATH), member_sink);
         self.follow(
             &tasks,
             &cancel,

@@ -30,6 +30,7 @@ use self::kubeconfig::{Connect, Kubeconfig, OverNetwork};
 pub(crate) use self::{
     inbox::{Inbox, MemberSink, SecretSink},
     link::Tools,
+    objects::PATH,
     registry::Registry,
     task::Members,
 };

@@ -26,7 +26,7 @@ use crate::{
 /// How often what is known is compared with what was written.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Where MemberClusters are.
-const PATH: &str = "/apis/fedrs.dev/v1alpha1/memberclusters";
+pub(crate) const PATH: &str = "/apis/fedrs.dev/v1alpha1/memberclusters";
 
 /// Keeps the MemberCluster of one member.
 pub(super) struct ObjectKeeper {
