@@ -100,12 +100,12 @@ async fn files(
         (
             "broken-plugin",
             by(&authority, &plugin("echo s3cret; exit 3")),
-            "False InvalidKubeconfig: the credentials plugin failed: exit status: 3",
+            "False InvalidKubeconfig: file FOLDER/broken-plugin.yaml: the credentials plugin failed: exit status: 3",
         ),
         (
             "no-file",
             by(", certificate-authority: nowhere.pem", &token),
-            "False InvalidKubeconfig: certificate-authority: the file ",
+            "False InvalidKubeconfig: file FOLDER/no-file.yaml: certificate-authority: the file ",
         ),
     ]
 }
@@ -192,6 +192,33 @@ async fn conditions(host: &Client) -> Vec<String> {
         .collect()
 }
 
+/// Events that are told, although the members had no MemberCluster yet when they were found.
+const EVENTS: [&str; 3] = [
+    "broken-plugin InvalidKubeconfig",
+    "no-file InvalidKubeconfig",
+    "insecure InsecureKubeconfig",
+];
+
+/// What events say of each member.
+async fn told_events(host: &Client) -> Vec<String> {
+    let path = "/api/v1/namespaces/default/events";
+    let list = request(host, "GET", path, &Value::Null).await.unwrap();
+    let words = |event: &Value| {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let [reason, message] = ["reason", "message"].map(|it| text(&event[it]));
+        format!(
+            "{} {reason}: {message}",
+            text(&event["involvedObject"]["name"])
+        )
+    };
+    list["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(words)
+        .collect()
+}
+
 #[tokio::test]
 async fn whatever_kubectl_takes_is_taken_from_files() {
     let host = SimCluster::builder("host").nodes(0).start();
@@ -235,10 +262,12 @@ async fn whatever_kubectl_takes_is_taken_from_files() {
     let running = controller.start(cancel.clone()).await.unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
-        let told = conditions(&client).await;
+        let told = [conditions(&client).await, told_events(&client).await].concat();
+        let in_folder = |it: &str| it.replace("FOLDER", &folder.path().display().to_string());
         let missing: Vec<_> = files
             .iter()
-            .map(|(name, _, expected)| format!("{name} {expected}"))
+            .map(|(name, _, expected)| format!("{name} {}", in_folder(expected)))
+            .chain(EVENTS.map(str::to_owned))
             .filter(|expected| !told.iter().any(|it| it.starts_with(expected)))
             .collect();
         if missing.is_empty() {
@@ -250,7 +279,7 @@ async fn whatever_kubectl_takes_is_taken_from_files() {
         );
         sleep(Duration::from_millis(100)).await;
     }
-    for told in conditions(&client).await {
+    for told in [conditions(&client).await, told_events(&client).await].concat() {
         assert!(
             !told.contains("s3cret") && !told.contains(&access.token),
             "{told}"

@@ -291,7 +291,7 @@ async fn a_name_in_the_folder_and_in_a_secret_is_an_error_that_names_both() {
     fleet.add_member("b").await;
     let told = reason(&fleet, "b", "DuplicateSource", 3).await;
     for part in [
-        "a file b of the members' folder",
+        "file b of the members' folder",
         "Secret fedrs-system/member-b",
     ] {
         assert!(told.contains(part), "{told}");

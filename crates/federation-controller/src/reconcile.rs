@@ -79,7 +79,9 @@ impl Reconciler {
     async fn claimed(&self, key: &SetKey, entry: &Entry) -> bool {
         // One that was restored from a backup has its finalizer, and neither a status nor a marker of its own.
         let has_finalizer = deletion::has_finalizer(&entry.object, marks::FINALIZER);
-        if has_finalizer && entry.object.status.is_some() {
+        if has_finalizer && entry.object.status.is_some()
+            || self.memories.is_claimed(key, &entry.object)
+        {
             return true;
         }
         let uid = entry.object.metadata.uid.as_deref().unwrap_or_default();
@@ -93,8 +95,13 @@ impl Reconciler {
             // The watch shows the finalizer; deciding need not wait for it.
             Ok(answer) => {
                 self.memories.recall(key, &entry.object);
-                self.memories.put_version(key, memory::version_of(&answer));
+                self.memories.put_claimed(key, memory::version_of(&answer));
                 true
+            }
+            // It was changed meanwhile: the watch tells.
+            Err(error) if error.code() == Some(409) => {
+                tracing::debug!(frs = %key, %error, "finalizer not written, tried again");
+                false
             }
             Err(error) => {
                 tracing::warn!(frs = %key, %error, "finalizer not written");

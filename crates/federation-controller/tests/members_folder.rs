@@ -38,12 +38,19 @@ impl Watched {
     /// The next event in words; `nothing` if none comes within some looks.
     async fn next(&mut self) -> String {
         match timeout(Duration::from_secs(5), self.events.recv()).await {
-            Ok(Some(MemberEvent::Kubeconfig { name, folder, .. })) => {
-                assert_eq!(folder, self.folder.path());
+            Ok(Some(MemberEvent::Kubeconfig { name, file, .. })) => {
+                assert_eq!(file.parent(), Some(self.folder.path()));
                 format!("present {name}")
             }
             Ok(Some(MemberEvent::Present { .. })) => panic!("clients are made elsewhere"),
-            Ok(Some(MemberEvent::Broken { name, message })) => format!("broken {name}: {message}"),
+            Ok(Some(MemberEvent::Broken {
+                name,
+                file,
+                message,
+            })) => {
+                let file = file.strip_prefix(self.folder.path()).unwrap();
+                format!("broken {name} in {}: {message}", file.display())
+            }
             Ok(Some(MemberEvent::Gone { name })) => format!("gone {name}"),
             Ok(Some(MemberEvent::Complete)) => "complete".to_owned(),
             Ok(None) => "ended".to_owned(),
@@ -108,7 +115,7 @@ async fn a_broken_file_is_told_by_name_without_its_content_and_the_others_go_on(
         ("c.yaml", &good),
     ]);
     let told = watched.next().await;
-    assert!(told.starts_with("broken a: "), "{told}");
+    assert!(told.starts_with("broken a in a.yaml: "), "{told}");
     assert!(!told.contains("s3cret"), "{told}");
     assert_eq!(watched.next().await, "present c");
     assert_eq!(watched.next().await, "complete");

@@ -23,8 +23,16 @@ use super::{
 /// How often the folder is looked at.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// The content of each member's file, or why it can't be read.
-type Members = BTreeMap<String, Result<String, String>>;
+/// The file of each member.
+type Members = BTreeMap<String, File>;
+
+/// The file of a member.
+#[derive(PartialEq, Eq)]
+struct File {
+    path: PathBuf,
+    /// What it holds, or why it can't be read.
+    content: Result<String, String>,
+}
 
 /// What was last found.
 #[derive(Default)]
@@ -64,7 +72,7 @@ pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: C
                 tracing::warn!(%folder, file = name, "ignored: a member's name is a DNS label of at most 63 characters");
             }
         }
-        for event in changes(&folder, &known.members, &found.members) {
+        for event in changes(&known.members, &found.members) {
             if events.send(event).await.is_err() {
                 return;
             }
@@ -97,15 +105,21 @@ async fn read(folder: &Path) -> io::Result<Found> {
             continue;
         }
         let content = read_text(&path).await.map_err(|error| error.to_string());
-        if members.insert(name.clone(), content).is_some() {
-            members.insert(
-                name,
-                Err("two files of the folder have this name".to_owned()),
-            );
+        let file = File { path, content };
+        if let Some(other) = members.insert(name.clone(), file) {
+            members.insert(name, two_files(&other.path));
         }
     }
     ignored.sort();
     Ok(Found { members, ignored })
+}
+
+/// Which of two files of one name would be taken is anybody's guess: none is.
+fn two_files(one: &Path) -> File {
+    File {
+        path: one.with_extension("*"),
+        content: Err("two files of the folder have this name".to_owned()),
+    }
 }
 
 /// The member that a file is for: its name without `.yaml`, `.yml` or `.kubeconfig`. Hidden files are none.
@@ -122,11 +136,11 @@ async fn read_text(path: &PathBuf) -> io::Result<String> {
 }
 
 /// What became of each member between two looks.
-fn changes(folder: &Path, known: &Members, found: &Members) -> Vec<MemberEvent> {
+fn changes(known: &Members, found: &Members) -> Vec<MemberEvent> {
     let mut events = Vec::new();
-    for (name, content) in found {
-        if known.get(name) != Some(content) {
-            events.push(present(folder, name, content));
+    for (name, file) in found {
+        if known.get(name) != Some(file) {
+            events.push(present(name, file));
         }
     }
     for name in known.keys().filter(|name| !found.contains_key(*name)) {
@@ -135,15 +149,19 @@ fn changes(folder: &Path, known: &Members, found: &Members) -> Vec<MemberEvent> 
     events
 }
 
-fn present(folder: &Path, name: &str, content: &Result<String, String>) -> MemberEvent {
-    let name = name.to_owned();
+fn present(name: &str, File { path, content }: &File) -> MemberEvent {
+    let (name, file) = (name.to_owned(), path.clone());
     let read = |content: &String| Kubeconfig::read(content).map_err(|error| error.to_string());
     match content.as_ref().map_err(Clone::clone).and_then(read) {
         Ok(kubeconfig) => MemberEvent::Kubeconfig {
             name,
             kubeconfig,
-            folder: folder.to_owned(),
+            file,
         },
-        Err(message) => MemberEvent::Broken { name, message },
+        Err(message) => MemberEvent::Broken {
+            name,
+            file,
+            message,
+        },
     }
 }

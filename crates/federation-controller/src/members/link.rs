@@ -1,6 +1,6 @@
 //! What goes on for one member: its keeper, the source of its clients, its informer.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use cluster_informer::{ChangeSink, ClientSlot, InformerSettings, MemberInformer, MemberView};
 use kube::Client;
@@ -20,6 +20,9 @@ use crate::{
     check::Notice, clock::Clock, config::Config, election::Fence, executor::MemberAccess,
     reconcile::Reconciler,
 };
+
+/// Notices that are kept of a member without a MemberCluster.
+const UNTOLD: usize = 8;
 
 /// What all members have in common.
 pub(crate) struct Tools {
@@ -48,6 +51,8 @@ pub(super) struct Link {
     informer: Option<Informer>,
     /// What people were told of its kubeconfig.
     warnings: Vec<&'static str>,
+    /// What they are told once there is a MemberCluster that events can be about.
+    untold: VecDeque<Notice>,
 }
 
 /// What follows a member.
@@ -90,6 +95,7 @@ impl Link {
             followed: None,
             informer: None,
             warnings: Vec::new(),
+            untold: VecDeque::new(),
         }
     }
 
@@ -110,7 +116,7 @@ impl Link {
         self.source = self.cancel.child_token();
         let renewed = match &follow.origin {
             Origin::Secret(name) => follow.renewed.map(|text| (name.clone(), text.to_owned())),
-            Origin::File => None,
+            Origin::File(_) => None,
         };
         self.followed = Some(Followed {
             origin: follow.origin,
@@ -177,7 +183,7 @@ impl Link {
             }
             Err(message) => {
                 followed.failure = Some(match &followed.origin {
-                    Origin::File => message,
+                    Origin::File(place) => format!("{place}: {message}"),
                     Origin::Secret(name) => format!("Secret {namespace}/{name}: {message}"),
                 });
             }
@@ -273,7 +279,7 @@ impl Link {
     }
 
     /// Something is wrong with its sources, or nothing any more.
-    pub(super) fn trouble(&self, tools: &Tools, trouble: Option<Trouble>) {
+    pub(super) fn trouble(&mut self, tools: &Tools, trouble: Option<Trouble>) {
         let notice = trouble
             .as_ref()
             .map(|it| Notice::warning(it.reason, it.message.clone()));
@@ -314,10 +320,21 @@ impl Link {
         tools.reconciler.check_all();
     }
 
-    fn tell(&self, tools: &Tools, notice: Notice) {
+    fn tell(&mut self, tools: &Tools, notice: Notice) {
         tracing::warn!(cluster = %self.name, reason = notice.reason, "{}", notice.message);
+        self.untold.push_back(notice);
+        self.tell_untold(tools);
+    }
+
+    /// Tells what could not be told before, if there is a MemberCluster by now.
+    pub(super) fn tell_untold(&mut self, tools: &Tools) {
         if let Some(subject) = subject(&tools.registry, &self.name) {
-            tools.reconciler.recorder.record(&subject, notice);
+            for notice in self.untold.drain(..) {
+                tools.reconciler.recorder.record(&subject, notice);
+            }
+        }
+        while self.untold.len() > UNTOLD {
+            self.untold.pop_front();
         }
     }
 }

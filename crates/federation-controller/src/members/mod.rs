@@ -27,6 +27,7 @@ use fedrs_api::marks;
 use kube::Client;
 
 use self::kubeconfig::{Connect, Kubeconfig, OverNetwork};
+pub use self::token::token_request;
 pub(crate) use self::{
     inbox::{Inbox, MemberSink, SecretSink},
     link::Tools,
@@ -51,13 +52,15 @@ pub enum MemberEvent {
         name: String,
         /// What it says.
         kubeconfig: Kubeconfig,
-        /// Where relative paths in it begin.
-        folder: PathBuf,
+        /// Where it is; relative paths in it begin there.
+        file: PathBuf,
     },
     /// It is there and can't be used: what runs there is left as it is.
     Broken {
         /// The member's name.
         name: String,
+        /// Where it is.
+        file: PathBuf,
         /// What is wrong with it.
         message: String,
     },

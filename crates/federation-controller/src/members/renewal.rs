@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 use fedrs_api::marks;
 use jiff::Timestamp;
 use kube::Client;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -19,7 +19,7 @@ use super::{
     kubeconfig::Kubeconfig,
     registry::Registry,
     secret::{kubeconfig_of, put_kubeconfig},
-    token::{self, Account, Claims, renewal_due},
+    token::{self, Account, Claims, renewal_due, token_request},
 };
 use crate::{
     calls,
@@ -148,15 +148,7 @@ impl Renewal {
     /// Asks the member for a token of the account that the old one is of, for as long a life.
     async fn request(&self, claims: &Claims, account: &Account) -> Result<String, RenewalError> {
         let life = claims.life().unwrap_or(MIN_LIFE).max(MIN_LIFE);
-        let path = format!(
-            "/api/v1/namespaces/{}/serviceaccounts/{}/token",
-            account.namespace, account.name
-        );
-        let body = json!({
-            "apiVersion": "authentication.k8s.io/v1",
-            "kind": "TokenRequest",
-            "spec": { "expirationSeconds": life },
-        });
+        let (path, body) = token_request(&account.namespace, &account.name, life.unsigned_abs());
         let answer = self.call(calls::post(&self.member, &path, &body)).await;
         let answer = answer.map_err(RenewalError::Request)?;
         let token = answer["status"]["token"]

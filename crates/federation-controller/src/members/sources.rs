@@ -30,8 +30,8 @@ pub(super) enum Way {
 /// Where a kubeconfig is from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// The folder.
-    File,
+    /// A file of the folder: which, as people are told of it.
+    File(String),
     /// The Secret of this name.
     Secret(String),
 }
@@ -40,6 +40,12 @@ pub(super) enum Origin {
 struct Source {
     number: u64,
     way: Result<Way, String>,
+}
+
+/// A file of the folder, as people are told of it, and what it holds.
+struct FileSource {
+    place: String,
+    source: Source,
 }
 
 /// A Secret, and what it holds.
@@ -61,7 +67,7 @@ pub(super) struct Sources {
     /// Of the Secrets.
     namespace: String,
     allowed: SecretKubeconfigs,
-    files: BTreeMap<String, Source>,
+    files: BTreeMap<String, FileSource>,
     folder_complete: bool,
     secrets: BTreeMap<String, SecretSource>,
     reading: Reading,
@@ -115,12 +121,13 @@ impl Sources {
         }
     }
 
-    /// The folder has a kubeconfig for the member `name`, or one that can't be used, or none any more.
-    pub(super) fn put_file(&mut self, name: &str, way: Option<Result<Way, String>>) {
-        match way {
-            Some(way) => {
+    /// The folder has a kubeconfig for the member `name` at a place, or one that can't be used, or none any more.
+    pub(super) fn put_file(&mut self, name: &str, file: Option<(String, Result<Way, String>)>) {
+        match file {
+            Some((place, way)) => {
                 let source = self.source(way);
-                self.files.insert(name.to_owned(), source);
+                self.files
+                    .insert(name.to_owned(), FileSource { place, source });
             }
             None => {
                 self.files.remove(name);
@@ -212,19 +219,19 @@ impl Sources {
     pub(super) fn verdict(&self, name: &str) -> Verdict<'_> {
         let object = self.objects.get(name);
         match (self.files.get(name), object.and_then(Option::as_deref)) {
-            (Some(_), Some(secret)) => Verdict::Trouble {
-                trouble: self.both(name, secret),
+            (Some(file), Some(secret)) => Verdict::Trouble {
+                trouble: self.both(&file.place, secret),
                 stops: false,
             },
-            (Some(file), None) => match &file.way {
+            (Some(FileSource { place, source }), None) => match &source.way {
                 Ok(way) => Verdict::Follow(Follow {
-                    origin: Origin::File,
-                    number: file.number,
+                    origin: Origin::File(place.clone()),
+                    number: source.number,
                     way,
                     renewed: None,
                 }),
                 Err(message) => Verdict::Trouble {
-                    trouble: Trouble::invalid(message.clone()),
+                    trouble: Trouble::invalid(format!("{place}: {message}")),
                     stops: false,
                 },
             },
@@ -264,10 +271,10 @@ impl Sources {
         }
     }
 
-    fn both(&self, name: &str, secret: &str) -> Trouble {
+    fn both(&self, file: &str, secret: &str) -> Trouble {
         Trouble::duplicate(format!(
-            "a file {name} of the members' folder and the {} that spec.secretRef names are both its kubeconfig: take one \
-             of them away; what worked before goes on",
+            "{file} and the {} that spec.secretRef names are both its kubeconfig: take one of them away; what worked \
+             before goes on",
             self.place(secret)
         ))
     }
@@ -308,9 +315,10 @@ mod tests {
         }
     }
 
-    fn file() -> Way {
+    fn file() -> (String, Result<Way, String>) {
         let kubeconfig = Kubeconfig::read(KUBECONFIG).unwrap();
-        Way::Kubeconfig(kubeconfig, PathBuf::new())
+        let way = Way::Kubeconfig(kubeconfig, PathBuf::new());
+        ("file members/eu.yaml".to_owned(), Ok(way))
     }
 
     fn naming(secret: Option<&str>) -> MemberClusterSpec {
@@ -356,15 +364,23 @@ mod tests {
         assert_eq!(words(&sources), "gone");
         sources.put_object("eu", Some(&naming(None)));
         assert_eq!(words(&sources), "removed");
-        sources.put_file("eu", Some(Ok(file())));
-        assert_eq!(words(&sources), "File");
+        sources.put_file("eu", Some(file()));
+        assert_eq!(words(&sources), "File(\"file members/eu.yaml\")");
         sources.put_object("eu", Some(&naming(Some("eu-1"))));
         let both = words(&sources);
         assert!(
-            both.starts_with("DuplicateSource goes on: a file eu of the members' folder"),
+            both.starts_with("DuplicateSource goes on: file members/eu.yaml and the Secret"),
             "{both}"
         );
         assert!(both.contains("Secret fedrs-system/eu-1"), "{both}");
+        sources.put_object("eu", Some(&naming(None)));
+        let broken = ("file members/eu.yaml".to_owned(), Err("no".to_owned()));
+        sources.put_file("eu", Some(broken));
+        assert_eq!(
+            words(&sources),
+            "InvalidKubeconfig goes on: file members/eu.yaml: no"
+        );
+        sources.put_object("eu", Some(&naming(Some("eu-1"))));
         sources.put_file("eu", None);
         let missing = "SecretMissing stops: there is no Secret fedrs-system/eu-1 of type fedrs.dev/kubeconfig";
         assert_eq!(words(&sources), missing);

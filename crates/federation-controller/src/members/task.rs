@@ -1,6 +1,6 @@
 //! The task that owns the list of members: takes in what is told of them, and makes each what its sources say.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use tokio::sync::{mpsc, watch};
@@ -66,14 +66,25 @@ impl Members {
     }
 
     fn event(&mut self, event: MemberEvent) {
-        let (name, way) = match event {
-            MemberEvent::Present { name, client } => (name, Some(Ok(Way::Client(client)))),
+        let (name, file) = match event {
+            MemberEvent::Present { name, client } => {
+                let place = format!("file {name} of the members' folder");
+                (name, Some((place, Ok(Way::Client(client)))))
+            }
             MemberEvent::Kubeconfig {
                 name,
                 kubeconfig,
-                folder,
-            } => (name, Some(Ok(Way::Kubeconfig(kubeconfig, folder)))),
-            MemberEvent::Broken { name, message } => (name, Some(Err(message))),
+                file,
+            } => {
+                let folder = file.parent().unwrap_or(&file).to_owned();
+                let way = Ok(Way::Kubeconfig(kubeconfig, folder));
+                (name, Some((place_of(&file), way)))
+            }
+            MemberEvent::Broken {
+                name,
+                file,
+                message,
+            } => (name, Some((place_of(&file), Err(message)))),
             MemberEvent::Gone { name } => (name, None),
             MemberEvent::Complete => {
                 self.sources.complete_folder();
@@ -81,7 +92,7 @@ impl Members {
                 return;
             }
         };
-        self.sources.put_file(&name, way);
+        self.sources.put_file(&name, file);
         self.settle(&name);
     }
 
@@ -118,6 +129,9 @@ impl Members {
             self.tools.registry.admit(name, self.tools.clock.now());
         }
         let changed = self.tools.registry.put_object(name, object);
+        if let Some(link) = self.links.get_mut(name) {
+            link.tell_untold(&self.tools);
+        }
         if news {
             self.settle(name);
         }
@@ -202,4 +216,9 @@ impl Members {
             }
         }
     }
+}
+
+/// A file of the folder, as people are told of it.
+fn place_of(file: &Path) -> String {
+    format!("file {}", file.display())
 }

@@ -1,8 +1,10 @@
-//! Bearer tokens that tell when they end: JSON web tokens, read and never checked. That is the member's to do.
+//! Bearer tokens of ServiceAccounts: how one is asked for, and what it says of itself. That is read and never checked,
+//! which is the member's to do.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 /// What a token says about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +22,19 @@ pub(super) struct Claims {
 pub(super) struct Account {
     pub(super) namespace: String,
     pub(super) name: String,
+}
+
+/// The path and the body of the request for a token of the ServiceAccount `namespace/name`, good for `seconds`: an API
+/// server may give less.
+#[must_use]
+pub fn token_request(namespace: &str, name: &str, seconds: u64) -> (String, Value) {
+    let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
+    let body = json!({
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": { "expirationSeconds": seconds },
+    });
+    (path, body)
 }
 
 /// Reads `token`; `None` if it is no JSON web token, or one without an end.

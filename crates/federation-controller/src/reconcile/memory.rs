@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, SetKey};
+use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, SetKey, marks};
 use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::{RETRY, Reconciler, frs_path};
-use crate::{calls, executor::LateOutcome, host::Entry};
+use crate::{calls, deletion, executor::LateOutcome, host::Entry};
 
 /// One set's memory.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +20,8 @@ struct Memory {
     published: Option<FederatedReplicaSetStatus>,
     /// The version our last write of the status made.
     resource_version: Option<String>,
+    /// The version that our finalizer came with.
+    claimed: Option<String>,
     /// Members that the deletion waits for, as people were last told.
     waited_for: Vec<String>,
     /// Members that have not answered our last write, with the answer once it has come.
@@ -110,11 +112,26 @@ impl Memories {
         self.0.lock().get(key).is_some_and(|memory| memory.moving)
     }
 
-    /// The object has this version after a write of ours.
-    pub(super) fn put_version(&self, key: &SetKey, version: Option<String>) {
+    /// The object has this version since our finalizer was written.
+    pub(super) fn put_claimed(&self, key: &SetKey, version: Option<String>) {
         if let Some(memory) = self.0.lock().get_mut(key) {
-            memory.resource_version = version;
+            memory.resource_version.clone_from(&version);
+            memory.claimed = version;
         }
+    }
+
+    /// Whether marker and finalizer were written by this process, and the finalizer is there, as far as `object` shows: it
+    /// may be as it was before.
+    pub(super) fn is_claimed(&self, key: &SetKey, object: &FederatedReplicaSet) -> bool {
+        let (metadata, memories) = (&object.metadata, self.0.lock());
+        let claimed = memories
+            .get(key)
+            .filter(|memory| memory.uid == metadata.uid)
+            .and_then(|memory| number(memory.claimed.as_deref()));
+        claimed.is_some_and(|claimed| {
+            deletion::has_finalizer(object, marks::FINALIZER)
+                || number(metadata.resource_version.as_deref()) < Some(claimed)
+        })
     }
 
     fn published(&self, key: &SetKey) -> (Option<FederatedReplicaSetStatus>, Option<String>) {
@@ -179,6 +196,61 @@ pub(super) fn version_of(answer: &Value) -> Option<String> {
 
 /// The later of two versions of one object.
 fn later(a: Option<String>, b: Option<String>) -> Option<String> {
-    let number = |it: &Option<String>| it.as_deref().and_then(|it| it.parse::<u64>().ok());
-    if number(&a) > number(&b) { a } else { b }
+    if number(a.as_deref()) > number(b.as_deref()) {
+        a
+    } else {
+        b
+    }
+}
+
+/// Versions are numbers that grow.
+fn number(version: Option<&str>) -> Option<u64> {
+    version?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(uid: &str, version: &str, finalizer: bool) -> FederatedReplicaSet {
+        let finalizers: &[&str] = if finalizer { &[marks::FINALIZER] } else { &[] };
+        serde_json::from_value(json!({
+            "apiVersion": marks::API_VERSION,
+            "kind": "FederatedReplicaSet",
+            "metadata": { "name": "web", "uid": uid, "resourceVersion": version, "finalizers": finalizers },
+            "spec": { "replicas": 1, "selector": {}, "template": { "spec": {} } },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn f5_what_was_claimed_is_not_claimed_again_before_the_watch_shows_it() {
+        let key = SetKey {
+            namespace: "default".into(),
+            name: "web".into(),
+        };
+        let memories = Memories::default();
+        assert!(!memories.is_claimed(&key, &object("a", "8", true)));
+        memories.recall(&key, &object("a", "8", false));
+        memories.put_claimed(&key, Some("10".to_owned()));
+        for (uid, version, finalizer, claimed) in [
+            ("a", "8", false, true),
+            ("a", "10", true, true),
+            ("a", "11", true, true),
+            // Somebody took it away.
+            ("a", "11", false, false),
+            // Another object of the name.
+            ("b", "8", false, false),
+            ("b", "11", true, false),
+        ] {
+            let object = object(uid, version, finalizer);
+            assert_eq!(
+                memories.is_claimed(&key, &object),
+                claimed,
+                "{uid} {version}"
+            );
+        }
+    }
 }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use anyhow::Context;
+use federation_controller::members::token_request;
 use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::{SelfSubjectReview, TokenRequestStatus};
 use kube::{Api, api::PostParams};
-use serde_json::json;
 
 use crate::{
     membership::{objects::Membership, stored::Stored},
@@ -80,12 +80,7 @@ pub(super) async fn request(
     duration: Duration,
 ) -> anyhow::Result<Token> {
     let (namespace, account) = (&membership.namespace, membership.account());
-    let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
-    let request = json!({
-        "apiVersion": "authentication.k8s.io/v1",
-        "kind": "TokenRequest",
-        "spec": { "expirationSeconds": duration.as_secs() },
-    });
+    let (path, request) = token_request(namespace, &account, duration.as_secs());
     let doing = format!("request a token for serviceaccount/{account}");
     // Not by a typed call: the client would log an answer that it can't read.
     let answer = member.send(doing, "POST", &path, Some(&request)).await?;
