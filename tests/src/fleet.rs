@@ -235,8 +235,13 @@ impl Fleet {
     /// Tells the controller of a member: the first time, or again after its kubeconfig changed.
     pub async fn add_member(&mut self, name: &str) {
         self.removed.remove(name);
+        self.add_member_as(name, name).await;
+    }
+
+    /// Tells the controller of the member `cluster` under the name `name`, beside what it is told already.
+    pub async fn add_member_as(&mut self, name: &str, cluster: &str) {
         let (_, _, life) = self.controller.as_ref().unwrap();
-        let client = linked(&self.members[name], life);
+        let client = linked(&self.members[cluster], life);
         let event = MemberEvent::Present {
             name: name.to_owned(),
             client,

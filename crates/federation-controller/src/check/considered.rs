@@ -64,21 +64,29 @@ impl<'a> Considered<'a> {
         self.standing == Standing::Usable
     }
 
+    /// Whether it is another name of a member that counts.
+    pub(super) fn is_twin(&self) -> bool {
+        matches!(self.standing, Standing::Twin { .. })
+    }
+
     /// The local set, unless it is on its way out: what is left of it can't be counted on.
     pub(super) fn set(&self) -> Option<&'a SetFact> {
         self.live_set().filter(|set| !set.deleting)
     }
 
-    /// The local set, if it is ours: one with a controller owner is somebody else's (F29).
+    /// The local set, if it is ours: one with a controller owner is somebody else's (F29), that of a twin is counted there.
     pub(super) fn live_set(&self) -> Option<&'a SetFact> {
-        self.member.view.set.as_ref().filter(|set| !set.controlled)
+        let set = self.member.view.set.as_ref();
+        set.filter(|set| !set.controlled && !self.is_twin())
     }
 
     /// Replicas asked of the member, as far as is known: by its set, or by what was last decided.
     pub(super) fn placed(&self) -> u64 {
         match (self.set(), self.memory) {
             (Some(set), _) => u64::from(set.replicas),
-            (None, Some(memory)) if !self.usable() => count(memory.desired) + count(memory.probes),
+            (None, Some(memory)) if !self.usable() && !self.is_twin() => {
+                count(memory.desired) + count(memory.probes)
+            }
             _ => 0,
         }
     }

@@ -7,7 +7,7 @@ use super::{
     considered::Considered,
     drain,
     moves::{Bounds, next_step},
-    snapshot::{Member, Snapshot},
+    snapshot::Snapshot,
     standing::Standing,
     target::{Targets, shares_with_room, targets},
 };
@@ -26,6 +26,7 @@ pub(super) fn decide(
         .map(Considered::placed)
         .sum();
     let replicas = wanted.saturating_sub(frozen);
+    let allowed = allowed(snapshot, members);
     let mut usable: Vec<&mut Considered<'_>> =
         members.iter_mut().filter(|it| it.usable()).collect();
     let laid_out = lay_out(snapshot, &mut usable, replicas, now);
@@ -45,7 +46,7 @@ pub(super) fn decide(
             .map(|reason| reason.to_string())
             .collect();
     }
-    let bounds = bounds(snapshot, &laid_out, frozen);
+    let bounds = bounds(snapshot, &laid_out, frozen, allowed);
     let holdings: Vec<_> = usable.iter().map(|it| it.holding()).collect();
     let step = next_step(&holdings, bounds);
     for (it, next) in usable.iter_mut().zip(step) {
@@ -87,14 +88,14 @@ fn lay_out(
 }
 
 /// How few may be left, and how many asked for (F20).
-fn bounds(snapshot: &Snapshot<'_>, laid_out: &Targets, frozen: u64) -> Bounds {
+fn bounds(snapshot: &Snapshot<'_>, laid_out: &Targets, frozen: u64, allowed: u64) -> Bounds {
     let wanted = u64::from(snapshot.frs.replicas);
     let targets = laid_out.per_cluster.iter();
     let placed: u64 = targets.clone().map(|it| it.layout + it.pending).sum();
     let probes: u64 = targets.map(|it| it.probes).sum();
     // F39: what a frozen member runs can't be counted on, so that nothing is given up elsewhere because of it. Nor is
     // anything because a cluster that may have it can't take it now: preferences bind once replacements run.
-    let floor = (placed + frozen).max(allowed(snapshot)).min(wanted);
+    let floor = (placed + frozen).max(allowed).min(wanted);
     let surge = snapshot.settings.surge(wanted);
     Bounds {
         floor,
@@ -103,10 +104,10 @@ fn bounds(snapshot: &Snapshot<'_>, laid_out: &Targets, frozen: u64) -> Bounds {
 }
 
 /// The most that the preferences allow in all members together, whether these can take it now or not.
-fn allowed(snapshot: &Snapshot<'_>) -> u64 {
+fn allowed(snapshot: &Snapshot<'_>, members: &[Considered<'_>]) -> u64 {
     let placement = &snapshot.frs.placement;
-    let of = |member: &Member| -> u64 {
-        let Some(preference) = placement.for_cluster(&member.name) else {
+    let of = |it: &Considered<'_>| -> u64 {
+        let Some(preference) = placement.for_cluster(&it.member.name) else {
             return 0;
         };
         let max = preference.max_replicas.map_or(u64::MAX, i64::unsigned_abs);
@@ -116,6 +117,6 @@ fn allowed(snapshot: &Snapshot<'_>) -> u64 {
             max
         }
     };
-    let members = snapshot.members.iter();
-    members.fold(0, |sum, member| sum.saturating_add(of(member)))
+    let members = members.iter().filter(|it| !it.is_twin());
+    members.fold(0, |sum, it| sum.saturating_add(of(it)))
 }

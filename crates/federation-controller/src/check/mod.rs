@@ -21,6 +21,7 @@ mod report;
 mod snapshot;
 mod standing;
 mod target;
+mod twins;
 mod writes;
 
 use fedrs_api::FederatedReplicaSetStatus;
@@ -88,6 +89,7 @@ pub fn check(snapshot: &Snapshot<'_>, now: Timestamp) -> Check {
         .iter()
         .map(|member| Considered::new(member, memory.of(&member.name), snapshot, now))
         .collect();
+    twins::tell_apart(&mut members);
     let joining = members
         .iter()
         .any(|it| matches!(it.standing, Standing::Joining { .. }));
@@ -136,7 +138,7 @@ fn next_check(
         match &it.standing {
             Standing::Joining { until } => times.push(*until),
             Standing::Frozen { until, .. } => times.extend(until),
-            Standing::Usable | Standing::Lost { .. } => {}
+            Standing::Usable | Standing::Lost { .. } | Standing::Twin { .. } => {}
         }
         times.extend(it.seen.next_failure);
         if it.usable() {

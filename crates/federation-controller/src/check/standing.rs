@@ -22,6 +22,11 @@ pub(crate) enum Standing {
         /// When its replicas go elsewhere, if this goes on.
         until: Option<Timestamp>,
     },
+    /// Another name of the member that counts: it holds nothing of its own.
+    Twin {
+        /// The name that counts.
+        of: String,
+    },
     /// Unreachable for longer than its grace period, or removed: its replicas go elsewhere (F33).
     Lost {
         /// Since when.

@@ -15,5 +15,6 @@ mod members;
 mod moves;
 mod room;
 mod sets;
+mod twins;
 mod unready;
 mod world;

@@ -177,7 +177,7 @@ fn awaited(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> St
                     until.map_or(String::new(), |until| format!(", until {}", clock(until)));
                 parts.push(format!("{name} to come back ({why}){until}"));
             }
-            Standing::Lost { .. } => {}
+            Standing::Lost { .. } | Standing::Twin { .. } => {}
             Standing::Usable => {
                 let target = it.target.total();
                 let missing = target.saturating_sub(it.available());

@@ -84,7 +84,9 @@ fn cluster_status(
     joining: bool,
     now: Timestamp,
 ) -> ClusterStatus {
-    let memory = it.memory.cloned().unwrap_or_default();
+    // Of a twin nothing is known but that: it begins anew once it has a cluster of its own.
+    let memory = it.memory.filter(|_| !it.is_twin());
+    let memory = memory.cloned().unwrap_or_default();
     let mut status = ClusterStatus {
         name: it.member.name.clone(),
         ..memory
@@ -103,7 +105,7 @@ fn cluster_status(
         Standing::Lost { since } => Some(Time(since)),
         // Nothing has been heard yet that says it is back.
         Standing::Joining { .. } | Standing::Frozen { .. } => status.lost_since,
-        Standing::Usable => None,
+        Standing::Usable | Standing::Twin { .. } => None,
     };
     if it.usable() && !joining {
         status.desired = number(it.target.layout + it.target.pending);
@@ -152,6 +154,11 @@ fn reason(snapshot: &Snapshot<'_>, it: &Considered<'_>, status: &ClusterStatus) 
             sentences.push(format!(
                 "lost since {}: its replicas are placed elsewhere",
                 clock(*since)
+            ));
+        }
+        Standing::Twin { of } => {
+            sentences.push(format!(
+                "the same cluster as {of}: what runs there counts for {of}"
             ));
         }
     }
@@ -251,7 +258,7 @@ pub(super) fn settled(members: &[Considered<'_>], status: &FederatedReplicaSetSt
                 let available = it.available() + it.target.probes;
                 it.placed() == target && available >= target && it.refused_since().is_none()
             }
-            Standing::Lost { .. } => true,
+            Standing::Lost { .. } | Standing::Twin { .. } => true,
             // Where nothing is, nothing can be missing; its first answer causes a check.
             Standing::Frozen { .. } => it.placed() == 0,
             Standing::Joining { .. } => false,

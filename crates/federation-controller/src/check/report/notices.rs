@@ -21,6 +21,7 @@ pub(in crate::check) fn notices(
     for it in members {
         notices.extend(room_notice(it));
         notices.extend(loss_notice(it));
+        notices.extend(twin_notice(it, status));
     }
     let unplaced = (snapshot.memory.unplaced, status.unplaced);
     if unplaced.1 > 0 && unplaced.0 != unplaced.1 {
@@ -109,6 +110,21 @@ fn loss_notice(it: &Considered<'_>) -> Option<Notice> {
         }),
         _ => None,
     }
+}
+
+/// A cluster that turned out to be there under two names.
+fn twin_notice(it: &Considered<'_>, status: &FederatedReplicaSetStatus) -> Option<Notice> {
+    let Standing::Twin { of } = &it.standing else {
+        return None;
+    };
+    let name = &it.member.name;
+    let told = status.clusters.iter().find(|it| it.name == *name);
+    (told.map(|it| &it.reason) != it.memory.map(|it| &it.reason)).then(|| {
+        Notice::warning(
+            "SameCluster",
+            format!("{name} and {of} are one cluster under two names: what runs there counts for {of}; take one away"),
+        )
+    })
 }
 
 /// What is being done in a member, and why; `repairs` if somebody else had changed what was there.

@@ -1,0 +1,100 @@
+//! One cluster under two names: what runs there counts once (F20).
+
+use cluster_informer::Health;
+use serde_json::json;
+
+use crate::world::{World, at, condition, even, frs, running};
+
+/// 12 replicas over a, b and c, and another kubeconfig for b.
+fn world_with_twin(name: &str) -> World {
+    let mut world = World::new(frs(12, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    let mut twin = running(name, 0);
+    twin.view = world.members[1].view.clone();
+    world.members.push(twin);
+    world.members.sort_by(|a, b| a.name.cmp(&b.name));
+    world
+}
+
+#[test]
+fn f20_another_name_of_a_member_counts_for_nothing() {
+    // It may come before or after the name that counts.
+    for (name, place) in [("another", 1), ("z", 3)] {
+        let mut world = world_with_twin(name);
+        let decided = world.check();
+        assert_eq!(decided.actions, []);
+        let twin = &decided.status.clusters[place];
+        assert_eq!(twin.name, name);
+        assert_eq!(
+            (
+                twin.desired,
+                twin.replicas,
+                twin.ready,
+                twin.template.as_ref()
+            ),
+            (0, 0, 0, None)
+        );
+        assert_eq!(
+            twin.reason,
+            "the same cluster as b: what runs there counts for b"
+        );
+        assert_eq!(decided.status.available_replicas, 12);
+        assert_eq!(condition(&decided, "Progressing"), "False");
+        assert_eq!(decided.next_check, None);
+        let reasons: Vec<_> = decided.events.iter().map(|it| it.reason).collect();
+        assert_eq!(reasons, ["SameCluster"]);
+        world.memory = decided.status;
+        assert_eq!(world.check().events, [], "told once");
+    }
+}
+
+#[test]
+fn f20_the_other_name_takes_over_when_the_first_goes() {
+    let mut world = world_with_twin("z");
+    world.step();
+    world.members[1].removed = Some(at(0));
+    world.now = 1;
+    let decided = world.step();
+    let (b, z) = (&decided.status.clusters[1], &decided.status.clusters[3]);
+    assert_eq!((b.desired, z.desired), (0, 4), "{} {}", b.reason, z.reason);
+    assert_eq!(
+        b.reason,
+        "the same cluster as z: what runs there counts for z"
+    );
+    let touched: Vec<_> = decided.actions.iter().map(|it| &it.member).collect();
+    assert_eq!(
+        touched,
+        ["z"],
+        "it is marked with its name, and nothing moves"
+    );
+    // Marked anew it stays z, also when the first name is back.
+    world.members[1].removed = None;
+    world.members[1].view = world.members[3].view.clone();
+    world.now = 2;
+    let decided = world.check();
+    assert_eq!(decided.actions, []);
+    assert_eq!(decided.status.clusters[3].desired, 4);
+}
+
+#[test]
+fn f20_a_name_that_is_not_reached_gives_way_to_one_that_is() {
+    let mut world = world_with_twin("z");
+    world.members[1].health = Health::Failing {
+        since: at(0),
+        message: "timeout".into(),
+    };
+    let decided = world.check();
+    assert_eq!(decided.status.clusters[3].desired, 4);
+    assert_eq!(decided.status.available_replicas, 12);
+}
+
+#[test]
+fn f20_a_twin_raises_no_bound() {
+    // With b's maximum counted twice, 8 would have to run before any of a's can go.
+    let of = |max| json!({ "weight": 1, "maxReplicas": max });
+    let mut world = world_with_twin("z");
+    let clusters = json!({ "a": of(2), "b": of(4), "z": of(4) });
+    world.frs = frs(12, json!({ "rebalance": true, "clusters": clusters }));
+    world.settle(1);
+    assert_eq!(world.placed()[..3], [2, 4, 0]);
+}
