@@ -36,7 +36,12 @@ pub(crate) enum Standing {
 
 /// How to treat `member` at `now`.
 pub(crate) fn standing(member: &Member, now: Timestamp, settings: &CheckSettings) -> Standing {
-    if let Some(since) = member.removed {
+    if let Some(removed) = member.removed {
+        let since = match member.health {
+            // One that was lost before stays lost.
+            Health::Unreachable { since, .. } => since.min(removed),
+            _ => removed,
+        };
         return lost_after_grace(member, since, now, "its kubeconfig was removed");
     }
     if let Some(why) = &member.unusable {

@@ -43,6 +43,27 @@ fn f33_a_lost_cluster_is_replaced_after_its_grace_period_and_taken_back() {
 }
 
 #[test]
+fn f33_a_lost_cluster_whose_kubeconfig_is_taken_away_stays_lost() {
+    let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    world.now = 160;
+    world.members[1].health = Health::Unreachable {
+        since: at(100),
+        message: "connection refused".into(),
+    };
+    world.settle(1);
+    world.members[1].removed = Some(at(300));
+    world.now = 300;
+    let decided = world.check();
+    assert_eq!(
+        (&decided.actions[..], &decided.events[..]),
+        (&[][..], &[][..])
+    );
+    assert_eq!(decided.status, world.memory, "nothing is news");
+    assert_eq!(decided.status.available_replicas, 50);
+}
+
+#[test]
 fn f39_nothing_is_scaled_down_while_a_view_is_stale() {
     let stale = [
         (Health::Healthy, Sync::Stale { since: at(-100) }),
