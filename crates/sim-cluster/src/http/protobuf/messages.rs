@@ -59,6 +59,7 @@ pub(super) fn of_kind(kind: &str) -> Option<Message> {
         "ResourceQuota" => RESOURCE_QUOTA,
         "Deployment" => DEPLOYMENT,
         "PodDisruptionBudget" => DISRUPTION_BUDGET,
+        "HorizontalPodAutoscaler" => AUTOSCALER,
         "PriorityClass" => PRIORITY_CLASS,
         "Role" => ROLE,
         "ClusterRole" => CLUSTER_ROLE,
@@ -186,6 +187,39 @@ const DISRUPTION_BUDGET: Message = &[
             field(1, "minAvailable", Type::IntOrString),
             message(2, "selector", LABEL_SELECTOR),
             field(3, "maxUnavailable", Type::IntOrString),
+        ],
+    ),
+];
+
+const METRIC_TARGET: Message = &[
+    text(1, "type"),
+    field(2, "value", Type::Quantity),
+    field(3, "averageValue", Type::Quantity),
+    field(4, "averageUtilization", Type::Number),
+];
+const METRIC: Message = &[
+    text(1, "type"),
+    message(
+        4,
+        "resource",
+        &[text(1, "name"), message(2, "target", METRIC_TARGET)],
+    ),
+];
+/// That of `autoscaling/v2`.
+const AUTOSCALER: Message = &[
+    METADATA,
+    message(
+        2,
+        "spec",
+        &[
+            message(
+                1,
+                "scaleTargetRef",
+                &[text(1, "kind"), text(2, "name"), text(3, "apiVersion")],
+            ),
+            field(2, "minReplicas", Type::Number),
+            field(3, "maxReplicas", Type::Number),
+            field(4, "metrics", Type::List(&Type::Message(METRIC))),
         ],
     ),
 ];

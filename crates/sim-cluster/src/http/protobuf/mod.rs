@@ -135,6 +135,47 @@ mod tests {
     }
 
     #[test]
+    fn reads_an_autoscaler() {
+        let target = [
+            delimited(1, b"FederatedReplicaSet"),
+            delimited(2, b"web"),
+            delimited(3, b"fedrs.dev/v1alpha1"),
+        ]
+        .concat();
+        let metric_target = [delimited(1, b"Utilization"), vec![4 << 3, 80]].concat();
+        let resource = [delimited(1, b"cpu"), delimited(2, &metric_target)].concat();
+        let metric = [delimited(1, b"Resource"), delimited(4, &resource)].concat();
+        let spec = [
+            delimited(1, &target),
+            vec![2 << 3, 2, 3 << 3, 5],
+            delimited(4, &metric),
+        ]
+        .concat();
+        // Its status is there, and says nothing.
+        let status = delimited(3, &[3 << 3, 0, 4 << 3, 0]);
+        let raw = [
+            delimited(1, &delimited(1, b"web")),
+            delimited(2, &spec),
+            status,
+        ]
+        .concat();
+        assert_eq!(
+            object(&body("autoscaling/v2", "HorizontalPodAutoscaler", &raw)).unwrap()["spec"],
+            json!({
+                "scaleTargetRef": {
+                    "apiVersion": "fedrs.dev/v1alpha1", "kind": "FederatedReplicaSet", "name": "web",
+                },
+                "minReplicas": 2,
+                "maxReplicas": 5,
+                "metrics": [{
+                    "type": "Resource",
+                    "resource": { "name": "cpu", "target": { "type": "Utilization", "averageUtilization": 80 } },
+                }],
+            })
+        );
+    }
+
+    #[test]
     fn reads_a_review() {
         let attributes = [
             delimited(1, b"default"),
