@@ -94,11 +94,11 @@ impl Fleet {
             .epoch(epoch)
             .start();
         let mut members = BTreeMap::new();
-        for (number, member) in (1..).zip(&spec.members) {
+        for member in &spec.members {
             let cluster = SimCluster::builder(&member.name)
                 .nodes(member.nodes)
                 .node_resources("64", "256Gi", member.pods_per_node)
-                .seed(spec.seed + number)
+                .seed(spec.seed)
                 .epoch(epoch)
                 .start();
             members.insert(member.name.clone(), cluster);

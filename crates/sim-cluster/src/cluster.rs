@@ -13,6 +13,7 @@ use crate::authorization;
 use crate::clock::Clock;
 use crate::controllers::{self, Controllers, NodeSpec, Settings};
 use crate::faults::Faults;
+use crate::hash::fnv;
 use crate::http::Handler;
 use crate::resources::{Kind, kinds};
 use crate::server::Server;
@@ -165,7 +166,8 @@ impl ClusterBuilder {
         self
     }
 
-    /// What decides uids, generated names and whatever else is random. Default 0.
+    /// What decides uids, generated names and whatever else is random, together with the cluster's name: no two clusters
+    /// have a uid in common. Default 0.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
@@ -200,7 +202,8 @@ impl ClusterBuilder {
     /// Outside of a tokio runtime.
     pub fn start(self) -> SimCluster {
         let clock = Clock::starting_at(self.epoch);
-        let api = Api::new(clock, self.seed, self.log_capacity);
+        let seed = fnv(self.name.as_bytes(), self.seed);
+        let api = Api::new(clock, seed, self.log_capacity);
         let server = api.as_manager("kube-apiserver");
         for (kind, namespace, object) in standard_objects() {
             server

@@ -17,6 +17,7 @@ pub mod cluster;
 pub mod controllers;
 pub mod faults;
 pub mod field;
+mod hash;
 pub mod http;
 pub mod kubeconfig;
 pub mod openapi;

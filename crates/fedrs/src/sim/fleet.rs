@@ -125,7 +125,7 @@ impl Served {
     async fn start(name: &str, nodes: Vec<NodeSpec>, settings: &Settings) -> anyhow::Result<Self> {
         let builder = SimCluster::builder(name)
             .epoch(Timestamp::now())
-            .seed(seed(name))
+            .seed(seed())
             .settings(settings.clone());
         let cluster = nodes
             .into_iter()
@@ -144,8 +144,8 @@ impl Served {
     }
 }
 
-/// Clusters have uids of their own, other ones in each run: nothing of an earlier run is taken for this one's.
-fn seed(name: &str) -> u64 {
+/// Uids are other ones in each run: nothing of an earlier run is taken for this one's.
+fn seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one(name)
+    RandomState::new().hash_one(())
 }

@@ -83,9 +83,7 @@ impl Told {
 
 impl Cluster {
     async fn start(name: &str, nodes: u32) -> Self {
-        let mut builder = SimCluster::builder(name)
-            .epoch(Timestamp::now())
-            .seed(name.bytes().map(u64::from).sum());
+        let mut builder = SimCluster::builder(name).epoch(Timestamp::now());
         for number in 1..=nodes {
             builder = builder.node(NodeSpec::new(format!("{name}-{number}")).pods(20));
         }

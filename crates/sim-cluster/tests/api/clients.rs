@@ -1,5 +1,7 @@
 //! kube's own client against a cluster: in process on paused time, and over HTTPS.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
@@ -75,6 +77,25 @@ async fn the_same_seed_gives_the_same_cluster_byte_for_byte() {
     assert!(first.contains("\"readyReplicas\":4"));
     assert_eq!(first, run(1).await);
     assert_ne!(first, run(2).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn clusters_of_one_seed_have_no_uid_in_common() {
+    let uids = |name: &str| {
+        let cluster = SimCluster::builder(name).nodes(3).seed(1).start();
+        let api = cluster.api();
+        let objects = api
+            .kinds()
+            .into_iter()
+            .flat_map(|kind| api.list(&kind, None));
+        let uid = |it: Arc<Value>| it["metadata"]["uid"].as_str().map(str::to_owned);
+        objects.filter_map(uid).collect::<BTreeSet<_>>()
+    };
+    let (one, other) = (uids("one"), uids("other"));
+    assert!(
+        one.len() > 10 && one.is_disjoint(&other),
+        "{one:?} {other:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::controllers::object::{Condition, condition, list, set_condition, stamp, text};
 use crate::controllers::pod::Pod;
+use crate::hash::fnv;
 
 use super::life::{Step, same_image};
 
@@ -129,14 +130,6 @@ fn container_id(name: &str, now: Timestamp) -> String {
         fnv(&started, 1),
         fnv(name.as_bytes(), 2)
     )
-}
-
-/// FNV-1a, seeded by the round: ids need to differ, not to be secret.
-fn fnv(bytes: &[u8], round: u64) -> u64 {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325 ^ round.rotate_left(32), step)
 }
 
 fn judge_readiness(pod: &mut Value, now: Timestamp) {

@@ -63,8 +63,9 @@ fn default_json() -> PathBuf {
 const LOOK: Duration = Duration::from_millis(20);
 /// How long anything may take before the benchmark gives up.
 const DEADLINE: Duration = Duration::from_secs(600);
-/// Without a write for this long, what the creation has caused is over.
-const QUIET: Duration = Duration::from_secs(5);
+/// Without a write for this long, what the creation has caused is over: how many sets a member has is told every ten
+/// seconds.
+const QUIET: Duration = Duration::from_secs(11);
 /// FederatedReplicaSets created at the same time: as many as a client over HTTP has connections for.
 const CREATED_TOGETHER: usize = 64;
 /// Where they are.
