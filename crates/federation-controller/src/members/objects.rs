@@ -83,6 +83,10 @@ impl ObjectKeeper {
                 continue;
             }
             anothers_until = None;
+            // What it asks for isn't known before the watch has shown it: it would be told by halves.
+            if facts.object.uid != before.uid {
+                continue;
+            }
             // After a restart, what was told before is a better guess than that nothing is known.
             let told = !before.status.conditions.is_empty();
             if told && is_joining(&facts) && started.elapsed() < self.joining_timeout {
