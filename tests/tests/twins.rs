@@ -82,4 +82,13 @@ async fn f20_a_new_set_of_a_cluster_with_two_names_runs_whole() {
         })
         .await;
     watcher.assert_never_below(12);
+
+    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
+    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
+    fleet
+        .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
+        .await;
+    let released = fleet.local_set("b", "web").unwrap();
+    assert_eq!(released["metadata"]["labels"][marks::SET], Value::Null);
+    watcher.assert_never_below(12);
 }
