@@ -5,7 +5,10 @@
 //! that is renamed by adding it under another name and taking the old one away moves nothing.
 
 use super::{
-    capacity::Room, capacity::Seen, considered::Considered, standing::Standing, writes::Writes,
+    capacity::{Room, Seen},
+    considered::Considered,
+    standing::Standing,
+    writes::Writes,
 };
 
 /// Leaves one name to each cluster.
