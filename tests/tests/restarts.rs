@@ -1,7 +1,5 @@
 //! A controller that starts anew where everything is as it should be writes nothing.
 
-#![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
-
 use std::time::Duration;
 
 use fedrs_tests::{Fleet, FleetSpec};

@@ -81,6 +81,7 @@ fn tidied(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
 fn tidy(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
     schema.title = None;
+    schema.description = schema.description.as_deref().map(without_rules);
     for property in schema
         .properties
         .iter_mut()
@@ -94,6 +95,29 @@ fn tidy(schema: &mut JSONSchemaProps) {
     if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
         tidy(items);
     }
+}
+
+/// `text` without the numbers of rules, such as (F2, F34): users of `kubectl explain` don't know them.
+fn without_rules(text: &str) -> String {
+    let is_rule = |word: &str| {
+        let number = word.strip_prefix('F').unwrap_or_default();
+        !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit())
+    };
+    let mut parts = text.split('(');
+    let mut kept = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(')') {
+            Some((inside, rest)) if inside.split(", ").all(is_rule) => {
+                kept.truncate(kept.trim_end().len());
+                kept.push_str(rest);
+            }
+            _ => {
+                kept.push('(');
+                kept.push_str(part);
+            }
+        }
+    }
+    kept
 }
 
 /// A pod's spec: every field is kept as it was written and validated by the members, which may know newer
@@ -117,4 +141,26 @@ pub(crate) fn pod_spec(_: &mut SchemaGenerator) -> Schema {
             },
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_rules_are_taken_out_and_nothing_else() {
+        for (text, kept) in [
+            ("Replicas (F18).", "Replicas."),
+            (
+                "What runs where, and why\n(F6, F38). Also",
+                "What runs where, and why. Also",
+            ),
+            ("(F2)", ""),
+            ("a (b) (F) (Fx) (F1, b)", "a (b) (F) (Fx) (F1, b)"),
+            ("open (F1", "open (F1"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(without_rules(text), kept);
+        }
+    }
 }
