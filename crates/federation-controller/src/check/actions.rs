@@ -89,7 +89,7 @@ fn action(snapshot: &Snapshot<'_>, it: &mut Considered<'_>, now: Timestamp) -> O
     let settings = snapshot.settings;
     let change = change(snapshot, it, now);
     // Of a set that lost its mark no generation tells: whoever took it has changed it.
-    let found = it.live_set().filter(|_| it.is_marked());
+    let found = it.live_set().filter(|_| it.member.is_marked());
     let found = found.map(|set| set.generation);
     let writes = std::mem::take(&mut it.writes);
     it.writes = writes.learn(found, change.is_some(), now, settings);
@@ -132,7 +132,7 @@ fn change(snapshot: &Snapshot<'_>, it: &Considered<'_>, now: Timestamp) -> Optio
         wanted: snapshot.wanted_spec_hash,
         live: set.spec_hash,
     };
-    if recorded != Some(written) || !it.is_marked() {
+    if recorded != Some(written) || !it.member.is_marked() {
         // Without a record it isn't known who wrote it: overwritten all the same, without blaming anybody.
         let drifted = recorded.is_some_and(|recorded| recorded.wanted == written.wanted);
         return Some(SetChange::Overwrite {

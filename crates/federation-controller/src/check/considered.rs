@@ -10,7 +10,7 @@ use super::{
     count, drain,
     moves::Holding,
     snapshot::{CheckSettings, Member, Snapshot},
-    standing::{Standing, after, standing},
+    standing::{Standing, after},
     target::{Target, Usable},
     writes::Writes,
 };
@@ -35,20 +35,20 @@ pub(super) struct Considered<'a> {
 impl<'a> Considered<'a> {
     pub(super) fn new(
         member: &'a Member,
+        standing: Standing,
         memory: Option<&'a ClusterStatus>,
         snapshot: &Snapshot<'a>,
         now: Timestamp,
     ) -> Self {
-        let standing = standing(member, now, snapshot.settings);
-        let is_ours = !member.view.set.as_ref().is_some_and(|set| set.controlled);
-        let seen = is_ours.then(|| see(&member.view, now, snapshot.settings));
+        // Of a twin nothing is known but that: it begins anew once it has a cluster of its own.
+        let memory = memory.filter(|_| !matches!(standing, Standing::Twin { .. }));
         let room = memory.map(Room::recall).unwrap_or_default();
         let writes = memory.map(Writes::recall).unwrap_or_default();
         let mut this = Self {
             member,
             memory,
             standing,
-            seen: seen.unwrap_or_default(),
+            seen: Seen::default(),
             room,
             writes,
             target: Target::default(),
@@ -56,6 +56,9 @@ impl<'a> Considered<'a> {
             next: 0,
             held_until: None,
         };
+        if this.live_set().is_some() {
+            this.seen = see(&member.view, now, snapshot.settings);
+        }
         this.next = this.placed();
         this
     }
@@ -74,19 +77,16 @@ impl<'a> Considered<'a> {
         self.live_set().filter(|set| !set.deleting)
     }
 
-    /// The local set, if it is ours: one with a controller owner is somebody else's (F29), that of a twin is counted there.
+    /// The local set, if it is ours; that of a twin counts under the other name.
     pub(super) fn live_set(&self) -> Option<&'a SetFact> {
-        let set = self.member.view.set.as_ref();
-        set.filter(|set| !set.controlled && !self.is_twin())
+        self.member.own_set().filter(|_| !self.is_twin())
     }
 
     /// Replicas asked of the member, as far as is known: by its set, or by what was last decided.
     pub(super) fn placed(&self) -> u64 {
         match (self.set(), self.memory) {
             (Some(set), _) => u64::from(set.replicas),
-            (None, Some(memory)) if !self.usable() && !self.is_twin() => {
-                count(memory.desired) + count(memory.probes)
-            }
+            (None, Some(memory)) if !self.usable() => count(memory.desired) + count(memory.probes),
             _ => 0,
         }
     }
@@ -111,12 +111,6 @@ impl<'a> Considered<'a> {
     /// Pods that have a node and are not ready.
     pub(super) fn unready(&self) -> u64 {
         self.seen.scheduled.saturating_sub(self.perhaps_ready())
-    }
-
-    /// Whether the set still carries the member's name (F40).
-    pub(super) fn is_marked(&self) -> bool {
-        self.live_set()
-            .is_some_and(|set| set.member == self.member.name)
     }
 
     /// Pods that were made from another template than the one with this hash.

@@ -84,12 +84,16 @@ impl Notice {
 #[must_use]
 pub fn check(snapshot: &Snapshot<'_>, now: Timestamp) -> Check {
     let mut memory = Recall::from(&snapshot.memory.clusters);
+    let standings = standing::standings(snapshot.members, now, snapshot.settings);
     let mut members: Vec<_> = snapshot
         .members
         .iter()
-        .map(|member| Considered::new(member, memory.of(&member.name), snapshot, now))
+        .zip(standings)
+        .map(|(member, standing)| {
+            let memory = memory.of(&member.name);
+            Considered::new(member, standing, memory, snapshot, now)
+        })
         .collect();
-    twins::tell_apart(&mut members);
     let joining = members
         .iter()
         .any(|it| matches!(it.standing, Standing::Joining { .. }));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cluster_informer::{Health, SetView, Sync};
+use cluster_informer::{Health, SetFact, SetView, Sync};
 use fedrs_api::{FederatedReplicaSetStatus, ValidFrs};
 use jiff::Timestamp;
 
@@ -60,6 +60,18 @@ pub struct Member {
     pub busy: bool,
     /// What it holds for this FederatedReplicaSet.
     pub view: SetView,
+}
+
+impl Member {
+    /// The local set, if it is ours: one with a controller owner is somebody else's (F29).
+    pub(super) fn own_set(&self) -> Option<&SetFact> {
+        self.view.set.as_ref().filter(|set| !set.controlled)
+    }
+
+    /// Whether the set still carries the member's name (F40).
+    pub(super) fn is_marked(&self) -> bool {
+        self.own_set().is_some_and(|set| set.member == self.name)
+    }
 }
 
 /// The durations and bounds of a check.

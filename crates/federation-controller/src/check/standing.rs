@@ -3,7 +3,10 @@
 use cluster_informer::{Health, Sync};
 use jiff::Timestamp;
 
-use super::snapshot::{CheckSettings, Member};
+use super::{
+    snapshot::{CheckSettings, Member},
+    twins,
+};
 
 /// How a check treats a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +37,20 @@ pub(crate) enum Standing {
     },
 }
 
-/// How to treat `member` at `now`.
-pub(crate) fn standing(member: &Member, now: Timestamp, settings: &CheckSettings) -> Standing {
+/// How to treat each of `members` at `now`: of several names of one cluster one counts.
+pub(crate) fn standings(
+    members: &[Member],
+    now: Timestamp,
+    settings: &CheckSettings,
+) -> Vec<Standing> {
+    let alone = |it| standing(it, now, settings);
+    let mut standings: Vec<_> = members.iter().map(alone).collect();
+    twins::tell_apart(members, &mut standings);
+    standings
+}
+
+/// How to treat `member`, whatever others there are.
+fn standing(member: &Member, now: Timestamp, settings: &CheckSettings) -> Standing {
     if let Some(removed) = member.removed {
         let since = match member.health {
             // One that was lost before stays lost.

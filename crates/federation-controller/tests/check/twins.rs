@@ -1,6 +1,6 @@
 //! One cluster under two names: what runs there counts once (F20).
 
-use cluster_informer::Health;
+use cluster_informer::{Health, Sync};
 use serde_json::json;
 
 use crate::world::{World, at, condition, even, frs, running};
@@ -86,6 +86,18 @@ fn f20_a_name_that_is_not_reached_gives_way_to_one_that_is() {
     let decided = world.check();
     assert_eq!(decided.status.clusters[3].desired, 4);
     assert_eq!(decided.status.available_replicas, 12);
+}
+
+#[test]
+fn f20_after_a_restart_the_name_that_the_set_is_marked_with_is_waited_for() {
+    let mut world = world_with_twin("another");
+    world.step();
+    world.members[2].joined = at(0);
+    world.members[2].sync = Sync::NotSynced;
+    let decided = world.check();
+    assert_eq!((decided.actions, decided.events), (vec![], vec![]));
+    assert_eq!(decided.status, world.memory, "nothing is news");
+    assert_eq!(decided.next_check, Some(at(10)));
 }
 
 #[test]

@@ -84,9 +84,7 @@ fn cluster_status(
     joining: bool,
     now: Timestamp,
 ) -> ClusterStatus {
-    // Of a twin nothing is known but that: it begins anew once it has a cluster of its own.
-    let memory = it.memory.filter(|_| !it.is_twin());
-    let memory = memory.cloned().unwrap_or_default();
+    let memory = it.memory.cloned().unwrap_or_default();
     let mut status = ClusterStatus {
         name: it.member.name.clone(),
         ..memory
@@ -156,11 +154,7 @@ fn reason(snapshot: &Snapshot<'_>, it: &Considered<'_>, status: &ClusterStatus) 
                 clock(*since)
             ));
         }
-        Standing::Twin { of } => {
-            sentences.push(format!(
-                "the same cluster as {of}: what runs there counts for {of}"
-            ));
-        }
+        Standing::Twin { of } => sentences.push(twin_words(of)),
     }
     if it.usable() {
         sentences.extend(waiting_reasons(it, status));
@@ -169,6 +163,11 @@ fn reason(snapshot: &Snapshot<'_>, it: &Considered<'_>, status: &ClusterStatus) 
         sentences.push("paused: nothing is changed".to_owned());
     }
     sentences.join("; ")
+}
+
+/// Why a twin of the member `of` has nothing.
+fn twin_words(of: &str) -> String {
+    format!("the same cluster as {of}: what runs there counts for {of}")
 }
 
 /// What keeps the cluster from its number, or goes beyond it.

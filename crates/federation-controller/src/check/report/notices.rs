@@ -6,6 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use super::{
     clock,
     conditions::{CONTENDED, NOT_BECOMING_READY},
+    twin_words,
 };
 use crate::check::{
     Notice, SetChange, considered::Considered, count, snapshot::Snapshot, standing::Standing,
@@ -21,7 +22,7 @@ pub(in crate::check) fn notices(
     for it in members {
         notices.extend(room_notice(it));
         notices.extend(loss_notice(it));
-        notices.extend(twin_notice(it, status));
+        notices.extend(twin_notice(it, snapshot, status));
     }
     let unplaced = (snapshot.memory.unplaced, status.unplaced);
     if unplaced.1 > 0 && unplaced.0 != unplaced.1 {
@@ -113,16 +114,25 @@ fn loss_notice(it: &Considered<'_>) -> Option<Notice> {
 }
 
 /// A cluster that turned out to be there under two names.
-fn twin_notice(it: &Considered<'_>, status: &FederatedReplicaSetStatus) -> Option<Notice> {
+fn twin_notice(
+    it: &Considered<'_>,
+    snapshot: &Snapshot<'_>,
+    status: &FederatedReplicaSetStatus,
+) -> Option<Notice> {
     let Standing::Twin { of } = &it.standing else {
         return None;
     };
     let name = &it.member.name;
-    let told = status.clusters.iter().find(|it| it.name == *name);
-    (told.map(|it| &it.reason) != it.memory.map(|it| &it.reason)).then(|| {
+    let words = twin_words(of);
+    let says_so = |status: &FederatedReplicaSetStatus| {
+        let mut clusters = status.clusters.iter();
+        clusters.any(|it| it.name == *name && it.reason.starts_with(&words))
+    };
+    let is_news = says_so(status) && !says_so(snapshot.memory);
+    is_news.then(|| {
         Notice::warning(
             "SameCluster",
-            format!("{name} and {of} are one cluster under two names: what runs there counts for {of}; take one away"),
+            format!("{name} is {words}; take one of them away"),
         )
     })
 }
