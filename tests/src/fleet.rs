@@ -310,6 +310,12 @@ impl Fleet {
         self.on_host("POST", FRS_PATH, frs).await.unwrap();
     }
 
+    /// Deletes the FederatedReplicaSet `name` as kubectl does without options.
+    pub async fn delete(&self, name: &str) {
+        let path = format!("{FRS_PATH}/{name}");
+        self.on_host("DELETE", &path, &Value::Null).await.unwrap();
+    }
+
     /// Changes the FederatedReplicaSet `name` by a merge patch.
     pub async fn patch(&self, name: &str, patch: &Value) {
         self.on_host("PATCH", &format!("{FRS_PATH}/{name}"), patch)
@@ -337,6 +343,11 @@ impl Fleet {
             looks.next(deadline).await;
         }
     }
+}
+
+/// Lets minutes of paused time go by.
+pub async fn minutes(count: u64) {
+    tokio::time::sleep(Duration::from_secs(60 * count)).await;
 }
 
 /// `FEDRS_LOG=debug` shows what a failing scenario did.

@@ -26,7 +26,7 @@ pub mod stage;
 pub mod truth;
 mod watcher;
 
-pub use fleet::{Fleet, FleetSpec, MemberSpec, even, frs, linked};
+pub use fleet::{Fleet, FleetSpec, MemberSpec, even, frs, linked, minutes};
 pub use joining::{MEMBERS_PATH, SECRETS_PATH, kubeconfig};
 pub use judge::{HOST, Judge};
 pub use link::{CrashPoint, Life};

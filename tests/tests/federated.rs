@@ -100,8 +100,7 @@ async fn f5_the_deletion_policy_deletes_the_local_sets() {
     fleet
         .wait_until("9 run", 30, async |it| it.available("web") == 9)
         .await;
-    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
-    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
+    fleet.delete("web").await;
     fleet
         .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
         .await;
@@ -158,8 +157,7 @@ async fn c5_overlapping_selectors_are_told_on_both_sets_while_they_last() {
             })
             .await;
     }
-    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web-2";
-    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
+    fleet.delete("web-2").await;
     fleet
         .wait_until("over", 30, async |it| {
             it.condition("web", "SelectorOverlap").await.is_none()
@@ -177,8 +175,7 @@ async fn f5_pods_that_may_not_be_changed_do_not_hold_a_deletion_up() {
         "the account's role is of an earlier version",
     );
     fleet.member("a").faults().refuse(patches, 1000, forbidden);
-    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
-    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
+    fleet.delete("web").await;
     fleet
         .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
         .await;
@@ -202,8 +199,7 @@ async fn f5_a_set_that_is_made_again_takes_up_what_the_deleted_one_left() {
             .collect::<Vec<_>>()
     };
     let before = uids(&fleet);
-    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
-    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
+    fleet.delete("web").await;
     fleet
         .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
         .await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fedrs_tests::{
-    Fleet, FleetSpec, MEMBERS_PATH, ReadyWatcher, SECRETS_PATH, even, frs, kubeconfig,
+    Fleet, FleetSpec, MEMBERS_PATH, ReadyWatcher, SECRETS_PATH, even, frs, kubeconfig, minutes,
 };
 use serde_json::{Value, json};
 
@@ -18,10 +18,6 @@ async fn joined(replicas: u32, life: i64) -> Fleet {
     fleet.start_controller().await;
     fleet.run(replicas).await;
     fleet
-}
-
-async fn minutes(count: u64) {
-    tokio::time::sleep(Duration::from_secs(60 * count)).await;
 }
 
 async fn is_ready(fleet: &Fleet, name: &str) -> bool {

@@ -1,14 +1,8 @@
 //! A controller that starts anew where everything is as it should be writes nothing.
 
-use std::time::Duration;
-
-use fedrs_tests::{Fleet, FleetSpec};
+use fedrs_tests::{Fleet, FleetSpec, minutes};
 use serde_json::json;
 use sim_cluster::{Status, faults::Requests, http::Verb};
-
-async fn minutes(count: u64) {
-    tokio::time::sleep(Duration::from_secs(60 * count)).await;
-}
 
 #[tokio::test(start_paused = true)]
 async fn what_a_member_asks_for_is_known_before_anything_is_told_of_it() {

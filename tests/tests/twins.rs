@@ -2,15 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
-use std::time::Duration;
-
 use fedrs_api::marks;
-use fedrs_tests::{Fleet, FleetSpec, ReadyWatcher, even, frs};
+use fedrs_tests::{Fleet, FleetSpec, ReadyWatcher, even, frs, minutes};
 use serde_json::{Value, json};
-
-async fn minutes(count: u64) {
-    tokio::time::sleep(Duration::from_secs(60 * count)).await;
-}
 
 /// The status of `web` in the member.
 async fn told(fleet: &Fleet, member: &str) -> Value {
@@ -83,8 +77,7 @@ async fn f20_a_new_set_of_a_cluster_with_two_names_runs_whole() {
         .await;
     watcher.assert_never_below(12);
 
-    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
-    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
+    fleet.delete("web").await;
     fleet
         .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
         .await;

@@ -76,6 +76,8 @@ fn tidied(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     crd
 }
 
+/// Titles and the numbers of rules are for those who read the code.
+///
 /// Optional fields are absent or have a value. The derive would allow `null` too, which CEL's `has` takes for a
 /// value: a rule that compares it would fail with an error about types.
 fn tidy(schema: &mut JSONSchemaProps) {
@@ -97,7 +99,7 @@ fn tidy(schema: &mut JSONSchemaProps) {
     }
 }
 
-/// `text` without the numbers of rules, such as (F2, F34): users of `kubectl explain` don't know them.
+/// `text` without the numbers of rules, such as (F2, F34).
 fn without_rules(text: &str) -> String {
     let is_rule = |word: &str| {
         let number = word.strip_prefix('F').unwrap_or_default();

@@ -46,4 +46,4 @@ pub use transport::Resource;
 pub use view::{
     Change, ChangeSink, Health, Held, MemberView, PodCounts, ReplicaFailure, SetFact, SetView, Sync,
 };
-pub use wire::Uid;
+pub use wire::{Uid, Version};

@@ -55,11 +55,12 @@ impl<'de> Deserialize<'de> for Uid {
 
 /// A `resourceVersion` as a number; unknown if the server writes something else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Version(u64);
+pub struct Version(u64);
 
 impl Version {
     /// Kubernetes never hands out 0: it marks what could not be parsed.
-    pub(crate) fn of(text: &str) -> Self {
+    #[must_use]
+    pub fn of(text: &str) -> Self {
         Self(text.parse().unwrap_or(0))
     }
 
@@ -68,7 +69,8 @@ impl Version {
     }
 
     /// Whether this is certainly older than `other`: only if both are numbers.
-    pub(crate) fn is_older_than(self, other: Self) -> bool {
+    #[must_use]
+    pub fn is_older_than(self, other: Self) -> bool {
         self.known() && other.known() && self.0 < other.0
     }
 }

@@ -66,6 +66,8 @@ struct Informer {
 /// By what a member is followed, or is to be.
 struct Followed {
     origin: Origin,
+    /// The origin, as people are told of it.
+    place: String,
     number: u64,
     server: Option<String>,
     /// The Secret's name and its text, where the token in it is to be renewed.
@@ -116,10 +118,11 @@ impl Link {
         self.source = self.cancel.child_token();
         let renewed = match &follow.origin {
             Origin::Secret(name) => follow.renewed.map(|text| (name.clone(), text.to_owned())),
-            Origin::File(_) => None,
+            Origin::File => None,
         };
         self.followed = Some(Followed {
             origin: follow.origin,
+            place: follow.place,
             number: follow.number,
             server: match follow.way {
                 Way::Client(_) => None,
@@ -168,7 +171,6 @@ impl Link {
 
     /// Takes in what came of the kubeconfig that is followed; one of an earlier state is passed over.
     pub(super) fn report(&mut self, tools: &Tools, report: Report) {
-        let namespace = &tools.secrets.namespace;
         let Some(followed) = self
             .followed
             .as_mut()
@@ -182,10 +184,7 @@ impl Link {
                 self.adopt(tools, connected);
             }
             Err(message) => {
-                followed.failure = Some(match &followed.origin {
-                    Origin::File(place) => format!("{place}: {message}"),
-                    Origin::Secret(name) => format!("Secret {namespace}/{name}: {message}"),
-                });
+                followed.failure = Some(format!("{}: {message}", followed.place));
             }
         }
     }
@@ -328,6 +327,9 @@ impl Link {
 
     /// Tells what could not be told before, if there is a MemberCluster by now.
     pub(super) fn tell_untold(&mut self, tools: &Tools) {
+        if self.untold.is_empty() {
+            return;
+        }
         if let Some(subject) = subject(&tools.registry, &self.name) {
             for notice in self.untold.drain(..) {
                 tools.reconciler.recorder.record(&subject, notice);

@@ -30,8 +30,8 @@ pub(super) enum Way {
 /// Where a kubeconfig is from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// A file of the folder: which, as people are told of it.
-    File(String),
+    /// The folder.
+    File,
     /// The Secret of this name.
     Secret(String),
 }
@@ -99,6 +99,8 @@ pub(super) enum Verdict<'a> {
 /// By what a member is to be followed.
 pub(super) struct Follow<'a> {
     pub(super) origin: Origin,
+    /// The origin, as people are told of it.
+    pub(super) place: String,
     /// Which state of it.
     pub(super) number: u64,
     pub(super) way: &'a Way,
@@ -121,18 +123,16 @@ impl Sources {
         }
     }
 
-    /// The folder has a kubeconfig for the member `name` at a place, or one that can't be used, or none any more.
-    pub(super) fn put_file(&mut self, name: &str, file: Option<(String, Result<Way, String>)>) {
-        match file {
-            Some((place, way)) => {
-                let source = self.source(way);
-                self.files
-                    .insert(name.to_owned(), FileSource { place, source });
-            }
-            None => {
-                self.files.remove(name);
-            }
-        }
+    /// The file at `place` has a kubeconfig for the member `name`, or one that can't be used.
+    pub(super) fn put_file(&mut self, name: &str, place: String, way: Result<Way, String>) {
+        let source = self.source(way);
+        self.files
+            .insert(name.to_owned(), FileSource { place, source });
+    }
+
+    /// The folder has no kubeconfig for the member `name` any more.
+    pub(super) fn remove_file(&mut self, name: &str) {
+        self.files.remove(name);
     }
 
     /// All files have been told once.
@@ -225,7 +225,8 @@ impl Sources {
             },
             (Some(FileSource { place, source }), None) => match &source.way {
                 Ok(way) => Verdict::Follow(Follow {
-                    origin: Origin::File(place.clone()),
+                    origin: Origin::File,
+                    place: place.clone(),
                     number: source.number,
                     way,
                     renewed: None,
@@ -259,6 +260,7 @@ impl Sources {
             (Some(SecretSource { secret, source }), _) => match &source.way {
                 Ok(way) => Verdict::Follow(Follow {
                     origin: Origin::Secret(name.to_owned()),
+                    place,
                     number: source.number,
                     way,
                     renewed: secret.text.as_deref().ok().filter(|_| secret.renew),
@@ -315,10 +317,11 @@ mod tests {
         }
     }
 
-    fn file() -> (String, Result<Way, String>) {
+    const FILE: &str = "file members/eu.yaml";
+
+    fn file() -> Way {
         let kubeconfig = Kubeconfig::read(KUBECONFIG).unwrap();
-        let way = Way::Kubeconfig(kubeconfig, PathBuf::new());
-        ("file members/eu.yaml".to_owned(), Ok(way))
+        Way::Kubeconfig(kubeconfig, PathBuf::new())
     }
 
     fn naming(secret: Option<&str>) -> MemberClusterSpec {
@@ -342,10 +345,13 @@ mod tests {
         match sources.verdict("eu") {
             Verdict::Unknown => "unknown".to_owned(),
             Verdict::Follow(Follow {
-                origin, renewed, ..
+                origin,
+                place,
+                renewed,
+                ..
             }) => {
                 format!(
-                    "{origin:?}{}",
+                    "{origin:?} at {place}{}",
                     if renewed.is_some() { " renewed" } else { "" }
                 )
             }
@@ -364,8 +370,8 @@ mod tests {
         assert_eq!(words(&sources), "gone");
         sources.put_object("eu", Some(&naming(None)));
         assert_eq!(words(&sources), "removed");
-        sources.put_file("eu", Some(file()));
-        assert_eq!(words(&sources), "File(\"file members/eu.yaml\")");
+        sources.put_file("eu", FILE.to_owned(), Ok(file()));
+        assert_eq!(words(&sources), "File at file members/eu.yaml");
         sources.put_object("eu", Some(&naming(Some("eu-1"))));
         let both = words(&sources);
         assert!(
@@ -374,18 +380,20 @@ mod tests {
         );
         assert!(both.contains("Secret fedrs-system/eu-1"), "{both}");
         sources.put_object("eu", Some(&naming(None)));
-        let broken = ("file members/eu.yaml".to_owned(), Err("no".to_owned()));
-        sources.put_file("eu", Some(broken));
+        sources.put_file("eu", FILE.to_owned(), Err("no".to_owned()));
         assert_eq!(
             words(&sources),
             "InvalidKubeconfig goes on: file members/eu.yaml: no"
         );
         sources.put_object("eu", Some(&naming(Some("eu-1"))));
-        sources.put_file("eu", None);
+        sources.remove_file("eu");
         let missing = "SecretMissing stops: there is no Secret fedrs-system/eu-1 of type fedrs.dev/kubeconfig";
         assert_eq!(words(&sources), missing);
         assert_eq!(sources.put_secret("eu-1", Some(secret(KUBECONFIG))), ["eu"]);
-        assert_eq!(words(&sources), "Secret(\"eu-1\") renewed");
+        assert_eq!(
+            words(&sources),
+            "Secret(\"eu-1\") at Secret fedrs-system/eu-1 renewed"
+        );
         sources.put_secret("eu-1", None);
         assert_eq!(words(&sources), missing);
         sources.put_object("eu", None);

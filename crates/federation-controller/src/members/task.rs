@@ -66,10 +66,11 @@ impl Members {
     }
 
     fn event(&mut self, event: MemberEvent) {
-        let (name, file) = match event {
+        let name = match event {
             MemberEvent::Present { name, client } => {
                 let place = format!("file {name} of the members' folder");
-                (name, Some((place, Ok(Way::Client(client)))))
+                self.sources.put_file(&name, place, Ok(Way::Client(client)));
+                name
             }
             MemberEvent::Kubeconfig {
                 name,
@@ -77,22 +78,28 @@ impl Members {
                 file,
             } => {
                 let folder = file.parent().unwrap_or(&file).to_owned();
-                let way = Ok(Way::Kubeconfig(kubeconfig, folder));
-                (name, Some((place_of(&file), way)))
+                let way = Way::Kubeconfig(kubeconfig, folder);
+                self.sources.put_file(&name, place_of(&file), Ok(way));
+                name
             }
             MemberEvent::Broken {
                 name,
                 file,
                 message,
-            } => (name, Some((place_of(&file), Err(message)))),
-            MemberEvent::Gone { name } => (name, None),
+            } => {
+                self.sources.put_file(&name, place_of(&file), Err(message));
+                name
+            }
+            MemberEvent::Gone { name } => {
+                self.sources.remove_file(&name);
+                name
+            }
             MemberEvent::Complete => {
                 self.sources.complete_folder();
                 self.settle_all();
                 return;
             }
         };
-        self.sources.put_file(&name, file);
         self.settle(&name);
     }
 

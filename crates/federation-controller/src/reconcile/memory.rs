@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cluster_informer::Version;
 use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, SetKey, marks};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -21,7 +22,7 @@ struct Memory {
     /// The version our last write of the status made.
     resource_version: Option<String>,
     /// The version that our finalizer came with.
-    claimed: Option<String>,
+    claimed: Option<Version>,
     /// Members that the deletion waits for, as people were last told.
     waited_for: Vec<String>,
     /// Members that have not answered our last write, with the answer once it has come.
@@ -115,22 +116,18 @@ impl Memories {
     /// The object has this version since our finalizer was written.
     pub(super) fn put_claimed(&self, key: &SetKey, version: Option<String>) {
         if let Some(memory) = self.0.lock().get_mut(key) {
-            memory.resource_version.clone_from(&version);
-            memory.claimed = version;
+            memory.claimed = Some(self::version(version.as_deref()));
+            memory.resource_version = version;
         }
     }
 
-    /// Whether marker and finalizer were written by this process, and the finalizer is there, as far as `object` shows: it
-    /// may be as it was before.
+    /// Whether this process wrote marker and finalizer, and `object` shows the finalizer or is older than that.
     pub(super) fn is_claimed(&self, key: &SetKey, object: &FederatedReplicaSet) -> bool {
         let (metadata, memories) = (&object.metadata, self.0.lock());
-        let claimed = memories
-            .get(key)
-            .filter(|memory| memory.uid == metadata.uid)
-            .and_then(|memory| number(memory.claimed.as_deref()));
-        claimed.is_some_and(|claimed| {
+        let memory = memories.get(key).filter(|it| it.uid == metadata.uid);
+        memory.and_then(|it| it.claimed).is_some_and(|claimed| {
             deletion::has_finalizer(object, marks::FINALIZER)
-                || number(metadata.resource_version.as_deref()) < Some(claimed)
+                || version(metadata.resource_version.as_deref()).is_older_than(claimed)
         })
     }
 
@@ -196,16 +193,15 @@ pub(super) fn version_of(answer: &Value) -> Option<String> {
 
 /// The later of two versions of one object.
 fn later(a: Option<String>, b: Option<String>) -> Option<String> {
-    if number(a.as_deref()) > number(b.as_deref()) {
-        a
-    } else {
+    if version(a.as_deref()).is_older_than(version(b.as_deref())) {
         b
+    } else {
+        a.or(b)
     }
 }
 
-/// Versions are numbers that grow.
-fn number(version: Option<&str>) -> Option<u64> {
-    version?.parse().ok()
+fn version(text: Option<&str>) -> Version {
+    Version::of(text.unwrap_or_default())
 }
 
 #[cfg(test)]
