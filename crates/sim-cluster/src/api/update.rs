@@ -292,34 +292,15 @@ fn keep_what_others_write(target: Target<'_>, old: &Value, object: &mut Value) {
             }
         }
         Some("status") => {
-            let status = object.get("status").cloned();
+            restore_but(&["metadata", "status"], object, old);
             if kind.is_custom() || kind_rules::keeps_metadata_on_status(kind) {
-                let managed = object["metadata"].get("managedFields").cloned();
-                let metadata = old["metadata"].clone();
-                *object = old.clone();
-                object["metadata"] = metadata;
-                if let Some(managed) = managed {
-                    object["metadata"]["managedFields"] = managed;
-                }
-            } else {
-                let mut metadata = object["metadata"].clone();
-                if *kind == *kinds::PODS {
-                    metadata["ownerReferences"] = old["metadata"]["ownerReferences"].clone();
-                    if metadata["ownerReferences"].is_null()
-                        && let Some(fields) = metadata.as_object_mut()
-                    {
-                        fields.remove("ownerReferences");
-                    }
-                }
-                *object = old.clone();
-                object["metadata"] = metadata;
-            }
-            match (status, object.as_object_mut()) {
-                (Some(status), _) => object["status"] = status,
-                (None, Some(fields)) => {
-                    fields.remove("status");
-                }
-                (None, None) => {}
+                restore_but(
+                    &["managedFields"],
+                    &mut object["metadata"],
+                    &old["metadata"],
+                );
+            } else if *kind == *kinds::PODS {
+                take_field(&mut object["metadata"], &old["metadata"], "ownerReferences");
             }
         }
         Some("finalize") => {
@@ -328,6 +309,20 @@ fn keep_what_others_write(target: Target<'_>, old: &Value, object: &mut Value) {
             object["spec"]["finalizers"] = finalizers;
         }
         Some(_) => {}
+    }
+}
+
+/// Makes every field of `object` what it is in `old`, but for these; copies only what differs.
+fn restore_but(these: &[&str], object: &mut Value, old: &Value) {
+    let (Some(fields), Some(old)) = (object.as_object_mut(), old.as_object()) else {
+        return;
+    };
+    let ours = |field: &str| these.contains(&field);
+    fields.retain(|field, _| ours(field) || old.contains_key(field));
+    for (field, before) in old.iter().filter(|(field, _)| !ours(field)) {
+        if fields.get(field) != Some(before) {
+            fields.insert(field.clone(), before.clone());
+        }
     }
 }
 

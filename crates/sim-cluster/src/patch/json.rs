@@ -1,6 +1,7 @@
 //! JSON patch (RFC 6902) with the API server's limits and messages.
 
 use json_patch::{AddOperation, Patch, PatchErrorKind, PatchOperation};
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::PatchError;
@@ -9,7 +10,7 @@ use crate::field::go_json_kind;
 /// The most operations of one patch.
 const OPERATIONS_MAX: usize = 10_000;
 
-/// Applies the operations in `patch` (a JSON list) to `object`; on an error the object is as it was.
+/// Applies the operations in `patch` (a JSON list) to `object`; on an error those before it are applied.
 pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
     if !patch.is_array() {
         let found = go_json_kind(patch);
@@ -17,8 +18,8 @@ pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
             "error decoding patch: json: cannot unmarshal {found} into Go value of type []handlers.jsonPatchOp"
         )));
     }
-    let operations: Patch = serde_json::from_value(patch.clone())
-        .map_err(|error| PatchError::Rejected(error.to_string()))?;
+    let operations =
+        Patch::deserialize(patch).map_err(|error| PatchError::Rejected(error.to_string()))?;
     if operations.0.len() > OPERATIONS_MAX {
         let count = operations.0.len();
         let words = "The allowed maximum operations in a JSON patch is";
@@ -26,13 +27,11 @@ pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
             "{words} {OPERATIONS_MAX}, got {count}"
         )));
     }
-    let mut changed = object.clone();
     for operation in operations.0 {
-        let operation = lenient(operation, &changed);
-        json_patch::patch(&mut changed, std::slice::from_ref(&operation))
+        let operation = lenient(operation, object);
+        json_patch::patch(object, std::slice::from_ref(&operation))
             .map_err(|error| PatchError::Rejected(explain(&operation, &error.kind)))?;
     }
-    *object = changed;
     Ok(())
 }
 
@@ -87,7 +86,10 @@ mod tests {
     #[rstest]
     #[case(json!([{"op": "test", "path": "/spec/replicas", "value": 2}]), PatchError::Rejected("testing value /spec/replicas failed: test failed".into()))]
     #[case(json!([{"op": "replace", "path": "/size/x", "value": 2}]), PatchError::Rejected("replace operation does not apply: doc is missing key: /size/x: missing value".into()))]
-    fn what_does_not_fit_changes_nothing(#[case] patch: Value, #[case] error: PatchError) {
+    fn what_does_not_fit_is_refused_in_the_words_of_the_api_server(
+        #[case] patch: Value,
+        #[case] error: PatchError,
+    ) {
         let mut object = json!({ "spec": { "replicas": 1 } });
         assert_eq!(json_patch(&mut object, &patch), Err(error));
         assert_eq!(object, json!({ "spec": { "replicas": 1 } }));
