@@ -84,17 +84,31 @@ pub(super) fn actions(
     usable.filter_map(|it| action(snapshot, it, now)).collect()
 }
 
+/// Finds out which members' sets have to wait for a write, where nothing is to be written.
+pub(super) fn hold(snapshot: &Snapshot<'_>, members: &mut [Considered<'_>], now: Timestamp) {
+    for it in members.iter_mut().filter(|it| it.usable()) {
+        if change(snapshot, it, now).is_some() {
+            it.held_until = held_until(snapshot, it, now);
+        }
+    }
+}
+
+/// Until when a member's set is not written, because earlier writes were undone or failed.
+fn held_until(snapshot: &Snapshot<'_>, it: &Considered<'_>, now: Timestamp) -> Option<Timestamp> {
+    let until = it.writes.not_before(snapshot.settings)?;
+    (now < until).then_some(until)
+}
+
 /// What to write in one member; nothing yet where earlier writes were undone or failed.
 fn action(snapshot: &Snapshot<'_>, it: &mut Considered<'_>, now: Timestamp) -> Option<Action> {
-    let settings = snapshot.settings;
     let change = change(snapshot, it, now);
     // Of a set that lost its mark no generation tells: whoever took it has changed it.
     let found = it.live_set().filter(|_| it.member.is_marked());
     let found = found.map(|set| set.generation);
     let writes = std::mem::take(&mut it.writes);
-    it.writes = writes.learn(found, change.is_some(), now, settings);
+    it.writes = writes.learn(found, change.is_some(), now, snapshot.settings);
     let change = change?;
-    it.held_until = it.writes.not_before(settings).filter(|it| now < *it);
+    it.held_until = held_until(snapshot, it, now);
     if it.held_until.is_some() {
         return None;
     }

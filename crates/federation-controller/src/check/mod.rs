@@ -102,8 +102,10 @@ pub fn check(snapshot: &Snapshot<'_>, now: Timestamp) -> Check {
     } else {
         decide::decide(snapshot, &mut members, now)
     };
-    let hold = joining || snapshot.frs.paused || snapshot.observe_only;
-    let actions = if hold {
+    let actions = if joining || snapshot.frs.paused {
+        Vec::new()
+    } else if snapshot.observe_only {
+        actions::hold(snapshot, &mut members, now);
         Vec::new()
     } else {
         actions::actions(snapshot, &mut members, now)

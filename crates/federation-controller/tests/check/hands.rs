@@ -52,6 +52,34 @@ fn f29_the_more_often_a_set_is_changed_the_longer_it_takes_to_put_it_right() {
 }
 
 #[test]
+fn f22_how_long_a_set_waits_to_be_put_right_is_told() {
+    let mut world = settled();
+    world.now = 100;
+    meddle(&mut world);
+    world.step();
+    meddle(&mut world);
+    world.now = 104;
+    // A world that does nothing also looks without acting, and is told the same.
+    let decided = world.step();
+    assert_eq!(decided.actions, []);
+    let progressing = decided.status.conditions.iter();
+    let progressing = progressing
+        .filter(|it| it.type_ == "Progressing")
+        .map(|it| it.message.as_str());
+    assert_eq!(
+        progressing.collect::<Vec<_>>(),
+        [
+            "waiting for the set in a to be written again at 2027-01-15T08:01:50Z, 4 replicas to be replaced in a"
+        ]
+    );
+    let reason = &decided.status.clusters[0].reason;
+    assert!(
+        reason.contains("tried again at 2027-01-15T08:01:50Z"),
+        "{reason}"
+    );
+}
+
+#[test]
 fn f29_a_fight_is_over_when_the_set_is_left_alone() {
     let mut world = settled();
     meddle(&mut world);

@@ -160,7 +160,21 @@ impl World {
             );
         }
         self.remember(&decided, &outcomes);
+        if decided.actions.is_empty() {
+            self.observe();
+        }
         decided
+    }
+
+    /// Looking again without acting tells the same as the check before (F22).
+    fn observe(&self) {
+        let snapshot = Snapshot {
+            observe_only: true,
+            ..self.snapshot()
+        };
+        let observed = check(&snapshot, at(self.now));
+        assert_eq!(observed.actions, []);
+        assert_eq!(observed.status, self.memory);
     }
 
     /// Makes what was decided, and what came of it, the next check's memory.

@@ -181,7 +181,10 @@ fn awaited(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> St
             Standing::Usable => {
                 let target = it.target.total();
                 let missing = target.saturating_sub(it.available());
-                if missing > it.target.probes {
+                if let Some(until) = it.held_until {
+                    let until = clock(until);
+                    parts.push(format!("the set in {name} to be written again at {until}"));
+                } else if missing > it.target.probes {
                     parts.push(format!("{missing} replicas to get ready in {name}"));
                 }
                 if it.placed() > target {
