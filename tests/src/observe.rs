@@ -95,22 +95,28 @@ impl Fleet {
 
     /// Reasons of the events about `name`, in the order of their first time.
     pub async fn event_reasons(&self, name: &str) -> Vec<String> {
+        let events = self.events(name).await;
+        let reasons = events.iter().filter_map(|it| it["reason"].as_str());
+        reasons.map(str::to_owned).collect()
+    }
+
+    /// What the events about `name` with this reason say, in the order of their first time.
+    pub async fn event_messages(&self, name: &str, reason: &str) -> Vec<String> {
+        let events = self.events(name).await;
+        let of_reason = events.iter().filter(|it| it["reason"] == reason);
+        let messages = of_reason.filter_map(|it| it["message"].as_str());
+        messages.map(str::to_owned).collect()
+    }
+
+    async fn events(&self, name: &str) -> Vec<Value> {
         let path = "/api/v1/namespaces/default/events";
-        let list = self
-            .on_host("GET", path, &Value::Null)
-            .await
-            .unwrap_or(Value::Null);
-        let mut events: Vec<&Value> = list["items"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter(|event| event["involvedObject"]["name"] == name)
-            .collect();
+        let list = self.on_host("GET", path, &Value::Null).await;
+        let mut list = list.unwrap_or_default();
+        let events = list["items"].as_array_mut().map(std::mem::take);
+        let mut events = events.unwrap_or_default();
+        events.retain(|event| event["involvedObject"]["name"] == name);
         events.sort_by_key(|event| event["firstTimestamp"].to_string());
         events
-            .iter()
-            .filter_map(|event| event["reason"].as_str().map(str::to_owned))
-            .collect()
     }
 
     /// All that a person would want to see when a wait failed.

@@ -76,6 +76,10 @@ async fn f29_a_set_with_another_selector_is_replaced_without_its_pods() {
         2,
         "its pods go on"
     );
+    let told = fleet.event_messages("web", "Overwritten").await;
+    let words = "a: a set of that name was there (replicas 2, images old:1, selector app=old) and is deleted without \
+                 its pods, for its selector can't be changed";
+    assert_eq!(told, [words]);
 }
 
 #[tokio::test(start_paused = true)]

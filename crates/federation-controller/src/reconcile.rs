@@ -239,7 +239,7 @@ impl Reconciler {
     ) {
         let anew = |it: &Outcome| {
             let failed = matches!(it, Outcome::Failed(_) | Outcome::Unknown(_));
-            failed || matches!(it, Outcome::Undecided(_))
+            failed || matches!(it, Outcome::Undecided(_) | Outcome::Replaced { .. })
         };
         if outcomes.values().any(anew) {
             self.agenda.check(key.clone(), RETRY);
@@ -276,6 +276,14 @@ impl Reconciler {
                 reason: "Overwritten",
                 message: format!(
                     "{member}: a set of that name was there and is taken over: {changed}"
+                ),
+            },
+            Outcome::Replaced { was } => Notice {
+                warning: true,
+                reason: "Overwritten",
+                message: format!(
+                    "{member}: a set of that name was there ({was}) and is deleted without its pods, for its selector \
+                     can't be changed"
                 ),
             },
             Outcome::Refused(message) => Notice {

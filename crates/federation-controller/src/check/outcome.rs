@@ -27,6 +27,12 @@ pub enum Outcome {
         /// What was changed in it, in words.
         changed: String,
     },
+    /// There was a set of somebody, of another selector, which can't be written over: deleted without its pods (F29). Ours
+    /// is made by the next check.
+    Replaced {
+        /// What it was, in words.
+        was: String,
+    },
     /// Somebody else had changed the set: written as it should be; the set as the member now shows it.
     Repaired {
         /// The set.
@@ -91,7 +97,9 @@ pub fn remember(
                 change_writes(cluster, |it| it.succeed(*generation, None));
             }
             Some(Outcome::Refused(message)) => report::refused(cluster, message, now, settings),
-            Some(Outcome::Undecided(_)) => change_writes(cluster, |it| it.fail(None, now)),
+            Some(Outcome::Undecided(_) | Outcome::Replaced { .. }) => {
+                change_writes(cluster, |it| it.fail(None, now));
+            }
             Some(Outcome::Failed(error)) => {
                 change_writes(cluster, |it| it.fail(Some(error.clone()), now));
             }

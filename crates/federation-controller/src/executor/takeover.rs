@@ -1,6 +1,8 @@
 //! What to do about a set of our name that is not ours (F29), or was and lost its marks.
 
 use fedrs_api::{ValidFrs, marks};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::{Executor, MemberAccess, set_path, undecided};
@@ -63,12 +65,6 @@ fn taken_over(outcome: Outcome, frs: &ValidFrs, before: &Value) -> Outcome {
             before["replicas"], set.replicas
         ));
     }
-    let images = |spec: &Value| -> Vec<String> {
-        let containers = spec["containers"].as_array().into_iter().flatten();
-        containers
-            .filter_map(|it| it["image"].as_str().map(str::to_owned))
-            .collect()
-    };
     let (old, new) = (
         images(&before["template"]["spec"]),
         images(&frs.template.spec),
@@ -153,8 +149,28 @@ impl Executor {
         live: &Value,
     ) -> Result<Outcome, CallError> {
         self.delete_set(&frs.key, member, live, "Orphan").await?;
-        Ok(Outcome::Undecided(
-            "a set with another selector is being replaced".to_owned(),
-        ))
+        Ok(Outcome::Replaced {
+            was: described(live),
+        })
     }
+}
+
+/// What a set with another selector was: `replicas 2, images web:1, selector app=old`.
+fn described(live: &Value) -> String {
+    let spec = &live["spec"];
+    let selector = LabelSelector::deserialize(&spec["selector"]).unwrap_or_default();
+    format!(
+        "replicas {}, images {}, selector {}",
+        spec["replicas"],
+        images(&spec["template"]["spec"]).join(", "),
+        fedrs_api::selector::to_text(&selector)
+    )
+}
+
+/// The images of a pod's spec.
+fn images(spec: &Value) -> Vec<String> {
+    let containers = spec["containers"].as_array().into_iter().flatten();
+    containers
+        .filter_map(|it| it["image"].as_str().map(str::to_owned))
+        .collect()
 }

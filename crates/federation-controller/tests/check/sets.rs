@@ -5,7 +5,7 @@ use federation_controller::check::{
     Action, Outcome, Outcomes, SetChange, TemplateRecord, check, remember,
 };
 
-use crate::world::{LIVE, TEMPLATE, WANTED, World, at, desired, even, frs};
+use crate::world::{LIVE, TEMPLATE, WANTED, World, at, condition_message, desired, even, frs};
 
 #[test]
 fn f31_a_deleted_set_is_created_again() {
@@ -129,7 +129,12 @@ fn f28_a_refused_creation_backs_off_and_its_replicas_go_elsewhere_meanwhile() {
     world.step();
     world.members[2].view = SetView::default();
     remember(&mut world.memory, &refused, WANTED, at(0), &world.settings);
-    assert_eq!(world.check().actions, [], "backs off, and X is not over");
+    let decided = world.check();
+    assert_eq!(decided.actions, [], "backs off, and X is not over");
+    assert_eq!(
+        condition_message(&decided, "Progressing"),
+        "waiting for c to take the set, which it refuses"
+    );
     world.now = 60;
     let decided = world.check();
     let create = SetChange::Create { replicas: 2 };

@@ -8,6 +8,7 @@ use federation_controller::check::{
 };
 use fedrs_api::{FederatedReplicaSetStatus, SetKey, ValidFrs};
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::{Value, json};
 
 pub(crate) const WANTED: u64 = 0xabc;
@@ -236,10 +237,14 @@ pub(crate) fn desired(check: &Check) -> Vec<i32> {
 }
 
 pub(crate) fn condition<'a>(check: &'a Check, type_: &str) -> &'a str {
-    check
-        .status
-        .conditions
-        .iter()
-        .find(|it| it.type_ == type_)
-        .map_or("", |it| it.status.as_str())
+    find_condition(check, type_).map_or("", |it| it.status.as_str())
+}
+
+pub(crate) fn condition_message<'a>(check: &'a Check, type_: &str) -> &'a str {
+    find_condition(check, type_).map_or("", |it| it.message.as_str())
+}
+
+fn find_condition<'a>(check: &'a Check, type_: &str) -> Option<&'a Condition> {
+    let mut conditions = check.status.conditions.iter();
+    conditions.find(|it| it.type_ == type_)
 }

@@ -178,22 +178,7 @@ fn awaited(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> St
                 parts.push(format!("{name} to come back ({why}){until}"));
             }
             Standing::Lost { .. } | Standing::Twin { .. } => {}
-            Standing::Usable => {
-                let target = it.target.total();
-                let missing = target.saturating_sub(it.available());
-                if let Some(until) = it.held_until {
-                    let until = clock(until);
-                    parts.push(format!("the set in {name} to be written again at {until}"));
-                } else if missing > it.target.probes {
-                    parts.push(format!("{missing} replicas to get ready in {name}"));
-                }
-                if it.placed() > target {
-                    parts.push(format!(
-                        "{} replicas to be replaced in {name}",
-                        it.placed() - target
-                    ));
-                }
-            }
+            Standing::Usable => parts.extend(awaited_of(it)),
         }
     }
     if parts.is_empty() && status.unplaced > 0 {
@@ -203,6 +188,27 @@ fn awaited(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> St
         ));
     }
     format!("waiting for {}", parts.join(", "))
+}
+
+/// What is being waited for in a member that can be asked for anything.
+fn awaited_of(it: &Considered<'_>) -> Vec<String> {
+    let (name, target) = (&it.member.name, it.target.total());
+    let missing = target.saturating_sub(it.available());
+    if let Some(until) = it.held_until {
+        let until = clock(until);
+        return vec![format!("the set in {name} to be written again at {until}")];
+    }
+    let mut parts = Vec::new();
+    if it.refused_since().is_some() {
+        parts.push(format!("{name} to take the set, which it refuses"));
+    } else if missing > it.target.probes {
+        parts.push(format!("{missing} replicas to get ready in {name}"));
+    }
+    let surplus = it.placed().saturating_sub(target);
+    if surplus > 0 {
+        parts.push(format!("{surplus} replicas to be replaced in {name}"));
+    }
+    parts
 }
 
 /// Members in which the set's name is taken by somebody else's set (F29, F40).
