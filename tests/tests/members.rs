@@ -436,7 +436,7 @@ async fn f20_a_drain_without_room_elsewhere_stays_and_says_why() {
     );
     assert_eq!(web["unplaced"], 6);
     let told = fleet.member_condition("b", "Drained").await;
-    let words = "False Draining: 6 replicas of 1 FederatedReplicaSets are still there: default/web";
+    let words = "False Draining: 6 replicas of 1 FederatedReplicaSet left: default/web";
     assert_eq!(told, words);
     assert_eq!(watcher.lowest(), 30);
 }

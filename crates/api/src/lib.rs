@@ -19,6 +19,7 @@ mod schema;
 pub mod selector;
 pub mod set_key;
 pub mod valid;
+mod words;
 
 pub use dns::is_label as is_dns_label;
 pub use federated_replica_set::{
@@ -32,3 +33,4 @@ pub use member_cluster::{
 pub use placement::{ClusterPreference, Placement};
 pub use set_key::SetKey;
 pub use valid::{ValidFrs, preferences_hash};
+pub use words::counted;

@@ -5,7 +5,7 @@ use std::{fmt::Write as _, process::ExitCode};
 use anyhow::{Context, bail};
 use clap::Args;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus};
+use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, counted};
 use kube::Api;
 
 use crate::{host, print};
@@ -43,10 +43,10 @@ pub(crate) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
 pub(crate) fn explain(set: &FederatedReplicaSet) -> String {
     let metadata = &set.metadata;
     let mut text = format!(
-        "{}/{}: {} replicas wanted",
+        "{}/{}: {} wanted",
         metadata.namespace.as_deref().unwrap_or_default(),
         metadata.name.as_deref().unwrap_or_default(),
-        set.spec.replicas
+        counted(set.spec.replicas, "replica")
     );
     let Some(status) = &set.status else {
         text.push_str("; no controller has looked at it yet\n");

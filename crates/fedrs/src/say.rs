@@ -8,12 +8,6 @@ use std::{
 
 use crate::remote::Side;
 
-/// So many of something: `1 member`, `2 members`.
-pub(crate) fn count(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
-}
-
 /// Where it is told.
 pub(crate) struct Say {
     out: Box<dyn Write>,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cluster_informer::{Health, Held, Sync, about::Nodes};
-use fedrs_api::{MemberClusterStatus, NodeCounts};
+use fedrs_api::{MemberClusterStatus, NodeCounts, counted};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
@@ -154,9 +154,9 @@ fn drained(ready: &Said, synced: &Said, held: &Held) -> Said {
         String::new()
     };
     let message = format!(
-        "{} replicas of {} FederatedReplicaSets are still there: {}{more}",
-        held.replicas,
-        held.sets,
+        "{} of {} left: {}{more}",
+        counted(held.replicas, "replica"),
+        counted(held.sets, "FederatedReplicaSet"),
         named.join(", ")
     );
     Said::new(false, "Draining", message)

@@ -1,10 +1,8 @@
 //! What is left in a member that is being drained, and why. Pure.
 
-use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, MemberCluster};
+use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, MemberCluster, counted};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
-
-use crate::say::count;
 
 /// Sets that are named; more are counted.
 const NAMED: usize = 5;
@@ -36,7 +34,7 @@ pub(super) fn left(
         text = format!("{name} does not answer ({}); ", ready.message);
     }
     let replicas: i32 = present.iter().map(|it| it.replicas).sum();
-    let replicas = count(usize::try_from(replicas).unwrap_or_default(), "replica");
+    let replicas = counted(usize::try_from(replicas).unwrap_or_default(), "replica");
     let mut named: Vec<String> = present.iter().take(NAMED).map(Present::words).collect();
     if present.len() > NAMED {
         named.push(format!("{} more sets", present.len() - NAMED));

@@ -1,12 +1,12 @@
 //! The local sets that a federation leaves in a member: a drained one keeps them, at no replicas.
 
-use fedrs_api::marks;
+use fedrs_api::{counted, marks};
 use serde_json::{Value, json};
 
 use super::objects::Membership;
 use crate::{
     remote::{Failure, Remote},
-    say::{Say, count},
+    say::Say,
 };
 
 /// A local set, as far as it matters here.
@@ -85,7 +85,7 @@ pub(crate) async fn remove_empty(
         say.step(
             member.side,
             format_args!("replicaset/{}", set.name),
-            format_args!("left, with {}", count(set.replicas, "replica")),
+            format_args!("left, with {}", counted(set.replicas, "replica")),
         );
     }
     Ok(())

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use federated_scheduler::{Layout, Share};
+use fedrs_api::counted;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 use super::case::Case;
@@ -69,19 +70,9 @@ impl fmt::Display for Case {
         if let Some(name) = &self.name {
             write!(f, "{name}: ")?;
         }
-        let plural = |count: usize| if count == 1 { "" } else { "s" };
-        let replicas = if self.replicas == 1 {
-            "replica"
-        } else {
-            "replicas"
-        };
-        let count = self.clusters.len();
-        write!(
-            f,
-            "{} {replicas} over {count} cluster{}",
-            self.replicas,
-            plural(count)
-        )?;
+        let replicas = counted(self.replicas, "replica");
+        let clusters = counted(self.clusters.len(), "cluster");
+        write!(f, "{replicas} over {clusters}")?;
         f.write_str(if self.placement.rebalance {
             ", rebalancing"
         } else {

@@ -1,6 +1,6 @@
 //! Taking off what keeps objects of fedrs from being deleted without a controller (F5).
 
-use fedrs_api::{FederatedReplicaSet, marks};
+use fedrs_api::{FederatedReplicaSet, counted, marks};
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::ResourceExt;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::survey::Installed;
 use crate::{
     remote::{Failure, Remote},
-    say::{Say, count},
+    say::Say,
 };
 
 /// Objects written at a time.
@@ -23,12 +23,12 @@ pub(super) async fn take_off(
     let markers = stream::iter(&installed.markers).map(|path| remove_marker(host, path));
     let markers: Vec<()> = markers.buffered(WRITES).try_collect().await?;
     if !markers.is_empty() {
-        let objects = count(markers.len(), "controllerrevision");
+        let objects = counted(markers.len(), "controllerrevision");
         say.step(host.side, objects, "deleted: deletions waited for them");
     }
     let sets = stream::iter(&installed.sets).map(|set| release(host, set));
     let sets: Vec<()> = sets.buffered(WRITES).try_collect().await?;
-    let objects = count(sets.len(), "federatedreplicaset");
+    let objects = counted(sets.len(), "federatedreplicaset");
     say.step(host.side, objects, "now without a finalizer of fedrs");
     Ok(())
 }

@@ -17,7 +17,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::Args;
-use fedrs_api::marks;
+use fedrs_api::{counted, marks};
 use tokio::time::sleep;
 
 use self::survey::{Installed, Joined};
@@ -31,7 +31,7 @@ use crate::{
     },
     object::{Address, MEMBER_CLUSTER},
     remote::{Remote, Side},
-    say::{Say, count},
+    say::Say,
     values,
 };
 
@@ -115,7 +115,7 @@ async fn nobody_puts_them_back(
     if back > 0 {
         bail!(
             "{} got finalizers again: a controller is still running. Stop it, and run this again",
-            count(back, "FederatedReplicaSet")
+            counted(back, "FederatedReplicaSet")
         );
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use fedrs_api::{FederatedReplicaSet, MemberCluster, marks};
+use fedrs_api::{FederatedReplicaSet, MemberCluster, counted, marks};
 use kube::{Api, ResourceExt, api::ListParams};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -11,7 +11,6 @@ use crate::{
     membership::{names, objects::Membership, stored::Stored},
     object::{Address, NAMESPACE},
     remote::{Failure, Remote},
-    say::count,
 };
 
 /// What there is of fedrs.
@@ -59,13 +58,13 @@ impl Installed {
         if self.others > 0 {
             return format!(
                 "{} left. Other federations have {}, and need the CRDs.",
-                count(self.all_sets, "FederatedReplicaSet"),
+                counted(self.all_sets, "FederatedReplicaSet"),
                 self.others
             );
         }
         format!(
             "{} and the CRDs are left: `fedrs crds | kubectl delete -f -` deletes both.",
-            count(self.all_sets, "FederatedReplicaSet")
+            counted(self.all_sets, "FederatedReplicaSet")
         )
     }
 
@@ -86,14 +85,14 @@ impl fmt::Display for Installed {
         writeln!(
             f,
             "  the finalizers of {}: nothing is waited for any more when they are deleted",
-            count(self.sets.len(), "FederatedReplicaSet")
+            counted(self.sets.len(), "FederatedReplicaSet")
         )?;
         if !self.members.is_empty() {
             let names: Vec<&str> = self.members.iter().map(|it| &*it.membership.name).collect();
             writeln!(
                 f,
                 "  {} ({}): what join made in them and here",
-                count(names.len(), "member"),
+                counted(names.len(), "member"),
                 names.join(", ")
             )?;
         }

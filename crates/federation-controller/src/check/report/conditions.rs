@@ -1,10 +1,10 @@
 //! The conditions of a FederatedReplicaSet (F6): what holds, and what is being waited for.
 
-use fedrs_api::FederatedReplicaSetStatus;
+use fedrs_api::{FederatedReplicaSetStatus, counted};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use super::{clock, counted, settled, unready::stuck_since};
+use super::{clock, is_counted, settled, unready::stuck_since};
 use crate::check::{
     NAME_CONFLICT,
     considered::Considered,
@@ -183,8 +183,8 @@ fn awaited(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> St
     }
     if parts.is_empty() && status.unplaced > 0 {
         parts.push(format!(
-            "room for {} replicas in any cluster",
-            status.unplaced
+            "room for {} in any cluster",
+            counted(status.unplaced, "replica")
         ));
     }
     format!("waiting for {}", parts.join(", "))
@@ -202,11 +202,17 @@ fn awaited_of(it: &Considered<'_>) -> Vec<String> {
     if it.refused_since().is_some() {
         parts.push(format!("{name} to take the set, which it refuses"));
     } else if missing > it.target.probes {
-        parts.push(format!("{missing} replicas to get ready in {name}"));
+        parts.push(format!(
+            "{} to get ready in {name}",
+            counted(missing, "replica")
+        ));
     }
     let surplus = it.placed().saturating_sub(target);
     if surplus > 0 {
-        parts.push(format!("{surplus} replicas to be replaced in {name}"));
+        parts.push(format!(
+            "{} to be replaced in {name}",
+            counted(surplus, "replica")
+        ));
     }
     parts
 }
@@ -262,7 +268,7 @@ fn contended(members: &[Considered<'_>]) -> Option<String> {
 fn outdated(snapshot: &Snapshot<'_>, members: &[Considered<'_>]) -> Option<String> {
     let parts: Vec<_> = members
         .iter()
-        .filter(|it| counted(it))
+        .filter(|it| is_counted(it))
         .map(|it| (it.outdated(snapshot.template), &it.member.name))
         .filter(|(pods, _)| *pods > 0)
         .map(|(pods, name)| format!("{pods} in {name}"))

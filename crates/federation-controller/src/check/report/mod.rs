@@ -47,7 +47,7 @@ pub(super) fn status(
         replicas: sum(|it| it.replicas),
         ready_replicas: members
             .iter()
-            .filter(|it| counted(it))
+            .filter(|it| is_counted(it))
             .map(|it| number(it.ready()))
             .sum(),
         available_replicas: sum(|it| it.ready),
@@ -74,7 +74,7 @@ fn concerns(snapshot: &Snapshot<'_>, it: &Considered<'_>) -> bool {
 }
 
 /// Whether what the member last showed is still counted.
-fn counted(it: &Considered<'_>) -> bool {
+fn is_counted(it: &Considered<'_>) -> bool {
     !matches!(it.standing, Standing::Lost { .. })
 }
 
@@ -89,7 +89,7 @@ fn cluster_status(
         name: it.member.name.clone(),
         ..memory
     };
-    if counted(it) {
+    if is_counted(it) {
         status.replicas = it.set().map_or(0, |set| number(u64::from(set.current)));
         status.ready = number(it.available());
         status.unscheduled = number(it.seen.waiting);

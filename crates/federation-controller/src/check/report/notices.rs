@@ -1,6 +1,6 @@
 //! What changed since the last check, and what is done about it, for people: becomes Events (F38).
 
-use fedrs_api::FederatedReplicaSetStatus;
+use fedrs_api::{FederatedReplicaSetStatus, counted};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::{
@@ -29,7 +29,7 @@ pub(in crate::check) fn notices(
         notices.push(Notice {
             warning: true,
             reason: "Unplaced",
-            message: format!("{} replicas find no room in any cluster", unplaced.1),
+            message: format!("no cluster has room for {}", counted(unplaced.1, "replica")),
         });
     }
     let told = [CONTENDED, NOT_BECOMING_READY].map(|it| trouble_notice(it, snapshot, status));
@@ -99,15 +99,15 @@ fn loss_notice(it: &Considered<'_>) -> Option<Notice> {
             warning: true,
             reason: "ClusterLost",
             message: format!(
-                "{name} is lost since {}: its {} replicas are placed elsewhere",
+                "{name} is lost since {}, with {}: placed elsewhere",
                 clock(since),
-                it.placed()
+                counted(it.placed(), "replica")
             ),
         }),
         Standing::Usable if was_lost => Some(Notice {
             warning: false,
             reason: "ClusterBack",
-            message: format!("{name} is back, with {} replicas", it.placed()),
+            message: format!("{name} is back, with {}", counted(it.placed(), "replica")),
         }),
         _ => None,
     }
@@ -149,18 +149,25 @@ pub(in crate::check) fn action_notice(
             true,
             "DriftRepaired",
             format!(
-                "{member}: the set was taken away there and is made again with {replicas} replicas"
+                "{member}: the set was taken away there and is made again with {}",
+                counted(*replicas, "replica")
             ),
         ),
         SetChange::Scale { from, to, .. } if repairs => (
             true,
             "DriftRepaired",
-            format!("{member}: somebody asked for {from} replicas there, it gets {to}: {why}"),
+            format!(
+                "{member}: somebody asked for {} there, it gets {to}: {why}",
+                counted(*from, "replica")
+            ),
         ),
         SetChange::Create { replicas } => (
             false,
             "Created",
-            format!("created in {member} with {replicas} replicas: {why}"),
+            format!(
+                "created in {member} with {}: {why}",
+                counted(*replicas, "replica")
+            ),
         ),
         SetChange::Scale { from, to, .. } if to > from => (
             false,
