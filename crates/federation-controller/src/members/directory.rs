@@ -1,8 +1,8 @@
 //! A folder of kubeconfigs, one per member, named after it: what it holds becomes [`MemberEvent`]s.
 //!
 //! Looked at every second, by content: mounted Secrets change by links that notifications of a file system don't
-//! show. A folder that can't be read, or is suddenly empty, tells nothing: that is a mistake more often than
-//! the loss of everything (F33, F36).
+//! show. A folder that can't be read tells nothing, one that is suddenly empty that it is: each is a mistake more often
+//! than the loss of everything (F33, F36).
 
 use std::{
     collections::BTreeMap,
@@ -46,17 +46,18 @@ struct Found {
 pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: CancellationToken) {
     let mut known = Found::default();
     let mut told_trouble = false;
-    let mut complete = false;
+    let (mut complete, mut emptied) = (false, false);
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     while cancel.run_until_cancelled(ticks.tick()).await.is_some() {
         let found = match read(&folder).await {
             Ok(found) if found.members.is_empty() && !known.members.is_empty() => {
-                trouble(
-                    &mut told_trouble,
-                    &folder,
-                    "it is empty now: its members are kept",
-                );
+                let words = "it is empty now: its members are kept, but for those of a Secret";
+                trouble(&mut told_trouble, &folder, words);
+                let news = !std::mem::replace(&mut emptied, true);
+                if news && events.send(MemberEvent::Emptied(true)).await.is_err() {
+                    return;
+                }
                 continue;
             }
             Ok(found) => found,
@@ -76,6 +77,10 @@ pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: C
             if events.send(event).await.is_err() {
                 return;
             }
+        }
+        let filled = std::mem::replace(&mut emptied, false);
+        if filled && events.send(MemberEvent::Emptied(false)).await.is_err() {
+            return;
         }
         if !complete && events.send(MemberEvent::Complete).await.is_err() {
             return;

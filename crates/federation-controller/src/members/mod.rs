@@ -69,6 +69,9 @@ pub enum MemberEvent {
         /// The member's name.
         name: String,
     },
+    /// Whether all are gone at once, which is a mistake more often than the loss of everything: what they said goes on where
+    /// nothing else says how to reach a member (F36).
+    Emptied(bool),
     /// All that is there has been told once.
     Complete,
 }

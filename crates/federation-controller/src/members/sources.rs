@@ -69,6 +69,7 @@ pub(super) struct Sources {
     allowed: SecretKubeconfigs,
     files: BTreeMap<String, FileSource>,
     folder_complete: bool,
+    folder_emptied: bool,
     secrets: BTreeMap<String, SecretSource>,
     reading: Reading,
     /// MemberClusters, with the Secrets they name.
@@ -115,6 +116,7 @@ impl Sources {
             allowed,
             files: BTreeMap::new(),
             folder_complete: false,
+            folder_emptied: false,
             secrets: BTreeMap::new(),
             reading: Reading::NotYet,
             objects: BTreeMap::new(),
@@ -133,6 +135,11 @@ impl Sources {
     /// The folder has no kubeconfig for the member `name` any more.
     pub(super) fn remove_file(&mut self, name: &str) {
         self.files.remove(name);
+    }
+
+    /// Whether all files are gone at once: what they said is believed where no Secret is named.
+    pub(super) fn put_emptied(&mut self, emptied: bool) {
+        self.folder_emptied = emptied;
     }
 
     /// All files have been told once.
@@ -219,7 +226,7 @@ impl Sources {
     pub(super) fn verdict(&self, name: &str) -> Verdict<'_> {
         let object = self.objects.get(name);
         match (self.files.get(name), object.and_then(Option::as_deref)) {
-            (Some(file), Some(secret)) => Verdict::Trouble {
+            (Some(file), Some(secret)) if !self.folder_emptied => Verdict::Trouble {
                 trouble: self.both(&file.place, secret),
                 stops: false,
             },
@@ -236,7 +243,7 @@ impl Sources {
                     stops: false,
                 },
             },
-            (None, Some(secret)) => self.secret_verdict(secret),
+            (_, Some(secret)) => self.secret_verdict(secret),
             // A file may yet be told of.
             (None, None) if !self.folder_complete => Verdict::Unknown,
             (None, None) if object.is_some() => Verdict::Removed,
@@ -386,8 +393,12 @@ mod tests {
             "InvalidKubeconfig goes on: file members/eu.yaml: no"
         );
         sources.put_object("eu", Some(&naming(Some("eu-1"))));
-        sources.remove_file("eu");
+        sources.put_emptied(true);
         let missing = "SecretMissing stops: there is no Secret fedrs-system/eu-1 of type fedrs.dev/kubeconfig";
+        assert_eq!(words(&sources), missing);
+        sources.put_emptied(false);
+        assert!(words(&sources).starts_with("DuplicateSource"));
+        sources.remove_file("eu");
         assert_eq!(words(&sources), missing);
         assert_eq!(sources.put_secret("eu-1", Some(secret(KUBECONFIG))), ["eu"]);
         assert_eq!(

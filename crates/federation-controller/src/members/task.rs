@@ -94,6 +94,11 @@ impl Members {
                 self.sources.remove_file(&name);
                 name
             }
+            MemberEvent::Emptied(emptied) => {
+                self.sources.put_emptied(emptied);
+                self.settle_all();
+                return;
+            }
             MemberEvent::Complete => {
                 self.sources.complete_folder();
                 self.settle_all();
