@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 /// So many of something: `1 replica`, `2 replicas`.
-pub fn counted<N: Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+pub fn counted<N: Copy + Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
     let plural = if number == N::from(1) { "" } else { "s" };
     format!("{number} {noun}{plural}")
 }
