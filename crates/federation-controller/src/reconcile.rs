@@ -237,11 +237,7 @@ impl Reconciler {
         next_check: Option<Timestamp>,
         now: Timestamp,
     ) {
-        let anew = |it: &Outcome| {
-            let failed = matches!(it, Outcome::Failed(_) | Outcome::Unknown(_));
-            failed || matches!(it, Outcome::Undecided(_) | Outcome::Replaced { .. })
-        };
-        if outcomes.values().any(anew) {
+        if outcomes.values().any(Outcome::is_decided_anew) {
             self.agenda.check(key.clone(), RETRY);
         }
         if let Some(time) = next_check {
@@ -271,31 +267,25 @@ impl Reconciler {
                 },
                 ..done.clone()
             },
-            Outcome::TakenOver { changed, .. } => Notice {
-                warning: true,
-                reason: "Overwritten",
-                message: format!(
-                    "{member}: a set of that name was there and is taken over: {changed}"
-                ),
-            },
-            Outcome::Replaced { was } => Notice {
-                warning: true,
-                reason: "Overwritten",
-                message: format!(
+            Outcome::TakenOver { changed, .. } => Notice::warning(
+                "Overwritten",
+                format!("{member}: a set of that name was there and is taken over: {changed}"),
+            ),
+            Outcome::Replaced { was } => Notice::warning(
+                "Overwritten",
+                format!(
                     "{member}: a set of that name was there ({was}) and is deleted without its pods, for its selector \
                      can't be changed"
                 ),
-            },
-            Outcome::Refused(message) => Notice {
-                warning: true,
-                reason: "CreationRefused",
-                message: format!("{member} refuses the set: {message}"),
-            },
-            Outcome::Failed(message) => Notice {
-                warning: true,
-                reason: "WriteFailed",
-                message: format!("{member} refuses a change of the set: {message}"),
-            },
+            ),
+            Outcome::Refused(message) => Notice::warning(
+                "CreationRefused",
+                format!("{member} refuses the set: {message}"),
+            ),
+            Outcome::Failed(message) => Notice::warning(
+                "WriteFailed",
+                format!("{member} refuses a change of the set: {message}"),
+            ),
             Outcome::Marked { pods: 0, .. } | Outcome::Unanswered => return,
             Outcome::Marked { pods, .. } => Notice {
                 message: format!("{}: {pods}", done.message),

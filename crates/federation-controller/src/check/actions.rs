@@ -87,9 +87,8 @@ pub(super) fn actions(
 /// Finds out which members' sets have to wait for a write, where nothing is to be written.
 pub(super) fn hold(snapshot: &Snapshot<'_>, members: &mut [Considered<'_>], now: Timestamp) {
     for it in members.iter_mut().filter(|it| it.usable()) {
-        if change(snapshot, it, now).is_some() {
-            it.held_until = held_until(snapshot, it, now);
-        }
+        let until = held_until(snapshot, it, now);
+        it.held_until = until.filter(|_| change(snapshot, it, now).is_some());
     }
 }
 

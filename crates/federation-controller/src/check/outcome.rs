@@ -59,6 +59,16 @@ pub enum Outcome {
     Unanswered,
 }
 
+impl Outcome {
+    /// Whether what was to be done is decided once more.
+    pub(crate) fn is_decided_anew(&self) -> bool {
+        matches!(
+            self,
+            Self::Replaced { .. } | Self::Undecided(_) | Self::Failed(_) | Self::Unknown(_)
+        )
+    }
+}
+
 /// Says in the status that the spec can't be carried out (F4); everything else stays as it was.
 pub fn reject(status: &mut FederatedReplicaSetStatus, message: &str, now: Timestamp) {
     let accepted = report::condition(

@@ -52,11 +52,12 @@ pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: C
     while cancel.run_until_cancelled(ticks.tick()).await.is_some() {
         let found = match read(&folder).await {
             Ok(found) if found.members.is_empty() && !known.members.is_empty() => {
-                let words = "it is empty now: its members are kept, but for those of a Secret";
-                trouble(&mut told_trouble, &folder, words);
-                let news = !std::mem::replace(&mut emptied, true);
-                if news && events.send(MemberEvent::Emptied(true)).await.is_err() {
-                    return;
+                if !std::mem::replace(&mut emptied, true) {
+                    let folder = folder.display();
+                    tracing::warn!(%folder, "members: it is empty now: they are kept, but for those of a Secret");
+                    if events.send(MemberEvent::Emptied).await.is_err() {
+                        return;
+                    }
                 }
                 continue;
             }
@@ -73,14 +74,11 @@ pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: C
                 tracing::warn!(%folder, file = name, "ignored: a member's name is a DNS label of at most 63 characters");
             }
         }
-        for event in changes(&known.members, &found.members) {
+        let anew = std::mem::take(&mut emptied);
+        for event in changes(&known.members, &found.members, anew) {
             if events.send(event).await.is_err() {
                 return;
             }
-        }
-        let filled = std::mem::replace(&mut emptied, false);
-        if filled && events.send(MemberEvent::Emptied(false)).await.is_err() {
-            return;
         }
         if !complete && events.send(MemberEvent::Complete).await.is_err() {
             return;
@@ -140,11 +138,11 @@ async fn read_text(path: &PathBuf) -> io::Result<String> {
     String::from_utf8(content).map_err(|_| io::Error::other("it is no text"))
 }
 
-/// What became of each member between two looks.
-fn changes(known: &Members, found: &Members) -> Vec<MemberEvent> {
+/// What became of each member between two looks; of those that are there also what was told before, if `anew`.
+fn changes(known: &Members, found: &Members, anew: bool) -> Vec<MemberEvent> {
     let mut events = Vec::new();
     for (name, file) in found {
-        if known.get(name) != Some(file) {
+        if anew || known.get(name) != Some(file) {
             events.push(present(name, file));
         }
     }

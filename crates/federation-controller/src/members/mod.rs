@@ -69,9 +69,9 @@ pub enum MemberEvent {
         /// The member's name.
         name: String,
     },
-    /// Whether all are gone at once, which is a mistake more often than the loss of everything: what they said goes on where
-    /// nothing else says how to reach a member (F36).
-    Emptied(bool),
+    /// All are gone at once, which is a mistake more often than the loss of everything: what they said goes on where nothing
+    /// else says how to reach a member (F36). Those that come back are told anew.
+    Emptied,
     /// All that is there has been told once.
     Complete,
 }

@@ -127,6 +127,7 @@ impl Sources {
 
     /// The file at `place` has a kubeconfig for the member `name`, or one that can't be used.
     pub(super) fn put_file(&mut self, name: &str, place: String, way: Result<Way, String>) {
+        self.folder_emptied = false;
         let source = self.source(way);
         self.files
             .insert(name.to_owned(), FileSource { place, source });
@@ -137,9 +138,11 @@ impl Sources {
         self.files.remove(name);
     }
 
-    /// Whether all files are gone at once: what they said is believed where no Secret is named.
-    pub(super) fn put_emptied(&mut self, emptied: bool) {
-        self.folder_emptied = emptied;
+    /// All files are gone at once: what they said is believed where no Secret is named, now or later.
+    pub(super) fn empty_folder(&mut self) {
+        self.folder_emptied = true;
+        let named = |name: &String| matches!(self.objects.get(name), Some(Some(_)));
+        self.files.retain(|name, _| !named(name));
     }
 
     /// All files have been told once.
@@ -153,6 +156,9 @@ impl Sources {
             return self.objects.remove(name).is_some();
         };
         let secret = spec.secret_ref.as_ref().map(|it| it.name.clone());
+        if self.folder_emptied && secret.is_some() {
+            self.files.remove(name);
+        }
         let known = self.objects.insert(name.to_owned(), secret.clone());
         known != Some(secret)
     }
@@ -226,7 +232,7 @@ impl Sources {
     pub(super) fn verdict(&self, name: &str) -> Verdict<'_> {
         let object = self.objects.get(name);
         match (self.files.get(name), object.and_then(Option::as_deref)) {
-            (Some(file), Some(secret)) if !self.folder_emptied => Verdict::Trouble {
+            (Some(file), Some(secret)) => Verdict::Trouble {
                 trouble: self.both(&file.place, secret),
                 stops: false,
             },
@@ -243,7 +249,7 @@ impl Sources {
                     stops: false,
                 },
             },
-            (_, Some(secret)) => self.secret_verdict(secret),
+            (None, Some(secret)) => self.secret_verdict(secret),
             // A file may yet be told of.
             (None, None) if !self.folder_complete => Verdict::Unknown,
             (None, None) if object.is_some() => Verdict::Removed,
@@ -393,12 +399,8 @@ mod tests {
             "InvalidKubeconfig goes on: file members/eu.yaml: no"
         );
         sources.put_object("eu", Some(&naming(Some("eu-1"))));
-        sources.put_emptied(true);
-        let missing = "SecretMissing stops: there is no Secret fedrs-system/eu-1 of type fedrs.dev/kubeconfig";
-        assert_eq!(words(&sources), missing);
-        sources.put_emptied(false);
-        assert!(words(&sources).starts_with("DuplicateSource"));
         sources.remove_file("eu");
+        let missing = "SecretMissing stops: there is no Secret fedrs-system/eu-1 of type fedrs.dev/kubeconfig";
         assert_eq!(words(&sources), missing);
         assert_eq!(sources.put_secret("eu-1", Some(secret(KUBECONFIG))), ["eu"]);
         assert_eq!(
@@ -409,6 +411,35 @@ mod tests {
         assert_eq!(words(&sources), missing);
         sources.put_object("eu", None);
         assert_eq!(words(&sources), "gone");
+    }
+
+    #[test]
+    fn what_an_emptied_folder_said_is_believed_but_of_members_with_a_secret() {
+        let mut sources = told();
+        sources.put_secret("eu-1", Some(secret(KUBECONFIG)));
+        let (by_file, by_secret) = (
+            "File at file members/eu.yaml",
+            "Secret(\"eu-1\") at Secret fedrs-system/eu-1 renewed",
+        );
+        for named_before in [true, false] {
+            sources.put_object("eu", None);
+            sources.put_file("eu", FILE.to_owned(), Ok(file()));
+            if named_before {
+                sources.put_object("eu", Some(&naming(Some("eu-1"))));
+                assert!(words(&sources).starts_with("DuplicateSource"));
+            }
+            sources.empty_folder();
+            if !named_before {
+                assert_eq!(words(&sources), by_file);
+                sources.put_object("eu", Some(&naming(Some("eu-1"))));
+            }
+            assert_eq!(words(&sources), by_secret);
+            sources.put_file("eu", FILE.to_owned(), Ok(file()));
+            assert!(words(&sources).starts_with("DuplicateSource"), "it is back");
+            sources.empty_folder();
+            sources.put_object("eu", None);
+            assert_eq!(words(&sources), "gone", "the file does not bring it back");
+        }
     }
 
     #[test]

@@ -94,8 +94,8 @@ impl Members {
                 self.sources.remove_file(&name);
                 name
             }
-            MemberEvent::Emptied(emptied) => {
-                self.sources.put_emptied(emptied);
+            MemberEvent::Emptied => {
+                self.sources.empty_folder();
                 self.settle_all();
                 return;
             }

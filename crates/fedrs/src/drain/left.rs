@@ -34,10 +34,10 @@ pub(super) fn left(
         text = format!("{name} does not answer ({}); ", ready.message);
     }
     let replicas: i32 = present.iter().map(|it| it.replicas).sum();
-    let replicas = counted(usize::try_from(replicas).unwrap_or_default(), "replica");
+    let replicas = counted(replicas, "replica");
     let mut named: Vec<String> = present.iter().take(NAMED).map(Present::words).collect();
     if present.len() > NAMED {
-        named.push(format!("{} more sets", present.len() - NAMED));
+        named.push(counted(present.len() - NAMED, "more set"));
     }
     Some(format!("{text}{replicas} left: {}", named.join(", ")))
 }

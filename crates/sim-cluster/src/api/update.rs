@@ -300,7 +300,7 @@ fn keep_what_others_write(target: Target<'_>, old: &Value, object: &mut Value) {
                     &old["metadata"],
                 );
             } else if *kind == *kinds::PODS {
-                take_field(&mut object["metadata"], &old["metadata"], "ownerReferences");
+                metadata::keep(object, old, "ownerReferences");
             }
         }
         Some("finalize") => {
@@ -317,9 +317,9 @@ fn restore_but(these: &[&str], object: &mut Value, old: &Value) {
     let (Some(fields), Some(old)) = (object.as_object_mut(), old.as_object()) else {
         return;
     };
-    let ours = |field: &str| these.contains(&field);
-    fields.retain(|field, _| ours(field) || old.contains_key(field));
-    for (field, before) in old.iter().filter(|(field, _)| !ours(field)) {
+    let stays = |field: &str| these.contains(&field);
+    fields.retain(|field, _| stays(field) || old.contains_key(field));
+    for (field, before) in old.iter().filter(|(field, _)| !stays(field)) {
         if fields.get(field) != Some(before) {
             fields.insert(field.clone(), before.clone());
         }

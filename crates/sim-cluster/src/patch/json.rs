@@ -10,7 +10,7 @@ use crate::field::go_json_kind;
 /// The most operations of one patch.
 const OPERATIONS_MAX: usize = 10_000;
 
-/// Applies the operations in `patch` (a JSON list) to `object`; on an error those before it are applied.
+/// Applies the operations in `patch` (a JSON list) to `object`; on an error the object is as it was.
 pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
     if !patch.is_array() {
         let found = go_json_kind(patch);
@@ -27,11 +27,13 @@ pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
             "{words} {OPERATIONS_MAX}, got {count}"
         )));
     }
+    let mut changed = object.clone();
     for operation in operations.0 {
-        let operation = lenient(operation, object);
-        json_patch::patch(object, std::slice::from_ref(&operation))
+        let operation = lenient(operation, &changed);
+        json_patch::patch(&mut changed, std::slice::from_ref(&operation))
             .map_err(|error| PatchError::Rejected(explain(&operation, &error.kind)))?;
     }
+    *object = changed;
     Ok(())
 }
 
@@ -86,10 +88,8 @@ mod tests {
     #[rstest]
     #[case(json!([{"op": "test", "path": "/spec/replicas", "value": 2}]), PatchError::Rejected("testing value /spec/replicas failed: test failed".into()))]
     #[case(json!([{"op": "replace", "path": "/size/x", "value": 2}]), PatchError::Rejected("replace operation does not apply: doc is missing key: /size/x: missing value".into()))]
-    fn what_does_not_fit_is_refused_in_the_words_of_the_api_server(
-        #[case] patch: Value,
-        #[case] error: PatchError,
-    ) {
+    #[case(json!([{"op": "add", "path": "/a", "value": 1}, {"op": "remove", "path": "/b"}]), PatchError::Rejected("error in remove for path: '/b': Unable to remove nonexistent key: b: missing value".into()))]
+    fn what_does_not_fit_changes_nothing(#[case] patch: Value, #[case] error: PatchError) {
         let mut object = json!({ "spec": { "replicas": 1 } });
         assert_eq!(json_patch(&mut object, &patch), Err(error));
         assert_eq!(object, json!({ "spec": { "replicas": 1 } }));

@@ -192,13 +192,14 @@ fn awaited(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> St
 
 /// What is being waited for in a member that can be asked for anything.
 fn awaited_of(it: &Considered<'_>) -> Vec<String> {
-    let (name, target) = (&it.member.name, it.target.total());
-    let missing = target.saturating_sub(it.available());
+    let name = &it.member.name;
     if let Some(until) = it.held_until {
         let until = clock(until);
         return vec![format!("the set in {name} to be written again at {until}")];
     }
     let mut parts = Vec::new();
+    let target = it.target.total();
+    let missing = target.saturating_sub(it.available());
     if it.refused_since().is_some() {
         parts.push(format!("{name} to take the set, which it refuses"));
     } else if missing > it.target.probes {
