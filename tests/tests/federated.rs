@@ -9,6 +9,11 @@ use fedrs_tests::{Fleet, FleetSpec, ReadyWatcher, even, frs};
 use serde_json::{Value, json};
 use sim_cluster::{Status, faults::Requests, http::Verb};
 
+/// The set that the tests of deletions make.
+const WEB: &str = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
+/// Its marker.
+const MARKER: &str = "/apis/apps/v1/namespaces/default/controllerrevisions/web.cascade.fedrs.dev";
+
 #[tokio::test(start_paused = true)]
 async fn scenario_1_an_even_spread() {
     let fleet = Fleet::start(FleetSpec::default()).await;
@@ -239,14 +244,47 @@ async fn f5_a_set_that_is_restored_with_its_finalizer_gets_a_marker_of_its_own()
     leaves_nothing_in_the_way_of(&set).await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn f5_a_user_who_takes_the_finalizers_off_is_left_with_nothing() {
+    let all = json!({ "metadata": { "finalizers": null } });
+    nothing_is_left_where_a_deletion_is_cut_short("Background", &all).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f5_a_foreground_deletion_ends_when_a_user_takes_our_finalizer_off() {
+    let ours = json!({ "metadata": { "finalizers": ["foregroundDeletion"] } });
+    nothing_is_left_where_a_deletion_is_cut_short("Foreground", &ours).await;
+}
+
+/// Takes the finalizers off that `patch` takes off, while a deletion waits for a member that doesn't answer.
+async fn nothing_is_left_where_a_deletion_is_cut_short(propagation: &str, patch: &Value) {
+    let fleet = Fleet::running(9).await;
+    fleet.member("b").faults().set_unreachable(true);
+    let options = json!({ "propagationPolicy": propagation });
+    fleet.on_host("DELETE", WEB, &options).await.unwrap();
+    fleet
+        .wait_until("the deletion waits for b", 30, async |it| {
+            let reasons = it.event_reasons("web").await;
+            reasons.iter().any(|it| it == "DeletionWaits")
+        })
+        .await;
+    assert!(fleet.on_host("GET", MARKER, &Value::Null).await.is_ok());
+    fleet.patch("web", patch).await;
+    fleet
+        .wait_until("it is gone, and its marker", 30, async |it| {
+            let marker = it.on_host("GET", MARKER, &Value::Null).await;
+            it.frs("web").await.is_null() && marker.is_err()
+        })
+        .await;
+}
+
 /// Takes a set away without the controller, and makes `next` instead.
 async fn leaves_nothing_in_the_way_of(next: &Value) {
     let mut fleet = Fleet::running(9).await;
     fleet.stop_controller().await;
-    let path = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
     let uid = async |fleet: &Fleet| fleet.frs("web").await["metadata"]["uid"].clone();
     let earlier = uid(&fleet).await;
-    fleet.on_host("DELETE", path, &Value::Null).await.unwrap();
+    fleet.on_host("DELETE", WEB, &Value::Null).await.unwrap();
     fleet
         .patch("web", &json!({ "metadata": { "finalizers": null } }))
         .await;
@@ -254,10 +292,9 @@ async fn leaves_nothing_in_the_way_of(next: &Value) {
     let now = uid(&fleet).await;
     assert_ne!(now, earlier);
     fleet.start_controller().await;
-    let marker = "/apis/apps/v1/namespaces/default/controllerrevisions/web.cascade.fedrs.dev";
     fleet
         .wait_until("the marker is the new one's, and stays", 30, async |it| {
-            let Ok(marker) = it.on_host("GET", marker, &Value::Null).await else {
+            let Ok(marker) = it.on_host("GET", MARKER, &Value::Null).await else {
                 return false;
             };
             let metadata = &marker["metadata"];
@@ -266,10 +303,10 @@ async fn leaves_nothing_in_the_way_of(next: &Value) {
         .await;
     // So a foreground deletion waits for the members, as it should.
     let foreground = json!({ "propagationPolicy": "Foreground" });
-    fleet.on_host("DELETE", path, &foreground).await.unwrap();
+    fleet.on_host("DELETE", WEB, &foreground).await.unwrap();
     fleet
         .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
         .await;
     assert!(fleet.local_set("a", "web").is_none());
-    assert!(fleet.on_host("GET", marker, &Value::Null).await.is_err());
+    assert!(fleet.on_host("GET", MARKER, &Value::Null).await.is_err());
 }

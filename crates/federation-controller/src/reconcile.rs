@@ -55,8 +55,7 @@ impl Reconciler {
     /// Works on `key`: checks it, or only publishes its status.
     pub(crate) async fn work_on(self: &Arc<Self>, key: &SetKey, check_due: bool) {
         let Some(entry) = self.sets.get(key) else {
-            self.memories.forget(key);
-            self.agenda.forget(key);
+            self.abandon(key).await;
             return;
         };
         if entry.object.spec.federation != self.config.federation {

@@ -21,8 +21,11 @@ impl Reconciler {
     /// Releases or deletes the local sets of `entry`, then lets it go.
     pub(super) async fn finish(&self, key: &SetKey, entry: &Entry) {
         if !deletion::has_finalizer(&entry.object, marks::FINALIZER) {
+            self.abandon(key).await;
             return;
         }
+        // Whose marker it is, should somebody else take the finalizer off.
+        self.memories.recall(key, &entry.object);
         let mut members = self.members.snapshot(key);
         let (_, awaited) = self.memories.take_late(key);
         for member in &mut members {
@@ -121,6 +124,20 @@ impl Reconciler {
                 message,
             },
         );
+    }
+
+    /// Forgets what is gone, or was let go. Where somebody else took our finalizer off, the marker is still there: it would
+    /// hold up the deletion of its namespace, and of the object itself if that is a foreground one.
+    pub(super) async fn abandon(&self, key: &SetKey) {
+        if let Some(uid) = self.memories.uid(key)
+            && let Err(error) = self.remove_marker(key, &uid).await
+        {
+            tracing::debug!(frs = %key, %error, "marker of what is gone not taken away, tried again");
+            self.agenda.check(key.clone(), RETRY);
+            return;
+        }
+        self.memories.forget(key);
+        self.agenda.forget(key);
     }
 
     /// Takes away the marker and our finalizer.

@@ -54,6 +54,11 @@ impl Memories {
         memory.status.clone()
     }
 
+    /// The uid of the object that is remembered.
+    pub(super) fn uid(&self, key: &SetKey) -> Option<String> {
+        self.0.lock().get(key)?.uid.clone()
+    }
+
     pub(super) fn remember(&self, key: &SetKey, status: FederatedReplicaSetStatus) {
         if let Some(memory) = self.0.lock().get_mut(key) {
             memory.status = status;
