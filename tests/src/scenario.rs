@@ -62,10 +62,13 @@ pub fn main(scenarios: Vec<Scenario>) -> ExitCode {
     }
     let shared: Option<&'static Shared> = shared.map(|it| &*Box::leak(Box::new(it)));
     let code = run(&arguments, &kind, shared.map(|it| (it, runtime)), scenarios);
-    if let Some(shared) = shared {
-        runtime.block_on(shared.end());
+    let Some(shared) = shared else { return code };
+    let cleared = runtime.block_on(shared.cleared());
+    runtime.block_on(shared.end());
+    match cleared {
+        Ok(()) => code,
+        Err(message) => failed(&message),
     }
-    code
 }
 
 fn failed(message: &str) -> ExitCode {

@@ -1,13 +1,17 @@
 //! After a scenario: shared clusters become as they were.
 
+use std::time::Duration;
+
 use control_plane::request;
 use fedrs_api::marks::KUBECONFIG_TYPE;
 use futures::future::join_all;
 use kube::Client;
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 
 use super::{
-    Clusters, Stage,
+    Clusters, LOOK, NAMESPACE_PREFIX, Stage,
+    clusters::{Shared, client},
     commands::{MEMBERS, secrets},
     is_missing,
     rivals::lease_path,
@@ -48,12 +52,24 @@ impl Stage {
         assert!(removed.is_ok() || is_missing(&removed), "{removed:?}");
     }
 
-    /// Removes the FederatedReplicaSets without waiting for a controller.
+    /// Removes the FederatedReplicaSets and their markers without waiting for a controller.
     async fn remove_sets(&self) {
-        let list = self.on_host("GET", &self.frs_path(""), &Value::Null).await;
-        let list = list.expect("FederatedReplicaSets can be listed");
-        for frs in list["items"].as_array().into_iter().flatten() {
-            let path = self.frs_path(frs["metadata"]["name"].as_str().unwrap_or_default());
+        let markers = "/apis/apps/v1/namespaces/NAMESPACE/controllerrevisions";
+        for list in [
+            self.frs_path(""),
+            markers.replace("NAMESPACE", &self.namespace),
+        ] {
+            self.remove_each(&list).await;
+        }
+    }
+
+    /// Removes all that the host has under `list`, whatever finalizers it has.
+    async fn remove_each(&self, list: &str) {
+        let found = self.on_host("GET", list, &Value::Null).await;
+        let found = found.expect("they can be listed");
+        for object in found["items"].as_array().into_iter().flatten() {
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            let path = format!("{list}/{name}");
             let free = json!({ "metadata": { "finalizers": null } });
             let background = json!({ "propagationPolicy": "Background" });
             for (method, body) in [("PATCH", free), ("DELETE", background)] {
@@ -94,5 +110,78 @@ impl Stage {
             let removed = request(&client, "DELETE", &path, &Value::Null).await;
             assert!(removed.is_ok() || is_missing(&removed), "{removed:?}");
         }
+    }
+}
+
+/// How long the last namespaces may take to go.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+impl Shared {
+    /// Waits until no namespace of this run's scenarios is left in any cluster; answers what holds them up, if that is
+    /// not so in time.
+    pub async fn cleared(&self) -> Result<(), String> {
+        let deadline = Instant::now() + PATIENCE;
+        let members = self.members.values().map(|it| it.direct.as_str());
+        for kubeconfig in members.chain([self.host.as_str()]) {
+            let cluster = client(kubeconfig).await;
+            loop {
+                let list = request(&cluster, "GET", "/api/v1/namespaces", &Value::Null).await;
+                let list = list.map_err(|error| format!("namespaces: {error}"))?;
+                let left = left_behind(&list, &scenarios());
+                if left.is_empty() {
+                    break;
+                }
+                if Instant::now() >= deadline {
+                    return Err(format!("left behind:\n{}", left.join("\n")));
+                }
+                sleep(LOOK).await;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How the namespaces of this run's scenarios begin.
+pub(super) fn scenarios() -> String {
+    format!("{NAMESPACE_PREFIX}{}-", std::process::id())
+}
+
+/// The namespaces that begin with `prefix`, and what holds them up.
+fn left_behind(namespaces: &Value, prefix: &str) -> Vec<String> {
+    let all = namespaces["items"].as_array().into_iter().flatten();
+    let left = all.filter_map(|namespace| {
+        let name = namespace["metadata"]["name"].as_str()?;
+        let conditions = namespace["status"]["conditions"].as_array();
+        let holding = conditions
+            .into_iter()
+            .flatten()
+            .filter(|it| it["status"] == "True")
+            .filter_map(|it| it["message"].as_str());
+        let why = holding.collect::<Vec<_>>().join("; ");
+        name.starts_with(prefix).then(|| format!("{name}: {why}"))
+    });
+    left.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn namespaces_that_stay_are_told_with_what_holds_them_up() {
+        let namespace = |name: &str, conditions: Value| json!({ "metadata": { "name": name }, "status": { "conditions": conditions } });
+        let held = json!([
+            { "status": "False", "message": "All content successfully deleted" },
+            { "status": "True", "message": "Some content has finalizers" },
+        ]);
+        let list = json!({ "items": [
+            namespace("default", json!(null)),
+            namespace("scenario-7-1", held),
+            namespace("scenario-77-1", json!([])),
+        ] });
+        assert_eq!(
+            left_behind(&list, "scenario-7-"),
+            ["scenario-7-1: Some content has finalizers"]
+        );
     }
 }

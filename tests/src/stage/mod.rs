@@ -105,7 +105,7 @@ impl Stage {
     pub async fn set_up(spec: &StageSpec, shared: Option<&'static Shared>) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let namespace = format!("{NAMESPACE_PREFIX}{}-{number}", std::process::id());
+        let namespace = format!("{}{number}", cleanup::scenarios());
         let clusters = match shared {
             None => Clusters::Embedded(Box::new(Embedded::start(spec).await)),
             Some(shared) => Clusters::Real(Box::new(Real::new(shared, spec).await)),
