@@ -256,6 +256,24 @@ async fn f5_a_foreground_deletion_ends_when_a_user_takes_our_finalizer_off() {
     nothing_is_left_where_a_deletion_is_cut_short("Foreground", &ours).await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn f5_a_set_that_goes_before_it_has_its_finalizer_leaves_nothing() {
+    let fleet = Fleet::start(FleetSpec::default()).await;
+    let patches = Requests::all()
+        .verb(Verb::Patch)
+        .resource("federatedreplicasets");
+    let overloaded = Status::new(500, "InternalError", "it has a bad minute");
+    fleet.host().faults().refuse(patches, 1000, overloaded);
+    fleet.create(&frs("web", 9, &even(true))).await;
+    let has_marker = async |it: &Fleet| it.on_host("GET", MARKER, &Value::Null).await.is_ok();
+    fleet.wait_until("it has a marker", 30, has_marker).await;
+    fleet.delete("web").await;
+    assert!(fleet.frs("web").await.is_null(), "nothing held it");
+    fleet
+        .wait_until("its marker is gone", 30, async |it| !has_marker(it).await)
+        .await;
+}
+
 /// Takes the finalizers off that `patch` takes off, while a deletion waits for a member that doesn't answer.
 async fn nothing_is_left_where_a_deletion_is_cut_short(propagation: &str, patch: &Value) {
     let fleet = Fleet::running(9).await;

@@ -84,6 +84,8 @@ impl Reconciler {
             return true;
         }
         let uid = entry.object.metadata.uid.as_deref().unwrap_or_default();
+        // Whose marker it is, should the object go before it has the finalizer.
+        self.memories.recall(key, &entry.object);
         let claim = async {
             self.make_marker(key, uid).await?;
             let patch = deletion::finalizer_patch(&entry.object, marks::FINALIZER, true);
@@ -93,7 +95,6 @@ impl Reconciler {
         match claim.await {
             // The watch shows the finalizer; deciding need not wait for it.
             Ok(answer) => {
-                self.memories.recall(key, &entry.object);
                 self.memories.put_claimed(key, memory::version_of(&answer));
                 true
             }
