@@ -15,7 +15,7 @@ use kube::{
 use serde_json::Value;
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
-use super::{NAMESPACE_PREFIX, Need, account, is_missing};
+use super::{NAMESPACE_PREFIX, Need, account, is_missing, program};
 
 /// Environment variable: which clusters to run on.
 const CLUSTERS: &str = "FEDRS_CLUSTERS";
@@ -83,6 +83,9 @@ pub struct Shared {
 impl Shared {
     /// Starts or finds the clusters of `kind`; none if each scenario has its own.
     pub async fn start(kind: &Kind) -> Result<Option<Self>, String> {
+        if *kind != Kind::Sim {
+            program::make()?;
+        }
         let shared = match kind {
             Kind::Sim => return Ok(None),
             Kind::Local => {

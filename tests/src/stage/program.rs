@@ -4,12 +4,15 @@ use std::{
     fs::{self, File},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::OnceLock,
 };
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Environment variable: the program to test, instead of the one that was built with the tests.
+/// Environment variable: the program to test, instead of the one of these sources.
 const PROGRAM: &str = "FEDRS_PROGRAM";
+
+static MADE: OnceLock<PathBuf> = OnceLock::new();
 
 /// A running `fedrs controller`; it is killed when this is dropped.
 pub(super) struct Program {
@@ -26,7 +29,7 @@ impl Program {
             .expect("a log can be written");
         let errors = log.try_clone().expect("a log can be shared");
         let program = path();
-        let child = Command::new(&program)
+        let child = Command::new(program)
             .arg("controller")
             .arg("--kubeconfig")
             .arg(folder.join("host.yaml"))
@@ -62,18 +65,47 @@ impl Drop for Program {
     }
 }
 
-/// Where the program `fedrs` is: cargo builds it beside the tests of the whole workspace.
-pub(super) fn path() -> PathBuf {
-    if let Some(path) = std::env::var_os(PROGRAM) {
-        return path.into();
+/// Where the program `fedrs` is, once it was [made](make).
+pub(super) fn path() -> &'static Path {
+    MADE.get().expect("it was made before the first scenario")
+}
+
+/// Builds the program, unless [`PROGRAM`] names one: what lies beside the tests may be of older sources.
+pub(super) fn make() -> Result<(), String> {
+    let path = match std::env::var_os(PROGRAM) {
+        Some(path) => PathBuf::from(path),
+        None => build().map_err(|error| format!("fedrs: {error}; {PROGRAM} may name one"))?,
+    };
+    if !path.is_file() {
+        return Err(format!("{PROGRAM}: {} is not a file", path.display()));
     }
-    let tests = std::env::current_exe().expect("a test knows where it is");
-    let built = tests
-        .parent()
-        .and_then(Path::parent)
-        .map(|it| it.join("fedrs"));
-    let built = built.filter(|it| it.is_file());
-    built.expect("the program is built: cargo build -p fedrs, or FEDRS_PROGRAM names it")
+    MADE.get_or_init(|| path);
+    Ok(())
+}
+
+/// Builds it as these tests were built, and with the features of the whole workspace: what is built for both is built once.
+fn build() -> Result<PathBuf, String> {
+    let tests = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut folders = tests.ancestors().skip(2);
+    let (Some(built), Some(target)) = (folders.next(), folders.next()) else {
+        return Err(format!("{} is in no target folder", tests.display()));
+    };
+    let profile = match built.file_name().and_then(|it| it.to_str()) {
+        Some("debug") | None => "dev",
+        Some(profile) => profile,
+    };
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build
+        .args(["build", "--workspace", "--bin", "fedrs"])
+        .args(["--profile", profile, "--target-dir"])
+        .arg(target)
+        .current_dir(env!("CARGO_MANIFEST_DIR"));
+    let ended = build.status().map_err(|error| error.to_string())?;
+    if !ended.success() {
+        return Err(format!("`cargo build --bin fedrs` failed: {ended}"));
+    }
+    Ok(built.join("fedrs"))
 }
 
 /// The last lines of what the controller said in `folder`.
