@@ -84,8 +84,8 @@ impl Reconciler {
             return true;
         }
         let uid = entry.object.metadata.uid.as_deref().unwrap_or_default();
-        // Whose marker it is, should the object go before it has the finalizer.
-        self.memories.recall(key, &entry.object);
+        // It may go before it has the finalizer.
+        self.memories.begin(key, &entry.object);
         let claim = async {
             self.make_marker(key, uid).await?;
             let patch = deletion::finalizer_patch(&entry.object, marks::FINALIZER, true);
@@ -98,13 +98,8 @@ impl Reconciler {
                 self.memories.put_claimed(key, memory::version_of(&answer));
                 true
             }
-            // It was changed meanwhile: the watch tells.
-            Err(error) if error.code() == Some(409) => {
-                tracing::debug!(frs = %key, %error, "finalizer not written, tried again");
-                false
-            }
             Err(error) => {
-                tracing::warn!(frs = %key, %error, "finalizer not written");
+                tell(key, &error, "finalizer not written");
                 false
             }
         }
@@ -395,6 +390,16 @@ fn subject(entry: &Entry) -> Subject {
         namespace: metadata.namespace.clone().unwrap_or_default(),
         name: metadata.name.clone().unwrap_or_default(),
         uid: metadata.uid.clone().unwrap_or_default(),
+    }
+}
+
+/// Logs that a write on the host failed, which is tried again.
+fn tell(key: &SetKey, error: &CallError, what: &str) {
+    if error.code() == Some(409) {
+        // It was changed meanwhile: the watch tells.
+        tracing::debug!(frs = %key, %error, "{what}");
+    } else {
+        tracing::warn!(frs = %key, %error, "{what}");
     }
 }
 

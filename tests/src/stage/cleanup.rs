@@ -10,11 +10,12 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::{
-    Clusters, LOOK, NAMESPACE_PREFIX, Stage,
+    Clusters, LOOK, Stage,
     clusters::{Shared, client},
     commands::{MEMBERS, secrets},
     is_missing,
     rivals::lease_path,
+    run_prefix,
 };
 
 /// What runs pods; before the pods themselves, so that none are made anew.
@@ -54,11 +55,9 @@ impl Stage {
 
     /// Removes the FederatedReplicaSets and their markers without waiting for a controller.
     async fn remove_sets(&self) {
-        let markers = "/apis/apps/v1/namespaces/NAMESPACE/controllerrevisions";
-        for list in [
-            self.frs_path(""),
-            markers.replace("NAMESPACE", &self.namespace),
-        ] {
+        let namespace = &self.namespace;
+        let markers = format!("/apis/apps/v1/namespaces/{namespace}/controllerrevisions");
+        for list in [self.frs_path(""), markers] {
             self.remove_each(&list).await;
         }
     }
@@ -66,7 +65,7 @@ impl Stage {
     /// Removes all that the host has under `list`, whatever finalizers it has.
     async fn remove_each(&self, list: &str) {
         let found = self.on_host("GET", list, &Value::Null).await;
-        let found = found.expect("they can be listed");
+        let found = found.unwrap_or_else(|error| panic!("{list}: {error}"));
         for object in found["items"].as_array().into_iter().flatten() {
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
             let path = format!("{list}/{name}");
@@ -114,53 +113,49 @@ impl Stage {
 }
 
 /// How long the last namespaces may take to go.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TO_GO: Duration = Duration::from_secs(120);
 
 impl Shared {
     /// Waits until no namespace of this run's scenarios is left in any cluster; answers what holds them up, if that is
     /// not so in time.
     pub async fn cleared(&self) -> Result<(), String> {
-        let deadline = Instant::now() + PATIENCE;
-        let members = self.members.values().map(|it| it.direct.as_str());
-        for kubeconfig in members.chain([self.host.as_str()]) {
-            let cluster = client(kubeconfig).await;
-            loop {
-                let list = request(&cluster, "GET", "/api/v1/namespaces", &Value::Null).await;
-                let list = list.map_err(|error| format!("namespaces: {error}"))?;
-                let left = left_behind(&list, &scenarios());
-                if left.is_empty() {
-                    break;
-                }
-                if Instant::now() >= deadline {
-                    return Err(format!("left behind:\n{}", left.join("\n")));
-                }
-                sleep(LOOK).await;
-            }
+        let mut clusters = vec![("the host", client(&self.host).await)];
+        for (name, route) in &self.members {
+            clusters.push((name, client(&route.direct).await));
         }
-        Ok(())
+        let deadline = Instant::now() + TO_GO;
+        loop {
+            let mut left = Vec::new();
+            for (name, cluster) in &clusters {
+                let list = request(cluster, "GET", "/api/v1/namespaces", &Value::Null).await;
+                let list = list.map_err(|error| format!("namespaces of {name}: {error}"))?;
+                let held = held_up(&list, &run_prefix());
+                left.extend(held.iter().map(|it| format!("{name}: {it}")));
+            }
+            if left.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(format!("left behind:\n{}", left.join("\n")));
+            }
+            sleep(LOOK).await;
+        }
     }
 }
 
-/// How the namespaces of this run's scenarios begin.
-pub(super) fn scenarios() -> String {
-    format!("{NAMESPACE_PREFIX}{}-", std::process::id())
-}
-
 /// The namespaces that begin with `prefix`, and what holds them up.
-fn left_behind(namespaces: &Value, prefix: &str) -> Vec<String> {
+fn held_up(namespaces: &Value, prefix: &str) -> Vec<String> {
     let all = namespaces["items"].as_array().into_iter().flatten();
-    let left = all.filter_map(|namespace| {
-        let name = namespace["metadata"]["name"].as_str()?;
+    let named = all.filter_map(|it| Some((it, it["metadata"]["name"].as_str()?)));
+    let words = |(namespace, name): (&Value, &str)| {
         let conditions = namespace["status"]["conditions"].as_array();
-        let holding = conditions
-            .into_iter()
-            .flatten()
-            .filter(|it| it["status"] == "True")
-            .filter_map(|it| it["message"].as_str());
-        let why = holding.collect::<Vec<_>>().join("; ");
-        name.starts_with(prefix).then(|| format!("{name}: {why}"))
-    });
-    left.collect()
+        let holding = conditions.into_iter().flatten();
+        let holding = holding.filter(|it| it["status"] == "True");
+        let why: Vec<_> = holding.filter_map(|it| it["message"].as_str()).collect();
+        format!("{name}: {}", why.join("; "))
+    };
+    let left = named.filter(|(_, name)| name.starts_with(prefix));
+    left.map(words).collect()
 }
 
 #[cfg(test)]
@@ -180,7 +175,7 @@ mod tests {
             namespace("scenario-77-1", json!([])),
         ] });
         assert_eq!(
-            left_behind(&list, "scenario-7-"),
+            held_up(&list, "scenario-7-"),
             ["scenario-7-1: Some content has finalizers"]
         );
     }

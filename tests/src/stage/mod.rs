@@ -105,7 +105,7 @@ impl Stage {
     pub async fn set_up(spec: &StageSpec, shared: Option<&'static Shared>) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let namespace = format!("{}{number}", cleanup::scenarios());
+        let namespace = format!("{}{number}", run_prefix());
         let clusters = match shared {
             None => Clusters::Embedded(Box::new(Embedded::start(spec).await)),
             Some(shared) => Clusters::Real(Box::new(Real::new(shared, spec).await)),
@@ -310,6 +310,11 @@ impl Stage {
             Clusters::Real(it) => it.log(),
         }
     }
+}
+
+/// How the namespaces of this run's scenarios begin.
+fn run_prefix() -> String {
+    format!("{NAMESPACE_PREFIX}{}-", std::process::id())
 }
 
 /// Whether there is no such object.

@@ -1,6 +1,7 @@
 //! The `fedrs` program as the controller.
 
 use std::{
+    ffi::OsStr,
     fs::{self, File},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -77,7 +78,7 @@ pub(super) fn make() -> Result<(), String> {
         None => build().map_err(|error| format!("fedrs: {error}; {PROGRAM} may name one"))?,
     };
     if !path.is_file() {
-        return Err(format!("{PROGRAM}: {} is not a file", path.display()));
+        return Err(format!("the program: {} is not a file", path.display()));
     }
     MADE.get_or_init(|| path);
     Ok(())
@@ -90,15 +91,14 @@ fn build() -> Result<PathBuf, String> {
     let (Some(built), Some(target)) = (folders.next(), folders.next()) else {
         return Err(format!("{} is in no target folder", tests.display()));
     };
-    let profile = match built.file_name().and_then(|it| it.to_str()) {
-        Some("debug") | None => "dev",
-        Some(profile) => profile,
-    };
+    let folder = built.file_name().filter(|it| *it != "debug");
+    let profile = folder.unwrap_or(OsStr::new("dev"));
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
     build
-        .args(["build", "--workspace", "--bin", "fedrs"])
-        .args(["--profile", profile, "--target-dir"])
+        .args(["build", "--workspace", "--bin", "fedrs", "--profile"])
+        .arg(profile)
+        .arg("--target-dir")
         .arg(target)
         .current_dir(env!("CARGO_MANIFEST_DIR"));
     let ended = build.status().map_err(|error| error.to_string())?;

@@ -6,7 +6,7 @@ use fedrs_api::{SetKey, marks};
 use futures::future::join_all;
 use jiff::Timestamp;
 
-use super::{RETRY, Reconciler, frs_path, is_current, marker::if_there, subject};
+use super::{RETRY, Reconciler, frs_path, is_current, marker::if_there, subject, tell};
 use crate::{
     calls::{self, CallError},
     check::{self, Notice},
@@ -24,8 +24,8 @@ impl Reconciler {
             self.abandon(key).await;
             return;
         }
-        // Whose marker it is, should somebody else take the finalizer off.
-        self.memories.recall(key, &entry.object);
+        // Somebody else may take the finalizer off.
+        self.memories.begin(key, &entry.object);
         let mut members = self.members.snapshot(key);
         let (_, awaited) = self.memories.take_late(key);
         for member in &mut members {
@@ -46,7 +46,7 @@ impl Reconciler {
             self.leave_behind(key, entry, &open);
         }
         if let Err(error) = self.let_go(key, entry).await {
-            tracing::debug!(frs = %key, %error, "deletion tried again");
+            tell(key, &error, "not let go");
             self.agenda.check(key.clone(), RETRY);
         }
     }
@@ -132,7 +132,7 @@ impl Reconciler {
         if let Some(uid) = self.memories.uid(key)
             && let Err(error) = self.remove_marker(key, &uid).await
         {
-            tracing::debug!(frs = %key, %error, "marker of what is gone not taken away, tried again");
+            tell(key, &error, "marker not taken away");
             self.agenda.check(key.clone(), RETRY);
             return;
         }

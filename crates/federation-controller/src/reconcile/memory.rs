@@ -41,17 +41,12 @@ impl Memories {
         object: &FederatedReplicaSet,
     ) -> FederatedReplicaSetStatus {
         let mut memories = self.0.lock();
-        let memory = memories.entry(key.clone()).or_default();
-        if memory.uid != object.metadata.uid {
-            let status = object.status.clone().unwrap_or_default();
-            *memory = Memory {
-                uid: object.metadata.uid.clone(),
-                published: object.status.clone(),
-                status,
-                ..Memory::default()
-            };
-        }
-        memory.status.clone()
+        memory_of(&mut memories, key, object).status.clone()
+    }
+
+    /// From now on [`Memories::uid`] tells whose marker it is, also once `object` is gone.
+    pub(super) fn begin(&self, key: &SetKey, object: &FederatedReplicaSet) {
+        memory_of(&mut self.0.lock(), key, object);
     }
 
     /// The uid of the object that is remembered.
@@ -187,6 +182,25 @@ impl Reconciler {
             }
         }
     }
+}
+
+/// The memory of `object`: a new one if none is kept, or another object's of that name.
+fn memory_of<'a>(
+    memories: &'a mut BTreeMap<SetKey, Memory>,
+    key: &SetKey,
+    object: &FederatedReplicaSet,
+) -> &'a mut Memory {
+    let memory = memories.entry(key.clone()).or_default();
+    if memory.uid != object.metadata.uid {
+        let status = object.status.clone().unwrap_or_default();
+        *memory = Memory {
+            uid: object.metadata.uid.clone(),
+            published: object.status.clone(),
+            status,
+            ..Memory::default()
+        };
+    }
+    memory
 }
 
 /// The version of an object that a write answered.
