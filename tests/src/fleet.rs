@@ -15,7 +15,7 @@ use federation_controller::{
     members::{MemberEvent, MemberSecrets},
     metrics::Metrics,
 };
-use fedrs_api::marks;
+use fedrs_api::names;
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
@@ -264,7 +264,7 @@ impl Fleet {
     fn secrets(&self, life: &Life) -> MemberSecrets {
         let link = |(name, cluster): (&String, &SimCluster)| (name.clone(), link(cluster, life));
         MemberSecrets {
-            namespace: marks::SYSTEM_NAMESPACE.to_owned(),
+            namespace: names::SYSTEM_NAMESPACE.to_owned(),
             connect: Arc::new(Routes(self.members.iter().map(link).collect())),
         }
     }

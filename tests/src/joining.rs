@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use federation_controller::rbac::{Access, Place};
-use fedrs_api::marks;
+use fedrs_api::{annotations, names};
 use kube::{
     Api, Client,
     api::PostParams,
@@ -24,7 +24,7 @@ impl Fleet {
     /// for so many seconds into a Secret, and makes a MemberCluster that names it. Answers the token.
     pub async fn join(&mut self, name: &str, life: i64) -> String {
         self.joined.insert(name.to_owned());
-        let namespace = json!({ "metadata": { "name": marks::SYSTEM_NAMESPACE } });
+        let namespace = json!({ "metadata": { "name": names::SYSTEM_NAMESPACE } });
         // The first member makes it.
         let _ = self.on_host("POST", "/api/v1/namespaces", &namespace).await;
         let member = client(self.member(name));
@@ -75,8 +75,8 @@ impl Fleet {
         let name = secret_name(name);
         let data = json!({ "kubeconfig": STANDARD.encode(kubeconfig) });
         let secret = json!({
-            "metadata": { "name": name, "annotations": { marks::RENEW_TOKEN: "true" } },
-            "type": marks::KUBECONFIG_TYPE,
+            "metadata": { "name": name, "annotations": { annotations::RENEW_TOKEN: "true" } },
+            "type": names::KUBECONFIG_TYPE,
             "data": data,
         });
         let created = self.on_host("POST", SECRETS_PATH, &secret).await;

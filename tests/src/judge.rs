@@ -12,7 +12,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use fedrs_api::{FederatedReplicaSet, ValidFrs, marks};
+use fedrs_api::{FederatedReplicaSet, ValidFrs, names};
 use parking_lot::Mutex;
 use serde_json::Value;
 use sim_cluster::{Api, ChangeEvent, kinds};
@@ -272,6 +272,6 @@ impl State {
 fn is_written_by_us(set: &Value) -> bool {
     let managers = set["metadata"]["managedFields"].as_array();
     managers.into_iter().flatten().any(|it| {
-        it["manager"] == marks::FIELD_MANAGER && it.pointer("/fieldsV1/f:spec/f:replicas").is_some()
+        it["manager"] == names::FIELD_MANAGER && it.pointer("/fieldsV1/f:spec/f:replicas").is_some()
     })
 }

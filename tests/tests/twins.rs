@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
-use fedrs_api::marks;
+use fedrs_api::labels;
 use fedrs_tests::{Fleet, FleetSpec, ReadyWatcher, even, frs, minutes};
 use serde_json::{Value, json};
 
@@ -48,7 +48,10 @@ async fn f20_a_second_name_of_a_member_takes_nothing_away() {
     let renamed = fleet.local_set("b", "web").unwrap();
     assert_eq!(renamed["metadata"]["uid"], set["metadata"]["uid"]);
     assert_eq!(renamed["spec"]["template"], set["spec"]["template"]);
-    assert_eq!(renamed["metadata"]["labels"][marks::MEMBER], "another");
+    assert_eq!(
+        renamed["metadata"]["labels"][labels::MEMBER_CLUSTER],
+        "another"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -82,6 +85,9 @@ async fn f20_a_new_set_of_a_cluster_with_two_names_runs_whole() {
         .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
         .await;
     let released = fleet.local_set("b", "web").unwrap();
-    assert_eq!(released["metadata"]["labels"][marks::SET], Value::Null);
+    assert_eq!(
+        released["metadata"]["labels"][labels::REPLICA_SET],
+        Value::Null
+    );
     watcher.assert_never_below(12);
 }

@@ -7,19 +7,22 @@
 //!
 //! Knows nothing of clients, stores or decisions.
 
+pub mod annotations;
 pub mod crd;
 mod dns;
 pub mod federated_replica_set;
 mod field;
-pub mod marks;
+pub mod finalizers;
+pub mod labels;
 pub mod member_cluster;
+pub mod names;
 pub mod placement;
+mod plural;
 pub mod preferences;
 mod schema;
 pub mod selector;
 pub mod set_key;
 pub mod valid;
-mod words;
 
 pub use dns::is_label as is_dns_label;
 pub use federated_replica_set::{
@@ -31,6 +34,6 @@ pub use member_cluster::{
     MemberCluster, MemberClusterSpec, MemberClusterStatus, NodeCounts, SecretRef,
 };
 pub use placement::{ClusterPreference, Placement};
+pub use plural::pluralize;
 pub use set_key::SetKey;
 pub use valid::{ValidFrs, preferences_hash};
-pub use words::counted;

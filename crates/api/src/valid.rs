@@ -8,8 +8,8 @@ use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
-    DeletionPolicy, FederatedReplicaSet, FieldError, Placement, PodTemplate, SetKey, dns,
-    field::Errors, marks, preferences, selector,
+    DeletionPolicy, FederatedReplicaSet, FieldError, Placement, PodTemplate, SetKey, annotations,
+    dns, field::Errors, labels, preferences, selector,
 };
 
 /// A FederatedReplicaSet that has been checked: the only form the controller works with.
@@ -117,16 +117,16 @@ const PLACEMENT: &str = "spec.placement";
 #[must_use]
 pub fn preferences_hash(frs: &FederatedReplicaSet) -> Option<String> {
     frs.annotations()
-        .get(marks::PREFERENCES_ANNOTATION)
+        .get(annotations::PREFERENCES)
         .map(|text| format!("{:016x}", xxh3_64(text.as_bytes())))
 }
 
 /// The placement that holds for the set (F2).
 fn placement_of(frs: &FederatedReplicaSet) -> Result<Placement, Vec<FieldError>> {
-    let annotation = format!("metadata.annotations[{}]", marks::PREFERENCES_ANNOTATION);
+    let annotation = format!("metadata.annotations[{}]", annotations::PREFERENCES);
     match (
         &frs.spec.placement,
-        frs.annotations().get(marks::PREFERENCES_ANNOTATION),
+        frs.annotations().get(annotations::PREFERENCES),
     ) {
         (None, None) => Ok(Placement::even()),
         (Some(placement), None) => {
@@ -183,7 +183,12 @@ fn check_template(template: &PodTemplate, errors: &mut Errors) {
             &field,
             "is not a valid label value",
         );
-        let ours = [marks::SET, marks::FEDERATION, marks::MEMBER].contains(&key.as_str());
+        let ours = [
+            labels::REPLICA_SET,
+            labels::FEDERATION,
+            labels::MEMBER_CLUSTER,
+        ]
+        .contains(&key.as_str());
         errors.require(!ours, &field, "is a label that fedrs itself sets");
     }
     for key in template.metadata.annotations.keys() {

@@ -28,7 +28,7 @@ fn frs(changes: &[(&str, Value)]) -> FederatedReplicaSet {
 
 fn with_annotation(preferences: &str) -> FederatedReplicaSet {
     let mut frs = frs(&[]);
-    let name = fedrs_api::marks::PREFERENCES_ANNOTATION.to_owned();
+    let name = fedrs_api::annotations::PREFERENCES.to_owned();
     frs.metadata
         .annotations
         .get_or_insert_default()

@@ -6,7 +6,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fedrs_api::{SetKey, marks};
+use fedrs_api::{SetKey, labels};
 use futures::future::join5;
 use kube::Client;
 use tokio::{sync::Notify, task::JoinHandle, time::sleep};
@@ -118,7 +118,11 @@ impl MemberInformer {
 
 /// Takes the objects of `federation` that belong to a set.
 fn selector(federation: &str) -> String {
-    format!("{}={federation},{}", marks::FEDERATION, marks::SET)
+    format!(
+        "{}={federation},{}",
+        labels::FEDERATION,
+        labels::REPLICA_SET
+    )
 }
 
 struct Metrics {

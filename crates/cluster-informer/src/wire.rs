@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, fmt, marker::PhantomData};
 
-use fedrs_api::marks;
+use fedrs_api::{annotations, labels};
 use jiff::Timestamp;
 use serde::{
     Deserialize, Deserializer,
@@ -135,11 +135,15 @@ pub(crate) struct Marks {
 impl<'de> Deserialize<'de> for Marks {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut marks = Self::default();
-        let wanted = [marks::SET, marks::FEDERATION, marks::MEMBER];
+        let wanted = [
+            labels::REPLICA_SET,
+            labels::FEDERATION,
+            labels::MEMBER_CLUSTER,
+        ];
         for_each_of(deserializer, &wanted, |key, value| {
             let mark = match key {
-                marks::SET => &mut marks.set,
-                marks::FEDERATION => &mut marks.federation,
+                labels::REPLICA_SET => &mut marks.set,
+                labels::FEDERATION => &mut marks.federation,
                 _ => &mut marks.member,
             };
             *mark = Some(value.into());
@@ -155,7 +159,7 @@ pub(crate) struct TemplateOf(pub(crate) u32);
 impl<'de> Deserialize<'de> for TemplateOf {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut template = Self::default();
-        for_each_of(deserializer, &[marks::TEMPLATE], |_, digits| {
+        for_each_of(deserializer, &[annotations::TEMPLATE_HASH], |_, digits| {
             template = Self(u32::from_str_radix(digits, 16).unwrap_or(0));
         })?;
         Ok(template)

@@ -95,19 +95,21 @@ impl Reasons {
                 self.rounding = quota.rounding;
                 Kind::ByWeight
             }
-            Reason::GivesUp { present } => self.counted(Kind::GivesUp, present),
+            Reason::GivesUp { present } => self.pluralize(Kind::GivesUp, present),
             Reason::AtMaximum { maximum } => self.bounded(Kind::AtMaximum, maximum),
             Reason::AtCapacity { capacity } => self.bounded(Kind::AtCapacity, capacity),
-            Reason::Kept { present } => self.counted(Kind::Kept, present),
-            Reason::NotAboveShare { present } => self.counted(Kind::NotAboveShare, present),
+            Reason::Kept { present } => self.pluralize(Kind::Kept, present),
+            Reason::NotAboveShare { present } => self.pluralize(Kind::NotAboveShare, present),
             Reason::OthersKeep => Kind::OthersKeep,
             Reason::WeightZero => Kind::WeightZero,
-            Reason::WeightZeroGivesUp { present } => self.counted(Kind::WeightZeroGivesUp, present),
+            Reason::WeightZeroGivesUp { present } => {
+                self.pluralize(Kind::WeightZeroGivesUp, present)
+            }
         };
         self.kinds[kind.decision()] = Some(kind);
     }
 
-    fn counted(&mut self, kind: Kind, count: u64) -> Kind {
+    fn pluralize(&mut self, kind: Kind, count: u64) -> Kind {
         self.count = count;
         kind
     }

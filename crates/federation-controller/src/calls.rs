@@ -7,7 +7,7 @@ use kube::{Client, core::response::StatusDetails};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use fedrs_api::marks::FIELD_MANAGER;
+use fedrs_api::names::FIELD_MANAGER;
 
 use crate::error_text::words;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cluster_informer::{InformerSettings, ReflectSettings, Resource, Sink, Versioned, reflect};
-use fedrs_api::marks;
+use fedrs_api::names;
 use kube::Client;
 use serde::de::DeserializeOwned;
 use tokio::sync::{mpsc, watch};
@@ -121,7 +121,7 @@ impl Controller {
         let secret_sink = SecretSink::new(Arc::clone(&inbox), &self.secrets.namespace);
         let namespace = &self.secrets.namespace;
         let secrets = format!("/api/v1/namespaces/{namespace}/secrets");
-        let of_kubeconfigs = format!("type={}", marks::KUBECONFIG_TYPE);
+        let of_kubeconfigs = format!("type={}", names::KUBECONFIG_TYPE);
         self.follow(&tasks, &cancel, Resource::all(SETS), set_sink);
         self.follow(&tasks, &cancel, Resource::all(members::PATH), member_sink);
         self.follow(

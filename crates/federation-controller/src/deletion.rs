@@ -8,7 +8,7 @@
 //! blocks. So every FederatedReplicaSet owns a marker on the host that does: it keeps the finalizer, and with it
 //! the user's intent, until the members are done.
 
-use fedrs_api::{DeletionPolicy, FederatedReplicaSet, SetKey, marks};
+use fedrs_api::{DeletionPolicy, FederatedReplicaSet, SetKey, finalizers, labels, names};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -74,10 +74,10 @@ pub(crate) fn marker(key: &SetKey, uid: &str) -> Value {
         "metadata": {
             "name": marker_name(key),
             "namespace": &*key.namespace,
-            "finalizers": [marks::CASCADE_FINALIZER],
-            "labels": { marks::SET: &*key.name },
+            "finalizers": [finalizers::CASCADE],
+            "labels": { labels::REPLICA_SET: &*key.name },
             "ownerReferences": [{
-                "apiVersion": marks::API_VERSION,
+                "apiVersion": names::API_VERSION,
                 "kind": "FederatedReplicaSet",
                 "name": &*key.name,
                 "uid": uid,

@@ -22,7 +22,7 @@ mod takeover;
 use std::{sync::Arc, time::Duration};
 
 use cluster_informer::{MemberView, SetFact};
-use fedrs_api::{SetKey, ValidFrs, marks};
+use fedrs_api::{SetKey, ValidFrs, labels};
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::{
@@ -211,7 +211,7 @@ impl Executor {
 
     /// Sets the replicas of the very set that was seen, unless somebody has changed its spec since.
     fn scale_patch(&self, seen: &Seat, from: u32, to: u32, idle: bool) -> Value {
-        let mark = marks::FEDERATION.replace('/', "~1");
+        let mark = labels::FEDERATION.replace('/', "~1");
         let mut expected = vec![
             ("/metadata/uid".to_owned(), json!(seen.uid)),
             ("/metadata/generation".to_owned(), json!(seen.generation)),

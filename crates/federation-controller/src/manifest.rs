@@ -1,6 +1,6 @@
 //! The local set as fedrs writes it: an apps/v1 ReplicaSet of the FederatedReplicaSet's own name and namespace.
 
-use fedrs_api::{PodTemplate, ValidFrs, marks};
+use fedrs_api::{PodTemplate, ValidFrs, annotations, labels};
 use serde_json::{Map, Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -13,7 +13,7 @@ pub(crate) fn replica_set(frs: &ValidFrs, federation: &str, member: &str, replic
     for (key, value) in set_marks(frs, federation) {
         labels.insert(key.to_owned(), value.into());
     }
-    labels.insert(marks::MEMBER.to_owned(), member.into());
+    labels.insert(labels::MEMBER_CLUSTER.to_owned(), member.into());
     let mut spec = set_spec(frs, federation);
     spec["replicas"] = replicas.into();
     json!({
@@ -39,7 +39,10 @@ pub(crate) fn set_marks<'a>(
     frs: &'a ValidFrs,
     federation: &'a str,
 ) -> [(&'static str, &'a str); 2] {
-    [(marks::SET, &frs.key.name), (marks::FEDERATION, federation)]
+    [
+        (labels::REPLICA_SET, &frs.key.name),
+        (labels::FEDERATION, federation),
+    ]
 }
 
 fn set_spec(frs: &ValidFrs, federation: &str) -> Value {
@@ -49,7 +52,7 @@ fn set_spec(frs: &ValidFrs, federation: &str) -> Value {
     }
     let mut annotations = string_map(&frs.template.metadata.annotations);
     let template = format!("{:08x}", template_hash(frs));
-    annotations.insert(marks::TEMPLATE.to_owned(), template.into());
+    annotations.insert(annotations::TEMPLATE_HASH.to_owned(), template.into());
     json!({
         "minReadySeconds": frs.min_ready_seconds,
         "selector": frs.selector,
@@ -80,12 +83,12 @@ pub(crate) fn release_template(set: &mut Value) {
     remove(
         set,
         "/spec/template/metadata/labels",
-        &[marks::SET, marks::FEDERATION],
+        &[labels::REPLICA_SET, labels::FEDERATION],
     );
     remove(
         set,
         "/spec/template/metadata/annotations",
-        &[marks::TEMPLATE],
+        &[annotations::TEMPLATE_HASH],
     );
 }
 
@@ -94,7 +97,11 @@ pub(crate) fn release(set: &mut Value) {
     remove(
         set,
         "/metadata/labels",
-        &[marks::SET, marks::FEDERATION, marks::MEMBER],
+        &[
+            labels::REPLICA_SET,
+            labels::FEDERATION,
+            labels::MEMBER_CLUSTER,
+        ],
     );
 }
 

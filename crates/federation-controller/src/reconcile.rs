@@ -13,7 +13,7 @@ mod memory;
 use std::{sync::Arc, time::Duration};
 
 use cluster_informer::{Change, ChangeSink, Sync};
-use fedrs_api::{FederatedReplicaSetStatus, FieldError, SetKey, ValidFrs, marks};
+use fedrs_api::{FederatedReplicaSetStatus, FieldError, SetKey, ValidFrs, finalizers, names};
 use jiff::Timestamp;
 use kube::Client;
 use tokio::time::Instant;
@@ -77,7 +77,7 @@ impl Reconciler {
     /// Whether marker and finalizer are in place, so that nothing is left behind without a word (F5).
     async fn claimed(&self, key: &SetKey, entry: &Entry) -> bool {
         // One that was restored from a backup has its finalizer, and neither a status nor a marker of its own.
-        let has_finalizer = deletion::has_finalizer(&entry.object, marks::FINALIZER);
+        let has_finalizer = deletion::has_finalizer(&entry.object, finalizers::MEMBERS);
         if has_finalizer && entry.object.status.is_some()
             || self.memories.is_claimed(key, &entry.object)
         {
@@ -88,7 +88,7 @@ impl Reconciler {
         self.memories.begin(key, &entry.object);
         let claim = async {
             self.make_marker(key, uid).await?;
-            let patch = deletion::finalizer_patch(&entry.object, marks::FINALIZER, true);
+            let patch = deletion::finalizer_patch(&entry.object, finalizers::MEMBERS, true);
             self.host_call(calls::merge_patch(&self.host, &frs_path(key), &patch))
                 .await
         };
@@ -253,7 +253,7 @@ impl Reconciler {
             Outcome::Written(_) => done.clone(),
             Outcome::Repaired { by, .. } => Notice {
                 message: match by.as_deref() {
-                    Some(marks::FIELD_MANAGER) => format!(
+                    Some(names::FIELD_MANAGER) => format!(
                         "{} (changed by fedrs itself: before a restart, or by a second controller)",
                         done.message
                     ),
@@ -385,7 +385,7 @@ fn frs_path(key: &SetKey) -> String {
 fn subject(entry: &Entry) -> Subject {
     let metadata = &entry.object.metadata;
     Subject {
-        api_version: marks::API_VERSION,
+        api_version: names::API_VERSION,
         kind: "FederatedReplicaSet",
         namespace: metadata.namespace.clone().unwrap_or_default(),
         name: metadata.name.clone().unwrap_or_default(),

@@ -19,7 +19,7 @@ use federation_controller::{
     members::{MemberEvent, MemberSecrets, directory},
     metrics::{ElectionMetrics, Metrics},
 };
-use fedrs_api::marks;
+use fedrs_api::names;
 use kube::Client;
 use prometheus_client::registry::Registry;
 use tokio::sync::mpsc;
@@ -163,8 +163,8 @@ impl Process {
 /// The name of a federation's Lease, and of its Deployment: two federations on one host have their own.
 pub(crate) fn lease_name(federation: &str) -> String {
     match federation {
-        "" => marks::CONTROLLER.to_owned(),
-        name => format!("{}-{name}", marks::CONTROLLER),
+        "" => names::CONTROLLER.to_owned(),
+        name => format!("{}-{name}", names::CONTROLLER),
     }
 }
 
@@ -172,7 +172,7 @@ pub(crate) fn lease_name(federation: &str) -> String {
 fn own_namespace() -> String {
     match std::fs::read_to_string(POD_NAMESPACE) {
         Ok(namespace) => namespace.trim().to_owned(),
-        Err(_) => marks::SYSTEM_NAMESPACE.to_owned(),
+        Err(_) => names::SYSTEM_NAMESPACE.to_owned(),
     }
 }
 

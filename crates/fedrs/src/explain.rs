@@ -5,7 +5,7 @@ use std::{fmt::Write as _, process::ExitCode};
 use anyhow::{Context, bail};
 use clap::Args;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, counted};
+use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, pluralize};
 use kube::Api;
 
 use crate::{host, print};
@@ -46,7 +46,7 @@ pub(crate) fn explain(set: &FederatedReplicaSet) -> String {
         "{}/{}: {} wanted",
         metadata.namespace.as_deref().unwrap_or_default(),
         metadata.name.as_deref().unwrap_or_default(),
-        counted(set.spec.replicas, "replica")
+        pluralize(set.spec.replicas, "replica")
     );
     let Some(status) = &set.status else {
         text.push_str("; no controller has looked at it yet\n");

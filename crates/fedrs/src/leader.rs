@@ -1,6 +1,6 @@
 //! Whether a controller runs on the host, by its Lease.
 
-use fedrs_api::marks;
+use fedrs_api::names;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::{Api, ResourceExt, api::ListParams};
@@ -42,7 +42,7 @@ fn of_leases(leases: &[Lease], now: Timestamp) -> Leader {
 
 /// Whether it is a federation's Lease.
 fn is_ours(name: &str) -> bool {
-    let rest = name.strip_prefix(marks::CONTROLLER);
+    let rest = name.strip_prefix(names::CONTROLLER);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 

@@ -10,7 +10,7 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use fedrs_api::{MemberCluster, marks};
+use fedrs_api::{MemberCluster, labels};
 use kube::ResourceExt;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
@@ -57,7 +57,7 @@ pub(crate) struct UnjoinArgs {
     #[arg(long)]
     force: bool,
     /// The controller's namespace
-    #[arg(long, value_name = "NAME", default_value = marks::SYSTEM_NAMESPACE, value_parser = values::dns_label)]
+    #[arg(long, value_name = "NAME", default_value = fedrs_api::names::SYSTEM_NAMESPACE, value_parser = values::dns_label)]
     namespace: String,
     #[command(flatten)]
     host: HostOfMembers,
@@ -146,11 +146,11 @@ async fn users_member(
     let member = Remote::new(Side::Member, config.context("member")?)?;
     let id = cluster::id(&member).await?;
     let labels = found.object.as_ref().map(MemberCluster::labels);
-    let known = labels.and_then(|it| it.get(marks::CLUSTER_ID));
+    let known = labels.and_then(|it| it.get(labels::CLUSTER_ID));
     let role = member.get(&membership.owner()).await?;
     let joined_as = role
         .as_ref()
-        .and_then(|it| it["metadata"]["labels"][marks::MEMBER].as_str());
+        .and_then(|it| it["metadata"]["labels"][labels::MEMBER_CLUSTER].as_str());
     let Membership { name, .. } = membership;
     if known.is_some_and(|it| *it != id) || joined_as.is_some_and(|it| it != name) {
         bail!(

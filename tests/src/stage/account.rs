@@ -11,7 +11,7 @@ use std::{
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use control_plane::{ControlPlane, Fleet, Program, Programs, request};
-use fedrs_api::marks::{CONTROLLER, SYSTEM_NAMESPACE};
+use fedrs_api::names::{CONTROLLER, SYSTEM_NAMESPACE};
 use serde_json::{Value, json};
 
 use super::clusters::client;

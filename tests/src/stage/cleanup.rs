@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use control_plane::request;
-use fedrs_api::marks::KUBECONFIG_TYPE;
+use fedrs_api::names::KUBECONFIG_TYPE;
 use futures::future::join_all;
 use kube::Client;
 use serde_json::{Value, json};

@@ -3,7 +3,10 @@
 use std::{fs, path::PathBuf, process::Command};
 
 use control_plane::{Account, Life};
-use fedrs_api::marks::{self, CONTROLLER};
+use fedrs_api::{
+    annotations,
+    names::{self, CONTROLLER},
+};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -12,7 +15,7 @@ use super::{Stage, account, program};
 
 /// The Secrets of the controller's namespace.
 pub(super) fn secrets() -> String {
-    format!("/api/v1/namespaces/{}/secrets", marks::SYSTEM_NAMESPACE)
+    format!("/api/v1/namespaces/{}/secrets", names::SYSTEM_NAMESPACE)
 }
 
 /// The MemberClusters.
@@ -71,12 +74,12 @@ impl Stage {
         const AGE: i64 = 400;
         let path = format!(
             "/api/v1/namespaces/{}/serviceaccounts/{CONTROLLER}",
-            marks::SYSTEM_NAMESPACE
+            names::SYSTEM_NAMESPACE
         );
         let found = self.on_member(member, "GET", &path, &Value::Null).await;
         let found = found.expect("the account is there");
         let account = Account {
-            namespace: marks::SYSTEM_NAMESPACE.to_owned(),
+            namespace: names::SYSTEM_NAMESPACE.to_owned(),
             name: CONTROLLER.to_owned(),
             uid: found["metadata"]["uid"]
                 .as_str()
@@ -100,9 +103,9 @@ impl Stage {
         let secret = json!({
             "apiVersion": "v1",
             "kind": "Secret",
-            "type": marks::KUBECONFIG_TYPE,
-            "metadata": { "name": secret_name(member), "annotations": { marks::RENEW_TOKEN: "true" } },
-            "stringData": { marks::KUBECONFIG_KEY: kubeconfig },
+            "type": names::KUBECONFIG_TYPE,
+            "metadata": { "name": secret_name(member), "annotations": { annotations::RENEW_TOKEN: "true" } },
+            "stringData": { names::KUBECONFIG_KEY: kubeconfig },
         });
         let object = json!({
             "apiVersion": "fedrs.dev/v1alpha1",
@@ -122,7 +125,7 @@ impl Stage {
         let path = format!("{}/{}", secrets(), secret_name(member));
         let secret = self.on_host("GET", &path, &Value::Null).await;
         let secret = secret.expect("the Secret is there");
-        let text = secret["data"][marks::KUBECONFIG_KEY].as_str();
+        let text = secret["data"][names::KUBECONFIG_KEY].as_str();
         text.unwrap_or_default().to_owned()
     }
 

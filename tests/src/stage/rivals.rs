@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fedrs_api::marks;
+use fedrs_api::names;
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
@@ -94,7 +94,7 @@ impl Stage {
 pub(super) fn lease_path() -> String {
     format!(
         "/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}",
-        marks::SYSTEM_NAMESPACE,
-        marks::CONTROLLER
+        names::SYSTEM_NAMESPACE,
+        names::CONTROLLER
     )
 }

@@ -15,7 +15,7 @@ use federation_controller::{
     members::{MemberEvent, MemberSecrets},
     metrics::{ElectionMetrics, Metrics},
 };
-use fedrs_api::marks;
+use fedrs_api::names;
 use fedrs_tests::{Fleet, Life, linked};
 use kube::Client;
 use parking_lot::Mutex;
@@ -23,9 +23,9 @@ use tokio::{sync::mpsc, sync::watch, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 /// Where the Lease is.
-pub(crate) const NAMESPACE: &str = marks::SYSTEM_NAMESPACE;
+pub(crate) const NAMESPACE: &str = names::SYSTEM_NAMESPACE;
 /// Its name.
-pub(crate) const LEASE: &str = marks::CONTROLLER;
+pub(crate) const LEASE: &str = names::CONTROLLER;
 
 /// One process.
 pub(crate) struct Contender {

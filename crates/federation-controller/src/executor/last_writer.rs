@@ -1,6 +1,6 @@
 //! Who changed a local set's spec, as far as the member's API server recorded it.
 
-use fedrs_api::{SetKey, marks};
+use fedrs_api::{SetKey, names};
 use serde_json::Value;
 
 use super::{Executor, MemberAccess, set_path};
@@ -25,7 +25,7 @@ fn last_writer(live: &Value) -> Option<String> {
         .iter()
         .filter(|it| it["fieldsV1"].get("f:spec").is_some());
     let last =
-        of_spec.max_by_key(|it| (it["time"].as_str(), it["manager"] != marks::FIELD_MANAGER))?;
+        of_spec.max_by_key(|it| (it["time"].as_str(), it["manager"] != names::FIELD_MANAGER))?;
     last["manager"].as_str().map(str::to_owned)
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use fedrs_api::{SetKey, ValidFrs, marks};
+use fedrs_api::{SetKey, ValidFrs, annotations, labels, names};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
@@ -53,16 +53,16 @@ impl Executor {
     ) -> Result<(), CallError> {
         let selector = format!(
             "{}={},{}={}",
-            marks::SET,
+            labels::REPLICA_SET,
             key.name,
-            marks::FEDERATION,
+            labels::FEDERATION,
             self.federation
         );
         let mut pods = self.pods(key, member, &selector).await?;
         pods.retain(|pod| is_controlled_by(pod, uid));
         let bare = json!({
-            "labels": { marks::SET: null, marks::FEDERATION: null },
-            "annotations": { marks::TEMPLATE: null },
+            "labels": { labels::REPLICA_SET: null, labels::FEDERATION: null },
+            "annotations": { annotations::TEMPLATE_HASH: null },
         });
         self.patch_pods(key, member, pods, &bare).await?;
         Ok(())
@@ -100,7 +100,7 @@ impl Executor {
     ) -> Result<usize, CallError> {
         let api: Api<Pod> = Api::namespaced(member.client.clone(), &key.namespace);
         let params = PatchParams {
-            field_manager: Some(marks::FIELD_MANAGER.to_owned()),
+            field_manager: Some(names::FIELD_MANAGER.to_owned()),
             ..PatchParams::default()
         };
         let patch = async |pod: PodMeta| {

@@ -1,6 +1,6 @@
 //! What to do about a set of our name that is not ours (F29), or was and lost its marks.
 
-use fedrs_api::{ValidFrs, marks};
+use fedrs_api::{ValidFrs, labels};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn claim(live: &Value, frs: &ValidFrs, federation: &str) -> Claim {
     if metadata.get("deletionTimestamp").is_some() {
         return Claim::Wait;
     }
-    let owner = metadata["labels"][marks::FEDERATION].as_str();
+    let owner = metadata["labels"][labels::FEDERATION].as_str();
     if let Some(other) = owner.filter(|owner| *owner != federation) {
         return Claim::Refused(format!(
             "{NAME_CONFLICT} the set belongs to federation {other}"

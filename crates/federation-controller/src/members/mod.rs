@@ -23,7 +23,7 @@ mod token;
 
 use std::{path::PathBuf, sync::Arc};
 
-use fedrs_api::marks;
+use fedrs_api::names;
 use kube::Client;
 
 use self::kubeconfig::{Connect, Kubeconfig, OverNetwork};
@@ -99,6 +99,6 @@ impl MemberSecrets {
 impl Default for MemberSecrets {
     /// Those of the usual namespace.
     fn default() -> Self {
-        Self::of(marks::SYSTEM_NAMESPACE)
+        Self::of(names::SYSTEM_NAMESPACE)
     }
 }

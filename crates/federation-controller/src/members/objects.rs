@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use cluster_informer::{Health, Sync};
-use fedrs_api::{MemberClusterSpec, MemberClusterStatus, marks};
+use fedrs_api::{MemberClusterSpec, MemberClusterStatus, names};
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -112,7 +112,7 @@ impl ObjectKeeper {
             ..MemberClusterSpec::default()
         };
         let object = json!({
-            "apiVersion": marks::API_VERSION,
+            "apiVersion": names::API_VERSION,
             "kind": "MemberCluster",
             "metadata": { "name": self.name },
             "spec": spec,

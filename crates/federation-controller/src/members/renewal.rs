@@ -8,7 +8,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fedrs_api::marks;
+use fedrs_api::names;
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
@@ -199,7 +199,7 @@ impl Renewal {
 /// What events about the member `name` are about; none while it has no MemberCluster.
 pub(super) fn subject(registry: &Registry, name: &str) -> Option<Subject> {
     Some(Subject {
-        api_version: marks::API_VERSION,
+        api_version: names::API_VERSION,
         kind: "MemberCluster",
         namespace: String::new(),
         name: name.to_owned(),

@@ -1,10 +1,10 @@
-//! Secrets with kubeconfigs, as the host shows them. Only those of [`marks::KUBECONFIG_TYPE`] are ever asked for.
+//! Secrets with kubeconfigs, as the host shows them. Only those of [`names::KUBECONFIG_TYPE`] are ever asked for.
 
 use std::collections::BTreeMap;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cluster_informer::Versioned;
-use fedrs_api::marks;
+use fedrs_api::{annotations, names};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -49,9 +49,9 @@ impl SecretObject {
         let annotations = self.metadata.annotations.unwrap_or_default();
         let data = self.data.unwrap_or_default();
         KubeconfigSecret {
-            text: text(data.get(marks::KUBECONFIG_KEY).map(String::as_str)),
+            text: text(data.get(names::KUBECONFIG_KEY).map(String::as_str)),
             renew: annotations
-                .get(marks::RENEW_TOKEN)
+                .get(annotations::RENEW_TOKEN)
                 .is_some_and(|it| it == "true"),
         }
     }
@@ -59,16 +59,16 @@ impl SecretObject {
 
 /// The kubeconfig in the data of a Secret that was read as JSON.
 pub(super) fn kubeconfig_of(secret: &Value) -> Result<String, String> {
-    text(secret["data"][marks::KUBECONFIG_KEY].as_str())
+    text(secret["data"][names::KUBECONFIG_KEY].as_str())
 }
 
 /// Puts another kubeconfig into a Secret that was read as JSON.
 pub(super) fn put_kubeconfig(secret: &mut Value, text: &str) {
-    secret["data"][marks::KUBECONFIG_KEY] = STANDARD.encode(text).into();
+    secret["data"][names::KUBECONFIG_KEY] = STANDARD.encode(text).into();
 }
 
 fn text(encoded: Option<&str>) -> Result<String, String> {
-    let key = marks::KUBECONFIG_KEY;
+    let key = names::KUBECONFIG_KEY;
     let encoded = encoded.ok_or_else(|| format!("it has no key {key:?}"))?;
     let bytes = STANDARD.decode(encoded).ok();
     bytes
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn the_key_and_the_annotation_are_read() {
         let metadata = json!({ "name": "a", "resourceVersion": "1" });
-        let renewed = json!({ "name": "a", "resourceVersion": "1", "annotations": { marks::RENEW_TOKEN: "true" } });
+        let renewed = json!({ "name": "a", "resourceVersion": "1", "annotations": { annotations::RENEW_TOKEN: "true" } });
         let found =
             read(json!({ "metadata": renewed, "data": { "kubeconfig": "YTog", "other": "!" } }));
         assert_eq!((found.text.as_deref(), found.renew), (Ok("a: "), true));

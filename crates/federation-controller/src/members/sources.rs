@@ -267,7 +267,7 @@ impl Sources {
             (None, Reading::NotYet) => Verdict::Unknown,
             (None, Reading::Refused(message)) => missing(format!("{place}: {message}")),
             (None, Reading::Done) => {
-                let kind = fedrs_api::marks::KUBECONFIG_TYPE;
+                let kind = fedrs_api::names::KUBECONFIG_TYPE;
                 missing(format!("there is no {place} of type {kind}"))
             }
             (Some(SecretSource { secret, source }), _) => match &source.way {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cluster_informer::{Health, Held, Sync, about::Nodes};
-use fedrs_api::{MemberClusterStatus, NodeCounts, counted};
+use fedrs_api::{MemberClusterStatus, NodeCounts, pluralize};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
@@ -155,8 +155,8 @@ fn drained(ready: &Said, synced: &Said, held: &Held) -> Said {
     };
     let message = format!(
         "{} of {} left: {}{more}",
-        counted(held.replicas, "replica"),
-        counted(held.sets, "FederatedReplicaSet"),
+        pluralize(held.replicas, "replica"),
+        pluralize(held.sets, "FederatedReplicaSet"),
         named.join(", ")
     );
     Said::new(false, "Draining", message)

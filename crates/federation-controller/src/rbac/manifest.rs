@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fedrs_api::marks;
+use fedrs_api::names;
 use k8s_openapi::{
     api::{
         core::v1::{Namespace, ServiceAccount},
@@ -49,8 +49,8 @@ impl Access {
     pub fn usual(place: Place) -> Self {
         Self {
             place,
-            namespace: marks::SYSTEM_NAMESPACE.to_owned(),
-            name: marks::CONTROLLER.to_owned(),
+            namespace: names::SYSTEM_NAMESPACE.to_owned(),
+            name: names::CONTROLLER.to_owned(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fedrs_api::{SetKey, marks};
+use fedrs_api::{SetKey, finalizers};
 use futures::future::join_all;
 use jiff::Timestamp;
 
@@ -20,7 +20,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(5);
 impl Reconciler {
     /// Releases or deletes the local sets of `entry`, then lets it go.
     pub(super) async fn finish(&self, key: &SetKey, entry: &Entry) {
-        if !deletion::has_finalizer(&entry.object, marks::FINALIZER) {
+        if !deletion::has_finalizer(&entry.object, finalizers::MEMBERS) {
             self.abandon(key).await;
             return;
         }
@@ -144,7 +144,7 @@ impl Reconciler {
     async fn let_go(&self, key: &SetKey, entry: &Entry) -> Result<(), CallError> {
         let uid = entry.object.metadata.uid.as_deref().unwrap_or_default();
         self.remove_marker(key, uid).await?;
-        let patch = deletion::finalizer_patch(&entry.object, marks::FINALIZER, false);
+        let patch = deletion::finalizer_patch(&entry.object, finalizers::MEMBERS, false);
         if_there(
             self.host_call(calls::merge_patch(&self.host, &frs_path(key), &patch))
                 .await,

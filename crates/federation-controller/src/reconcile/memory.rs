@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cluster_informer::Version;
-use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, SetKey, marks};
+use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, SetKey, finalizers};
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -126,7 +126,7 @@ impl Memories {
         let (metadata, memories) = (&object.metadata, self.0.lock());
         let memory = memories.get(key).filter(|it| it.uid == metadata.uid);
         memory.and_then(|it| it.claimed).is_some_and(|claimed| {
-            deletion::has_finalizer(object, marks::FINALIZER)
+            deletion::has_finalizer(object, finalizers::MEMBERS)
                 || version(metadata.resource_version.as_deref()).is_older_than(claimed)
         })
     }
@@ -225,14 +225,19 @@ fn version(text: Option<&str>) -> Version {
 
 #[cfg(test)]
 mod tests {
+    use fedrs_api::names;
     use serde_json::json;
 
     use super::*;
 
     fn object(uid: &str, version: &str, finalizer: bool) -> FederatedReplicaSet {
-        let finalizers: &[&str] = if finalizer { &[marks::FINALIZER] } else { &[] };
+        let finalizers: &[&str] = if finalizer {
+            &[finalizers::MEMBERS]
+        } else {
+            &[]
+        };
         serde_json::from_value(json!({
-            "apiVersion": marks::API_VERSION,
+            "apiVersion": names::API_VERSION,
             "kind": "FederatedReplicaSet",
             "metadata": { "name": "web", "uid": uid, "resourceVersion": version, "finalizers": finalizers },
             "spec": { "replicas": 1, "selector": {}, "template": { "spec": {} } },

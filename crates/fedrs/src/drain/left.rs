@@ -1,6 +1,6 @@
 //! What is left in a member that is being drained, and why. Pure.
 
-use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, MemberCluster, counted};
+use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, MemberCluster, pluralize};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 
@@ -34,10 +34,10 @@ pub(super) fn left(
         text = format!("{name} does not answer ({}); ", ready.message);
     }
     let replicas: i32 = present.iter().map(|it| it.replicas).sum();
-    let replicas = counted(replicas, "replica");
+    let replicas = pluralize(replicas, "replica");
     let mut named: Vec<String> = present.iter().take(NAMED).map(Present::words).collect();
     if present.len() > NAMED {
-        named.push(counted(present.len() - NAMED, "more set"));
+        named.push(pluralize(present.len() - NAMED, "more set"));
     }
     Some(format!("{text}{replicas} left: {}", named.join(", ")))
 }

@@ -17,7 +17,7 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use fedrs_api::marks;
+use fedrs_api::names;
 use kube::config::Cluster;
 
 use self::carry_out::Join;
@@ -52,7 +52,7 @@ pub(crate) struct JoinArgs {
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true, value_parser = values::federation)]
     federation: String,
     /// The controller's namespace on the host, and of its account in the member
-    #[arg(long, value_name = "NAME", default_value = marks::SYSTEM_NAMESPACE, value_parser = values::dns_label)]
+    #[arg(long, value_name = "NAME", default_value = names::SYSTEM_NAMESPACE, value_parser = values::dns_label)]
     namespace: String,
     /// How long a token is good for; the controller renews it in time
     #[arg(long, value_name = "DURATION", default_value = "720h", value_parser = values::token_duration)]

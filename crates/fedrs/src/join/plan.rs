@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fedrs_api::{MemberCluster, marks};
+use fedrs_api::{MemberCluster, annotations, labels};
 use kube::ResourceExt;
 use serde_json::Value;
 
@@ -116,7 +116,7 @@ impl Found {
 pub(super) fn conflicts(membership: &Membership, found: &Found) -> Vec<String> {
     let Membership { name, .. } = membership;
     let mut conflicts = Vec::new();
-    let id = |member: &MemberCluster| member.labels().get(marks::CLUSTER_ID).cloned();
+    let id = |member: &MemberCluster| member.labels().get(labels::CLUSTER_ID).cloned();
     for other in &found.members {
         let (other_name, other_id) = (other.name_any(), id(other));
         let same_cluster = other_id.as_ref() == Some(&membership.cluster_id);
@@ -186,8 +186,8 @@ fn other_source(name: &str, member: &MemberCluster) -> Option<String> {
 fn not_ours(secret: &Value) -> Option<String> {
     let metadata = &secret["metadata"];
     let ours = names::is_ours(secret)
-        && secret["type"] == marks::KUBECONFIG_TYPE
-        && metadata["annotations"][marks::RENEW_TOKEN] == "true";
+        && secret["type"] == fedrs_api::names::KUBECONFIG_TYPE
+        && metadata["annotations"][annotations::RENEW_TOKEN] == "true";
     let (namespace, name) = (&metadata["namespace"], &metadata["name"]);
     let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
     (!ours).then(|| {

@@ -1,4 +1,4 @@
-use fedrs_api::marks;
+use fedrs_api::labels;
 use rstest::rstest;
 use serde_json::json;
 
@@ -161,13 +161,13 @@ fn a_namespace_that_is_there_is_nobodys_to_change() {
     it.members[0].spec.federation = "blue".to_owned();
 }, Some("the member eu is the federation blue's"))]
 #[case("the name is another cluster's", |it: &mut Found| {
-    it.members[0].labels_mut().insert(marks::CLUSTER_ID.to_owned(), "us-uid".to_owned());
+    it.members[0].labels_mut().insert(labels::CLUSTER_ID.to_owned(), "us-uid".to_owned());
 }, Some("the member eu is another cluster"))]
 #[case("the Secret is a user's own", |it: &mut Found| {
     it.secret.as_mut().unwrap()["metadata"]["annotations"] = json!({});
 }, Some("secret/member-eu in namespace system was not made by join"))]
 #[case("the Secret is a user's own, and is to be renewed", |it: &mut Found| {
-    it.secret.as_mut().unwrap()["metadata"]["labels"] = json!({ marks::MEMBER: "eu" });
+    it.secret.as_mut().unwrap()["metadata"]["labels"] = json!({ labels::MEMBER_CLUSTER: "eu" });
 }, Some("secret/member-eu in namespace system was not made by join"))]
 #[case("the member has another Secret", |it: &mut Found| {
     it.members[0].spec.secret_ref.as_mut().unwrap().name = "own".to_owned();

@@ -1,6 +1,6 @@
 //! Names that `fedrs join` gives, and marks that it leaves.
 
-use fedrs_api::marks;
+use fedrs_api::{labels, names};
 use serde_json::Value;
 
 /// On an object that join created; its value is [`MANAGER`].
@@ -13,8 +13,8 @@ pub(crate) const MANAGER: &str = "fedrs-join";
 pub(crate) fn account(host_id: &str, federation: &str) -> String {
     let short: String = host_id.chars().take(8).collect();
     match federation {
-        "" => format!("{}-{short}", marks::CONTROLLER),
-        name => format!("{}-{short}-{name}", marks::CONTROLLER),
+        "" => format!("{}-{short}", names::CONTROLLER),
+        name => format!("{}-{short}-{name}", names::CONTROLLER),
     }
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn secret(member: &str) -> String {
 
 /// The federation that a Secret of join's names; `None` if it names none.
 pub(crate) fn federation(secret: &Value) -> Option<String> {
-    let label = secret["metadata"]["labels"][marks::FEDERATION].as_str()?;
+    let label = secret["metadata"]["labels"][labels::FEDERATION].as_str()?;
     Some(label.to_owned())
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use federation_controller::rbac::{Access, Manifest, Place};
-use fedrs_api::{MemberClusterSpec, SecretRef, marks};
+use fedrs_api::{MemberClusterSpec, SecretRef, annotations, labels};
 use serde_json::{Value, json};
 
 use super::names::{self, MANAGED_BY, MANAGER};
@@ -91,7 +91,7 @@ impl Membership {
         for object in &mut objects {
             object["metadata"]["labels"] = json!({
                 MANAGED_BY: MANAGER,
-                marks::MEMBER: self.name,
+                labels::MEMBER_CLUSTER: self.name,
             });
             if object["kind"] != CLUSTER_ROLE.name {
                 object["metadata"]["ownerReferences"] = json!([{
@@ -115,18 +115,19 @@ impl Membership {
                 "namespace": self.namespace,
                 "labels": {
                     MANAGED_BY: MANAGER,
-                    marks::MEMBER: self.name,
-                    marks::CLUSTER_ID: self.cluster_id,
+                    labels::MEMBER_CLUSTER: self.name,
+                    labels::CLUSTER_ID: self.cluster_id,
                 },
-                "annotations": { marks::RENEW_TOKEN: "true" },
+                "annotations": { annotations::RENEW_TOKEN: "true" },
             },
-            "type": marks::KUBECONFIG_TYPE,
+            "type": fedrs_api::names::KUBECONFIG_TYPE,
         });
         if !self.federation.is_empty() {
-            secret["metadata"]["labels"][marks::FEDERATION] = (*self.federation).into();
+            secret["metadata"]["labels"][labels::FEDERATION] = (*self.federation).into();
         }
         if let Some(kubeconfig) = kubeconfig {
-            secret["data"] = json!({ marks::KUBECONFIG_KEY: STANDARD.encode(kubeconfig) });
+            secret["data"] =
+                json!({ fedrs_api::names::KUBECONFIG_KEY: STANDARD.encode(kubeconfig) });
         }
         secret
     }
@@ -134,7 +135,7 @@ impl Membership {
     /// The MemberCluster, with the user's `labels`.
     pub(crate) fn object(&self, labels: &BTreeMap<String, String>) -> Value {
         let mut labels = labels.clone();
-        labels.insert(marks::CLUSTER_ID.to_owned(), self.cluster_id.clone());
+        labels.insert(labels::CLUSTER_ID.to_owned(), self.cluster_id.clone());
         let spec = MemberClusterSpec {
             secret_ref: Some(SecretRef {
                 name: names::secret(&self.name),
@@ -169,7 +170,7 @@ mod tests {
         assert_eq!(objects[0]["kind"], "ClusterRole", "the owner comes first");
         for object in &objects {
             assert_eq!(object["metadata"]["name"], "fedrs-controller-1a2b3c4d");
-            assert_eq!(object["metadata"]["labels"][marks::MEMBER], "eu");
+            assert_eq!(object["metadata"]["labels"][labels::MEMBER_CLUSTER], "eu");
             let owner = object.pointer("/metadata/ownerReferences/0/uid");
             assert_eq!(owner.is_some(), object["kind"] != "ClusterRole");
         }

@@ -1,6 +1,6 @@
 //! The local sets that a federation leaves in a member: a drained one keeps them, at no replicas.
 
-use fedrs_api::{counted, marks};
+use fedrs_api::{labels, pluralize};
 use serde_json::{Value, json};
 
 use super::objects::Membership;
@@ -54,8 +54,8 @@ pub(crate) async fn remove_empty(
     let label = |mark: &str, value: &str| format!("{}%3D{value}", mark.replace('/', "%2F"));
     let uri = format!(
         "/apis/apps/v1/replicasets?labelSelector={}%2C{}",
-        label(marks::FEDERATION, membership.federation_label()),
-        label(marks::MEMBER, &membership.name)
+        label(labels::FEDERATION, membership.federation_label()),
+        label(labels::MEMBER_CLUSTER, &membership.name)
     );
     let list = member
         .send("list the federation's replicasets", "GET", &uri, None)
@@ -85,7 +85,7 @@ pub(crate) async fn remove_empty(
         say.step(
             member.side,
             format_args!("replicaset/{}", set.name),
-            format_args!("left, with {}", counted(set.replicas, "replica")),
+            format_args!("left, with {}", pluralize(set.replicas, "replica")),
         );
     }
     Ok(())

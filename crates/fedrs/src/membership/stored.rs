@@ -117,7 +117,7 @@ impl Stored {
 
     /// Reads the Secret itself.
     pub(crate) fn of_secret(secret: &Value) -> Option<Self> {
-        let encoded = secret["data"][fedrs_api::marks::KUBECONFIG_KEY].as_str()?;
+        let encoded = secret["data"][fedrs_api::names::KUBECONFIG_KEY].as_str()?;
         let yaml = String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?;
         Self::parse(&yaml)
     }

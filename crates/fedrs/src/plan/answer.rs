@@ -3,7 +3,7 @@
 use std::fmt;
 
 use federated_scheduler::{Layout, Share};
-use fedrs_api::counted;
+use fedrs_api::pluralize;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 use super::case::Case;
@@ -70,8 +70,8 @@ impl fmt::Display for Case {
         if let Some(name) = &self.name {
             write!(f, "{name}: ")?;
         }
-        let replicas = counted(self.replicas, "replica");
-        let clusters = counted(self.clusters.len(), "cluster");
+        let replicas = pluralize(self.replicas, "replica");
+        let clusters = pluralize(self.clusters.len(), "cluster");
         write!(f, "{replicas} over {clusters}")?;
         f.write_str(if self.placement.rebalance {
             ", rebalancing"

@@ -1,6 +1,6 @@
 //! Taking off what keeps objects of fedrs from being deleted without a controller (F5).
 
-use fedrs_api::{FederatedReplicaSet, counted, marks};
+use fedrs_api::{FederatedReplicaSet, finalizers, pluralize};
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::ResourceExt;
 use serde_json::{Value, json};
@@ -23,12 +23,12 @@ pub(super) async fn take_off(
     let markers = stream::iter(&installed.markers).map(|path| remove_marker(host, path));
     let markers: Vec<()> = markers.buffered(WRITES).try_collect().await?;
     if !markers.is_empty() {
-        let objects = counted(markers.len(), "controllerrevision");
+        let objects = pluralize(markers.len(), "controllerrevision");
         say.step(host.side, objects, "deleted: deletions waited for them");
     }
     let sets = stream::iter(&installed.sets).map(|set| release(host, set));
     let sets: Vec<()> = sets.buffered(WRITES).try_collect().await?;
-    let objects = counted(sets.len(), "federatedreplicaset");
+    let objects = pluralize(sets.len(), "federatedreplicaset");
     say.step(host.side, objects, "now without a finalizer of fedrs");
     Ok(())
 }
@@ -60,7 +60,7 @@ fn without_ours(set: &FederatedReplicaSet) -> Value {
     let others: Vec<&String> = set
         .finalizers()
         .iter()
-        .filter(|it| *it != marks::FINALIZER)
+        .filter(|it| *it != finalizers::MEMBERS)
         .collect();
     json!({
         "metadata": {

@@ -17,7 +17,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::Args;
-use fedrs_api::{counted, marks};
+use fedrs_api::{names, pluralize};
 use tokio::time::sleep;
 
 use self::survey::{Installed, Joined};
@@ -55,7 +55,7 @@ pub(crate) struct UninstallArgs {
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true, value_parser = values::federation)]
     federation: String,
     /// The controller's namespace
-    #[arg(long, value_name = "NAME", default_value = marks::SYSTEM_NAMESPACE, value_parser = values::dns_label)]
+    #[arg(long, value_name = "NAME", default_value = names::SYSTEM_NAMESPACE, value_parser = values::dns_label)]
     namespace: String,
     #[command(flatten)]
     host: HostOfMembers,
@@ -115,7 +115,7 @@ async fn nobody_puts_them_back(
     if back > 0 {
         bail!(
             "{} got finalizers again: a controller is still running. Stop it, and run this again",
-            counted(back, "FederatedReplicaSet")
+            pluralize(back, "FederatedReplicaSet")
         );
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use fedrs_api::{FederatedReplicaSet, MemberCluster, counted, marks};
+use fedrs_api::{FederatedReplicaSet, MemberCluster, finalizers, labels, pluralize};
 use kube::{Api, ResourceExt, api::ListParams};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -58,13 +58,13 @@ impl Installed {
         if self.others > 0 {
             return format!(
                 "{} left. Other federations have {}, and need the CRDs.",
-                counted(self.all_sets, "FederatedReplicaSet"),
+                pluralize(self.all_sets, "FederatedReplicaSet"),
                 self.others
             );
         }
         format!(
             "{} and the CRDs are left: `fedrs crds | kubectl delete -f -` deletes both.",
-            counted(self.all_sets, "FederatedReplicaSet")
+            pluralize(self.all_sets, "FederatedReplicaSet")
         )
     }
 
@@ -85,14 +85,14 @@ impl fmt::Display for Installed {
         writeln!(
             f,
             "  the finalizers of {}: nothing is waited for any more when they are deleted",
-            counted(self.sets.len(), "FederatedReplicaSet")
+            pluralize(self.sets.len(), "FederatedReplicaSet")
         )?;
         if !self.members.is_empty() {
             let names: Vec<&str> = self.members.iter().map(|it| &*it.membership.name).collect();
             writeln!(
                 f,
                 "  {} ({}): what join made in them and here",
-                counted(names.len(), "member"),
+                pluralize(names.len(), "member"),
                 names.join(", ")
             )?;
         }
@@ -161,7 +161,7 @@ pub(super) async fn held(host: &Remote, federation: &str) -> Result<usize, Failu
 }
 
 fn is_held(set: &FederatedReplicaSet) -> bool {
-    set.finalizers().iter().any(|it| it == marks::FINALIZER)
+    set.finalizers().iter().any(|it| it == finalizers::MEMBERS)
 }
 
 /// All objects of a kind of fedrs; `None` if the CRD isn't there.
@@ -182,7 +182,7 @@ where
 async fn markers(host: &Remote, others: &[FederatedReplicaSet]) -> Result<Vec<String>, Failure> {
     let uri = format!(
         "/apis/apps/v1/controllerrevisions?labelSelector={}",
-        marks::SET.replace('/', "%2F")
+        labels::REPLICA_SET.replace('/', "%2F")
     );
     let list = host
         .send("list controllerrevisions", "GET", &uri, None)
@@ -190,7 +190,7 @@ async fn markers(host: &Remote, others: &[FederatedReplicaSet]) -> Result<Vec<St
     let items = list["items"].as_array().into_iter().flatten();
     let held = items.filter(|it| {
         let finalizers = it["metadata"]["finalizers"].as_array();
-        finalizers.is_some_and(|it| it.iter().any(|it| it == marks::CASCADE_FINALIZER))
+        finalizers.is_some_and(|it| it.iter().any(|it| it == finalizers::CASCADE))
     });
     let held = held.filter(|it| {
         let owners = it["metadata"]["ownerReferences"].as_array();
@@ -221,7 +221,7 @@ async fn secrets(host: &Remote, namespace: &str) -> Result<BTreeMap<String, Valu
     let items = list["items"].as_array().into_iter().flatten();
     let ours = items.filter_map(|secret| {
         let metadata = &secret["metadata"];
-        let member = metadata["labels"][marks::MEMBER].as_str()?;
+        let member = metadata["labels"][labels::MEMBER_CLUSTER].as_str()?;
         let ours = names::is_ours(secret) && metadata["name"] == names::secret(member).as_str();
         ours.then(|| (member.to_owned(), secret.clone()))
     });

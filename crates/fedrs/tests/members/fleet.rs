@@ -310,7 +310,7 @@ impl Fleet {
     pub(crate) fn account(&self) -> String {
         let system = self.host.get("v1", "Namespace", "", "kube-system").unwrap();
         let uid = system["metadata"]["uid"].as_str().unwrap();
-        format!("{}-{}", fedrs_api::marks::CONTROLLER, &uid[..8])
+        format!("{}-{}", fedrs_api::names::CONTROLLER, &uid[..8])
     }
 
     /// Creates the set `web`, which is to run anywhere and may be moved.

@@ -1,6 +1,6 @@
 //! `fedrs uninstall`.
 
-use fedrs_api::marks;
+use fedrs_api::names;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -126,7 +126,7 @@ async fn a_controller_that_runs_is_to_be_stopped_first() {
     fleet.join("eu", "--timeout 0s").await.badly();
     fleet.host.create(json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-        "metadata": { "namespace": NAMESPACE, "name": marks::CONTROLLER },
+        "metadata": { "namespace": NAMESPACE, "name": names::CONTROLLER },
         "spec": {
             "holderIdentity": "pod-1", "leaseDurationSeconds": 3600,
             "renewTime": format!("{:.6}", Timestamp::now()),

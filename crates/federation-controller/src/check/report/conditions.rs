@@ -1,6 +1,6 @@
 //! The conditions of a FederatedReplicaSet (F6): what holds, and what is being waited for.
 
-use fedrs_api::{FederatedReplicaSetStatus, counted};
+use fedrs_api::{FederatedReplicaSetStatus, pluralize};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
@@ -184,7 +184,7 @@ fn awaited(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> St
     if parts.is_empty() && status.unplaced > 0 {
         parts.push(format!(
             "room for {} in any cluster",
-            counted(status.unplaced, "replica")
+            pluralize(status.unplaced, "replica")
         ));
     }
     format!("waiting for {}", parts.join(", "))
@@ -205,14 +205,14 @@ fn awaited_of(it: &Considered<'_>) -> Vec<String> {
     } else if missing > it.target.probes {
         parts.push(format!(
             "{} to get ready in {name}",
-            counted(missing, "replica")
+            pluralize(missing, "replica")
         ));
     }
     let surplus = it.placed().saturating_sub(target);
     if surplus > 0 {
         parts.push(format!(
             "{} to be replaced in {name}",
-            counted(surplus, "replica")
+            pluralize(surplus, "replica")
         ));
     }
     parts

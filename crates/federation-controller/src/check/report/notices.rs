@@ -1,6 +1,6 @@
 //! What changed since the last check, and what is done about it, for people: becomes Events (F38).
 
-use fedrs_api::{FederatedReplicaSetStatus, counted};
+use fedrs_api::{FederatedReplicaSetStatus, pluralize};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::{
@@ -29,7 +29,10 @@ pub(in crate::check) fn notices(
         notices.push(Notice {
             warning: true,
             reason: "Unplaced",
-            message: format!("no cluster has room for {}", counted(unplaced.1, "replica")),
+            message: format!(
+                "no cluster has room for {}",
+                pluralize(unplaced.1, "replica")
+            ),
         });
     }
     let told = [CONTENDED, NOT_BECOMING_READY].map(|it| trouble_notice(it, snapshot, status));
@@ -101,13 +104,13 @@ fn loss_notice(it: &Considered<'_>) -> Option<Notice> {
             message: format!(
                 "{name} is lost since {}, with {}: placed elsewhere",
                 clock(since),
-                counted(it.placed(), "replica")
+                pluralize(it.placed(), "replica")
             ),
         }),
         Standing::Usable if was_lost => Some(Notice {
             warning: false,
             reason: "ClusterBack",
-            message: format!("{name} is back, with {}", counted(it.placed(), "replica")),
+            message: format!("{name} is back, with {}", pluralize(it.placed(), "replica")),
         }),
         _ => None,
     }
@@ -150,7 +153,7 @@ pub(in crate::check) fn action_notice(
             "DriftRepaired",
             format!(
                 "{member}: the set was taken away there and is made again with {}",
-                counted(*replicas, "replica")
+                pluralize(*replicas, "replica")
             ),
         ),
         SetChange::Scale { from, to, .. } if repairs => (
@@ -158,7 +161,7 @@ pub(in crate::check) fn action_notice(
             "DriftRepaired",
             format!(
                 "{member}: somebody asked for {} there, it gets {to}: {why}",
-                counted(*from, "replica")
+                pluralize(*from, "replica")
             ),
         ),
         SetChange::Create { replicas } => (
@@ -166,7 +169,7 @@ pub(in crate::check) fn action_notice(
             "Created",
             format!(
                 "created in {member} with {}: {why}",
-                counted(*replicas, "replica")
+                pluralize(*replicas, "replica")
             ),
         ),
         SetChange::Scale { from, to, .. } if to > from => (

@@ -1,0 +1,15 @@
+//! Well-known names: the API version, the field manager, and the objects that an installation consists of.
+
+/// The API version of fedrs's kinds.
+pub const API_VERSION: &str = "fedrs.dev/v1alpha1";
+/// The field manager of every write of the controller.
+pub const FIELD_MANAGER: &str = "fedrs";
+/// The name of the controller's Lease on the host, and of its ServiceAccount and roles. Objects that exist once for each
+/// federation, or once for each host in a member, append `-` and the federation's or the host's name.
+pub const CONTROLLER: &str = "fedrs-controller";
+/// The default namespace of the controller on the host, and of its ServiceAccount in members.
+pub const SYSTEM_NAMESPACE: &str = "fedrs-system";
+/// The type of a member's Secret. The controller watches Secrets of this type only, and never sees any other.
+pub const KUBECONFIG_TYPE: &str = "fedrs.dev/kubeconfig";
+/// The key of a member's Secret that holds its kubeconfig.
+pub const KUBECONFIG_KEY: &str = "kubeconfig";
