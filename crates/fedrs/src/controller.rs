@@ -25,7 +25,7 @@ use prometheus_client::registry::Registry;
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{host, server};
+use crate::{host, server, signals::cancel_on_signal};
 
 /// Members that may be told at once; more wait in the folder's watcher.
 const MEMBER_EVENTS: usize = 64;
@@ -220,24 +220,6 @@ fn read_config(args: &ControllerArgs) -> anyhow::Result<Config> {
 fn seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id())
-}
-
-/// Ctrl-C and SIGTERM end everything in order.
-pub(crate) async fn cancel_on_signal(cancel: CancellationToken) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate()).expect("a handler can be installed");
-    let mut interrupt = signal(SignalKind::interrupt()).expect("a handler can be installed");
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    cancel.cancel();
-}
-
-/// A client of a member or the host must not repeat writes by itself.
-pub(crate) fn client(mut config: kube::Config) -> anyhow::Result<Client> {
-    directory::harden(&mut config);
-    Ok(Client::try_from(config)?)
 }
 
 #[cfg(test)]

@@ -2,11 +2,14 @@
 
 use std::path::PathBuf;
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use clap::Args;
+use federation_controller::members::directory;
 use kube::{Client, Config};
-
-use crate::kubeconfig::Source;
+use membership::{
+    cluster_client::{ClusterClient, Side},
+    kubeconfig::Source,
+};
 
 /// Where the host cluster is.
 #[derive(Args, Debug)]
@@ -34,7 +37,16 @@ impl HostArgs {
             file: self.kubeconfig.clone(),
             context: self.context.clone(),
         };
-        crate::controller::client(config(&source).await?)
+        client(config(&source).await?)
+    }
+
+    /// The host, for one command.
+    pub(crate) async fn cluster(&self) -> anyhow::Result<ClusterClient> {
+        let source = Source {
+            file: self.kubeconfig.clone(),
+            context: self.context.clone(),
+        };
+        ClusterClient::new(Side::Host, config(&source).await?)
     }
 }
 
@@ -51,13 +63,13 @@ pub(crate) struct HostOfMembers {
 }
 
 impl HostOfMembers {
-    /// How to reach the host.
-    pub(crate) async fn config(&self) -> anyhow::Result<Config> {
+    /// The host.
+    pub(crate) async fn cluster(&self) -> anyhow::Result<ClusterClient> {
         let source = Source {
             file: self.host_kubeconfig.clone(),
             context: self.host_context.clone(),
         };
-        config(&source).await
+        ClusterClient::new(Side::Host, config(&source).await.context("host")?)
     }
 }
 
@@ -69,4 +81,10 @@ async fn config(source: &Source) -> anyhow::Result<Config> {
         Err(error) => Config::incluster()
             .map_err(|_| anyhow!("no host cluster: give its kubeconfig ({error})")),
     }
+}
+
+/// A client of a member or the host must not repeat writes by itself.
+fn client(mut config: kube::Config) -> anyhow::Result<Client> {
+    directory::harden(&mut config);
+    Ok(Client::try_from(config)?)
 }

@@ -54,9 +54,9 @@ use self::{
     telling::{Teller, Told, Tone},
 };
 use crate::{
-    controller::cancel_on_signal,
     host::HostArgs,
     logging::LogArgs,
+    signals::cancel_on_signal,
     sim::{fleet::Fleet, folder::Folder},
 };
 

@@ -19,7 +19,7 @@ use self::{
     fleet::{Fleet, MemberSize},
     folder::Folder,
 };
-use crate::{controller::cancel_on_signal, demo};
+use crate::{demo, signals::cancel_on_signal};
 
 /// Clusters may take this long to end; the process ends then in any case.
 const STOP_TIMEOUT: Duration = Duration::from_millis(1000);

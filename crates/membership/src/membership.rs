@@ -7,8 +7,8 @@ use federation_controller::rbac::{Access, Manifest, Place};
 use fedrs_api::{MemberClusterSpec, SecretRef, annotations, labels};
 use serde_json::{Value, json};
 
-use super::names::{self, MANAGED_BY, MANAGER};
-use crate::object::{Address, CLUSTER_ROLE, MEMBER_CLUSTER, NAMESPACE, SECRET};
+use crate::names::{self, MANAGED_BY, MANAGER};
+use crate::object::{CLUSTER_ROLE, MEMBER_CLUSTER, NAMESPACE, ObjectRef, SECRET};
 
 /// Which cluster becomes a member of which host, and by which name.
 #[derive(Clone, Debug)]
@@ -54,23 +54,23 @@ impl Membership {
     }
 
     /// The role that owns what join makes in the member: deleting it deletes all of it.
-    pub(crate) fn owner(&self) -> Address {
-        Address::cluster(CLUSTER_ROLE, self.account())
+    pub(crate) fn owner(&self) -> ObjectRef {
+        ObjectRef::cluster(CLUSTER_ROLE, self.account())
     }
 
     /// The namespace, in either cluster.
-    pub(crate) fn namespace_address(&self) -> Address {
-        Address::cluster(NAMESPACE, &self.namespace)
+    pub(crate) fn namespace_address(&self) -> ObjectRef {
+        ObjectRef::cluster(NAMESPACE, &self.namespace)
     }
 
     /// The Secret on the host.
-    pub(crate) fn secret_address(&self) -> Address {
-        Address::inside(&self.namespace, SECRET, names::secret(&self.name))
+    pub(crate) fn secret_address(&self) -> ObjectRef {
+        ObjectRef::inside(&self.namespace, SECRET, names::secret(&self.name))
     }
 
     /// The MemberCluster on the host.
-    pub(crate) fn object_address(&self) -> Address {
-        Address::cluster(MEMBER_CLUSTER, &self.name)
+    pub(crate) fn object_address(&self) -> ObjectRef {
+        ObjectRef::cluster(MEMBER_CLUSTER, &self.name)
     }
 
     /// The namespace, as it is created where it is missing.

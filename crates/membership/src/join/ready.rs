@@ -8,9 +8,10 @@ use kube::ResourceExt;
 use tokio::time::{Instant, sleep};
 
 use crate::{
+    cluster_client::ClusterClient,
     leader::{Leader, leader},
-    membership::{cluster, objects::Membership},
-    remote::Remote,
+    member_cluster,
+    membership::Membership,
     say::Say,
 };
 
@@ -90,7 +91,7 @@ impl Standing {
 
 /// Waits until the member is ready, telling what it is waiting for. Fails if it isn't within `patience`.
 pub(super) async fn wait(
-    host: &Remote,
+    host: &ClusterClient,
     membership: &Membership,
     patience: Duration,
     say: &mut Say,
@@ -98,7 +99,7 @@ pub(super) async fn wait(
     let name = &membership.name;
     let until = Instant::now() + patience;
     loop {
-        let member = cluster::existing(host, name).await?;
+        let member = member_cluster::existing(host, name).await?;
         let standing = standing(&member);
         if standing == Standing::Ready {
             if leader(host, &membership.namespace).await? == Leader::Stopped {

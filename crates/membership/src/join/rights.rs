@@ -14,12 +14,12 @@ use kube::{Api, api::PostParams};
 
 use super::plan::Step;
 use crate::{
-    membership::objects::Membership,
+    cluster_client::{ClusterClient, RequestError, Side},
+    membership::Membership,
     object::{
-        Address, CLUSTER_ROLE, CLUSTER_ROLE_BINDING, Change, Kind, MEMBER_CLUSTER, NAMESPACE, ROLE,
-        ROLE_BINDING, SERVICE_ACCOUNT,
+        CLUSTER_ROLE, CLUSTER_ROLE_BINDING, Change, Kind, MEMBER_CLUSTER, NAMESPACE, ObjectRef,
+        ROLE, ROLE_BINDING, SERVICE_ACCOUNT,
     },
-    remote::{Failure, Remote, Side},
 };
 
 /// Questions to one API server at a time.
@@ -97,7 +97,7 @@ impl From<Act> for Right {
 }
 
 impl Act {
-    fn on(side: Side, verb: &str, address: &Address) -> Self {
+    fn on(side: Side, verb: &str, address: &ObjectRef) -> Self {
         let Kind { group, plural, .. } = address.kind;
         let what = What::Resource(Resource {
             group: group.to_owned(),
@@ -145,8 +145,8 @@ impl Act {
 
 /// What has to be read before anything can be decided.
 pub(super) fn to_read(membership: &Membership) -> Vec<Right> {
-    let system = Address::cluster(NAMESPACE, "kube-system");
-    let all_members = Address::cluster(MEMBER_CLUSTER, "");
+    let system = ObjectRef::cluster(NAMESPACE, "kube-system");
+    let all_members = ObjectRef::cluster(MEMBER_CLUSTER, "");
     let mut acts = vec![Act::on(Side::Host, "list", &all_members)];
     for side in [Side::Host, Side::Member] {
         let namespace = membership.namespace_address();
@@ -156,7 +156,7 @@ pub(super) fn to_read(membership: &Membership) -> Vec<Right> {
         acts.push(Act::on(Side::Host, "get", &address));
     }
     for object in membership.in_member("") {
-        acts.push(Act::on(Side::Member, "get", &Address::of(&object)));
+        acts.push(Act::on(Side::Member, "get", &ObjectRef::of(&object)));
     }
     acts.into_iter().map(Right::from).collect()
 }
@@ -198,7 +198,7 @@ fn to_give(membership: &Membership, steps: &[Step]) -> Vec<Right> {
     let manifests = membership.access().manifests();
     let mut rights = Vec::new();
     for manifest in &manifests {
-        let role = Address::of(&manifest.to_value());
+        let role = ObjectRef::of(&manifest.to_value());
         let binding = match role.kind {
             CLUSTER_ROLE => CLUSTER_ROLE_BINDING,
             ROLE => ROLE_BINDING,
@@ -265,10 +265,10 @@ fn of_rule(rule: &PolicyRule, namespace: Option<&str>) -> Vec<Act> {
 
 /// Those of `rights` that the user doesn't have, in order, each once.
 pub(super) async fn missing(
-    host: &Remote,
-    member: &Remote,
+    host: &ClusterClient,
+    member: &ClusterClient,
     rights: Vec<Right>,
-) -> Result<Vec<Right>, Failure> {
+) -> Result<Vec<Right>, RequestError> {
     let mut once: Vec<Right> = Vec::new();
     for right in rights {
         if !once.contains(&right) {
@@ -288,7 +288,11 @@ pub(super) async fn missing(
     Ok(denied.map(|(right, _)| right).collect())
 }
 
-async fn is_allowed(host: &Remote, member: &Remote, act: &Act) -> Result<bool, Failure> {
+async fn is_allowed(
+    host: &ClusterClient,
+    member: &ClusterClient,
+    act: &Act,
+) -> Result<bool, RequestError> {
     let remote = match act.side {
         Side::Host => host,
         Side::Member => member,

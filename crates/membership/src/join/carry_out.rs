@@ -10,19 +10,17 @@ use super::{
     token::{self, Verdict},
 };
 use crate::{
-    membership::{
-        objects::Membership,
-        stored::{self, Stored},
-    },
+    cluster_client::{ClusterClient, Side},
+    member_kubeconfig::{self, Stored},
+    membership::Membership,
     object::{Change, NAMESPACE, SECRET, Write},
-    remote::{Remote, Side},
     say::Say,
 };
 
 /// All that a join works with.
 pub(super) struct Join<'a> {
-    pub(super) host: &'a Remote,
-    pub(super) member: &'a Remote,
+    pub(super) host: &'a ClusterClient,
+    pub(super) member: &'a ClusterClient,
     pub(super) membership: Membership,
     /// Labels that the user wants on the MemberCluster.
     pub(super) labels: BTreeMap<String, String>,
@@ -75,7 +73,7 @@ impl Join<'_> {
             Credentials::New { kubeconfig, told } => (Some(kubeconfig), Some(told)),
         };
         if kubeconfig.is_some() {
-            for doubt in stored::doubts(&self.route) {
+            for doubt in member_kubeconfig::doubts(&self.route) {
                 say.warn(doubt);
             }
         }

@@ -9,8 +9,9 @@ use k8s_openapi::api::authentication::v1::{SelfSubjectReview, TokenRequestStatus
 use kube::{Api, api::PostParams};
 
 use crate::{
-    membership::{objects::Membership, stored::Stored},
-    remote::{Failure, Remote},
+    cluster_client::{ClusterClient, RequestError},
+    member_kubeconfig::Stored,
+    membership::Membership,
 };
 
 /// Whether a stored token can go on being used.
@@ -33,13 +34,13 @@ pub(super) struct Token {
 /// Asks the member who the holder of the stored token is, on the way by which the user reaches it: the controller's way
 /// need not be open from here.
 pub(super) async fn judge(
-    member: &Remote,
+    member: &ClusterClient,
     membership: &Membership,
     stored: &Stored,
 ) -> anyhow::Result<Verdict> {
     let mut config = member.config.clone();
     config.auth_info = stored.user.clone();
-    let holder = Remote::new(member.side, config)?;
+    let holder = ClusterClient::new(member.side, config)?;
     let reviews: Api<SelfSubjectReview> = Api::all(holder.client());
     let (parameters, review) = (PostParams::default(), SelfSubjectReview::default());
     let call = reviews.create(&parameters, &review);
@@ -48,9 +49,9 @@ pub(super) async fn judge(
 }
 
 fn verdict(
-    answer: Result<SelfSubjectReview, Failure>,
+    answer: Result<SelfSubjectReview, RequestError>,
     membership: &Membership,
-) -> Result<Verdict, Failure> {
+) -> Result<Verdict, RequestError> {
     match answer {
         Err(failure) if failure.code() == Some(401) => {
             Ok(Verdict::Bad("the old one had expired or was revoked"))
@@ -75,7 +76,7 @@ fn verdict(
 
 /// Has the member make a token for the account, good for about `duration`: an API server may give less.
 pub(super) async fn request(
-    member: &Remote,
+    member: &ClusterClient,
     membership: &Membership,
     duration: Duration,
 ) -> anyhow::Result<Token> {

@@ -14,9 +14,10 @@ use super::{
     rights,
 };
 use crate::{
-    membership::{cluster, objects::Membership},
-    object::Address,
-    remote::{Failure, Remote, Side},
+    cluster_client::{ClusterClient, RequestError, Side},
+    member_cluster,
+    membership::Membership,
+    object::ObjectRef,
 };
 
 /// The oldest Kubernetes that fedrs works with: what it reads and writes is in this one.
@@ -36,10 +37,13 @@ pub(super) struct Met {
 }
 
 /// Asks both clusters who they are. Fails with everything that is wrong with either.
-pub(super) async fn meet(host: &Remote, member: &Remote) -> anyhow::Result<(Met, Met)> {
+pub(super) async fn meet(
+    host: &ClusterClient,
+    member: &ClusterClient,
+) -> anyhow::Result<(Met, Met)> {
     let (host_version, member_version) = futures::join!(version(host), version(member));
     let mut problems = Vec::new();
-    let mut check = |side: Side, answer: Result<Info, Failure>| match answer {
+    let mut check = |side: Side, answer: Result<Info, RequestError>| match answer {
         Ok(info) => {
             problems.extend(too_old(side, &info));
             info.git_version
@@ -60,14 +64,14 @@ pub(super) async fn meet(host: &Remote, member: &Remote) -> anyhow::Result<(Met,
 }
 
 /// The cluster's id. Empty where the user may not read it: it is told with all else that isn't allowed.
-async fn id(remote: &Remote) -> Result<String, Failure> {
-    match cluster::id(remote).await {
+async fn id(remote: &ClusterClient) -> Result<String, RequestError> {
+    match member_cluster::id(remote).await {
         Err(failure) if failure.code() == Some(403) => Ok(String::new()),
         answer => answer,
     }
 }
 
-async fn version(remote: &Remote) -> Result<Info, Failure> {
+async fn version(remote: &ClusterClient) -> Result<Info, RequestError> {
     let client = remote.client();
     remote
         .call(
@@ -101,8 +105,8 @@ fn too_old(side: Side, info: &Info) -> Option<String> {
 
 /// Reads what is there, and checks that the join can be carried out by the user. Fails with everything that is wrong.
 pub(super) async fn survey(
-    host: &Remote,
-    member: &Remote,
+    host: &ClusterClient,
+    member: &ClusterClient,
     membership: &Membership,
     steps: impl Fn(&Found) -> Vec<Step>,
 ) -> anyhow::Result<Found> {
@@ -122,7 +126,7 @@ pub(super) async fn survey(
 }
 
 /// Fails unless the CRDs are installed. Waits a little for those that were installed just now.
-async fn has_crds(host: &Remote) -> anyhow::Result<()> {
+async fn has_crds(host: &ClusterClient) -> anyhow::Result<()> {
     let members = "/apis/fedrs.dev/v1alpha1/memberclusters?limit=1";
     let until = Instant::now() + SERVED_WITHIN;
     loop {
@@ -141,11 +145,15 @@ async fn has_crds(host: &Remote) -> anyhow::Result<()> {
     }
 }
 
-async fn read(host: &Remote, member: &Remote, membership: &Membership) -> Result<Found, Failure> {
+async fn read(
+    host: &ClusterClient,
+    member: &ClusterClient,
+    membership: &Membership,
+) -> Result<Found, RequestError> {
     let members: Api<MemberCluster> = Api::all(host.client());
     let everything = ListParams::default();
     let objects = membership.in_member("");
-    let addresses: Vec<Address> = objects.iter().map(Address::of).collect();
+    let addresses: Vec<ObjectRef> = objects.iter().map(ObjectRef::of).collect();
     let namespace = membership.namespace_address();
     let secret = membership.secret_address();
     let (members, host_namespace, secret, member_namespace, in_member) = futures::try_join!(

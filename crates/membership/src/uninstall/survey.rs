@@ -8,9 +8,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    membership::{names, objects::Membership, stored::Stored},
-    object::{Address, NAMESPACE},
-    remote::{Failure, Remote},
+    cluster_client::{ClusterClient, RequestError},
+    member_kubeconfig::Stored,
+    membership::Membership,
+    names,
+    object::{NAMESPACE, ObjectRef},
 };
 
 /// What there is of fedrs.
@@ -109,15 +111,15 @@ impl fmt::Display for Installed {
 
 /// Reads what there is on the host.
 pub(super) async fn survey(
-    host: &Remote,
+    host: &ClusterClient,
     federation: &str,
     namespace: &str,
     host_id: &str,
-) -> Result<Installed, Failure> {
+) -> Result<Installed, RequestError> {
     let sets: Option<Vec<FederatedReplicaSet>> = all(host, "federatedreplicasets").await?;
     let crds = sets.is_some();
     let sets = sets.unwrap_or_default();
-    let found = host.get(&Address::cluster(NAMESPACE, namespace)).await?;
+    let found = host.get(&ObjectRef::cluster(NAMESPACE, namespace)).await?;
     let (ours, others): (Vec<_>, Vec<_>) = sets
         .into_iter()
         .partition(|it| it.spec.federation == federation);
@@ -153,7 +155,7 @@ pub(super) async fn survey(
 }
 
 /// How many FederatedReplicaSets can't be deleted without a controller.
-pub(super) async fn held(host: &Remote, federation: &str) -> Result<usize, Failure> {
+pub(super) async fn held(host: &ClusterClient, federation: &str) -> Result<usize, RequestError> {
     let sets: Option<Vec<FederatedReplicaSet>> = all(host, "federatedreplicasets").await?;
     let ours = sets.iter().flatten();
     let ours = ours.filter(|it| it.spec.federation == federation);
@@ -165,7 +167,7 @@ fn is_held(set: &FederatedReplicaSet) -> bool {
 }
 
 /// All objects of a kind of fedrs; `None` if the CRD isn't there.
-async fn all<K>(host: &Remote, plural: &str) -> Result<Option<Vec<K>>, Failure>
+async fn all<K>(host: &ClusterClient, plural: &str) -> Result<Option<Vec<K>>, RequestError>
 where
     K: kube::Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
 {
@@ -179,7 +181,10 @@ where
 }
 
 /// Where the markers are, but for those of sets of `others`.
-async fn markers(host: &Remote, others: &[FederatedReplicaSet]) -> Result<Vec<String>, Failure> {
+async fn markers(
+    host: &ClusterClient,
+    others: &[FederatedReplicaSet],
+) -> Result<Vec<String>, RequestError> {
     let uri = format!(
         "/apis/apps/v1/controllerrevisions?labelSelector={}",
         labels::REPLICA_SET.replace('/', "%2F")
@@ -214,7 +219,10 @@ async fn markers(host: &Remote, others: &[FederatedReplicaSet]) -> Result<Vec<St
 }
 
 /// The Secrets that join made, by the member's name.
-async fn secrets(host: &Remote, namespace: &str) -> Result<BTreeMap<String, Value>, Failure> {
+async fn secrets(
+    host: &ClusterClient,
+    namespace: &str,
+) -> Result<BTreeMap<String, Value>, RequestError> {
     let uri = format!("/api/v1/namespaces/{namespace}/secrets");
     let doing = format!("list secrets in namespace {namespace}");
     let list = host.send(doing, "GET", &uri, None).await?;

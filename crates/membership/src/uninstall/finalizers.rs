@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::survey::Installed;
 use crate::{
-    remote::{Failure, Remote},
+    cluster_client::{ClusterClient, RequestError},
     say::Say,
 };
 
@@ -16,10 +16,10 @@ const WRITES: usize = 8;
 
 /// Takes the markers away, and the finalizers off the FederatedReplicaSets.
 pub(super) async fn take_off(
-    host: &Remote,
+    host: &ClusterClient,
     installed: &Installed,
     say: &mut Say,
-) -> Result<(), Failure> {
+) -> Result<(), RequestError> {
     let markers = stream::iter(&installed.markers).map(|path| remove_marker(host, path));
     let markers: Vec<()> = markers.buffered(WRITES).try_collect().await?;
     if !markers.is_empty() {
@@ -33,7 +33,7 @@ pub(super) async fn take_off(
     Ok(())
 }
 
-async fn remove_marker(host: &Remote, path: &str) -> Result<(), Failure> {
+async fn remove_marker(host: &ClusterClient, path: &str) -> Result<(), RequestError> {
     let bare = json!({ "metadata": { "finalizers": null } });
     ignoring_absence(
         host.send(format!("change {path}"), "PATCH", path, Some(&bare))
@@ -46,7 +46,7 @@ async fn remove_marker(host: &Remote, path: &str) -> Result<(), Failure> {
     )
 }
 
-async fn release(host: &Remote, set: &FederatedReplicaSet) -> Result<(), Failure> {
+async fn release(host: &ClusterClient, set: &FederatedReplicaSet) -> Result<(), RequestError> {
     let (namespace, name) = (set.namespace().unwrap_or_default(), set.name_any());
     let path =
         format!("/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/federatedreplicasets/{name}");
@@ -71,7 +71,7 @@ fn without_ours(set: &FederatedReplicaSet) -> Value {
     })
 }
 
-fn ignoring_absence(answer: Result<Value, Failure>) -> Result<(), Failure> {
+fn ignoring_absence(answer: Result<Value, RequestError>) -> Result<(), RequestError> {
     match answer {
         Err(failure) if failure.code() == Some(404) => Ok(()),
         answer => answer.map(drop),

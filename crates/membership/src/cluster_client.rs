@@ -14,7 +14,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Which cluster of a federation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub enum Side {
     /// It holds the FederatedReplicaSets.
     Host,
     /// Replicas run in it.
@@ -32,18 +32,18 @@ impl fmt::Display for Side {
 
 /// A cluster.
 #[derive(Clone)]
-pub(crate) struct Remote {
+pub struct ClusterClient {
     /// Which one.
-    pub(crate) side: Side,
+    pub side: Side,
     /// How it is reached.
-    pub(crate) config: Config,
+    pub config: Config,
     client: Client,
 }
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{side}: failed to {doing}: {cause}")]
-pub(crate) struct Failure {
+pub struct RequestError {
     side: Side,
     doing: String,
     cause: Cause,
@@ -69,9 +69,9 @@ fn words(error: &kube::Error) -> String {
     }
 }
 
-impl Failure {
+impl RequestError {
     /// The HTTP status of a refusal.
-    pub(crate) fn code(&self) -> Option<u16> {
+    pub fn code(&self) -> Option<u16> {
         match &self.cause {
             Cause::Kube(error) => match &**error {
                 kube::Error::Api(status) => Some(status.code),
@@ -82,9 +82,9 @@ impl Failure {
     }
 }
 
-impl Remote {
+impl ClusterClient {
     /// A cluster that `config` reaches. Nothing is asked yet.
-    pub(crate) fn new(side: Side, mut config: Config) -> anyhow::Result<Self> {
+    pub fn new(side: Side, mut config: Config) -> anyhow::Result<Self> {
         // What was asked for is told as it went, not asked for again.
         config.default_retry = false;
         config.connect_timeout = Some(CALL_TIMEOUT);
@@ -98,28 +98,28 @@ impl Remote {
     }
 
     /// Where its API server is.
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         let url = self.config.cluster_url.to_string();
         url.trim_end_matches('/').to_owned()
     }
 
-    /// The client, for typed calls: wrap them in [`Remote::call`].
-    pub(crate) fn client(&self) -> Client {
+    /// The client, for typed calls: wrap them in [`ClusterClient::call`].
+    pub fn client(&self) -> Client {
         self.client.clone()
     }
 
     /// Waits for `call` within the deadline. `doing` completes "failed to ...".
-    pub(crate) async fn call<T>(
+    pub async fn call<T>(
         &self,
         doing: impl Into<String>,
         call: impl Future<Output = kube::Result<T>>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, RequestError> {
         let cause = match tokio::time::timeout(CALL_TIMEOUT, call).await {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(error)) => Cause::Kube(Box::new(error)),
             Err(_) => Cause::Deadline,
         };
-        Err(Failure {
+        Err(RequestError {
             side: self.side,
             doing: doing.into(),
             cause,
@@ -127,8 +127,8 @@ impl Remote {
     }
 
     /// An answer that can't be used. `doing` completes "failed to ...".
-    pub(crate) fn failure(&self, doing: &str, cause: &'static str) -> Failure {
-        Failure {
+    pub fn failure(&self, doing: &str, cause: &'static str) -> RequestError {
+        RequestError {
             side: self.side,
             doing: doing.to_owned(),
             cause: Cause::Answer(cause),
@@ -136,13 +136,13 @@ impl Remote {
     }
 
     /// One request with a JSON body, or none.
-    pub(crate) async fn send(
+    pub async fn send(
         &self,
         doing: impl Into<String>,
         method: &str,
         uri: &str,
         body: Option<&Value>,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Value, RequestError> {
         let content_type = match method {
             "PATCH" => "application/merge-patch+json",
             _ => "application/json",

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::{Api, ResourceExt, api::ListParams};
 
-use crate::remote::{Failure, Remote};
+use crate::cluster_client::{ClusterClient, RequestError};
 
 /// What the Leases of controllers in a namespace say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) enum Leader {
 }
 
 /// Reads the Leases in `namespace`.
-pub(crate) async fn leader(host: &Remote, namespace: &str) -> Result<Leader, Failure> {
+pub(crate) async fn leader(host: &ClusterClient, namespace: &str) -> Result<Leader, RequestError> {
     let leases: Api<Lease> = Api::namespaced(host.client(), namespace);
     let everything = ListParams::default();
     let doing = format!("list leases in namespace {namespace}");

@@ -1,9 +1,11 @@
 //! Taking away what `fedrs join` made in a cluster.
 
-use super::{contents::contents, names, objects::Membership};
 use crate::{
-    object::{Address, CLUSTER_ROLE, NAMESPACE},
-    remote::{Failure, Remote},
+    cluster_client::{ClusterClient, RequestError},
+    membership::Membership,
+    names,
+    namespace_contents::contents,
+    object::{CLUSTER_ROLE, NAMESPACE, ObjectRef},
     say::Say,
 };
 
@@ -18,12 +20,13 @@ pub(crate) enum By {
 
 /// Takes the account and its rights out of `member`, telling each. Answers whether anything was there.
 pub(crate) async fn account(
-    member: &Remote,
+    member: &ClusterClient,
     membership: &Membership,
     by: By,
     say: &mut Say,
-) -> Result<bool, Failure> {
-    let mut addresses: Vec<Address> = membership.in_member("").iter().map(Address::of).collect();
+) -> Result<bool, RequestError> {
+    let mut addresses: Vec<ObjectRef> =
+        membership.in_member("").iter().map(ObjectRef::of).collect();
     if by == By::Account {
         addresses.retain(|it| it.kind == CLUSTER_ROLE);
     }
@@ -44,10 +47,10 @@ const NAMED: usize = 5;
 
 /// Deletes the namespace, if join made it and nothing is in it any more; telling so, or why not.
 pub(crate) async fn namespace(
-    remote: &Remote,
+    remote: &ClusterClient,
     membership: &Membership,
     say: &mut Say,
-) -> Result<(), Failure> {
+) -> Result<(), RequestError> {
     let address = membership.namespace_address();
     let Some(found) = remote.get(&address).await? else {
         return Ok(());

@@ -3,9 +3,9 @@
 use fedrs_api::{labels, pluralize};
 use serde_json::{Value, json};
 
-use super::objects::Membership;
 use crate::{
-    remote::{Failure, Remote},
+    cluster_client::{ClusterClient, RequestError},
+    membership::Membership,
     say::Say,
 };
 
@@ -47,10 +47,10 @@ fn of_list(list: &Value) -> Vec<LocalSet> {
 
 /// Deletes the local sets that the federation has in `member` at no replicas, and tells which others stay.
 pub(crate) async fn remove_empty(
-    member: &Remote,
+    member: &ClusterClient,
     membership: &Membership,
     say: &mut Say,
-) -> Result<(), Failure> {
+) -> Result<(), RequestError> {
     let label = |mark: &str, value: &str| format!("{}%3D{value}", mark.replace('/', "%2F"));
     let uri = format!(
         "/apis/apps/v1/replicasets?labelSelector={}%2C{}",

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use crate::remote::{Failure, Remote};
+use crate::cluster_client::{ClusterClient, RequestError};
 
 /// The field manager of what commands write.
 const FIELD_MANAGER: &str = "fedrs-join";
@@ -70,7 +70,7 @@ const KINDS: [Kind; 8] = [
 
 /// Where an object is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Address {
+pub(crate) struct ObjectRef {
     /// Its kind.
     pub(crate) kind: Kind,
     /// Its namespace, if it has one.
@@ -79,13 +79,13 @@ pub(crate) struct Address {
     pub(crate) name: String,
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for ObjectRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.kind.name.to_lowercase(), self.name)
     }
 }
 
-impl Address {
+impl ObjectRef {
     /// An object without a namespace.
     pub(crate) fn cluster(kind: Kind, name: impl Into<String>) -> Self {
         Self {
@@ -167,9 +167,9 @@ impl Write {
     }
 }
 
-impl Remote {
+impl ClusterClient {
     /// Reads an object, if it is there.
-    pub(crate) async fn get(&self, address: &Address) -> Result<Option<Value>, Failure> {
+    pub(crate) async fn get(&self, address: &ObjectRef) -> Result<Option<Value>, RequestError> {
         let doing = format!("read {address}");
         absent_as_none(self.send(doing, "GET", &address.path(), None).await)
     }
@@ -177,10 +177,10 @@ impl Remote {
     /// Carries out `change`. Answers the object as it is then; `None` if there was nothing to change.
     pub(crate) async fn carry_out(
         &self,
-        address: &Address,
+        address: &ObjectRef,
         change: &Change,
         write: Write,
-    ) -> Result<Option<Value>, Failure> {
+    ) -> Result<Option<Value>, RequestError> {
         let (verb, method, path, body) = match change {
             Change::None => return Ok(None),
             Change::Create(object) => ("create", "POST", address.collection(), object),
@@ -192,7 +192,7 @@ impl Remote {
     }
 
     /// Deletes an object; what it owns goes in the background. Answers whether it was there.
-    pub(crate) async fn delete(&self, address: &Address) -> Result<bool, Failure> {
+    pub(crate) async fn delete(&self, address: &ObjectRef) -> Result<bool, RequestError> {
         let options = json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
         });
@@ -205,7 +205,7 @@ impl Remote {
 }
 
 /// What is not there is no error.
-fn absent_as_none<T>(answer: Result<T, Failure>) -> Result<Option<T>, Failure> {
+fn absent_as_none<T>(answer: Result<T, RequestError>) -> Result<Option<T>, RequestError> {
     match answer {
         Err(failure) if failure.code() == Some(404) => Ok(None),
         answer => answer.map(Some),
@@ -289,14 +289,14 @@ mod tests {
         let role = json!({
             "kind": "Role", "metadata": { "namespace": "system", "name": "r" },
         });
-        let address = Address::of(&role);
+        let address = ObjectRef::of(&role);
         assert_eq!(
             address.path(),
             "/apis/rbac.authorization.k8s.io/v1/namespaces/system/roles/r"
         );
         assert_eq!(address.to_string(), "role/r");
         assert_eq!(
-            Address::cluster(NAMESPACE, "system").path(),
+            ObjectRef::cluster(NAMESPACE, "system").path(),
             "/api/v1/namespaces/system"
         );
     }

@@ -8,16 +8,16 @@ use kube::Config;
 
 /// Which context of which kubeconfig.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Source {
+pub struct Source {
     /// The file; without one $KUBECONFIG, or ~/.kube/config.
-    pub(crate) file: Option<PathBuf>,
+    pub file: Option<PathBuf>,
     /// The context; without one the current context.
-    pub(crate) context: Option<String>,
+    pub context: Option<String>,
 }
 
 impl Source {
     /// Reads it.
-    pub(crate) fn read(&self) -> anyhow::Result<Kubeconfig> {
+    pub fn read(&self) -> anyhow::Result<Kubeconfig> {
         let read = Kubeconfig::read_from(self.file.as_deref(), self.context.as_deref());
         read.map_err(|error| match error {
             // It names the file itself, which of several it may be.
@@ -27,7 +27,7 @@ impl Source {
     }
 
     /// How to reach the cluster of `kubeconfig`, which was read from here.
-    pub(crate) async fn config(&self, kubeconfig: Kubeconfig) -> anyhow::Result<Config> {
+    pub async fn config(&self, kubeconfig: Kubeconfig) -> anyhow::Result<Config> {
         let config = kubeconfig.config().await;
         config.map_err(|why| self.cannot_be_used(&why))
     }

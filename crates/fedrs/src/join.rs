@@ -1,35 +1,17 @@
 //! `fedrs join`: makes a cluster a member.
-//!
-//! ```text
-//! meet both --> read what is there, ask what is allowed --> steps (pure) --> carried out, member first --> wait
-//! ```
-//!
-//! Each step is decided from what is there: again is a no-op, and a join that was interrupted is completed.
-
-mod carry_out;
-mod plan;
-mod ready;
-mod rights;
-mod survey;
-mod token;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Args;
 use fedrs_api::names;
-use kube::config::Cluster;
-
-use self::carry_out::Join;
-use crate::{
-    host::HostOfMembers,
+use membership::{
+    join::{JoinRequest, join},
     kubeconfig::Source,
-    membership::{objects::Membership, stored},
-    object::Write,
-    remote::{Remote, Side},
     say::Say,
-    values,
 };
+
+use crate::{host::HostOfMembers, values};
 
 /// Make a cluster a member
 ///
@@ -78,67 +60,25 @@ pub(crate) struct JoinArgs {
 
 /// Joins, and waits until the member is ready. Fails if it isn't in time.
 pub(crate) async fn run(args: JoinArgs) -> anyhow::Result<ExitCode> {
-    let mut say = Say::to_terminal();
-    let (host, member, route) = clusters(&args).await?;
-    let (met_host, met_member) = survey::meet(&host, &member).await?;
-    for (remote, met) in [(&host, &met_host), (&member, &met_member)] {
-        say.step(
-            remote.side,
-            remote.url(),
-            format_args!("is Kubernetes {}", met.version),
-        );
-    }
-    let join = Join {
-        host: &host,
-        member: &member,
-        membership: Membership {
-            name: args.name,
-            federation: args.federation,
-            namespace: args.namespace,
-            host_id: met_host.id,
-            cluster_id: met_member.id,
-        },
-        labels: args.labels.into_iter().collect(),
-        route,
-        token_duration: args.token_duration,
-        write: if args.dry_run {
-            Write::DryRun
-        } else {
-            Write::Real
-        },
+    let member = Source {
+        file: args.member_kubeconfig,
+        context: args.member_context,
     };
-    if join.membership.is_of_itself() {
-        say.line("Both are the same cluster: the host becomes a member of itself.");
-    }
-    let found = survey::survey(&host, &member, &join.membership, |found| join.steps(found)).await?;
-    join.carry_out(&found, &mut say).await?;
-    if args.dry_run {
-        say.line("Nothing was changed: this was a dry run.");
-        return Ok(ExitCode::SUCCESS);
-    }
-    ready::wait(&host, &join.membership, args.timeout, &mut say).await?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// The clusters of the arguments, and how the controller is to reach the member.
-async fn clusters(args: &JoinArgs) -> anyhow::Result<(Remote, Remote, Cluster)> {
-    let source = Source {
-        file: args.member_kubeconfig.clone(),
-        context: args.member_context.clone(),
-    };
-    if source.file.is_none() && source.context.is_none() {
+    if member.file.is_none() && member.context.is_none() {
         bail!("which cluster is to join? give --member-kubeconfig, --member-context, or both");
     }
-    let host = Remote::new(Side::Host, args.host.config().await.context("host")?)?;
-    let kubeconfig = source.read().context("member")?;
-    let cluster = kubeconfig.cluster();
-    let authority = match cluster.certificate_authority.as_deref() {
-        Some(path) if !path.is_empty() => {
-            Some(std::fs::read(path).with_context(|| format!("member: can't read {path}"))?)
-        }
-        _ => None,
+    let host = args.host.cluster().await?;
+    let request = JoinRequest {
+        name: args.name,
+        labels: args.labels.into_iter().collect(),
+        federation: args.federation,
+        namespace: args.namespace,
+        token_duration: args.token_duration,
+        timeout: args.timeout,
+        dry_run: args.dry_run,
+        member,
+        member_server: args.member_server,
     };
-    let route = stored::route(cluster, authority.as_deref(), args.member_server.as_deref())?;
-    let config = source.config(kubeconfig).await.context("member")?;
-    Ok((host, Remote::new(Side::Member, config)?, route))
+    join(&host, request, &mut Say::to_terminal()).await?;
+    Ok(ExitCode::SUCCESS)
 }

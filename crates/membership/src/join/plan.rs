@@ -7,9 +7,11 @@ use kube::ResourceExt;
 use serde_json::Value;
 
 use crate::{
-    membership::{cluster, names, objects::Membership},
-    object::{Address, Change, NAMESPACE, SERVICE_ACCOUNT, change},
-    remote::Side,
+    cluster_client::Side,
+    member_cluster,
+    membership::Membership,
+    names,
+    object::{Change, NAMESPACE, ObjectRef, SERVICE_ACCOUNT, change},
 };
 
 /// What is there before a join.
@@ -31,7 +33,7 @@ pub(super) struct Found {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Step {
     pub(super) side: Side,
-    pub(super) address: Address,
+    pub(super) address: ObjectRef,
     pub(super) change: Change,
 }
 
@@ -50,7 +52,7 @@ pub(super) fn in_member(membership: &Membership, found: &Found, owner: Option<&s
         .zip(found_objects)
         .map(|(wanted, found)| Step {
             side: Side::Member,
-            address: Address::of(wanted),
+            address: ObjectRef::of(wanted),
             change: change(wanted, found.as_ref()),
         });
     let namespace = namespace(Side::Member, membership, found.member_namespace.as_ref());
@@ -175,7 +177,7 @@ fn other_source(name: &str, member: &MemberCluster) -> Option<String> {
             "membercluster/{name} has its kubeconfig from secret/{}, which join did not make: take that secretRef out of it, or take another name",
             other.name
         )),
-        None if cluster::is_file(member) => Some(format!(
+        None if member_cluster::is_file(member) => Some(format!(
             "{name} is a member by a kubeconfig in the controller's --members folder: take that file away first"
         )),
         None => None,

@@ -6,26 +6,29 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use crate::{
-    object::{Address, Change, MEMBER_CLUSTER, NAMESPACE, Write},
-    remote::{Failure, Remote},
+    cluster_client::{ClusterClient, RequestError},
+    object::{Change, MEMBER_CLUSTER, NAMESPACE, ObjectRef, Write},
 };
 
 /// The MemberCluster `name`, if there is one.
-pub(crate) async fn read(host: &Remote, name: &str) -> Result<Option<MemberCluster>, Failure> {
+pub(crate) async fn read(
+    host: &ClusterClient,
+    name: &str,
+) -> Result<Option<MemberCluster>, RequestError> {
     let members: Api<MemberCluster> = Api::all(host.client());
     let doing = format!("read membercluster/{name}");
     host.call(doing, members.get_opt(name)).await
 }
 
 /// The MemberCluster `name`, which must be there.
-pub(crate) async fn existing(host: &Remote, name: &str) -> anyhow::Result<MemberCluster> {
+pub(crate) async fn existing(host: &ClusterClient, name: &str) -> anyhow::Result<MemberCluster> {
     let member = read(host, name).await?;
     member.with_context(|| format!("there is no member {name}: `kubectl get mc` lists all"))
 }
 
 /// Changes the spec of `member` by a merge patch, if it has not been changed meanwhile. Answers it as it is then.
 pub(crate) async fn ask(
-    host: &Remote,
+    host: &ClusterClient,
     member: &MemberCluster,
     spec: Value,
 ) -> anyhow::Result<MemberCluster> {
@@ -34,7 +37,7 @@ pub(crate) async fn ask(
         "metadata": { "uid": metadata.uid, "resourceVersion": metadata.resource_version },
         "spec": spec,
     });
-    let address = Address::cluster(MEMBER_CLUSTER, member.name_any());
+    let address = ObjectRef::cluster(MEMBER_CLUSTER, member.name_any());
     let written = host
         .carry_out(&address, &Change::Patch(patch), Write::Real)
         .await?;
@@ -43,8 +46,8 @@ pub(crate) async fn ask(
 }
 
 /// The id that tells a cluster from all others: the uid of its kube-system namespace.
-pub(crate) async fn id(remote: &Remote) -> Result<String, Failure> {
-    let address = Address::cluster(NAMESPACE, "kube-system");
+pub(crate) async fn id(remote: &ClusterClient) -> Result<String, RequestError> {
+    let address = ObjectRef::cluster(NAMESPACE, "kube-system");
     let system = remote.get(&address).await?;
     let uid = system
         .as_ref()

@@ -8,7 +8,7 @@ use kube::{
     discovery::{ApiCapabilities, ApiResource, Scope, verbs},
 };
 
-use crate::remote::{Failure, Remote};
+use crate::cluster_client::{ClusterClient, RequestError};
 
 /// Kinds that only tell of others, and go with them.
 const TELLING: [&str; 4] = [
@@ -27,7 +27,10 @@ const USUAL: [(&str, &str); 3] = [
 const AT_ONCE: usize = 8;
 
 /// What is in `namespace` that somebody may need, as `kind/name`.
-pub(super) async fn contents(remote: &Remote, namespace: &str) -> Result<Vec<String>, Failure> {
+pub(super) async fn contents(
+    remote: &ClusterClient,
+    namespace: &str,
+) -> Result<Vec<String>, RequestError> {
     // One by one, not by the aggregated answer: that leaves out, without a word, what an API that is down has.
     let kinds = Discovery::new(remote.client()).run();
     let kinds = remote.call("ask which kinds there are", kinds).await?;

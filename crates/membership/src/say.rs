@@ -6,10 +6,10 @@ use std::{
     io::{self, Write},
 };
 
-use crate::remote::Side;
+use crate::cluster_client::Side;
 
 /// Where it is told.
-pub(crate) struct Say {
+pub struct Say {
     out: Box<dyn Write>,
     errors: Box<dyn Write>,
     /// What was told last of what is waited for: told once, not every time it is looked at.
@@ -18,7 +18,7 @@ pub(crate) struct Say {
 
 impl Say {
     /// Tells the terminal.
-    pub(crate) fn to_terminal() -> Self {
+    pub fn to_terminal() -> Self {
         Self {
             out: Box::new(io::stdout()),
             errors: Box::new(io::stderr()),
@@ -27,18 +27,18 @@ impl Say {
     }
 
     /// A step: what was done with an object of one side.
-    pub(crate) fn step(&mut self, side: Side, object: impl Display, done: impl Display) {
+    pub fn step(&mut self, side: Side, object: impl Display, done: impl Display) {
         self.line(format_args!("{:<6}  {object} {done}", side.to_string()));
     }
 
     /// A line of its own.
-    pub(crate) fn line(&mut self, text: impl Display) {
+    pub fn line(&mut self, text: impl Display) {
         // A reader that has gone is no reason to leave half of the work undone.
         let _ = writeln!(self.out, "{text}").and_then(|()| self.out.flush());
     }
 
     /// What is waited for, if that has changed.
-    pub(crate) fn waiting(&mut self, what: &str) {
+    pub fn waiting(&mut self, what: &str) {
         if self.waiting != what {
             what.clone_into(&mut self.waiting);
             self.line(format_args!("waiting: {what}"));
@@ -46,7 +46,7 @@ impl Say {
     }
 
     /// Something that is not as it should be, and that doesn't stop the command.
-    pub(crate) fn warn(&mut self, text: impl Display) {
+    pub fn warn(&mut self, text: impl Display) {
         let _ = writeln!(self.errors, "warning: {text}");
     }
 }
