@@ -4,6 +4,7 @@ mod bench;
 mod control_plane;
 mod crds;
 mod generated;
+mod modules;
 mod print;
 mod rbac;
 
@@ -33,6 +34,8 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Fails if a module of a crate uses one that uses it, directly or around corners, and prints what ties them.
+    Modules,
     /// Measures the product as a whole; what is measured part by part is under `cargo bench`.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -45,6 +48,7 @@ fn main() -> anyhow::Result<ExitCode> {
     match Arguments::parse().task {
         Task::Crds { check } => generate(&crds::generated(), check)?,
         Task::Rbac { check } => generate(&rbac::generated(), check)?,
+        Task::Modules => return modules::run(),
         Task::Bench(bench) => return bench.run(),
         Task::ControlPlane(task) => return task.run(),
     }
