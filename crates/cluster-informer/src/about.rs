@@ -10,20 +10,17 @@ use std::{collections::BTreeMap, time::Duration};
 
 use http::Request;
 use kube::Client;
+use reflector::{
+    Backoff, ClientReceiver, Collection, Error, ReflectorSettings, partial::null_as_default,
+};
 use serde::Deserialize;
 use tokio::{sync::Notify, time::timeout};
 use tracing::debug;
 
 use crate::{
-    backoff::Backoff,
-    clients::Clients,
-    decode,
-    error::{Doing, Error},
     quantity,
     store::MemberStore,
-    transport::{KubeTransport, Resource, Transport},
     view::{Health, MemberView},
-    wire::or_default,
 };
 
 /// How a member is asked about itself.
@@ -124,9 +121,9 @@ impl NodeTotals {
 /// A node as it comes over the wire, as far as it is added up.
 #[derive(Debug, Deserialize)]
 struct NodeObject {
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "null_as_default")]
     spec: NodeSpec,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "null_as_default")]
     status: NodeStatus,
 }
 
@@ -139,9 +136,9 @@ struct NodeSpec {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct NodeStatus {
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "null_as_default")]
     allocatable: Allocatable,
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "null_as_default")]
     conditions: Vec<NodeCondition>,
 }
 
@@ -168,7 +165,7 @@ impl NodeObject {
 
 /// Asks the member about itself while it is healthy, for ever; at once when `healthy` is notified.
 pub(crate) async fn run(
-    mut clients: Clients,
+    mut clients: ClientReceiver,
     settings: AboutSettings,
     store: &MemberStore,
     healthy: &Notify,
@@ -186,11 +183,11 @@ pub(crate) async fn run(
                 }
             }
         }
-        let _notified = timeout(jitter.spread(pause, 0.2), healthy.notified()).await;
+        let _notified = timeout(jitter.jitter(pause, 0.2), healthy.notified()).await;
     }
 }
 
-async fn ask(clients: &mut Clients, settings: &AboutSettings) -> Result<About, Error> {
+async fn ask(clients: &mut ClientReceiver, settings: &AboutSettings) -> Result<About, Error> {
     Ok(About {
         version: version(&clients.current(), settings.deadline).await,
         nodes: nodes(clients, settings).await?,
@@ -211,31 +208,23 @@ async fn version(client: &Client, deadline: Duration) -> Option<String> {
     Some(answer.ok()?.ok()?.git_version)
 }
 
-async fn nodes(clients: &Clients, settings: &AboutSettings) -> Result<Nodes, Error> {
-    let mut transport = KubeTransport::new(clients.clone(), Resource::all("/api/v1/nodes"));
+async fn nodes(clients: &ClientReceiver, settings: &AboutSettings) -> Result<Nodes, Error> {
+    let settings = ReflectorSettings {
+        page_size: settings.page_size,
+        page_timeout: settings.deadline,
+        ..ReflectorSettings::default()
+    };
     let mut totals = NodeTotals::default();
-    let mut token = None;
-    loop {
-        let page = transport.list(settings.page_size, token.as_deref());
-        let page = match timeout(settings.deadline, page).await {
-            Ok(Ok(page)) => page,
-            Ok(Err(error)) if error.code() == Some(403) => return Ok(Nodes::Forbidden),
-            Ok(Err(error)) => return Err(error),
-            Err(_) => {
-                return Err(Error::Deadline {
-                    doing: Doing::List,
-                    after: settings.deadline,
-                });
-            }
-        };
-        let page = decode::page::<NodeObject>(&page).map_err(|source| Error::NoList { source })?;
-        for node in page.items.iter().flatten() {
-            totals.add(node);
+    let nodes = Collection::all("/api/v1/nodes");
+    let listed = reflector::list(clients.clone(), nodes, &settings, |node| {
+        if let Ok(node) = node {
+            totals.add(&node);
         }
-        token = page.next;
-        if token.is_none() {
-            return Ok(Nodes::Known(totals));
-        }
+    });
+    match listed.await {
+        Ok(()) => Ok(Nodes::Known(totals)),
+        Err(error) if error.code() == Some(403) => Ok(Nodes::Forbidden),
+        Err(error) => Err(error),
     }
 }
 

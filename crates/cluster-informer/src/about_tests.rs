@@ -75,7 +75,7 @@ async fn ask_for_a_while(code: u16, minutes: u64) -> (About, Vec<(u64, String)>)
         ..AboutSettings::default()
     };
     let client = Client::new(service, "default");
-    let run = run(Clients::of(client), settings, &store, &healthy, 1);
+    let run = run(client.into(), settings, &store, &healthy, 1);
     let live = async {
         sleep(Duration::from_secs(10)).await;
         store.set_health(Health::Healthy);

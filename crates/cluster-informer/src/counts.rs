@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use fedrs_api::SetKey;
 use jiff::Timestamp;
+use reflector::{ResourceVersion, Uid};
 
 use crate::{
     pod_fact::{PodFact, PodObject, Standing},
     view::{Change, PodCounts},
-    wire::{Seconds, Uid, Version},
+    wire::Seconds,
 };
 
 /// The scheduler's message names nodes and reasons; longer ones are cut.
@@ -78,7 +79,7 @@ impl PodTable {
     /// An event older than the fact is ignored; a list is believed, as it was asked for after all that was known.
     pub fn applied(&mut self, mut pod: PodObject, now: Timestamp) -> Vec<(SetKey, Change)> {
         let uid = pod.metadata.uid;
-        let version = Version::of(&pod.metadata.resource_version);
+        let version = ResourceVersion::parse(&pod.metadata.resource_version);
         let old = self.pods.get(&uid).copied();
         if self.is_outdated(old, version) {
             return Vec::new();
@@ -116,7 +117,7 @@ impl PodTable {
     /// A pod is gone, or no longer has our labels.
     pub fn deleted(&mut self, uid: Uid, resource_version: &str) -> Option<(SetKey, Change)> {
         let old = self.pods.get(&uid).copied();
-        if self.is_outdated(old, Version::of(resource_version)) {
+        if self.is_outdated(old, ResourceVersion::parse(resource_version)) {
             return None;
         }
         self.take_out(uid)
@@ -130,7 +131,7 @@ impl PodTable {
         }
     }
 
-    fn is_outdated(&self, old: Option<PodFact>, version: Version) -> bool {
+    fn is_outdated(&self, old: Option<PodFact>, version: ResourceVersion) -> bool {
         old.is_some_and(|old| old.epoch == self.epoch && version.is_older_than(old.version))
     }
 

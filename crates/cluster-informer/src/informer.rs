@@ -9,24 +9,22 @@ use std::{sync::Arc, time::Duration};
 use fedrs_api::{SetKey, labels};
 use futures::future::join5;
 use kube::Client;
+use reflector::{
+    ClientReceiver, ClientSender, Collection, Error, EventHandler, InvalidObject, Reflector,
+    ReflectorSettings, ResourceVersion, Uid, client_channel,
+};
 use tokio::{sync::Notify, task::JoinHandle, time::sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, debug, info, info_span};
 
 use crate::{
     about::{self, AboutSettings},
-    clients::{ClientSlot, Clients},
-    decode::Malformed,
-    error::Error,
     metrics::{FeedMetrics, InformerMetrics, MemberMetrics, PODS, SETS},
     pod_fact::PodObject,
     probe::{self, ProbeSettings},
-    reflect::{ReflectSettings, Sink, Versioned, reflect_anew},
     set_fact::SetObject,
     store::{Clock, FeedName, HealthChange, MemberStore},
-    transport::Resource,
     view::{Change, ChangeSink, Health, MemberView, SetFact},
-    wire::{Uid, Version},
 };
 
 /// A watch that hangs becomes stale while nothing happens, so it is looked at in between.
@@ -36,7 +34,7 @@ const SYNC_LOOK: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub struct InformerSettings {
     /// Lists and watches.
-    pub reflect: ReflectSettings,
+    pub reflector: ReflectorSettings,
     /// The liveness probe (F33).
     pub probe: ProbeSettings,
     /// A watch that has been failing for longer makes the view stale (F39). Default 30 s.
@@ -48,7 +46,7 @@ pub struct InformerSettings {
 impl Default for InformerSettings {
     fn default() -> Self {
         Self {
-            reflect: ReflectSettings::default(),
+            reflector: ReflectorSettings::default(),
             probe: ProbeSettings::default(),
             stale_after: Duration::from_secs(30),
             about: AboutSettings::default(),
@@ -62,7 +60,7 @@ pub struct MemberInformer {
     /// What is known of it.
     pub store: Arc<MemberStore>,
     /// By which client it is followed.
-    pub client: ClientSlot,
+    pub client: ClientSender,
     /// Ends when cancelled; a panic in it is to end the process.
     pub task: JoinHandle<()>,
 }
@@ -99,7 +97,7 @@ impl MemberInformer {
             store: Arc::clone(&store),
             sink,
         };
-        let (slot, clients) = ClientSlot::new(client);
+        let (sender, clients) = client_channel(client);
         let follower = Follower {
             notifier,
             selector: selector(federation),
@@ -110,7 +108,7 @@ impl MemberInformer {
         };
         Self {
             store,
-            client: slot,
+            client: sender,
             task: tokio::spawn(follower.run(clients).instrument(span)),
         }
     }
@@ -143,14 +141,14 @@ struct Follower {
 
 impl Follower {
     /// Follows by the latest of `clients`, until cancelled.
-    async fn run(self, mut clients: Clients) {
+    async fn run(self, mut clients: ClientReceiver) {
         // Another client doesn't make a member that has not answered for long one that has just begun to fail.
         let mut row = probe::Row::default();
         loop {
-            let of_one_cluster = clients.anew();
+            let of_one_cluster = clients.accept();
             tokio::select! {
                 biased;
-                () = clients.moved() => {
+                () = clients.replaced() => {
                     self.notifier.store.taken_over();
                     self.notifier.sync();
                 }
@@ -160,35 +158,30 @@ impl Follower {
     }
 
     /// Follows one cluster, until cancelled.
-    async fn follow(&self, clients: Clients, row: &mut probe::Row) {
+    async fn follow(&self, clients: ClientReceiver, row: &mut probe::Row) {
         let seed = |part| self.seed.wrapping_add(part);
         // A member that is back is listed anew: what was known of it is from before it went.
-        let (relist_sets, relist_pods) = (Notify::new(), Notify::new());
+        let (relist_sets, relist_pods) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let healthy = Notify::new();
-        let sets = reflect_anew::<SetObject, _>(
-            clients.clone(),
-            Resource::labelled("/apis/apps/v1/replicasets", &*self.selector),
-            SetSink {
-                notifier: self.notifier.clone(),
-                metrics: self.metrics.sets.clone(),
-            },
-            self.settings.reflect.clone(),
-            seed(0),
-            &relist_sets,
-            self.cancel.clone(),
-        );
-        let pods = reflect_anew::<PodObject, _>(
-            clients.clone(),
-            Resource::labelled("/api/v1/pods", &*self.selector),
-            PodSink {
-                notifier: self.notifier.clone(),
-                metrics: self.metrics.pods.clone(),
-            },
-            self.settings.reflect.clone(),
-            seed(1),
-            &relist_pods,
-            self.cancel.clone(),
-        );
+        let reflector = |path: &str, part, relist: &Arc<Notify>| {
+            Reflector::new(
+                clients.clone(),
+                Collection::with_labels(path, &*self.selector),
+            )
+            .settings(self.settings.reflector.clone())
+            .seed(seed(part))
+            .relist_on(Arc::clone(relist))
+        };
+        let sets = reflector("/apis/apps/v1/replicasets", 0, &relist_sets).run(SetSink {
+            notifier: self.notifier.clone(),
+            metrics: self.metrics.sets.clone(),
+        });
+        let pods = reflector("/api/v1/pods", 1, &relist_pods).run(PodSink {
+            notifier: self.notifier.clone(),
+            metrics: self.metrics.pods.clone(),
+        });
+        let sets = self.cancel.run_until_cancelled(sets);
+        let pods = self.cancel.run_until_cancelled(pods);
         let probe = probe::run(
             clients.clone(),
             self.settings.probe.clone(),
@@ -273,7 +266,7 @@ impl Notifier {
 
     fn failed(&self, feed: FeedName, error: &Error) {
         debug!(?feed, %error, "watch failed");
-        self.store.failed(feed, error.needs_list());
+        self.store.failed(feed, error.needs_relist());
         self.sync();
     }
 }
@@ -291,14 +284,14 @@ impl SetSink {
     }
 }
 
-impl Sink<SetObject> for SetSink {
-    fn restarted(&mut self) {
+impl EventHandler<SetObject> for SetSink {
+    fn on_init(&mut self) {
         self.metrics.lists.inc();
         self.notifier.store.restarted(FeedName::Sets);
         self.notifier.sync();
     }
 
-    fn applied(&mut self, object: SetObject) {
+    fn on_apply(&mut self, object: SetObject) {
         self.metrics.events.inc();
         let fact = SetFact::from(object);
         let key = fact.key.clone();
@@ -308,10 +301,10 @@ impl Sink<SetObject> for SetSink {
         self.count();
     }
 
-    fn deleted(&mut self, object: SetObject) {
+    fn on_delete(&mut self, object: SetObject) {
         self.metrics.events.inc();
         let fact = SetFact::from(object);
-        let version = Version::of(&fact.resource_version);
+        let version = ResourceVersion::parse(&fact.resource_version);
         if let Some(change) = self
             .notifier
             .store
@@ -322,11 +315,11 @@ impl Sink<SetObject> for SetSink {
         self.count();
     }
 
-    fn listed(&mut self, resource_version: &str) {
+    fn on_init_done(&mut self, resource_version: &str) {
         for (key, change) in self
             .notifier
             .store
-            .sets_listed(Version::of(resource_version))
+            .sets_listed(ResourceVersion::parse(resource_version))
         {
             self.notifier.change(&key, change);
         }
@@ -334,33 +327,33 @@ impl Sink<SetObject> for SetSink {
         self.notifier.sync();
     }
 
-    fn failed(&mut self, error: &Error) {
+    fn on_error(&mut self, error: &Error) {
         self.metrics.failures.inc();
         self.notifier.failed(FeedName::Sets, error);
     }
 
-    fn alive(&mut self) {
+    fn on_activity(&mut self) {
         self.notifier.alive(FeedName::Sets);
     }
 
-    fn malformed(&mut self, object: &Malformed) {
+    fn on_invalid(&mut self, object: &InvalidObject) {
         self.metrics.malformed.inc();
         let Some(uid) = object.uid else { return };
         if !object.deleted {
             self.notifier.store.set_kept(uid);
         } else if let (Some(namespace), Some(name)) = (&object.namespace, &object.name) {
             let key = SetKey::new(&**namespace, &**name);
-            if let Some(change) = self
-                .notifier
-                .store
-                .set_deleted(&key, uid, Version::default())
+            if let Some(change) =
+                self.notifier
+                    .store
+                    .set_deleted(&key, uid, ResourceVersion::default())
             {
                 self.notifier.change(&key, change);
             }
         }
     }
 
-    fn ended_early(&mut self) {
+    fn on_short_watch(&mut self) {
         self.metrics.short_watches.inc();
     }
 }
@@ -384,14 +377,14 @@ impl PodSink {
     }
 }
 
-impl Sink<PodObject> for PodSink {
-    fn restarted(&mut self) {
+impl EventHandler<PodObject> for PodSink {
+    fn on_init(&mut self) {
         self.metrics.lists.inc();
         self.notifier.store.restarted(FeedName::Pods);
         self.notifier.sync();
     }
 
-    fn applied(&mut self, object: PodObject) {
+    fn on_apply(&mut self, object: PodObject) {
         self.metrics.events.inc();
         for (key, change) in self.notifier.store.pod_applied(object) {
             self.notifier.change(&key, change);
@@ -399,13 +392,13 @@ impl Sink<PodObject> for PodSink {
         self.count();
     }
 
-    fn deleted(&mut self, object: PodObject) {
+    fn on_delete(&mut self, object: PodObject) {
         self.metrics.events.inc();
         self.remove(object.metadata.uid, &object.metadata.resource_version);
         self.count();
     }
 
-    fn listed(&mut self, _resource_version: &str) {
+    fn on_init_done(&mut self, _resource_version: &str) {
         for key in self.notifier.store.pods_listed() {
             self.notifier.change(&key, Change::PodChanged);
         }
@@ -413,16 +406,16 @@ impl Sink<PodObject> for PodSink {
         self.notifier.sync();
     }
 
-    fn failed(&mut self, error: &Error) {
+    fn on_error(&mut self, error: &Error) {
         self.metrics.failures.inc();
         self.notifier.failed(FeedName::Pods, error);
     }
 
-    fn alive(&mut self) {
+    fn on_activity(&mut self) {
         self.notifier.alive(FeedName::Pods);
     }
 
-    fn malformed(&mut self, object: &Malformed) {
+    fn on_invalid(&mut self, object: &InvalidObject) {
         self.metrics.malformed.inc();
         match object.uid {
             Some(uid) if object.deleted => self.remove(uid, ""),
@@ -431,20 +424,8 @@ impl Sink<PodObject> for PodSink {
         }
     }
 
-    fn ended_early(&mut self) {
+    fn on_short_watch(&mut self) {
         self.metrics.short_watches.inc();
-    }
-}
-
-impl Versioned for SetObject {
-    fn resource_version(&self) -> Option<&str> {
-        Some(&self.metadata.resource_version)
-    }
-}
-
-impl Versioned for PodObject {
-    fn resource_version(&self) -> Option<&str> {
-        Some(&self.metadata.resource_version)
     }
 }
 

@@ -510,7 +510,7 @@ async fn f39_with_another_cluster_what_is_known_is_stale_until_it_is_listed_anew
     let other = Arc::new(Mutex::new(Member::default()));
     other.lock().put(SET_PATH, set(5, 5));
     other.lock().down = true;
-    world.informer.client.put_another(client(&other));
+    world.informer.client.replace(client(&other));
     world.settle().await;
     let store = &world.informer.store;
     assert!(
@@ -538,7 +538,7 @@ async fn f33_another_cluster_does_not_begin_the_row_of_failures_anew() {
     world.synced().await;
     world.lost().await;
     let before = world.informer.store.health();
-    world.informer.client.put_another(client(&world.member));
+    world.informer.client.replace(client(&world.member));
     world.settle().await;
     assert_eq!(world.informer.store.health(), before);
 }
@@ -549,7 +549,7 @@ async fn other_credentials_are_probed_at_once_and_doubt_nothing() {
     world.synced().await;
     let asked = |world: &World| world.member.lock().requests.clone();
     let before = asked(&world).len();
-    world.informer.client.put(client(&world.member));
+    world.informer.client.renew(client(&world.member));
     world.settle().await;
     assert_eq!(asked(&world)[before..], ["/readyz"]);
     assert_eq!(world.told(), [""; 0]);
@@ -565,7 +565,7 @@ async fn other_credentials_are_probed_at_once_and_doubt_nothing() {
         down: true,
         ..Member::default()
     }));
-    world.informer.client.put(client(&refused));
+    world.informer.client.renew(client(&refused));
     sleep(Duration::from_secs(300)).await;
     let store = &world.informer.store;
     assert!(

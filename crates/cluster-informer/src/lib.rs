@@ -10,40 +10,25 @@
 //! Knows sets by a key and the labels of a federation; nothing of `FederatedReplicaSet`s or layouts.
 
 pub mod about;
-mod backoff;
-mod chain;
-mod clients;
 pub mod counts;
-mod decode;
-mod error;
 mod feed;
 mod informer;
-mod lines;
 mod metrics;
 pub mod pod_fact;
 pub mod probe;
 mod quantity;
-mod reflect;
 pub mod set_fact;
 mod sets;
 mod store;
 mod tombstones;
-mod transport;
 pub mod view;
 mod wire;
 
 pub use about::AboutSettings;
-pub use chain::chain;
-pub use clients::ClientSlot;
-pub use decode::Malformed;
-pub use error::{Doing, Error};
 pub use informer::{InformerSettings, MemberInformer};
 pub use metrics::InformerMetrics;
 pub use probe::ProbeSettings;
-pub use reflect::{ReflectSettings, Sink, Versioned, reflect};
 pub use store::{Clock, MemberStore};
-pub use transport::Resource;
 pub use view::{
     Change, ChangeSink, Health, Held, MemberView, PodCounts, ReplicaFailure, SetFact, SetView, Sync,
 };
-pub use wire::{Uid, Version};

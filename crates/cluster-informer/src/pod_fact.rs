@@ -7,23 +7,24 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
+use reflector::{
+    ResourceVersion, Uid, Versioned,
+    partial::{Text, for_each_item, is_present, null_as_default},
+};
 use serde::{Deserialize, Deserializer};
 
 use crate::{
     counts::OwnerId,
-    wire::{
-        ControllerOwner, Marks, Seconds, TemplateOf, Text, Uid, Version, for_each, or_default,
-        present,
-    },
+    wire::{ControllerOwner, Marks, Seconds, TemplateOf},
 };
 
 /// A pod as it comes over the wire, partially.
 #[derive(Debug, Deserialize)]
 pub struct PodObject {
     pub(crate) metadata: PodMeta,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "null_as_default")]
     spec: PodSpec,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "null_as_default")]
     status: PodStatus,
 }
 
@@ -34,13 +35,13 @@ pub(crate) struct PodMeta {
     pub(crate) namespace: Box<str>,
     pub(crate) resource_version: Box<str>,
     creation_timestamp: Option<Seconds>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "is_present")]
     deletion_timestamp: bool,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub(crate) labels: Marks,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub(crate) annotations: TemplateOf,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub(crate) owner_references: ControllerOwner,
 }
 
@@ -56,7 +57,7 @@ struct PodSpec {
 struct PodStatus {
     #[serde(default, deserialize_with = "finished")]
     phase: bool,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "null_as_default")]
     conditions: PodConditions,
 }
 
@@ -93,7 +94,7 @@ impl<'de> Deserialize<'de> for PodConditions {
             message: Option<Cow<'a, str>>,
         }
         let mut conditions = Self::default();
-        for_each(deserializer, |condition: Condition<'_>| {
+        for_each_item(deserializer, |condition: Condition<'_>| {
             match (&*condition.r#type, &*condition.status) {
                 ("Ready", "True") => conditions.ready = true,
                 ("PodScheduled", "True") => conditions.scheduled = true,
@@ -105,6 +106,12 @@ impl<'de> Deserialize<'de> for PodConditions {
             }
         })?;
         Ok(conditions)
+    }
+}
+
+impl Versioned for PodObject {
+    fn resource_version(&self) -> Option<&str> {
+        Some(&self.metadata.resource_version)
     }
 }
 
@@ -187,7 +194,7 @@ impl From<PackedStanding> for Standing {
 /// What is kept of a pod.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PodFact {
-    pub(crate) version: Version,
+    pub(crate) version: ResourceVersion,
     pub(crate) owner: OwnerId,
     /// The list in which, or the watch after which, it was last seen.
     pub(crate) epoch: u32,

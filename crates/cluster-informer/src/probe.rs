@@ -8,16 +8,11 @@ use std::time::Duration;
 use http::{Request, StatusCode};
 use jiff::Timestamp;
 use kube::{Client, client::Body};
+use reflector::{Backoff, ClientReceiver, format_error, is_credentials_error};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    backoff::Backoff,
-    chain::{chain, is_about_credentials},
-    clients::Clients,
-    store::Clock,
-    view::Health,
-};
+use crate::{store::Clock, view::Health};
 
 /// Errors come as chains of sources, some with whole requests; longer ones are cut.
 const MAX_MESSAGE_CHARS: usize = 256;
@@ -89,7 +84,7 @@ impl Row {
 /// the same time; and at once when there are other credentials. Goes on with the `row` of failures. Tells `report` of
 /// each probe and how long it took, until `cancel`.
 pub(crate) async fn run(
-    mut clients: Clients,
+    mut clients: ClientReceiver,
     settings: ProbeSettings,
     clock: Clock,
     seed: u64,
@@ -109,7 +104,7 @@ pub(crate) async fn run(
         .run_until_cancelled(async {
             probe(clients.current()).await;
             let mut phase = Backoff::new(settings.period, settings.period, seed);
-            let mut next = Instant::now() + phase.spread(settings.period, 1.0);
+            let mut next = Instant::now() + phase.jitter(settings.period, 1.0);
             loop {
                 tokio::select! {
                     biased;
@@ -129,7 +124,7 @@ async fn probe(client: &Client, patience: Duration) -> Outcome {
     match timeout(patience, client.send(request)).await {
         Ok(Ok(response)) => classify(response.status()),
         // Our own credentials can't be had (a plugin, a token's file): that says nothing of the member.
-        Ok(Err(error)) if is_about_credentials(&error) => Outcome::Denied(describe(&error)),
+        Ok(Err(error)) if is_credentials_error(&error) => Outcome::Denied(describe(&error)),
         Ok(Err(error)) => Outcome::Failed(describe(&error)),
         Err(_) => Outcome::Failed(format!("no answer within {patience:?}")),
     }
@@ -151,7 +146,10 @@ fn classify(status: StatusCode) -> Outcome {
 
 /// The error with its causes, not longer than a condition should be.
 fn describe(error: &kube::Error) -> String {
-    chain(error).chars().take(MAX_MESSAGE_CHARS).collect()
+    format_error(error)
+        .chars()
+        .take(MAX_MESSAGE_CHARS)
+        .collect()
 }
 
 #[cfg(test)]

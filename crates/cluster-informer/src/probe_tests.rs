@@ -109,7 +109,7 @@ async fn probe_for_a_minute(
     };
     let mut row = Row::default();
     let run = run(
-        Clients::of(Client::new(service, "default")),
+        Client::new(service, "default").into(),
         ProbeSettings::default(),
         clock,
         seed,

@@ -2,13 +2,17 @@
 
 use fedrs_api::SetKey;
 use jiff::Timestamp;
+use reflector::{
+    Uid, Versioned,
+    partial::{for_each_item, is_present, null_as_default},
+};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
     view::{ReplicaFailure, SetFact},
-    wire::{ControllerOwner, Marks, Uid, for_each, or_default, present},
+    wire::{ControllerOwner, Marks},
 };
 
 /// Messages of members are kept for explanations; longer ones are cut.
@@ -19,7 +23,7 @@ const MAX_MESSAGE_CHARS: usize = 512;
 pub struct SetObject {
     pub(crate) metadata: SetMeta,
     spec: SetSpec,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "null_as_default")]
     status: SetStatus,
 }
 
@@ -32,11 +36,11 @@ pub(crate) struct SetMeta {
     pub(crate) resource_version: String,
     #[serde(default)]
     generation: i64,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "is_present")]
     deletion_timestamp: bool,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "null_as_default")]
     labels: Marks,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "null_as_default")]
     owner_references: ControllerOwner,
 }
 
@@ -80,7 +84,7 @@ fn replica_failure<'de, D: Deserializer<'de>>(
         r#type: String,
         status: String,
         last_transition_time: Option<Timestamp>,
-        #[serde(default, deserialize_with = "or_default")]
+        #[serde(default, deserialize_with = "null_as_default")]
         message: String,
     }
     #[derive(Default)]
@@ -89,7 +93,7 @@ fn replica_failure<'de, D: Deserializer<'de>>(
     impl<'de> Deserialize<'de> for Conditions {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             let mut failure = None;
-            for_each(deserializer, |condition: Condition| {
+            for_each_item(deserializer, |condition: Condition| {
                 if condition.r#type == "ReplicaFailure" && condition.status == "True" {
                     failure = Some(ReplicaFailure {
                         since: condition
@@ -103,7 +107,13 @@ fn replica_failure<'de, D: Deserializer<'de>>(
         }
     }
 
-    Ok(or_default::<D, Conditions>(deserializer)?.0)
+    Ok(null_as_default::<D, Conditions>(deserializer)?.0)
+}
+
+impl Versioned for SetObject {
+    fn resource_version(&self) -> Option<&str> {
+        Some(&self.metadata.resource_version)
+    }
 }
 
 impl From<SetObject> for SetFact {

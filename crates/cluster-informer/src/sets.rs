@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use fedrs_api::SetKey;
+use reflector::{ResourceVersion, Uid};
 
 use crate::{
     tombstones::{Cause, Tombstone, Tombstones},
     view::{Change, SetFact},
-    wire::{Uid, Version},
 };
 
 /// Sets by key.
@@ -26,7 +26,7 @@ pub(crate) struct SetTable {
 #[derive(Debug)]
 struct Entry {
     fact: SetFact,
-    version: Version,
+    version: ResourceVersion,
     /// The list in which, or the watch after which, the member last showed it; `None` if only a write returned it.
     shown: Option<u32>,
     /// The same, or our last write.
@@ -80,7 +80,7 @@ impl SetTable {
     }
 
     /// The list is complete as of `version`: removes what it didn't show, but for what we wrote after it was taken.
-    pub(crate) fn listed(&mut self, version: Version) -> Vec<(SetKey, Change)> {
+    pub(crate) fn listed(&mut self, version: ResourceVersion) -> Vec<(SetKey, Change)> {
         self.listing = false;
         let Self {
             sets, gone, epoch, ..
@@ -111,7 +111,7 @@ impl SetTable {
 
     /// The member shows `fact`, by its list or its watch; what that means for those who look after the set.
     pub(crate) fn applied(&mut self, mut fact: SetFact) -> Option<Change> {
-        let version = Version::of(&fact.resource_version);
+        let version = ResourceVersion::parse(&fact.resource_version);
         let (epoch, listing) = (self.epoch, self.listing);
         if self.refuses(&fact, version) {
             return None;
@@ -148,7 +148,12 @@ impl SetTable {
     }
 
     /// The member shows that the set is gone, or no longer has our labels.
-    pub(crate) fn deleted(&mut self, key: &SetKey, uid: Uid, version: Version) -> Option<Change> {
+    pub(crate) fn deleted(
+        &mut self,
+        key: &SetKey,
+        uid: Uid,
+        version: ResourceVersion,
+    ) -> Option<Change> {
         let entry = self.sets.get(key).filter(|entry| entry.fact.id() == uid);
         if entry.is_some_and(|entry| version.is_older_than(entry.version)) {
             return None;
@@ -187,7 +192,7 @@ impl SetTable {
 
     /// The answer to our own write.
     pub(crate) fn observe(&mut self, mut fact: SetFact) {
-        let version = Version::of(&fact.resource_version);
+        let version = ResourceVersion::parse(&fact.resource_version);
         if self.refuses_write(&fact, version) {
             return;
         }
@@ -231,7 +236,7 @@ impl SetTable {
         );
     }
 
-    fn refuses(&self, fact: &SetFact, version: Version) -> bool {
+    fn refuses(&self, fact: &SetFact, version: ResourceVersion) -> bool {
         match self.gone.get(fact.id()) {
             None => false,
             Some(tombstone) if self.listing && tombstone.epoch != self.epoch => false,
@@ -246,7 +251,7 @@ impl SetTable {
         }
     }
 
-    fn refuses_write(&self, fact: &SetFact, version: Version) -> bool {
+    fn refuses_write(&self, fact: &SetFact, version: ResourceVersion) -> bool {
         match self.gone.get(fact.id()) {
             None => false,
             Some(Tombstone {

@@ -42,7 +42,7 @@ fn table(facts: impl IntoIterator<Item = SetFact>) -> SetTable {
     for fact in facts {
         table.applied(fact);
     }
-    table.listed(Version::of("10"));
+    table.listed(ResourceVersion::parse("10"));
     table
 }
 
@@ -127,7 +127,7 @@ fn f20_ready_replicas_in_a_writes_answer_are_announced_by_its_event() {
 fn f31_a_deleted_set_is_noticed_and_does_not_come_back() {
     let mut table = table([fact("a", 10)]);
     assert_eq!(
-        table.deleted(&key(), Uid::of("a"), Version::of("12")),
+        table.deleted(&key(), Uid::of("a"), ResourceVersion::parse("12")),
         Some(Change::SetDrifted)
     );
     table.observe(with(11, |set| set.replicas = 3));
@@ -139,7 +139,7 @@ fn f31_a_deleted_set_is_noticed_and_does_not_come_back() {
         "it got our labels again"
     );
     assert_eq!(
-        table.deleted(&key(), Uid::of("a"), Version::of("12")),
+        table.deleted(&key(), Uid::of("a"), ResourceVersion::parse("12")),
         None,
         "an old event"
     );
@@ -162,7 +162,7 @@ fn our_deletion_is_final_but_can_be_seen_going() {
         Some(Change::SetChanged)
     );
     assert_eq!(
-        table.deleted(&key(), "a".into_uid(), Version::of("14")),
+        table.deleted(&key(), "a".into_uid(), ResourceVersion::parse("14")),
         Some(Change::SetDrifted)
     );
     assert_eq!(
@@ -176,11 +176,11 @@ fn our_deletion_is_final_but_can_be_seen_going() {
 fn what_we_released_may_become_ours_again() {
     let mut table = table([fact("a", 10)]);
     // As the answer to our write tells it.
-    table.deleted(&key(), "a".into_uid(), Version::of("12"));
+    table.deleted(&key(), "a".into_uid(), ResourceVersion::parse("12"));
     assert_eq!(table.get(&key()), None);
     assert_eq!(table.applied(fact("a", 11)), None, "of before");
     assert_eq!(
-        table.deleted(&key(), "a".into_uid(), Version::of("12")),
+        table.deleted(&key(), "a".into_uid(), ResourceVersion::parse("12")),
         None
     );
     table.observe(fact("a", 14));
@@ -194,7 +194,7 @@ fn a_deletion_of_another_uid_takes_nothing() {
     let mut table = table([fact("b", 10)]);
     table.observe_deleted(&key(), "a".into_uid());
     assert_eq!(
-        table.deleted(&key(), "a".into_uid(), Version::of("99")),
+        table.deleted(&key(), "a".into_uid(), ResourceVersion::parse("99")),
         None
     );
     assert_eq!(table.get(&key()).map(|set| &*set.uid), Some("b"));
@@ -225,7 +225,7 @@ fn a_relist_sweeps_what_is_gone_but_not_what_was_written_after_it() {
     table.observe(written_later.clone());
     table.observe(gone_before);
     let lost: Vec<_> = table
-        .listed(Version::of("20"))
+        .listed(ResourceVersion::parse("20"))
         .into_iter()
         .map(|(key, _)| key.to_string())
         .collect();
@@ -249,7 +249,7 @@ fn a_list_is_believed_over_what_was_known_before() {
         ..fact("x", 49)
     };
     assert_eq!(table.applied(back), Some(Change::SetChanged));
-    assert_eq!(table.listed(Version::of("51")), []);
+    assert_eq!(table.listed(ResourceVersion::parse("51")), []);
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn a_set_that_cannot_be_read_survives_the_sweep() {
     let mut table = table([fact("a", 10)]);
     table.restarted();
     table.kept("a".into_uid());
-    assert_eq!(table.listed(Version::of("20")), []);
+    assert_eq!(table.listed(ResourceVersion::parse("20")), []);
     assert_eq!(table.get(&key()), Some(&fact("a", 10)));
 }
 
@@ -334,7 +334,7 @@ proptest! {
         let mut answers: Vec<(usize, SetFact)> = Vec::new();
         table.restarted();
         table.applied(current.clone());
-        table.listed(Version::of("1"));
+        table.listed(ResourceVersion::parse("1"));
         for write in writes {
             match write {
                 Write::Theirs(replicas) | Write::Ours(replicas, _) => {
@@ -348,7 +348,7 @@ proptest! {
                 }
                 Write::Anew(replicas) => {
                     version += 1;
-                    table.deleted(&key(), current.id(), Version::of(&version.to_string()));
+                    table.deleted(&key(), current.id(), ResourceVersion::parse(&version.to_string()));
                     version += 1;
                     current = SetFact { replicas, floor: replicas, ..fact(&format!("uid-{version}"), version) };
                     table.applied(current.clone());
@@ -357,7 +357,7 @@ proptest! {
                 Write::Relist => {
                     table.restarted();
                     table.applied(current.clone());
-                    table.listed(Version::of(&version.to_string()));
+                    table.listed(ResourceVersion::parse(&version.to_string()));
                 }
                 Write::Repeat(back) => {
                     if let Some(old) = shown.iter().rev().nth(back) {

@@ -8,6 +8,7 @@ use std::{collections::BTreeSet, fmt, mem, sync::Arc, time::Duration};
 use fedrs_api::SetKey;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::RwLock;
+use reflector::{ResourceVersion, Uid};
 
 use crate::{
     about::About,
@@ -16,7 +17,6 @@ use crate::{
     pod_fact::PodObject,
     sets::SetTable,
     view::{Change, Health, Held, MemberView, SetFact, SetView, Sync},
-    wire::{Uid, Version},
 };
 
 /// Tells the time: the one place where a member's state looks at a clock.
@@ -128,7 +128,12 @@ impl MemberStore {
             .filter(|_| state.set_feed.has_listed())
     }
 
-    pub(crate) fn set_deleted(&self, key: &SetKey, uid: Uid, version: Version) -> Option<Change> {
+    pub(crate) fn set_deleted(
+        &self,
+        key: &SetKey,
+        uid: Uid,
+        version: ResourceVersion,
+    ) -> Option<Change> {
         self.state.write().sets.deleted(key, uid, version)
     }
 
@@ -136,7 +141,7 @@ impl MemberStore {
         self.state.write().sets.kept(uid);
     }
 
-    pub(crate) fn sets_listed(&self, version: Version) -> Vec<(SetKey, Change)> {
+    pub(crate) fn sets_listed(&self, version: ResourceVersion) -> Vec<(SetKey, Change)> {
         let now = (self.clock)();
         let mut state = self.state.write();
         let lost = state.sets.listed(version);
@@ -294,7 +299,9 @@ impl MemberView for MemberStore {
 
     fn observe_released(&self, key: &SetKey, uid: &str, version: &str) {
         let mut state = self.state.write();
-        state.sets.deleted(key, Uid::of(uid), Version::of(version));
+        state
+            .sets
+            .deleted(key, Uid::of(uid), ResourceVersion::parse(version));
     }
 }
 

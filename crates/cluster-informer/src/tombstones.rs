@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::wire::{Uid, Version};
+use reflector::{ResourceVersion, Uid};
 
 /// Late news are seconds late. A member would have to lose this many sets meanwhile for one to be forgotten early.
 const CAPACITY: usize = 4096;
@@ -25,7 +25,7 @@ pub(crate) struct Tombstone {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cause {
     /// The member showed it gone, or without our labels, at this version: newer news can bring it back.
-    Shown(Version),
+    Shown(ResourceVersion),
     /// We deleted it: it can be seen going (finalizers), but never well again.
     Deleted,
 }

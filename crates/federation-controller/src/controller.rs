@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use cluster_informer::{InformerSettings, ReflectSettings, Resource, Sink, Versioned, reflect};
+use cluster_informer::InformerSettings;
 use fedrs_api::names;
 use kube::Client;
+use reflector::{Collection, EventHandler, Reflector, Versioned};
 use serde::de::DeserializeOwned;
 use tokio::sync::{mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -122,12 +123,12 @@ impl Controller {
         let namespace = &self.secrets.namespace;
         let secrets = format!("/api/v1/namespaces/{namespace}/secrets");
         let of_kubeconfigs = format!("type={}", names::KUBECONFIG_TYPE);
-        self.follow(&tasks, &cancel, Resource::all(SETS), set_sink);
-        self.follow(&tasks, &cancel, Resource::all(members::PATH), member_sink);
+        self.follow(&tasks, &cancel, Collection::all(SETS), set_sink);
+        self.follow(&tasks, &cancel, Collection::all(members::PATH), member_sink);
         self.follow(
             &tasks,
             &cancel,
-            Resource::with_fields(secrets, of_kubeconfigs),
+            Collection::with_fields(secrets, of_kubeconfigs),
             secret_sink,
         );
         let tools = Tools {
@@ -150,24 +151,22 @@ impl Controller {
         Some(Running { tasks, readiness })
     }
 
-    /// Follows `resource` on the host until `cancel`.
+    /// Watches `collection` on the host until `cancel`.
     fn follow<T, S>(
         &self,
         tasks: &TaskTracker,
         cancel: &CancellationToken,
-        resource: Resource,
+        collection: Collection,
         sink: S,
     ) where
         T: DeserializeOwned + Versioned + Send + 'static,
-        S: Sink<T> + Send + 'static,
+        S: EventHandler<T> + Send + 'static,
     {
-        // Each its own pauses: `reflect` draws them from the seed.
-        let seed = self.seed ^ xxh3_64(resource.path.as_bytes());
-        let settings = ReflectSettings::default();
-        let (host, cancel) = (self.host.clone(), cancel.clone());
-        tasks.spawn(reflect::<T, S>(
-            host, resource, sink, settings, seed, cancel,
-        ));
+        // The seed decides the pauses: each collection has its own.
+        let seed = self.seed ^ xxh3_64(collection.path.as_bytes());
+        let reflector = Reflector::new(self.host.clone(), collection).seed(seed);
+        let cancel = cancel.clone();
+        tasks.spawn(async move { cancel.run_until_cancelled(reflector.run(sink)).await });
     }
 
     /// The id that local sets carry: the configured name, else the host's own (F40). Waits for the host.

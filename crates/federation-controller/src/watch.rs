@@ -2,12 +2,12 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use cluster_informer::{Error, Sink};
 use fedrs_api::{FederatedReplicaSet, SetKey};
+use reflector::{Error, EventHandler};
 use tokio::sync::watch;
 
 use crate::{
-    error_text::chain,
+    error_text::format_error,
     host::{HostStore, key_of},
     metrics::Metrics,
     reconcile::Reconciler,
@@ -56,7 +56,7 @@ impl Progress {
             format!(
                 "{} can't be read from the host: {}",
                 self.kind,
-                chain(error)
+                format_error(error)
             )
         };
         self.listed.send_if_modified(|listed| {
@@ -111,12 +111,12 @@ impl SetSink {
     }
 }
 
-impl Sink<FederatedReplicaSet> for SetSink {
-    fn restarted(&mut self) {
+impl EventHandler<FederatedReplicaSet> for SetSink {
+    fn on_init(&mut self) {
         self.seen.clear();
     }
 
-    fn applied(&mut self, object: FederatedReplicaSet) {
+    fn on_apply(&mut self, object: FederatedReplicaSet) {
         let federation = Arc::clone(&self.reconciler.executor.federation);
         let applied = self.sets().apply(object, &federation);
         self.seen.insert(applied.key.clone());
@@ -126,12 +126,12 @@ impl Sink<FederatedReplicaSet> for SetSink {
         }
     }
 
-    fn deleted(&mut self, object: FederatedReplicaSet) {
+    fn on_delete(&mut self, object: FederatedReplicaSet) {
         self.gone(&key_of(&object));
         self.count(&self.reconciler.metrics);
     }
 
-    fn listed(&mut self, _resource_version: &str) {
+    fn on_init_done(&mut self, _resource_version: &str) {
         for key in self.sets().keys() {
             if !self.seen.contains(&key) {
                 self.gone(&key);
@@ -142,9 +142,7 @@ impl Sink<FederatedReplicaSet> for SetSink {
         self.progress.complete();
     }
 
-    fn failed(&mut self, error: &Error) {
+    fn on_error(&mut self, error: &Error) {
         self.progress.failed(error);
     }
-
-    fn alive(&mut self) {}
 }

@@ -4,9 +4,9 @@
 use std::{fmt, time::Duration};
 
 use anyhow::anyhow;
-use cluster_informer::chain;
 use federation_controller::calls;
 use kube::{Client, Config};
+use reflector::format_error;
 use serde_json::Value;
 
 /// The longest that one call may take.
@@ -89,7 +89,7 @@ impl ClusterClient {
         config.default_retry = false;
         config.connect_timeout = Some(CALL_TIMEOUT);
         let client = Client::try_from(config.clone())
-            .map_err(|error| anyhow!("{side}: {}", chain(&error)))?;
+            .map_err(|error| anyhow!("{side}: {}", format_error(&error)))?;
         Ok(Self {
             side,
             config,

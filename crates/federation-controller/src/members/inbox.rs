@@ -10,10 +10,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::{mem, sync::Arc};
 
-use cluster_informer::{Error, Sink};
 use fedrs_api::{MemberCluster, MemberClusterSpec};
 use kube::ResourceExt;
 use parking_lot::Mutex;
+use reflector::{Error, EventHandler};
 use tokio::sync::{Notify, watch};
 
 use super::secret::{KubeconfigSecret, SecretObject};
@@ -139,12 +139,12 @@ impl MemberSink {
     }
 }
 
-impl Sink<MemberCluster> for MemberSink {
-    fn restarted(&mut self) {
+impl EventHandler<MemberCluster> for MemberSink {
+    fn on_init(&mut self) {
         self.names.seen.clear();
     }
 
-    fn applied(&mut self, object: MemberCluster) {
+    fn on_apply(&mut self, object: MemberCluster) {
         let name = object.name_any();
         if object.spec.federation != self.federation {
             // It may have been ours.
@@ -163,13 +163,13 @@ impl Sink<MemberCluster> for MemberSink {
         self.put(name, Some(object));
     }
 
-    fn deleted(&mut self, object: MemberCluster) {
+    fn on_delete(&mut self, object: MemberCluster) {
         if self.names.known.remove(&object.name_any()) {
             self.put(object.name_any(), None);
         }
     }
 
-    fn listed(&mut self, _resource_version: &str) {
+    fn on_init_done(&mut self, _resource_version: &str) {
         for name in self.names.swept() {
             self.put(name, None);
         }
@@ -177,11 +177,9 @@ impl Sink<MemberCluster> for MemberSink {
         self.progress.complete();
     }
 
-    fn failed(&mut self, error: &Error) {
+    fn on_error(&mut self, error: &Error) {
         self.progress.failed(error);
     }
-
-    fn alive(&mut self) {}
 }
 
 /// Secrets with kubeconfigs, for the members' task.
@@ -209,23 +207,23 @@ impl SecretSink {
     }
 }
 
-impl Sink<SecretObject> for SecretSink {
-    fn restarted(&mut self) {
+impl EventHandler<SecretObject> for SecretSink {
+    fn on_init(&mut self) {
         self.names.seen.clear();
     }
 
-    fn applied(&mut self, secret: SecretObject) {
+    fn on_apply(&mut self, secret: SecretObject) {
         let name = secret.name().to_owned();
         self.names.saw(&name);
         self.put(name, Some(secret.into_kubeconfig()));
     }
 
-    fn deleted(&mut self, secret: SecretObject) {
+    fn on_delete(&mut self, secret: SecretObject) {
         self.names.known.remove(secret.name());
         self.put(secret.name().to_owned(), None);
     }
 
-    fn listed(&mut self, _resource_version: &str) {
+    fn on_init_done(&mut self, _resource_version: &str) {
         for name in self.names.swept() {
             self.put(name, None);
         }
@@ -235,20 +233,18 @@ impl Sink<SecretObject> for SecretSink {
     }
 
     /// A controller that may not read Secrets works with the folder alone; what was read before is still known.
-    fn failed(&mut self, error: &Error) {
+    fn on_error(&mut self, error: &Error) {
         if error.code() != Some(403) || self.has_listed {
             return;
         }
         let message = format!(
             "Secrets of the namespace {} may not be read: {}",
             self.namespace,
-            crate::error_text::chain(error)
+            crate::error_text::format_error(error)
         );
         self.inbox
             .put(|waiting| waiting.secrets_listed = Some(Err(message)));
     }
-
-    fn alive(&mut self) {}
 }
 
 #[cfg(test)]
@@ -288,14 +284,14 @@ mod tests {
             MemberCluster::new(name, spec)
         };
         for (name, federation) in [("a", ""), ("b", "blue"), ("c", "green")] {
-            sink.applied(member(name, federation));
+            sink.on_apply(member(name, federation));
         }
         assert_eq!(told(), [("b".to_owned(), true)]);
-        sink.deleted(member("a", ""));
+        sink.on_delete(member("a", ""));
         assert_eq!(told(), []);
-        sink.applied(member("b", "green"));
+        sink.on_apply(member("b", "green"));
         assert_eq!(told(), [("b".to_owned(), false)], "it was ours");
-        sink.applied(member("b", "blue"));
+        sink.on_apply(member("b", "blue"));
         assert_eq!(told(), [("b".to_owned(), true)]);
     }
 

@@ -2,8 +2,9 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use cluster_informer::{ChangeSink, ClientSlot, InformerSettings, MemberInformer, MemberView};
+use cluster_informer::{ChangeSink, InformerSettings, MemberInformer, MemberView};
 use kube::Client;
+use reflector::ClientSender;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -57,7 +58,7 @@ pub(super) struct Link {
 
 /// What follows a member.
 struct Informer {
-    slot: ClientSlot,
+    client: ClientSender,
     cancel: CancellationToken,
     /// The address of the API server it follows, if that is known.
     server: Option<String>,
@@ -201,9 +202,9 @@ impl Link {
         let server = self.followed.as_ref().and_then(|it| it.server.clone());
         if let Some(informer) = &mut self.informer {
             if server.is_some() && server == informer.server {
-                informer.slot.put(client.clone());
+                informer.client.renew(client.clone());
             } else {
-                informer.slot.put_another(client.clone());
+                informer.client.replace(client.clone());
                 informer.server = server;
             }
             tools
@@ -238,7 +239,7 @@ impl Link {
             cancel.clone(),
         );
         self.informer = Some(Informer {
-            slot: informer.client,
+            client: informer.client,
             cancel,
             server,
         });

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use cluster_informer::Versioned;
 use fedrs_api::{annotations, names};
+use reflector::Versioned;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cluster_informer::Version;
 use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, SetKey, finalizers};
 use parking_lot::Mutex;
+use reflector::ResourceVersion;
 use serde_json::Value;
 
 use super::{RETRY, Reconciler, frs_path};
@@ -22,7 +22,7 @@ struct Memory {
     /// The version our last write of the status made.
     resource_version: Option<String>,
     /// The version that our finalizer came with.
-    claimed: Option<Version>,
+    claimed: Option<ResourceVersion>,
     /// Members that the deletion waits for, as people were last told.
     waited_for: Vec<String>,
     /// Members that have not answered our last write, with the answer once it has come.
@@ -219,8 +219,8 @@ fn later(a: Option<String>, b: Option<String>) -> Option<String> {
     }
 }
 
-fn version(text: Option<&str>) -> Version {
-    Version::of(text.unwrap_or_default())
+fn version(text: Option<&str>) -> ResourceVersion {
+    ResourceVersion::parse(text.unwrap_or_default())
 }
 
 #[cfg(test)]

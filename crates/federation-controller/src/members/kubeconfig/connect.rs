@@ -9,7 +9,7 @@ use kube::{Client, Config, config::KubeConfigOptions};
 use tokio::sync::oneshot;
 
 use super::{Kubeconfig, KubeconfigError};
-use crate::error_text::chain;
+use crate::error_text::format_error;
 
 /// Makes clients.
 pub trait Connect: Send + Sync + 'static {
@@ -33,7 +33,7 @@ async fn connect(kubeconfig: Kubeconfig, environment: Environment) -> Result<Cli
     let runs_a_program = kubeconfig.runs_a_program();
     let mut config = kubeconfig.into_config(&environment).await?;
     harden(&mut config);
-    let make = |config| Client::try_from(config).map_err(|error| chain(&error));
+    let make = |config| Client::try_from(config).map_err(|error| format_error(&error));
     if !runs_a_program {
         return make(config);
     }
@@ -90,7 +90,7 @@ impl Kubeconfig {
         let whole = self.into_whole("member", "member");
         let mut config = Config::from_custom_kubeconfig(whole, &KubeConfigOptions::default())
             .await
-            .map_err(|error| chain(&error))?;
+            .map_err(|error| format_error(&error))?;
         config.proxy_url = proxy;
         Ok(config)
     }

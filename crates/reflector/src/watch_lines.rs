@@ -1,4 +1,4 @@
-//! The lines of a watch, from chunks cut anywhere.
+//! Splits the chunks of a watch, which end anywhere, into lines.
 
 use bytes::{Buf, Bytes, BytesMut};
 
@@ -7,22 +7,22 @@ use bytes::{Buf, Bytes, BytesMut};
 pub(crate) enum Line {
     /// A whole line.
     Whole(Bytes),
-    /// One that went on beyond the limit; it was thrown away.
+    /// A line longer than the limit; it was discarded.
     TooLong,
 }
 
 /// Collects chunks into lines. Holds at most one line and one chunk.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub(crate) struct WatchLines {
     rest: BytesMut,
-    /// Up to here, `rest` was searched for an end.
+    /// `rest` contains no line end before this position.
     searched: usize,
     limit: usize,
-    /// Whether what comes up to the next end belongs to a line that was too long.
+    /// Whether the bytes up to the next line end belong to a line that is too long.
     skipping: bool,
 }
 
-impl Lines {
+impl WatchLines {
     /// Lines of at most `limit` bytes.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
@@ -37,8 +37,8 @@ impl Lines {
         self.rest.extend_from_slice(chunk);
     }
 
-    /// The next line that is complete, or known to be too long. Blank lines are passed over. What follows the last
-    /// end when the stream ends is not a line: its object would be cut.
+    /// The next line that is complete or known to be too long. Skips blank lines. Bytes after the last line end are
+    /// not a line when the stream ends: the object would be incomplete.
     pub(crate) fn next(&mut self) -> Option<Line> {
         loop {
             let Some(end) = memchr::memchr(b'\n', &self.rest[self.searched..]) else {
@@ -69,7 +69,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn split(chunks: &[&[u8]], limit: usize) -> Vec<Line> {
-        let mut lines = Lines::new(limit);
+        let mut lines = WatchLines::new(limit);
         let mut all = Vec::new();
         for chunk in chunks {
             lines.push(chunk);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_end_where_they_end() {
+    fn chunks_are_joined_and_split_at_line_ends() {
         assert_eq!(
             split(&[b"a", b"b\nc", b"\n\n \nd"], 10),
             [whole("ab"), whole("c")]
@@ -91,26 +91,26 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_thrown_away_and_the_next_is_read() {
+    fn a_line_over_the_limit_is_discarded_and_the_next_is_read() {
         assert_eq!(
             split(&[b"abcd", b"efgh", b"ij\nk\n"], 3),
             [Line::TooLong, whole("k")]
         );
         assert_eq!(split(&[b"abcd\nk\n"], 3), [Line::TooLong, whole("k")]);
-        let mut lines = Lines::new(3);
+        let mut lines = WatchLines::new(3);
         for _ in 0..1000 {
             lines.push(b"abcd");
             assert_eq!(lines.next(), None);
         }
         assert!(
             lines.rest.capacity() < 100,
-            "an endless line must not pile up"
+            "an endless line must not use memory"
         );
     }
 
     proptest! {
         #[test]
-        fn where_chunks_are_cut_does_not_matter(bytes in "[ab\n]{0,60}", cuts in prop::collection::vec(1..5usize, 60)) {
+        fn lines_do_not_depend_on_chunk_boundaries(bytes in "[ab\n]{0,60}", cuts in prop::collection::vec(1..5usize, 60)) {
             let mut rest = bytes.as_bytes();
             let mut chunks = Vec::new();
             for cut in cuts {

@@ -1,12 +1,12 @@
-//! Pauses that grow after each failure, with a jitter from a seed so that simulations repeat.
+//! Pauses that grow with each failure, with jitter from a seed so that simulations repeat.
 
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
-/// Exponential pauses.
+/// Exponential backoff with jitter.
 #[derive(Debug)]
-pub(crate) struct Backoff {
+pub struct Backoff {
     first: Duration,
     max: Duration,
     next: Duration,
@@ -14,8 +14,9 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// Pauses from `first`, doubled each time, up to `max`.
-    pub(crate) fn new(first: Duration, max: Duration, seed: u64) -> Self {
+    /// Pauses from `first`, doubled each time, up to `max`. The same `seed` gives the same pauses.
+    #[must_use]
+    pub fn new(first: Duration, max: Duration, seed: u64) -> Self {
         Self {
             first,
             max,
@@ -24,20 +25,20 @@ impl Backoff {
         }
     }
 
-    /// The next pause: between half of it and the whole.
-    pub(crate) fn next(&mut self) -> Duration {
+    /// The next pause, less up to half of it.
+    pub fn next_pause(&mut self) -> Duration {
         let pause = self.next.min(self.max);
         self.next = pause.saturating_mul(2);
-        self.spread(pause, 0.5)
+        self.jitter(pause, 0.5)
     }
 
     /// After a success: the next pause is the first again.
-    pub(crate) fn reset(&mut self) {
+    pub fn reset(&mut self) {
         self.next = self.first;
     }
 
     /// `whole`, less up to `part` of it (0 to 1).
-    pub(crate) fn spread(&mut self, whole: Duration, part: f64) -> Duration {
+    pub fn jitter(&mut self, whole: Duration, part: f64) -> Duration {
         whole.mul_f64(1.0 - part * self.random.random::<f64>())
     }
 }
@@ -47,10 +48,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn grows_to_its_bound_and_starts_over() {
+    fn pauses_grow_to_their_maximum_and_start_over() {
         let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30), 1);
         for whole_ms in [500, 1000, 2000, 4000, 8000, 16000, 30000, 30000] {
-            let pause = backoff.next();
+            let pause = backoff.next_pause();
             let whole = Duration::from_millis(whole_ms);
             assert!(
                 pause <= whole && pause >= whole / 2,
@@ -58,14 +59,14 @@ mod tests {
             );
         }
         backoff.reset();
-        assert!(backoff.next() <= Duration::from_millis(500));
+        assert!(backoff.next_pause() <= Duration::from_millis(500));
     }
 
     #[test]
-    fn the_seed_decides() {
+    fn the_seed_decides_the_pauses() {
         let pauses = |seed| {
             let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30), seed);
-            (0..5).map(|_| backoff.next()).collect::<Vec<_>>()
+            (0..5).map(|_| backoff.next_pause()).collect::<Vec<_>>()
         };
         assert_eq!(pauses(1), pauses(1));
         assert_ne!(pauses(1), pauses(2));

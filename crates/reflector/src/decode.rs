@@ -1,0 +1,438 @@
+//! Decodes list pages and watch lines straight from their bytes.
+//!
+//! ```text
+//! line or page --one pass--> objects            the usual case
+//!      `-if that fails: raw objects --> object  each by itself: an invalid one is reported, the others are used
+//! ```
+
+use std::{fmt, marker::PhantomData};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+use crate::{
+    error::ErrorKind,
+    invalid_object::{InvalidObject, InvalidObjectCause},
+    partial::{Text, null_as_default},
+    uid::Uid,
+};
+
+/// One line of a watch.
+#[derive(Debug)]
+pub(crate) enum Event<T> {
+    Applied(T),
+    Deleted(T),
+    Bookmark {
+        version: String,
+    },
+    Error(Status),
+    /// A type that later versions of Kubernetes may add.
+    Unknown,
+}
+
+/// Kubernetes' `Status`, from response bodies and `ERROR` events.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Status {
+    pub(crate) code: u16,
+    #[serde(deserialize_with = "null_as_default")]
+    pub(crate) reason: String,
+    #[serde(deserialize_with = "null_as_default")]
+    message: String,
+    #[serde(deserialize_with = "null_as_default")]
+    details: StatusDetails,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct StatusDetails {
+    #[serde(deserialize_with = "null_as_default")]
+    causes: Vec<StatusCause>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct StatusCause {
+    #[serde(deserialize_with = "null_as_default")]
+    reason: String,
+}
+
+impl From<Status> for ErrorKind {
+    fn from(status: Status) -> Self {
+        let mut causes = status.details.causes.iter();
+        Self::Status {
+            code: status.code,
+            reason: status.reason,
+            version_too_large: causes.any(|cause| cause.reason == "ResourceVersionTooLarge"),
+            message: status.message,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+enum Kind {
+    Added,
+    Modified,
+    Deleted,
+    Bookmark,
+    Error,
+    #[serde(other)]
+    Unknown,
+}
+
+/// The part of any object's metadata that a watch needs.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Meta {
+    namespace: Option<String>,
+    name: Option<String>,
+    uid: Option<Uid>,
+    resource_version: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct AnyObject {
+    metadata: Meta,
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Event<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Envelope<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Envelope<T> {
+            type Value = Event<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a watch event")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Event<T>, A::Error> {
+                let mut kind = None;
+                let mut event = None;
+                while let Some(Text(member)) = members.next_key()? {
+                    match &*member {
+                        "type" => kind = Some(members.next_value()?),
+                        "object" => {
+                            let kind = kind.ok_or_else(|| {
+                                A::Error::custom("the object comes before its type")
+                            })?;
+                            event = Some(object_of(kind, &mut members)?);
+                        }
+                        _ => {
+                            members.next_value::<IgnoredAny>()?;
+                        }
+                    }
+                }
+                event.ok_or_else(|| A::Error::missing_field("object"))
+            }
+        }
+
+        deserializer.deserialize_map(Envelope(PhantomData))
+    }
+}
+
+fn object_of<'de, T, A>(kind: Kind, members: &mut A) -> Result<Event<T>, A::Error>
+where
+    T: Deserialize<'de>,
+    A: MapAccess<'de>,
+{
+    Ok(match kind {
+        Kind::Added | Kind::Modified => Event::Applied(members.next_value()?),
+        Kind::Deleted => Event::Deleted(members.next_value()?),
+        Kind::Bookmark => {
+            let object: AnyObject = members.next_value()?;
+            Event::Bookmark {
+                version: object.metadata.resource_version,
+            }
+        }
+        Kind::Error => Event::Error(members.next_value()?),
+        Kind::Unknown => {
+            members.next_value::<IgnoredAny>()?;
+            Event::Unknown
+        }
+    })
+}
+
+/// Reads a line of a watch whose object has at most `limit` bytes.
+pub(crate) fn event<T: DeserializeOwned>(
+    line: &[u8],
+    limit: usize,
+) -> Result<Event<T>, InvalidObject> {
+    // An object in a line within the limit is, too.
+    if line.len() <= limit
+        && let Ok(event) = serde_json::from_slice(line)
+    {
+        return Ok(event);
+    }
+    event_in_two_passes(line, limit)
+}
+
+fn event_in_two_passes<T: DeserializeOwned>(
+    line: &[u8],
+    limit: usize,
+) -> Result<Event<T>, InvalidObject> {
+    #[derive(Deserialize)]
+    struct Raw<'a> {
+        r#type: Kind,
+        #[serde(borrow)]
+        object: &'a RawValue,
+    }
+    let raw: Raw<'_> = serde_json::from_slice(line)
+        .map_err(|error| InvalidObject::without_metadata(error.into()))?;
+    let object = raw.object.get();
+    let deleted = matches!(raw.r#type, Kind::Deleted);
+    if object.len() > limit {
+        return Err(invalid(
+            object,
+            deleted,
+            InvalidObjectCause::TooLarge { limit },
+        ));
+    }
+    let event = match raw.r#type {
+        Kind::Added | Kind::Modified => serde_json::from_str(object).map(Event::Applied),
+        Kind::Deleted => serde_json::from_str(object).map(Event::Deleted),
+        Kind::Bookmark => serde_json::from_str::<AnyObject>(object).map(|object| Event::Bookmark {
+            version: object.metadata.resource_version,
+        }),
+        Kind::Error => serde_json::from_str(object).map(Event::Error),
+        Kind::Unknown => Ok(Event::Unknown),
+    };
+    event.map_err(|error| invalid(object, deleted, error.into()))
+}
+
+/// An object of which at most the metadata can be read.
+fn invalid(object: &str, deleted: bool, cause: InvalidObjectCause) -> InvalidObject {
+    let metadata = serde_json::from_str::<AnyObject>(object)
+        .unwrap_or_default()
+        .metadata;
+    InvalidObject {
+        namespace: metadata.namespace,
+        name: metadata.name,
+        uid: metadata.uid,
+        deleted,
+        cause,
+    }
+}
+
+/// A page of a list.
+#[derive(Debug)]
+pub(crate) struct Page<T> {
+    pub(crate) items: Vec<Result<T, InvalidObject>>,
+    pub(crate) version: String,
+    /// The token for the next page, if there is one.
+    pub(crate) continue_token: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListMeta {
+    resource_version: String,
+    #[serde(default, deserialize_with = "null_as_default")]
+    r#continue: String,
+}
+
+#[derive(Deserialize)]
+struct List<T> {
+    metadata: ListMeta,
+    // Go writes an empty list as null.
+    #[serde(default = "Option::default")]
+    items: Option<Vec<T>>,
+}
+
+impl<T> List<T> {
+    fn into_page<U>(self, read: impl FnMut(T) -> Result<U, InvalidObject>) -> Page<U> {
+        Page {
+            items: self
+                .items
+                .unwrap_or_default()
+                .into_iter()
+                .map(read)
+                .collect(),
+            version: self.metadata.resource_version,
+            continue_token: Some(self.metadata.r#continue).filter(|token| !token.is_empty()),
+        }
+    }
+}
+
+/// Reads a page of a list whose objects have at most `limit` bytes each.
+pub(crate) fn page<T: DeserializeOwned>(
+    bytes: &[u8],
+    limit: usize,
+) -> Result<Page<T>, serde_json::Error> {
+    // The objects of a page within the limit are, too.
+    if bytes.len() <= limit
+        && let Ok(list) = serde_json::from_slice::<List<T>>(bytes)
+    {
+        return Ok(list.into_page(Ok));
+    }
+    let list: List<&RawValue> = serde_json::from_slice(bytes)?;
+    Ok(list.into_page(|item| {
+        let object = item.get();
+        if object.len() > limit {
+            return Err(invalid(
+                object,
+                false,
+                InvalidObjectCause::TooLarge { limit },
+            ));
+        }
+        serde_json::from_str(object).map_err(|error| invalid(object, false, error.into()))
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    struct Number {
+        n: u8,
+    }
+
+    const LIMIT: usize = 1000;
+
+    fn read(line: &str) -> Result<Event<Number>, InvalidObject> {
+        event(line.as_bytes(), LIMIT)
+    }
+
+    #[test]
+    fn events_by_type() {
+        for kind in ["ADDED", "MODIFIED"] {
+            let line = format!(r#"{{"type":"{kind}","object":{{"n":1,"m":2}},"more":[]}}"#);
+            assert!(matches!(read(&line), Ok(Event::Applied(Number { n: 1 }))));
+        }
+        assert!(matches!(
+            read(r#"{"type":"DELETED","object":{"n":1}}"#),
+            Ok(Event::Deleted(Number { n: 1 }))
+        ));
+        assert!(matches!(
+            read(r#"{"object":{"n":1},"type":"DELETED"}"#),
+            Ok(Event::Deleted(Number { n: 1 }))
+        ));
+        assert!(matches!(
+            read(r#"{"type":"NEW","object":{"n":"x"}}"#),
+            Ok(Event::Unknown)
+        ));
+        let bookmark = r#"{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"7"},"spec":{}}}"#;
+        assert!(matches!(read(bookmark), Ok(Event::Bookmark { version }) if version == "7"));
+        let gone = r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}"#;
+        assert!(matches!(
+            read(gone),
+            Ok(Event::Error(Status { code: 410, .. }))
+        ));
+    }
+
+    #[test]
+    fn an_invalid_object_has_as_much_metadata_as_can_be_read() {
+        let meta = r#""metadata":{"namespace":"default","name":"web","uid":"u"}"#;
+        let line = format!(r#"{{"type":"DELETED","object":{{"n":"x",{meta}}}}}"#);
+        let invalid = read(&line).unwrap_err();
+        assert_eq!(invalid.namespace.as_deref(), Some("default"));
+        assert_eq!(invalid.name.as_deref(), Some("web"));
+        assert_eq!(invalid.uid, Some(Uid::of("u")));
+        assert!(invalid.deleted);
+        assert!(matches!(invalid.cause, InvalidObjectCause::Json(_)));
+        for line in [
+            "",
+            "{",
+            "[]",
+            "null",
+            r#"{"type":"ADDED"}"#,
+            r#"{"object":{"n":1}}"#,
+            "{\"type\":\"ADDED\",\"object\":\"\u{0}",
+        ] {
+            assert_eq!(read(line).unwrap_err().name, None, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_object_over_the_limit_is_invalid_and_named() {
+        let padding = " ".repeat(LIMIT);
+        let object = format!(r#"{{"n":1,"metadata":{{"name":"big"}}{padding}}}"#);
+        let line = format!(r#"{{"type":"ADDED","object":{object}}}"#);
+        let list =
+            format!(r#"{{"metadata":{{"resourceVersion":"5"}},"items":[{object},{{"n":2}}]}}"#);
+        let in_event = read(&line).unwrap_err();
+        let mut items = page::<Number>(list.as_bytes(), LIMIT)
+            .unwrap()
+            .items
+            .into_iter();
+        let in_page = items.next().unwrap().unwrap_err();
+        for invalid in [in_event, in_page] {
+            assert_eq!(invalid.name.as_deref(), Some("big"));
+            assert!(matches!(
+                invalid.cause,
+                InvalidObjectCause::TooLarge { limit: LIMIT }
+            ));
+        }
+        assert_eq!(items.next().unwrap().unwrap(), Number { n: 2 });
+        // The envelope does not count.
+        let padding = " ".repeat(LIMIT - 7);
+        let line = format!(r#"{{"type":"ADDED","object":{{"n":1{padding}}}}}"#);
+        assert!(line.len() > LIMIT && read(&line).is_ok());
+    }
+
+    #[test]
+    fn a_version_too_large_is_recognized_by_its_cause() {
+        let status = |details: &str| {
+            let line = format!(
+                r#"{{"type":"ERROR","object":{{"code":504,"reason":"Timeout","details":{details}}}}}"#
+            );
+            match read(&line) {
+                Ok(Event::Error(status)) => ErrorKind::from(status),
+                event => panic!("{event:?}"),
+            }
+        };
+        for (details, expected) in [
+            (r#"{"causes":[{"reason":"ResourceVersionTooLarge"}]}"#, true),
+            (r#"{"causes":[{"reason":"Other"}]}"#, false),
+            (r#"{"causes":null}"#, false),
+            ("null", false),
+        ] {
+            let ErrorKind::Status {
+                version_too_large, ..
+            } = status(details)
+            else {
+                panic!("a status");
+            };
+            assert_eq!(version_too_large, expected, "{details}");
+        }
+    }
+
+    #[test]
+    fn one_invalid_item_does_not_fail_the_page() {
+        let text = r#"{"metadata":{"resourceVersion":"5","continue":"c"},"items":[{"n":1},{"n":-1,"metadata":{"name":"bad"}},{"n":3}]}"#;
+        let page = page::<Number>(text.as_bytes(), LIMIT).unwrap();
+        assert_eq!(
+            (&*page.version, page.continue_token.as_deref()),
+            ("5", Some("c"))
+        );
+        let items: Vec<_> = page
+            .items
+            .iter()
+            .map(|item| {
+                item.as_ref()
+                    .map(|number| number.n)
+                    .map_err(|bad| bad.name.as_deref())
+            })
+            .collect();
+        assert_eq!(items, [Ok(1), Err(Some("bad")), Ok(3)]);
+    }
+
+    #[test]
+    fn empty_pages_and_other_bodies() {
+        for text in [
+            r#"{"metadata":{"resourceVersion":"5"},"items":null}"#,
+            r#"{"metadata":{"resourceVersion":"5"}}"#,
+        ] {
+            let page = page::<Number>(text.as_bytes(), LIMIT).unwrap();
+            assert!(page.items.is_empty() && page.continue_token.is_none());
+        }
+        assert!(page::<Number>(br#"{"items":[]}"#, LIMIT).is_err());
+        assert!(page::<Number>(b"<html>", LIMIT).is_err());
+    }
+}

@@ -1,0 +1,174 @@
+//! Why a list or a watch failed.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use crate::format_error::{format_error, is_credentials_error};
+
+/// What failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Fetching a page of a list.
+    List,
+    /// Opening a watch, or reading from it.
+    Watch,
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::List => "list",
+            Self::Watch => "watch",
+        })
+    }
+}
+
+/// Why a list or a watch failed.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to {verb} {path}: {kind}")]
+pub struct Error {
+    /// What failed.
+    pub verb: Verb,
+    /// The path of the collection.
+    pub path: Arc<str>,
+    /// The cause.
+    #[source]
+    pub kind: ErrorKind,
+}
+
+/// The cause of an [`Error`].
+#[derive(Debug, thiserror::Error)]
+pub enum ErrorKind {
+    /// No connection, or it broke.
+    #[error("{}", format_error(&**.0))]
+    Connection(#[source] Box<kube::Error>),
+    /// The API server answered with an HTTP error, or sent an `ERROR` event.
+    #[error("{code} {reason}: {message}")]
+    Status {
+        /// HTTP status code.
+        code: u16,
+        /// Kubernetes' reason, such as `Expired`, or the standard phrase of the HTTP status.
+        reason: String,
+        /// The server's message.
+        message: String,
+        /// Whether the requested resourceVersion is newer than any that the server has (cause
+        /// `ResourceVersionTooLarge`).
+        version_too_large: bool,
+    },
+    /// The server did not respond in time.
+    #[error("no response within {0:?}")]
+    Timeout(Duration),
+    /// A body larger than its limit.
+    #[error("the response has more than {limit} bytes")]
+    BodyTooLarge {
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// A body that is not a list.
+    #[error("the response is not a list: {0}")]
+    NotAList(#[source] serde_json::Error),
+    /// A bookmark with an older version than before: the API server was restored from a snapshot.
+    #[error("the resourceVersion went back from {from} to {to}")]
+    WentBack {
+        /// The version up to which events had arrived.
+        from: String,
+        /// The version of the bookmark.
+        to: String,
+    },
+    /// The collection's path or selectors do not make a valid request.
+    #[error("invalid request: {0}")]
+    InvalidRequest(#[source] http::Error),
+}
+
+impl Error {
+    /// Whether the watch can't continue from its version, so that only a new list helps: the version is too old (410),
+    /// newer than a restored server has (504), or not understood (400).
+    #[must_use]
+    pub fn needs_relist(&self) -> bool {
+        match &self.kind {
+            ErrorKind::WentBack { .. } => true,
+            ErrorKind::Status {
+                code,
+                version_too_large,
+                ..
+            } => self.verb == Verb::Watch && (matches!(code, 400 | 410) || *version_too_large),
+            _ => false,
+        }
+    }
+
+    /// Whether a retry can succeed although nobody changes credentials, permissions, or the server's APIs. The reflector
+    /// retries in any case, as somebody may.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match &self.kind {
+            ErrorKind::Connection(source) => !is_credentials_error(source),
+            ErrorKind::Status { code, .. } => {
+                self.needs_relist() || matches!(code, 408 | 409 | 410 | 429 | 500..)
+            }
+            ErrorKind::Timeout(_) | ErrorKind::NotAList(_) | ErrorKind::WentBack { .. } => true,
+            ErrorKind::BodyTooLarge { .. } | ErrorKind::InvalidRequest(_) => false,
+        }
+    }
+
+    /// The HTTP status of the server's answer.
+    #[must_use]
+    pub fn code(&self) -> Option<u16> {
+        match &self.kind {
+            ErrorKind::Status { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(verb: Verb, code: u16, version_too_large: bool) -> Error {
+        let kind = ErrorKind::Status {
+            code,
+            reason: String::new(),
+            message: String::new(),
+            version_too_large,
+        };
+        Error {
+            verb,
+            path: "/api/v1/pods".into(),
+            kind,
+        }
+    }
+
+    #[test]
+    fn only_a_watch_whose_version_is_unusable_needs_a_new_list() {
+        let cases = [
+            (Verb::Watch, 410, false, true),
+            (Verb::Watch, 400, false, true),
+            (Verb::Watch, 504, true, true),
+            (Verb::Watch, 504, false, false),
+            (Verb::Watch, 500, false, false),
+            (Verb::List, 410, false, false),
+        ];
+        for (verb, code, version_too_large, expected) in cases {
+            let error = status(verb, code, version_too_large);
+            assert_eq!(error.needs_relist(), expected, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_retry_helps_unless_somebody_has_to_change_something() {
+        let cases = [
+            (400, false),
+            (401, false),
+            (403, false),
+            (404, false),
+            (410, true),
+            (429, true),
+            (500, true),
+            (503, true),
+        ];
+        for (code, expected) in cases {
+            let error = status(Verb::List, code, false);
+            assert_eq!(error.is_retryable(), expected, "{error}");
+        }
+        assert!(status(Verb::Watch, 400, false).is_retryable());
+    }
+}

@@ -1,0 +1,32 @@
+#![doc = include_str!("../README.md")]
+
+mod backoff;
+mod client_channel;
+mod collection;
+mod decode;
+mod error;
+mod format_error;
+mod handler;
+mod invalid_object;
+mod list_watch;
+mod pages;
+pub mod partial;
+mod reflector;
+mod resource_version;
+mod settings;
+mod transport;
+mod uid;
+mod watch_lines;
+
+pub use backoff::Backoff;
+pub use client_channel::{ClientReceiver, ClientSender, client_channel};
+pub use collection::Collection;
+pub use error::{Error, ErrorKind, Verb};
+pub use format_error::{format_error, is_credentials_error};
+pub use handler::{EventHandler, Versioned};
+pub use invalid_object::{InvalidObject, InvalidObjectCause};
+pub use pages::list;
+pub use reflector::Reflector;
+pub use resource_version::ResourceVersion;
+pub use settings::{Limits, ReflectorSettings};
+pub use uid::Uid;

@@ -1,0 +1,279 @@
+//! The state machine of a reflector, over any transport.
+//!
+//! ```text
+//!   .-> List --pages: on_apply--> on_init_done --> Watch --events: on_apply, on_delete--.
+//!   |    ^ pause, after any failure                  ^ |     times out, or breaks       |
+//!   '----+------ version can't be resumed from ------|-'<-------------------------------'
+//! ```
+//!
+//! A list never reads a server's cache, so it overrides everything known before.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::StreamExt;
+use serde::de::DeserializeOwned;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, timeout_at};
+use tracing::{debug, warn};
+
+use crate::{
+    backoff::Backoff,
+    decode::{self, Event},
+    error::{Error, ErrorKind, Verb},
+    handler::{EventHandler, Versioned},
+    invalid_object::{InvalidObject, InvalidObjectCause},
+    pages::{read_pages, within},
+    resource_version::ResourceVersion,
+    settings::ReflectorSettings,
+    transport::{Chunks, Transport},
+    watch_lines::{Line, WatchLines},
+};
+
+enum State {
+    /// Nothing is known, or what is known can't be updated by a watch.
+    List,
+    /// The collection is known as of this version.
+    Watch { from: String },
+}
+
+/// How a watch ended without an error.
+enum WatchEnd {
+    /// After the time it was asked to last, or nearly.
+    InTime,
+    /// Sooner than [`ReflectorSettings::min_watch_duration`].
+    Early,
+}
+
+/// Lists and watches one collection for ever.
+pub(crate) struct ListWatch<I, H> {
+    transport: I,
+    handler: H,
+    settings: ReflectorSettings,
+    backoff: Backoff,
+    path: Arc<str>,
+}
+
+impl<I: Transport, H> ListWatch<I, H> {
+    pub(crate) fn new(
+        transport: I,
+        handler: H,
+        settings: ReflectorSettings,
+        seed: u64,
+        path: Arc<str>,
+    ) -> Self {
+        let backoff = Backoff::new(settings.initial_backoff, settings.max_backoff, seed);
+        Self {
+            transport,
+            handler,
+            settings,
+            backoff,
+            path,
+        }
+    }
+
+    /// Runs for ever; drops what it is doing and lists whenever `relist` is notified.
+    pub(crate) async fn run<T>(mut self, relist: &Notify)
+    where
+        T: DeserializeOwned + Versioned + Send,
+        H: EventHandler<T>,
+    {
+        let mut state = State::List;
+        loop {
+            state = tokio::select! {
+                biased;
+                () = relist.notified() => {
+                    self.backoff.reset();
+                    State::List
+                }
+                next = self.step(state) => next,
+            };
+        }
+    }
+
+    /// One list, or one watch from its request to its end, and the pause after it.
+    async fn step<T>(&mut self, state: State) -> State
+    where
+        T: DeserializeOwned + Versioned + Send,
+        H: EventHandler<T>,
+    {
+        match state {
+            State::List => match self.list().await {
+                Ok(from) => State::Watch { from },
+                Err(kind) => {
+                    self.pause_after(Verb::List, kind).await;
+                    State::List
+                }
+            },
+            State::Watch { mut from } => match self.watch(&mut from).await {
+                Ok(WatchEnd::InTime) => State::Watch { from },
+                Ok(WatchEnd::Early) => {
+                    self.handler.on_short_watch();
+                    let pause = self.backoff.next_pause();
+                    sleep(pause.min(self.settings.max_short_watch_backoff)).await;
+                    State::Watch { from }
+                }
+                Err(kind) => {
+                    let error = self.pause_after(Verb::Watch, kind).await;
+                    if error.needs_relist() {
+                        State::List
+                    } else {
+                        State::Watch { from }
+                    }
+                }
+            },
+        }
+    }
+
+    async fn pause_after<T>(&mut self, verb: Verb, kind: ErrorKind) -> Error
+    where
+        H: EventHandler<T>,
+    {
+        let path = Arc::clone(&self.path);
+        let error = Error { verb, path, kind };
+        self.handler.on_error(&error);
+        let pause = self.backoff.next_pause();
+        debug!(%error, retryable = error.is_retryable(), ?pause, "list or watch failed");
+        sleep(pause).await;
+        error
+    }
+
+    /// Lists all pages. Returns the version of the list.
+    async fn list<T>(&mut self) -> Result<String, ErrorKind>
+    where
+        T: DeserializeOwned,
+        H: EventHandler<T>,
+    {
+        self.handler.on_init();
+        let Self {
+            transport,
+            handler,
+            settings,
+            path,
+            ..
+        } = self;
+        let version = read_pages::<T>(transport, settings, |items| {
+            handler.on_activity();
+            for item in items {
+                match item {
+                    Ok(object) => handler.on_apply(object),
+                    Err(invalid) => report(handler, path, &invalid),
+                }
+            }
+        });
+        let version = version.await?;
+        self.handler.on_init_done(&version);
+        Ok(version)
+    }
+
+    async fn watch<T>(&mut self, from: &mut String) -> Result<WatchEnd, ErrorKind>
+    where
+        T: DeserializeOwned + Versioned,
+        H: EventHandler<T>,
+    {
+        let duration = self.backoff.jitter(self.settings.watch_timeout, 0.1);
+        let open = self.transport.watch(from, duration);
+        let chunks = within(self.settings.watch_open_timeout, open).await?;
+        self.handler.on_activity();
+        let opened = Instant::now();
+        let max_silence = duration + self.settings.watch_grace;
+        let result = self.read_events(chunks, from, max_silence).await;
+        let early = opened.elapsed() < self.settings.min_watch_duration;
+        if !early {
+            self.backoff.reset();
+        }
+        result?;
+        self.handler.on_activity();
+        Ok(if early {
+            WatchEnd::Early
+        } else {
+            WatchEnd::InTime
+        })
+    }
+
+    /// Reads a watch to its end; fails if no line arrives for `max_silence`.
+    async fn read_events<T>(
+        &mut self,
+        mut chunks: Chunks,
+        from: &mut String,
+        max_silence: Duration,
+    ) -> Result<(), ErrorKind>
+    where
+        T: DeserializeOwned + Versioned,
+        H: EventHandler<T>,
+    {
+        let mut lines = WatchLines::new(self.settings.limits.watch_line_bytes);
+        let mut deadline = Instant::now() + max_silence;
+        loop {
+            let chunk = timeout_at(deadline, chunks.next())
+                .await
+                .map_err(|_| ErrorKind::Timeout(max_silence))?;
+            let Some(chunk) = chunk else { return Ok(()) };
+            lines.push(&chunk?);
+            while let Some(line) = lines.next() {
+                deadline = Instant::now() + max_silence;
+                self.handler.on_activity();
+                self.take_line(&line, from)?;
+            }
+        }
+    }
+
+    fn take_line<T>(&mut self, line: &Line, from: &mut String) -> Result<(), ErrorKind>
+    where
+        T: DeserializeOwned + Versioned,
+        H: EventHandler<T>,
+    {
+        let limits = self.settings.limits;
+        let event = match line {
+            Line::Whole(line) => decode::event::<T>(line, limits.object_bytes),
+            Line::TooLong => Err(InvalidObject::without_metadata(
+                InvalidObjectCause::LineTooLong {
+                    limit: limits.watch_line_bytes,
+                },
+            )),
+        };
+        match event {
+            Ok(Event::Applied(object)) => {
+                advance(from, object.resource_version());
+                self.handler.on_apply(object);
+            }
+            Ok(Event::Deleted(object)) => {
+                advance(from, object.resource_version());
+                self.handler.on_delete(object);
+            }
+            Ok(Event::Bookmark { version }) => {
+                if is_older(&version, from) {
+                    let from = from.clone();
+                    return Err(ErrorKind::WentBack { from, to: version });
+                }
+                advance(from, Some(&version));
+            }
+            Ok(Event::Error(status)) => return Err(status.into()),
+            Ok(Event::Unknown) => {}
+            Err(invalid) => report(&mut self.handler, &self.path, &invalid),
+        }
+        Ok(())
+    }
+}
+
+fn report<T>(handler: &mut impl EventHandler<T>, path: &str, invalid: &InvalidObject) {
+    warn!(resource = path, error = %invalid, "skipped an object");
+    handler.on_invalid(invalid);
+}
+
+fn is_older(version: &str, than: &str) -> bool {
+    ResourceVersion::parse(version).is_older_than(ResourceVersion::parse(than))
+}
+
+/// Moves `from` forward to `version`; never back, if an event is repeated.
+fn advance(from: &mut String, version: Option<&str>) {
+    if let Some(version) = version
+        && !version.is_empty()
+        && !is_older(version, from)
+    {
+        version.clone_into(from);
+    }
+}
+
+#[cfg(test)]
+#[path = "list_watch_tests.rs"]
+mod tests;

@@ -1,0 +1,135 @@
+//! The requests of a list and watch, over kube's client. Behind a trait, so that tests replace it.
+
+use std::{future::Future, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use futures::{StreamExt, TryStreamExt, stream::BoxStream};
+use http::{Request, Response, header};
+use http_body_util::BodyExt;
+use kube::client::Body;
+
+use crate::{
+    client_channel::ClientReceiver, collection::Collection, decode::Status, error::ErrorKind,
+    settings::Limits,
+};
+
+/// The bytes of a watch as they arrive.
+pub(crate) type Chunks = BoxStream<'static, Result<Bytes, ErrorKind>>;
+
+/// Lists and watches one collection. Timeouts are the caller's.
+pub(crate) trait Transport: Send {
+    /// The body of a page: of the first one without a continue token.
+    fn list(
+        &mut self,
+        page_size: u32,
+        continue_token: Option<&str>,
+    ) -> impl Future<Output = Result<Bytes, ErrorKind>> + Send;
+
+    /// A watch of the events after `resource_version`, which the server ends after `timeout`.
+    fn watch(
+        &mut self,
+        resource_version: &str,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<Chunks, ErrorKind>> + Send;
+}
+
+/// Over kube's client.
+pub(crate) struct KubeTransport {
+    clients: ClientReceiver,
+    collection: Collection,
+    limits: Limits,
+}
+
+impl KubeTransport {
+    pub(crate) fn new(clients: ClientReceiver, collection: Collection, limits: Limits) -> Self {
+        Self {
+            clients,
+            collection,
+            limits,
+        }
+    }
+
+    async fn get(&mut self, parameters: &[(&str, &str)]) -> Result<Body, ErrorKind> {
+        let request = Request::get(self.collection.uri(parameters))
+            .header(header::ACCEPT, "application/json")
+            // kube's client reads only the first member of a gzip stream, and watches have one per event.
+            .header(header::ACCEPT_ENCODING, "identity")
+            .body(Body::empty())
+            .map_err(ErrorKind::InvalidRequest)?;
+        let response = self
+            .clients
+            .current()
+            .send(request)
+            .await
+            .map_err(connection)?;
+        if response.status().is_success() {
+            Ok(response.into_body())
+        } else {
+            Err(error_status(response, self.limits.error_body_bytes).await)
+        }
+    }
+}
+
+impl Transport for KubeTransport {
+    async fn list(
+        &mut self,
+        page_size: u32,
+        continue_token: Option<&str>,
+    ) -> Result<Bytes, ErrorKind> {
+        // No resourceVersion: a consistent read, at least as new as everything known before.
+        let limit = page_size.to_string();
+        let mut parameters = vec![("limit", &*limit)];
+        parameters.extend(continue_token.map(|token| ("continue", token)));
+        let body = self.get(&parameters).await?;
+        collect(body, self.limits.page_bytes).await
+    }
+
+    async fn watch(
+        &mut self,
+        resource_version: &str,
+        timeout: Duration,
+    ) -> Result<Chunks, ErrorKind> {
+        let seconds = timeout.as_secs().max(1).to_string();
+        let parameters = [
+            ("watch", "true"),
+            ("allowWatchBookmarks", "true"),
+            ("resourceVersion", resource_version),
+            ("timeoutSeconds", &seconds),
+        ];
+        let body = self.get(&parameters).await?;
+        Ok(body.into_data_stream().map_err(connection).boxed())
+    }
+}
+
+fn connection(source: kube::Error) -> ErrorKind {
+    ErrorKind::Connection(Box::new(source))
+}
+
+async fn collect(body: Body, limit: usize) -> Result<Bytes, ErrorKind> {
+    let mut chunks = body.into_data_stream();
+    let mut bytes = BytesMut::new();
+    while let Some(chunk) = chunks.try_next().await.map_err(connection)? {
+        if bytes.len() + chunk.len() > limit {
+            return Err(ErrorKind::BodyTooLarge { limit });
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes.freeze())
+}
+
+/// The error of a response that is not a success, from its body if that is a `Status`.
+async fn error_status(response: Response<Body>, limit: usize) -> ErrorKind {
+    let http_status = response.status();
+    let body = collect(response.into_body(), limit)
+        .await
+        .unwrap_or_default();
+    let mut status: Status = serde_json::from_slice(&body).unwrap_or_default();
+    status.code = http_status.as_u16();
+    if status.reason.is_empty() {
+        status.reason = http_status
+            .canonical_reason()
+            .unwrap_or_default()
+            .to_owned();
+    }
+    status.into()
+}
