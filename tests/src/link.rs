@@ -11,7 +11,7 @@ use std::{
 use http::{Method, Request, Response, StatusCode};
 use kube::client::Body;
 use parking_lot::Mutex;
-use sim_cluster::service::ApiService;
+use sim_cluster::ApiService;
 use tokio::sync::Notify;
 use tower::{BoxError, Service};
 
@@ -155,4 +155,4 @@ impl Service<Request<Body>> for Link {
     }
 }
 
-pub(crate) type LinkBody = sim_cluster::http::Body;
+pub(crate) type LinkBody = sim_cluster::Body;

@@ -7,7 +7,7 @@
 
 use fedrs_tests::{Fleet, FleetSpec, ReadyWatcher, even, frs};
 use serde_json::{Value, json};
-use sim_cluster::{Status, faults::Requests, http::Verb};
+use sim_cluster::{RequestMatcher, Status, Verb};
 
 /// The set that the tests of deletions make.
 const WEB: &str = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
@@ -173,7 +173,7 @@ async fn c5_overlapping_selectors_are_told_on_both_sets_while_they_last() {
 #[tokio::test(start_paused = true)]
 async fn f5_pods_that_may_not_be_changed_do_not_hold_a_deletion_up() {
     let fleet = Fleet::running(9).await;
-    let patches = Requests::all().verb(Verb::Patch).resource("pods");
+    let patches = RequestMatcher::all().verb(Verb::Patch).resource("pods");
     let forbidden = Status::new(
         403,
         "Forbidden",
@@ -259,7 +259,7 @@ async fn f5_a_foreground_deletion_ends_when_a_user_takes_our_finalizer_off() {
 #[tokio::test(start_paused = true)]
 async fn f5_a_set_that_goes_before_it_has_its_finalizer_leaves_nothing() {
     let fleet = Fleet::start(FleetSpec::default()).await;
-    let patches = Requests::all()
+    let patches = RequestMatcher::all()
         .verb(Verb::Patch)
         .resource("federatedreplicasets");
     let overloaded = Status::new(500, "InternalError", "it has a bad minute");

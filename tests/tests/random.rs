@@ -15,7 +15,7 @@ use fedrs_api::{ClusterPreference, FederatedReplicaSet, ValidFrs};
 use fedrs_tests::{CrashPoint, Fleet, FleetSpec, HOST, Judge, MemberSpec, frs};
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Value, json};
-use sim_cluster::{Faults, NodeSpec, Status, faults::Requests, http::Verb, kinds};
+use sim_cluster::{Faults, NodeSpec, RequestMatcher, Status, Verb, kinds};
 
 /// Stories of an ordinary run: some seconds.
 const SEEDS: u64 = 12;
@@ -260,7 +260,7 @@ impl Story {
         let verb = [Verb::Create, Verb::Patch, Verb::Update]
             .choose(&mut self.random)
             .unwrap();
-        let requests = Requests::all().verb(*verb).resource("replicasets");
+        let requests = RequestMatcher::all().verb(*verb).resource("replicasets");
         let times = self.random.random_range(1..6);
         let code = [500, 429, 403, 409].choose(&mut self.random).unwrap();
         let lost = self.random.random_bool(0.5);

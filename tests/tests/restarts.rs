@@ -2,7 +2,7 @@
 
 use fedrs_tests::{Fleet, FleetSpec, minutes};
 use serde_json::json;
-use sim_cluster::{Status, faults::Requests, http::Verb};
+use sim_cluster::{RequestMatcher, Status, Verb};
 
 #[tokio::test(start_paused = true)]
 async fn what_a_member_asks_for_is_known_before_anything_is_told_of_it() {
@@ -20,7 +20,9 @@ async fn what_a_member_asks_for_is_known_before_anything_is_told_of_it() {
     minutes(2).await;
     fleet.stop_controller().await;
     // The members answer long before the host says what is asked of them.
-    let lists = Requests::all().verb(Verb::List).resource("memberclusters");
+    let lists = RequestMatcher::all()
+        .verb(Verb::List)
+        .resource("memberclusters");
     let busy = Status::new(503, "ServiceUnavailable", "the server is starting");
     fleet.host().faults().refuse(lists, 4, busy);
     fleet.start_controller().await;

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use fedrs_tests::{Fleet, FleetSpec, ReadyWatcher, even, frs};
 use serde_json::{Value, json};
-use sim_cluster::{faults::Requests, http::Verb};
+use sim_cluster::{RequestMatcher, Verb};
 
 #[tokio::test(start_paused = true)]
 async fn f28_refused_creations_go_elsewhere_and_come_back() {
     let fleet = Fleet::start(FleetSpec::default()).await;
-    let creations = Requests::all().verb(Verb::Create).resource("replicasets");
+    let creations = RequestMatcher::all()
+        .verb(Verb::Create)
+        .resource("replicasets");
     let refusal = sim_cluster::Status::forbidden(
         &sim_cluster::kinds::REPLICA_SETS,
         "web",

@@ -10,7 +10,14 @@ use rcgen::{
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use crate::http::BoxError;
+/// Why the certificates of a server could not be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CertificateError {
+    #[error("failed to generate the certificates: {0}")]
+    Generate(#[from] rcgen::Error),
+    #[error("failed to configure TLS: {0}")]
+    Configure(#[from] rustls::Error),
+}
 
 /// What an HTTPS server shows, and what its clients check that with.
 pub(crate) struct Certificates {
@@ -22,7 +29,7 @@ pub(crate) struct Certificates {
 
 impl Certificates {
     /// A certificate for an address, and for 127.0.0.1 and `localhost`.
-    pub(crate) fn for_address(address: IpAddr) -> Result<Self, rcgen::Error> {
+    pub(crate) fn for_address(address: IpAddr) -> Result<Self, CertificateError> {
         let mut authority = CertificateParams::default();
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -46,7 +53,7 @@ impl Certificates {
     }
 
     /// The TLS configuration of a server with HTTP/2 and HTTP/1.1.
-    pub(crate) fn server_config(&self) -> Result<Arc<ServerConfig>, BoxError> {
+    pub(crate) fn server_config(&self) -> Result<Arc<ServerConfig>, CertificateError> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?

@@ -51,20 +51,20 @@ impl Clock {
     pub fn now_time(&self) -> String {
         to_time(self.now())
     }
-
-    /// Now as Kubernetes' `MicroTime`: `2026-11-01T12:00:00.000000Z`.
-    pub fn now_micro_time(&self) -> String {
-        self.now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
-    }
 }
 
 /// `time` as Kubernetes' `Time`: whole seconds in UTC.
-pub fn to_time(time: Timestamp) -> String {
+pub(crate) fn to_time(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
+/// `time` as Kubernetes' `MicroTime`: `2026-11-01T12:00:00.000000Z`.
+pub(crate) fn to_micro_time(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+}
+
 /// Reads Kubernetes' `Time` or `MicroTime`; `None` for anything else.
-pub fn parse_time(text: &str) -> Option<Timestamp> {
+pub(crate) fn parse_time(text: &str) -> Option<Timestamp> {
     text.parse().ok()
 }
 
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(clock.now_time(), "2026-11-01T12:00:00Z");
         tokio::time::advance(std::time::Duration::from_millis(61_500)).await;
         assert_eq!(clock.now_time(), "2026-11-01T12:01:01Z");
-        assert_eq!(clock.now_micro_time(), "2026-11-01T12:01:01.500000Z");
+        assert_eq!(to_micro_time(clock.now()), "2026-11-01T12:01:01.500000Z");
         clock.step(SignedDuration::from_secs(-2));
         assert_eq!(clock.now_time(), "2026-11-01T12:00:59Z");
     }

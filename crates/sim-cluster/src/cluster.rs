@@ -18,6 +18,7 @@ use crate::http::Handler;
 use crate::resources::{Kind, kinds};
 use crate::server::Server;
 use crate::service::ApiService;
+use crate::status::Status;
 use crate::store::LOG_CAPACITY;
 
 /// When a cluster's time begins if nobody says: fixed, so that runs can be compared.
@@ -112,7 +113,7 @@ impl SimCluster {
     ///
     /// # Errors
     /// The refusal of the API, if the node exists or is invalid.
-    pub fn add_node(&self, node: &NodeSpec) -> Result<(), crate::Status> {
+    pub fn add_node(&self, node: &NodeSpec) -> Result<(), Status> {
         let options = WriteOptions::default();
         self.api
             .create(&kinds::NODES, "", node.to_object(), &options)?;

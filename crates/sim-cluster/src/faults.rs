@@ -20,8 +20,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::api::Api;
-use crate::http::Verb;
 use crate::status::Status;
+use crate::verb::Verb;
 
 /// The switches of one cluster. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ struct Switches {
 /// A fault that fires for some requests a number of times.
 #[derive(Debug)]
 struct Rule {
-    requests: Requests,
+    requests: RequestMatcher,
     left: u32,
     /// `None` loses the answer.
     refusal: Option<Status>,
@@ -62,7 +62,7 @@ struct Rule {
 
 /// Which requests a fault is for; an empty one is for all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Requests {
+pub struct RequestMatcher {
     verb: Option<Verb>,
     plural: Option<String>,
 }
@@ -86,6 +86,20 @@ pub struct FaultCounts {
     pub watches_stalled: u64,
     /// Compactions of the log.
     pub compactions: u64,
+}
+
+/// A connection to a cluster that failed; what a client sees of a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectionError {
+    /// The connection could not be made.
+    #[error("connection refused: the cluster is unreachable")]
+    Refused,
+    /// The connection broke before the answer came.
+    #[error("connection reset before the answer arrived")]
+    Reset,
+    /// An open watch broke.
+    #[error("connection reset while reading the answer")]
+    Broken,
 }
 
 /// What happens to a request.
@@ -117,7 +131,7 @@ pub(crate) struct WatchFaults {
     stalled: bool,
 }
 
-impl Requests {
+impl RequestMatcher {
     /// All of them.
     pub fn all() -> Self {
         Self::default()
@@ -175,16 +189,16 @@ impl Faults {
     }
 
     /// The next `times` of these requests are refused with `status` before they take effect.
-    pub fn refuse(&self, requests: Requests, times: u32, status: Status) {
+    pub fn refuse(&self, requests: RequestMatcher, times: u32, status: Status) {
         self.add(requests, times, Some(status));
     }
 
     /// The next `times` of these requests take effect, but their answers don't arrive.
-    pub fn lose_answers(&self, requests: Requests, times: u32) {
+    pub fn lose_answers(&self, requests: RequestMatcher, times: u32) {
         self.add(requests, times, None);
     }
 
-    fn add(&self, requests: Requests, times: u32, refusal: Option<Status>) {
+    fn add(&self, requests: RequestMatcher, times: u32, refusal: Option<Status>) {
         if times == 0 {
             return;
         }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// The kinds of field errors of the Kubernetes API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FieldErrorKind {
+pub(crate) enum FieldErrorKind {
     /// A value that refers to nothing.
     NotFound,
     /// A value is missing.
@@ -28,13 +28,11 @@ pub enum FieldErrorKind {
     TooLong,
     /// A list or map with too many items; the value is their number.
     TooMany,
-    /// The server's own failure.
-    Internal,
 }
 
 impl FieldErrorKind {
     /// The reason of a `Status` cause.
-    pub fn reason(self) -> &'static str {
+    pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::NotFound => "FieldValueNotFound",
             Self::Required => "FieldValueRequired",
@@ -45,7 +43,6 @@ impl FieldErrorKind {
             Self::Forbidden => "FieldValueForbidden",
             Self::TooLong => "FieldValueTooLong",
             Self::TooMany => "FieldValueTooMany",
-            Self::Internal => "InternalError",
         }
     }
 
@@ -59,21 +56,17 @@ impl FieldErrorKind {
             Self::Forbidden => "Forbidden",
             Self::TooLong => "Too long",
             Self::TooMany => "Too many",
-            Self::Internal => "Internal error",
         }
     }
 
     fn repeats_value(self) -> bool {
-        !matches!(
-            self,
-            Self::Required | Self::Forbidden | Self::TooLong | Self::Internal
-        )
+        !matches!(self, Self::Required | Self::Forbidden | Self::TooLong)
     }
 }
 
 /// One thing wrong with one field. `Display` gives `path: body`, as kubectl prints it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FieldError {
+pub(crate) struct FieldError {
     /// What kind of error.
     pub kind: FieldErrorKind,
     /// Where: `spec.containers[0].name`. Empty for the object itself.
@@ -86,7 +79,7 @@ pub struct FieldError {
 
 impl FieldError {
     /// An error of any kind.
-    pub fn new(
+    pub(crate) fn new(
         kind: FieldErrorKind,
         path: impl Into<String>,
         value: impl Into<Value>,
@@ -101,7 +94,7 @@ impl FieldError {
     }
 
     /// A malformed value.
-    pub fn invalid(
+    pub(crate) fn invalid(
         path: impl Into<String>,
         value: impl Into<Value>,
         detail: impl Into<String>,
@@ -111,28 +104,28 @@ impl FieldError {
 
     /// The same error without its value in the message: it would be long.
     #[must_use]
-    pub fn without_value(mut self) -> Self {
+    pub(crate) fn without_value(mut self) -> Self {
         self.value = None;
         self
     }
 
     /// A missing value.
-    pub fn required(path: impl Into<String>, detail: impl Into<String>) -> Self {
+    pub(crate) fn required(path: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Required, path, "", detail)
     }
 
     /// A value refused by policy or immutability.
-    pub fn forbidden(path: impl Into<String>, detail: impl Into<String>) -> Self {
+    pub(crate) fn forbidden(path: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Forbidden, path, "", detail)
     }
 
     /// A value there twice.
-    pub fn duplicate(path: impl Into<String>, value: impl Into<Value>) -> Self {
+    pub(crate) fn duplicate(path: impl Into<String>, value: impl Into<Value>) -> Self {
         Self::new(FieldErrorKind::Duplicate, path, value, "")
     }
 
     /// A value that is none of `supported`.
-    pub fn not_supported(
+    pub(crate) fn not_supported(
         path: impl Into<String>,
         value: impl Into<Value>,
         supported: &[&str],
@@ -147,7 +140,7 @@ impl FieldError {
     }
 
     /// A string longer than `max` bytes.
-    pub fn too_long(path: impl Into<String>, max: u64) -> Self {
+    pub(crate) fn too_long(path: impl Into<String>, max: u64) -> Self {
         let unit = if max == 1 { "byte" } else { "bytes" };
         Self::new(
             FieldErrorKind::TooLong,
@@ -158,7 +151,7 @@ impl FieldError {
     }
 
     /// A list or map of `actual` items where `max` are allowed.
-    pub fn too_many(path: impl Into<String>, actual: usize, max: u64) -> Self {
+    pub(crate) fn too_many(path: impl Into<String>, actual: usize, max: u64) -> Self {
         let unit = if max == 1 { "item" } else { "items" };
         Self::new(
             FieldErrorKind::TooMany,
@@ -169,7 +162,7 @@ impl FieldError {
     }
 
     /// The message of a `Status` cause: everything but the path.
-    pub fn body(&self) -> String {
+    pub(crate) fn body(&self) -> String {
         let mut body = self.kind.words().to_owned();
         if let Some(value) = self.value.as_ref().filter(|_| self.kind.repeats_value()) {
             body.push_str(": ");
@@ -184,38 +177,11 @@ impl FieldError {
         }
         body
     }
-
-    /// The same error with `prefix` ahead of its path.
-    #[must_use]
-    pub fn under(mut self, prefix: &str) -> Self {
-        self.path = join(prefix, &self.path);
-        self
-    }
 }
 
 impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path, self.body())
-    }
-}
-
-/// All errors as one text: the only one, or `[first, second]`, each text once.
-pub fn aggregate(errors: &[FieldError]) -> String {
-    let mut texts: Vec<String> = Vec::with_capacity(errors.len());
-    for error in errors {
-        let text = error.to_string();
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
-    aggregate_texts(&texts)
-}
-
-/// Texts the way the API server joins errors: the only one, or `[first, second]`.
-pub fn aggregate_texts(texts: &[String]) -> String {
-    match texts {
-        [only] => only.clone(),
-        several => format!("[{}]", several.join(", ")),
     }
 }
 
@@ -309,15 +275,5 @@ mod tests {
     )]
     fn an_error_reads_as_the_api_server_prints_it(#[case] error: FieldError, #[case] text: &str) {
         assert_eq!(error.to_string(), text);
-    }
-
-    #[test]
-    fn several_errors_stand_in_brackets_and_once() {
-        let error = FieldError::required("a", "");
-        let other = FieldError::required("b", "");
-        assert_eq!(
-            aggregate(&[error.clone(), error, other]),
-            "[a: Required value, b: Required value]"
-        );
     }
 }

@@ -1,47 +1,71 @@
-//! A Kubernetes cluster in this process: API server, nodes, scheduler, kubelet, and faults.
+//! A Kubernetes cluster in this process: API server, nodes, scheduler, kubelets, controllers, and faults.
 //!
 //! ```text
-//! tower service / HTTPS -> http (paths, verbs, negotiation) -> api (semantics) -> store -> log
-//!                                                                 ^                        |
-//!                                     controllers, kubelet -------'<--- changes, watches --'
+//! tower service / HTTPS -> http (paths, verbs, negotiation) -> api (semantics) -> store -> log of changes
+//!                                                                ^                          |
+//!                                     controllers, kubelets -----'<------ changes, watches -'
 //! ```
+//!
+//! # Modules
+//!
+//! The modules form layers; each uses only those below it. From the bottom to the top:
+//!
+//! 1. `clock`, `field` (errors of fields), `names`, `quantity`, `object`, `verb`, `version`, `kubeconfig`
+//! 2. `schema` (types of objects)
+//! 3. `patch`, `apply`, `openapi`, `builtin` (defaults and validation of built-in kinds), `resources` (kinds)
+//! 4. `status` (errors of the API)
+//! 5. `selectors`, `store`, `tables`
+//! 6. `authentication`, then `authorization`
+//! 7. `api` (what requests do to objects)
+//! 8. `faults`, `controllers`
+//! 9. `http`, then `service` and `server`
+//! 10. `cluster`, which puts them together
 
-pub mod api;
-pub mod apply;
+mod api;
+mod apply;
 mod authentication;
 mod authorization;
-pub mod builtin;
+mod builtin;
 mod certificates;
-pub mod clock;
-pub mod cluster;
-pub mod controllers;
-pub mod faults;
-pub mod field;
+mod clock;
+mod cluster;
+mod controllers;
+mod faults;
+mod field;
 mod hash;
-pub mod http;
-pub mod kubeconfig;
-pub mod openapi;
-pub mod patch;
-pub mod quantity;
-pub mod resources;
-pub mod schema;
-pub mod selectors;
-pub mod server;
-pub mod service;
-pub mod status;
-pub mod store;
-pub mod tables;
+mod http;
+mod kubeconfig;
+mod names;
+mod object;
+mod openapi;
+mod patch;
+mod quantity;
+mod resources;
+mod schema;
+mod selectors;
+mod server;
+mod service;
+mod status;
+mod store;
+mod tables;
+mod verb;
 mod version;
 
-pub use api::Api;
+pub use api::{
+    Api, ChangeEvent, Changes, DeleteOptions, Deleted, FieldValidation, Patch, Preconditions,
+    Propagation, WriteOptions, Written,
+};
 pub use authentication::User;
 pub use clock::Clock;
 pub use cluster::{ClusterBuilder, SimCluster};
-pub use controllers::{Controllers, NodeSpec, Settings};
-pub use faults::Faults;
+pub use controllers::{NodeSpec, Settings};
+pub use faults::{ConnectionError, FaultCounts, Faults, RequestMatcher};
+pub use http::Body;
 pub use kubeconfig::Kubeconfig;
-pub use resources::{Kind, kinds};
+pub use object::Object;
+pub use resources::{Kind, KindInfo, kinds};
 pub use server::Server;
 pub use service::ApiService;
-pub use status::Status;
-pub use store::{ChangeEvent, Changes, Object};
+pub use status::{Cause, Details, Status};
+pub use store::Change;
+pub use verb::Verb;

@@ -34,7 +34,7 @@ const BINARY: [(&str, u32); 6] = [
 
 /// The family of suffixes a quantity was written with; it is printed with the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub(crate) enum Format {
     /// `n u m k M G T P E`
     DecimalSi,
     /// `Ki Mi Gi Ti Pi Ei`
@@ -45,7 +45,7 @@ pub enum Format {
 
 /// A fixed-point number with the family of suffixes it is printed with. Equality and order are by value.
 #[derive(Debug, Clone, Copy)]
-pub struct Quantity {
+pub(crate) struct Quantity {
     nanos: i128,
     format: Format,
 }
@@ -55,51 +55,46 @@ pub struct Quantity {
 #[error(
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )]
-pub struct NotAQuantity;
+pub(crate) struct NotAQuantity;
 
 impl Quantity {
     /// Nothing.
-    pub const ZERO: Self = Self {
+    pub(crate) const ZERO: Self = Self {
         nanos: 0,
         format: Format::DecimalSi,
     };
 
     /// A whole number of units.
-    pub fn units(count: i64) -> Self {
+    pub(crate) fn units(count: i64) -> Self {
         Self {
             nanos: i128::from(count) * NANO,
             format: Format::DecimalSi,
         }
     }
 
-    /// The value in billionths.
-    pub fn nanos(self) -> i128 {
-        self.nanos
-    }
-
     /// The value in thousandths, rounded up; what CPU is counted in.
-    pub fn millis(self) -> i64 {
+    pub(crate) fn millis(self) -> i64 {
         saturate(ceil_div(self.nanos, 1_000_000))
     }
 
     /// The value in whole units, rounded up; what memory is counted in.
-    pub fn value(self) -> i64 {
+    pub(crate) fn value(self) -> i64 {
         saturate(ceil_div(self.nanos, NANO))
     }
 
     /// Less than zero.
-    pub fn is_negative(self) -> bool {
+    pub(crate) fn is_negative(self) -> bool {
         self.nanos < 0
     }
 
     /// Zero.
-    pub fn is_zero(self) -> bool {
+    pub(crate) fn is_zero(self) -> bool {
         self.nanos == 0
     }
 
     /// The sum; a zero takes over the other's format.
     #[must_use]
-    pub fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         let format = if self.nanos == 0 {
             other.format
         } else {
@@ -109,15 +104,6 @@ impl Quantity {
             nanos: self.nanos.saturating_add(other.nanos),
             format,
         }
-    }
-
-    /// The difference, possibly negative, in this one's format.
-    #[must_use]
-    pub fn minus(self, other: Self) -> Self {
-        self.plus(Self {
-            nanos: -other.nanos,
-            format: other.format,
-        })
     }
 }
 
@@ -297,7 +283,6 @@ mod tests {
         assert_eq!(parse("100u").millis(), 1);
         assert_eq!(parse("500m").plus(parse("500m")).to_string(), "1");
         assert_eq!(parse("0").plus(parse("64Mi")).to_string(), "64Mi");
-        assert_eq!(parse("1Gi").minus(parse("512Mi")).to_string(), "512Mi");
     }
 
     proptest! {

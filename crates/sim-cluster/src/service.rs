@@ -12,7 +12,7 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use crate::authentication::User;
-use crate::faults::{Fate, Faults};
+use crate::faults::{ConnectionError, Fate, Faults};
 use crate::http::{Body, BoxError, Handler, Subject, refuse};
 use crate::status::Status;
 
@@ -20,20 +20,6 @@ use crate::status::Status;
 const BASE_LATENCY: Duration = Duration::from_millis(1);
 /// The largest body that the API server reads.
 const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
-
-/// A connection to a cluster that failed; what a client sees of a fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConnectionError {
-    /// The connection could not be made.
-    #[error("connection refused: the cluster is unreachable")]
-    Refused,
-    /// The connection broke before the answer came.
-    #[error("connection reset before the answer arrived")]
-    Reset,
-    /// An open watch broke.
-    #[error("connection reset while reading the answer")]
-    Broken,
-}
 
 /// A cluster's API as a [`tower::Service`], for `kube::Client::new` and the HTTPS server. Cheap to clone.
 #[derive(Clone, Debug)]

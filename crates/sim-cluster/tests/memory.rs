@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use peak_alloc::PeakAlloc;
 use serde_json::{Value, json};
-use sim_cluster::api::WriteOptions;
+use sim_cluster::WriteOptions;
 use sim_cluster::{Settings, SimCluster, kinds};
 use tokio::sync::Mutex;
 

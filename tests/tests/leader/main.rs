@@ -7,7 +7,7 @@ use std::time::Duration;
 use federation_controller::{config::LeaderElectionConfig, election::Standing};
 use fedrs_tests::{Fleet, FleetSpec, ReadyWatcher, even, frs};
 use serde_json::{Value, json};
-use sim_cluster::{Status, faults::Requests, http::Verb, kinds};
+use sim_cluster::{RequestMatcher, Status, Verb, kinds};
 use tokio::time::{Instant, sleep};
 
 use contender::{Contender, LEASE, NAMESPACE, timing};
@@ -264,7 +264,7 @@ async fn a_leader_survives_conflicts_lost_answers_and_a_short_outage() {
     let (fleet, first, second) = two_contenders().await;
     let path = format!("{LEASES}/{LEASE}");
     let label = json!({ "metadata": { "labels": { "seen": "yes" } } });
-    let renewals = || Requests::all().verb(Verb::Update).resource("leases");
+    let renewals = || RequestMatcher::all().verb(Verb::Update).resource("leases");
     for round in 0..4 {
         fleet.on_host("PATCH", &path, &label).await.unwrap();
         fleet.host().faults().lose_answers(renewals(), 1);
@@ -308,11 +308,11 @@ async fn the_host_out_of_reach_ends_the_term_and_brings_it_back() {
 async fn what_keeps_a_process_from_taking_part_is_said() {
     for (requests, part) in [
         (
-            Requests::all().resource("leases"),
+            RequestMatcher::all().resource("leases"),
             "Lease fedrs-system/fedrs-controller: leases.coordination.k8s.io is forbidden",
         ),
         (
-            Requests::all().resource("namespaces"),
+            RequestMatcher::all().resource("namespaces"),
             "namespace fedrs-system is missing on the host and can't be created (leases.coordination.k8s.io is forbidden",
         ),
     ] {

@@ -10,10 +10,7 @@ use kube::{
     api::{DeleteParams, Patch, PatchParams, PostParams, PropagationPolicy},
 };
 use serde_json::{Value, json};
-use sim_cluster::{
-    api::{DeleteOptions, Propagation, WriteOptions},
-    kinds,
-};
+use sim_cluster::{DeleteOptions, Propagation, WriteOptions, kinds};
 
 use super::{
     expect::NAMESPACE,

@@ -9,7 +9,7 @@
 use anyhow::Context;
 use futures::future::join_all;
 use jiff::Timestamp;
-use sim_cluster::{Api, Faults, NodeSpec, Server, Settings, SimCluster, api::WriteOptions};
+use sim_cluster::{Api, Faults, NodeSpec, Server, Settings, SimCluster, WriteOptions};
 
 use super::folder::Folder;
 

@@ -10,8 +10,7 @@ use std::{
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sim_cluster::{
-    Api, Kind, Kubeconfig, NodeSpec, Server, SimCluster, User,
-    api::{DeleteOptions, WriteOptions},
+    Api, DeleteOptions, Kind, Kubeconfig, NodeSpec, Server, SimCluster, User, WriteOptions,
 };
 use tempfile::TempDir;
 

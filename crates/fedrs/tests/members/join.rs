@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use rstest::rstest;
 use serde_json::{Value, json};
-use sim_cluster::{Kubeconfig, Status, faults::Requests, http::Verb, kinds};
+use sim_cluster::{Kubeconfig, RequestMatcher, Status, Verb, kinds};
 
 use crate::fleet::{Fleet, NAMESPACE};
 
@@ -345,7 +345,9 @@ async fn what_no_client_can_be_made_of_is_told() {
 async fn a_namespace_that_a_controller_makes_meanwhile_is_as_good_as_our_own() {
     let fleet = Fleet::start(&["eu"]).await;
     let there = Status::already_exists(&kinds::NAMESPACES, NAMESPACE);
-    let created = Requests::all().resource("namespaces").verb(Verb::Create);
+    let created = RequestMatcher::all()
+        .resource("namespaces")
+        .verb(Verb::Create);
     fleet.host.sim.faults().refuse(created, 1, there);
     // It goes on, to where the namespace is needed, which nobody made after all.
     let told = fleet.join("eu", AT_ONCE).await.badly();
@@ -359,7 +361,7 @@ async fn a_namespace_that_a_controller_makes_meanwhile_is_as_good_as_our_own() {
 async fn crds_that_are_not_served_yet_are_waited_for() {
     let fleet = Fleet::start(&["eu"]).await;
     let busy = Status::too_many_requests("storage is (re)initializing", 1);
-    let members = Requests::all().resource("memberclusters");
+    let members = RequestMatcher::all().resource("memberclusters");
     fleet.host.sim.faults().refuse(members, 2, busy);
     fleet.join("eu", "--dry-run").await.well();
 }

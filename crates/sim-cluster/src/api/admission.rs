@@ -6,32 +6,22 @@
 //!
 //! The functions of each kind are elsewhere; here they are put into the path of a request.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::update::Target;
-use super::{FieldValidation, Patch, WriteOptions, text_at};
+use super::options::{FieldValidation, WriteOptions};
+use super::request::{Origin, Patch, Target};
 use crate::apply::{self, ApplyError, Writer};
-use crate::builtin::{self, NameRule};
+use crate::builtin;
 use crate::clock::Clock;
 use crate::field::{FieldError, go_text};
+use crate::names::NameRule;
+use crate::object::{Object, text};
 use crate::resources::{Kind, kinds};
 use crate::schema::{TypeInfo, strict_error, validate_definition, validate_definition_update};
 use crate::status::{Cause, Details, Status};
-use crate::store::Object;
 
 /// Below 2^53 every whole number is exact in a float.
 const EXACT: f64 = 9_007_199_254_740_992.0;
-
-/// Where an object that is to be stored comes from.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Origin<'a> {
-    /// Its writer made all of it: what differs from before is the writer's.
-    Written,
-    /// The same by a patch other than apply, which is said in refusals.
-    Patched(&'a Patch),
-    /// Server-side apply made it and has recorded the owners.
-    Applied,
-}
 
 /// The type of a kind, for patches and field ownership; `None` if it has no schema.
 pub(crate) fn type_of(kind: &Kind) -> Option<&TypeInfo> {
@@ -75,7 +65,7 @@ pub(crate) fn prepare_create(
         }
         errors
     };
-    refuse_invalid(kind, text_at(object, "/metadata/name"), &errors)?;
+    refuse_invalid(kind, text(object, "/metadata/name"), &errors)?;
     Ok(warnings)
 }
 
@@ -153,6 +143,31 @@ pub(crate) fn apply(
         now: &now,
     };
     apply::apply(old.map(|old| &**old), &config, &writer, options.force, info).map_err(refuse_apply)
+}
+
+/// The body must be an object of this kind and namespace; what it leaves out is filled in.
+pub(crate) fn check_body(kind: &Kind, namespace: &str, object: &mut Value) -> Result<(), Status> {
+    let Some(fields) = object.as_object_mut() else {
+        return Err(Status::bad_request("the body is not a JSON object"));
+    };
+    fields.insert("apiVersion".to_owned(), json!(kind.api_version()));
+    fields.insert("kind".to_owned(), json!(kind.kind));
+    let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
+    if !metadata.is_object() {
+        *metadata = json!({});
+    }
+    let given = metadata["namespace"].as_str().unwrap_or_default();
+    if !given.is_empty() && given != namespace {
+        return Err(Status::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    if kind.namespaced {
+        metadata["namespace"] = json!(namespace);
+    } else if let Some(metadata) = metadata.as_object_mut() {
+        metadata.remove("namespace");
+    }
+    Ok(())
 }
 
 fn refuse_apply(error: ApplyError) -> Status {

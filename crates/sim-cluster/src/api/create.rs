@@ -4,14 +4,16 @@
 
 use serde_json::{Value, json};
 
-use super::admission::{self, Origin};
-use super::update::Target;
-use super::{Api, State, WriteOptions, Written, kind_rules, lifecycle, metadata, quota, text_at};
+use super::admission::{self, check_body};
+use super::options::WriteOptions;
+use super::request::{Origin, Target, Written};
+use super::state::{Api, State};
+use super::{kind_rules, lifecycle, quota};
 use crate::authorization::{Attributes, authorize, check_escalation};
 use crate::clock::Clock;
+use crate::object::{self, Object, text};
 use crate::resources::{Kind, kinds};
 use crate::status::{Cause, Status};
-use crate::store::Object;
 
 /// How often another name is tried when a generated one is taken, as the API server does.
 const GENERATED_NAME_TRIES: usize = 8;
@@ -71,9 +73,9 @@ impl State {
         origin: Origin<'_>,
     ) -> Result<Written, Status> {
         check_body(kind, namespace, &mut object)?;
-        let given_name = text_at(&object, "/metadata/name").to_owned();
+        let given_name = text(&object, "/metadata/name").to_owned();
         self.check_namespace(kind, namespace, &given_name)?;
-        if !matches!(text_at(&object, "/metadata/resourceVersion"), "" | "0") {
+        if !matches!(text(&object, "/metadata/resourceVersion"), "" | "0") {
             let message = "resourceVersion should not be set on objects to be created";
             return Err(Status::new(500, "", message));
         }
@@ -122,7 +124,7 @@ impl State {
         }
         let found = self.store.get(&kinds::NAMESPACES, "", namespace);
         let found = found.ok_or_else(|| Status::not_found(&kinds::NAMESPACES, namespace))?;
-        if metadata::is_deleting(found) {
+        if object::is_terminating(found) {
             let why = format!(
                 "unable to create new content in namespace {namespace} because it is being terminated"
             );
@@ -143,11 +145,11 @@ impl State {
         namespace: &str,
         object: &mut Value,
     ) -> Result<String, Status> {
-        let given = text_at(object, "/metadata/name");
+        let given = text(object, "/metadata/name");
         if !given.is_empty() {
             return Ok(given.to_owned());
         }
-        let base = text_at(object, "/metadata/generateName").to_owned();
+        let base = text(object, "/metadata/generateName").to_owned();
         if base.is_empty() {
             let cause = Cause::required("metadata.name", "name or generateName is required");
             return Err(Status::invalid(kind, "", vec![cause]));
@@ -171,7 +173,7 @@ impl State {
             "resourceVersion",
             "generation",
         ] {
-            metadata::remove(object, field);
+            object::remove_metadata(object, field);
         }
         object["metadata"]["uid"] = json!(self.identities.uid());
         object["metadata"]["creationTimestamp"] = json!(clock.now_time());
@@ -179,29 +181,4 @@ impl State {
             object["metadata"]["generation"] = json!(1);
         }
     }
-}
-
-/// The body must be an object of this kind and namespace; what it leaves out is filled in.
-pub(crate) fn check_body(kind: &Kind, namespace: &str, object: &mut Value) -> Result<(), Status> {
-    let Some(fields) = object.as_object_mut() else {
-        return Err(Status::bad_request("the body is not a JSON object"));
-    };
-    fields.insert("apiVersion".to_owned(), json!(kind.api_version()));
-    fields.insert("kind".to_owned(), json!(kind.kind));
-    let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
-    if !metadata.is_object() {
-        *metadata = json!({});
-    }
-    let given = metadata["namespace"].as_str().unwrap_or_default();
-    if !given.is_empty() && given != namespace {
-        return Err(Status::bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request",
-        ));
-    }
-    if kind.namespaced {
-        metadata["namespace"] = json!(namespace);
-    } else if let Some(metadata) = metadata.as_object_mut() {
-        metadata.remove("namespace");
-    }
-    Ok(())
 }

@@ -10,14 +10,13 @@
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::metadata::{FOREGROUND_FINALIZER, ORPHAN_FINALIZER};
-use super::{
-    Api, DeleteOptions, Preconditions, Propagation, State, kind_rules, lifecycle, metadata, text_at,
-};
+use super::options::{DeleteOptions, Preconditions, Propagation};
+use super::state::{Api, State};
+use super::{kind_rules, lifecycle};
 use crate::clock::{Clock, parse_time, to_time};
+use crate::object::{self, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, Object, text};
 use crate::resources::{Kind, kinds};
 use crate::status::Status;
-use crate::store::Object;
 
 /// What a deletion came to.
 #[derive(Clone, Debug)]
@@ -72,7 +71,7 @@ impl State {
             return Ok(deleted);
         }
         if *kind == *kinds::CUSTOM_RESOURCE_DEFINITIONS
-            && !metadata::is_deleting(&old)
+            && !object::is_terminating(&old)
             && !options.dry_run
         {
             let object = lifecycle::terminate_definition(self, clock, name, &old);
@@ -114,12 +113,12 @@ impl State {
         finalizers: &[String],
         dry_run: bool,
     ) -> Object {
-        let held = !metadata::finalizers(old).is_empty() || !finalizers.is_empty();
+        let held = !object::finalizers(old).is_empty() || !finalizers.is_empty();
         if !held && matches!(grace, Grace::None) {
             return Object::clone(old);
         }
         let mut object = Value::clone(old);
-        metadata::set_finalizers(&mut object, finalizers);
+        object::set_finalizers(&mut object, finalizers);
         if let Grace::Set { until, seconds } = grace {
             mark(&mut object, &until, seconds);
         } else {
@@ -129,8 +128,8 @@ impl State {
             return object.into();
         }
         let (namespace, name) = (
-            text_at(old, "/metadata/namespace"),
-            text_at(old, "/metadata/name"),
+            text(old, "/metadata/namespace"),
+            text(old, "/metadata/name"),
         );
         let marked = self.store.put(kind, namespace, name, object);
         lifecycle::after_put(self, clock, kind, &marked);
@@ -155,7 +154,7 @@ impl State {
                 gone: false,
             }))
         };
-        if metadata::is_deleting(old) {
+        if object::is_terminating(old) {
             let finalizers = old["spec"]["finalizers"].as_array();
             if finalizers.is_some_and(|finalizers| !finalizers.is_empty()) {
                 return held(Object::clone(old));
@@ -164,7 +163,7 @@ impl State {
         }
         let mut object = Value::clone(old);
         let finalizers = finalizers_for(old, options.propagation);
-        metadata::set_finalizers(&mut object, &finalizers);
+        object::set_finalizers(&mut object, &finalizers);
         object["metadata"]["deletionTimestamp"] = json!(clock.now_time());
         object["status"]["phase"] = json!("Terminating");
         if options.dry_run {
@@ -196,7 +195,7 @@ fn check_preconditions(
         ),
     ];
     for (what, happened, wanted, pointer) in wanted {
-        let is = text_at(old, pointer);
+        let is = text(old, pointer);
         if let Some(wanted) = wanted
             && wanted != is
         {
@@ -221,14 +220,14 @@ fn grace_of(clock: &Clock, kind: &Kind, old: &Value, options: &DeleteOptions) ->
     let asked = options
         .grace_period
         .map(|seconds| if seconds < 0 { 1 } else { seconds });
-    if metadata::is_deleting(old) {
-        let Some(running) = metadata::grace_period(old) else {
+    if object::is_terminating(old) {
+        let Some(running) = object::deletion_grace_period(old) else {
             return Grace::None;
         };
         let Some(asked) = asked.filter(|&asked| asked < running) else {
             return Grace::Running;
         };
-        let ends = parse_time(text_at(old, "/metadata/deletionTimestamp")).unwrap_or(clock.now());
+        let ends = parse_time(text(old, "/metadata/deletionTimestamp")).unwrap_or(clock.now());
         let until = ends
             .saturating_sub(SignedDuration::from_secs(running - asked))
             .unwrap_or(ends);
@@ -238,8 +237,8 @@ fn grace_of(clock: &Clock, kind: &Kind, old: &Value, options: &DeleteOptions) ->
         };
     }
     let own = old["spec"]["terminationGracePeriodSeconds"].as_i64();
-    let never_ran = text_at(old, "/spec/nodeName").is_empty();
-    let has_ended = matches!(text_at(old, "/status/phase"), "Succeeded" | "Failed");
+    let never_ran = text(old, "/spec/nodeName").is_empty();
+    let has_ended = matches!(text(old, "/status/phase"), "Succeeded" | "Failed");
     let seconds = if never_ran || has_ended {
         0
     } else {
@@ -255,22 +254,22 @@ fn grace_of(clock: &Clock, kind: &Kind, old: &Value, options: &DeleteOptions) ->
 }
 
 fn mark(object: &mut Value, until: &str, seconds: i64) {
-    if !metadata::is_deleting(object) && metadata::generation(object) > 0 {
-        object["metadata"]["generation"] = json!(metadata::generation(object) + 1);
+    if !object::is_terminating(object) && object::generation(object) > 0 {
+        object["metadata"]["generation"] = json!(object::generation(object) + 1);
     }
     object["metadata"]["deletionTimestamp"] = json!(until);
     object["metadata"]["deletionGracePeriodSeconds"] = json!(seconds);
 }
 
 fn mark_now(clock: &Clock, object: &mut Value) {
-    let since = text_at(object, "/metadata/deletionTimestamp").to_owned();
+    let since = text(object, "/metadata/deletionTimestamp").to_owned();
     let until = parse_time(&since).filter(|time| *time <= clock.now());
     mark(object, &until.map_or_else(|| clock.now_time(), to_time), 0);
 }
 
 /// The finalizers an object has once the propagation policy is written into them.
 fn finalizers_for(old: &Value, propagation: Option<Propagation>) -> Vec<String> {
-    let before = metadata::finalizers(old);
+    let before = object::finalizers(old);
     let has = |finalizer: &str| before.iter().any(|each| each == finalizer);
     let orphan = match propagation {
         Some(policy) => policy == Propagation::Orphan,

@@ -7,23 +7,24 @@
 
 use serde_json::{Value, json};
 
-use super::{DeleteOptions, State, metadata, text_at};
+use super::options::DeleteOptions;
+use super::state::State;
 use crate::clock::Clock;
+use crate::object::{self, Condition, Object, text};
 use crate::resources::{Kind, kinds};
-use crate::store::Object;
 
 /// Holds a definition until its objects are gone.
 const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// After an object was stored.
 pub(crate) fn after_put(state: &mut State, clock: &Clock, kind: &Kind, new: &Object) {
-    if *kind != *kinds::CUSTOM_RESOURCE_DEFINITIONS || metadata::is_deleting(new) {
+    if *kind != *kinds::CUSTOM_RESOURCE_DEFINITIONS || object::is_terminating(new) {
         return;
     }
     let mut established = Value::clone(new);
     establish(clock, &mut established);
     if established != **new {
-        let name = text_at(new, "/metadata/name");
+        let name = text(new, "/metadata/name");
         state.store.put(kind, "", name, established.clone());
     }
     state.registry.define(&established);
@@ -32,7 +33,7 @@ pub(crate) fn after_put(state: &mut State, clock: &Clock, kind: &Kind, new: &Obj
 /// After an object was removed.
 pub(crate) fn after_remove(state: &mut State, clock: &Clock, kind: &Kind, last: &Value) {
     if *kind == *kinds::CUSTOM_RESOURCE_DEFINITIONS {
-        state.registry.forget(text_at(last, "/metadata/name"));
+        state.registry.forget(text(last, "/metadata/name"));
     }
     let Some(custom) = &kind.custom else {
         return;
@@ -41,7 +42,7 @@ pub(crate) fn after_remove(state: &mut State, clock: &Clock, kind: &Kind, last: 
         .store
         .get(&kinds::CUSTOM_RESOURCE_DEFINITIONS, "", &custom.definition);
     if let Some(definition) = definition.cloned()
-        && metadata::is_deleting(&definition)
+        && object::is_terminating(&definition)
     {
         finish_definition(state, clock, &definition);
     }
@@ -76,28 +77,19 @@ fn establish(clock: &Clock, definition: &mut Value) {
             "the initial names have been accepted",
         ),
     ];
-    for (condition, reason, message) in conditions {
-        set_condition(clock, status, condition, reason, message);
+    for (kind, reason, message) in conditions {
+        set_true(clock, definition, kind, reason, message);
     }
 }
 
-fn set_condition(clock: &Clock, status: &mut Value, condition: &str, reason: &str, message: &str) {
-    if !status["conditions"].is_array() {
-        status["conditions"] = json!([]);
-    }
-    let Value::Array(conditions) = &mut status["conditions"] else {
-        return;
+fn set_true(clock: &Clock, definition: &mut Value, kind: &str, reason: &str, message: &str) {
+    let condition = Condition {
+        kind,
+        status: "True",
+        reason,
+        message,
     };
-    let known = conditions
-        .iter()
-        .any(|each| each["type"] == condition && each["status"] == "True");
-    if !known {
-        conditions.retain(|each| each["type"] != condition);
-        conditions.push(json!({
-            "type": condition, "status": "True", "reason": reason, "message": message,
-            "lastTransitionTime": clock.now_time(),
-        }));
-    }
+    object::set_condition(definition, condition, clock.now());
 }
 
 /// Begins the deletion of a definition: it is marked, its objects are deleted, and if there are none it is gone.
@@ -109,21 +101,21 @@ pub(crate) fn terminate_definition(
     old: &Object,
 ) -> Object {
     let mut marked = Value::clone(old);
-    let mut finalizers = metadata::finalizers(old);
+    let mut finalizers = object::finalizers(old);
     if !finalizers
         .iter()
         .any(|finalizer| finalizer == CLEANUP_FINALIZER)
     {
         finalizers.push(CLEANUP_FINALIZER.to_owned());
     }
-    metadata::set_finalizers(&mut marked, &finalizers);
+    object::set_finalizers(&mut marked, &finalizers);
     marked["metadata"]["deletionTimestamp"] = json!(clock.now_time());
     marked["metadata"]["deletionGracePeriodSeconds"] = json!(0);
     let message =
         "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
-    set_condition(
+    set_true(
         clock,
-        &mut marked["status"],
+        &mut marked,
         "Terminating",
         "InstanceDeletionPending",
         message,
@@ -135,8 +127,8 @@ pub(crate) fn terminate_definition(
         let objects: Vec<Object> = state.store.list(&kind, None).cloned().collect();
         for object in objects {
             let (namespace, name) = (
-                text_at(&object, "/metadata/namespace"),
-                text_at(&object, "/metadata/name"),
+                text(&object, "/metadata/namespace"),
+                text(&object, "/metadata/name"),
             );
             // Gone already is as good.
             let _ = state.delete(clock, &kind, namespace, name, &DeleteOptions::default());
@@ -154,12 +146,12 @@ pub(crate) fn terminate_definition(
 
 /// Removes a definition under deletion if none of its objects is left.
 fn finish_definition(state: &mut State, clock: &Clock, definition: &Object) {
-    let name = text_at(definition, "/metadata/name");
+    let name = text(definition, "/metadata/name");
     let kind = kind_of(state, name);
     if kind.is_some_and(|kind| state.store.list(&kind, None).next().is_some()) {
         return;
     }
-    let mut finalizers = metadata::finalizers(definition);
+    let mut finalizers = object::finalizers(definition);
     finalizers.retain(|finalizer| finalizer != CLEANUP_FINALIZER);
     if finalizers.is_empty() {
         if let Some(last) = state
@@ -170,7 +162,7 @@ fn finish_definition(state: &mut State, clock: &Clock, definition: &Object) {
         }
     } else {
         let mut held = Value::clone(definition);
-        metadata::set_finalizers(&mut held, &finalizers);
+        object::set_finalizers(&mut held, &finalizers);
         state
             .store
             .put(&kinds::CUSTOM_RESOURCE_DEFINITIONS, "", name, held);

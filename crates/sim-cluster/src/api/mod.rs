@@ -8,171 +8,24 @@
 //! Everything is synchronous under one short lock that is never held across an await.
 
 mod admission;
+mod authentication;
+mod changes;
 mod create;
 mod delete;
 mod kind_rules;
 mod lifecycle;
-pub mod metadata;
 mod options;
 mod patch;
 mod quota;
+mod request;
+mod state;
 mod subresources;
 mod update;
 
-use std::fmt;
-use std::sync::Arc;
-
-use parking_lot::Mutex;
-use serde_json::Value;
-
+pub use changes::{ChangeEvent, Changes};
 pub use delete::Deleted;
 pub use options::{DeleteOptions, FieldValidation, Preconditions, Propagation, WriteOptions};
-pub use patch::Patch;
+pub(crate) use request::Target;
+pub use request::{Patch, Written};
+pub use state::Api;
 pub(crate) use subresources::{ScaleWrite, selector_text};
-pub(crate) use update::Target;
-
-use crate::authentication::Credentials;
-use crate::clock::Clock;
-use crate::resources::{Kind, Registry};
-use crate::status::Status;
-use crate::store::{Changes, Identities, Object, Store};
-
-/// A cluster's API, in this process. Cheap to clone.
-#[derive(Clone)]
-pub struct Api {
-    shared: Arc<Shared>,
-    /// The field manager of writes that name none.
-    manager: Arc<str>,
-}
-
-struct Shared {
-    /// Short critical sections without an await; a tokio mutex would make every reader async.
-    state: Mutex<State>,
-    clock: Clock,
-}
-
-/// What the lock guards.
-pub(crate) struct State {
-    pub(crate) store: Store,
-    pub(crate) registry: Registry,
-    pub(crate) identities: Identities,
-    /// Who may come in.
-    pub(crate) credentials: Credentials,
-}
-
-impl fmt::Debug for Api {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut api = formatter.debug_struct("Api");
-        api.field("manager", &self.manager).finish_non_exhaustive()
-    }
-}
-
-impl Api {
-    /// An API over an empty store.
-    pub fn new(clock: Clock, seed: u64, log_capacity: usize) -> Self {
-        let state = State {
-            store: Store::new(log_capacity),
-            registry: Registry::default(),
-            identities: Identities::seeded(seed),
-            credentials: Credentials::new(),
-        };
-        Self {
-            shared: Arc::new(Shared {
-                state: Mutex::new(state),
-                clock,
-            }),
-            manager: Arc::from("unknown"),
-        }
-    }
-
-    /// The same API for a component: its writes are recorded as `manager`'s in `managedFields`.
-    #[must_use]
-    pub fn as_manager(&self, manager: &str) -> Self {
-        Self {
-            shared: Arc::clone(&self.shared),
-            manager: Arc::from(manager),
-        }
-    }
-
-    /// The cluster's time.
-    pub fn clock(&self) -> &Clock {
-        &self.shared.clock
-    }
-
-    /// The version of the last change.
-    pub fn revision(&self) -> u64 {
-        self.shared.state.lock().store.revision()
-    }
-
-    /// One object; `namespace` is empty for cluster-scoped kinds.
-    pub fn get(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Object, Status> {
-        let state = self.shared.state.lock();
-        let found = state.store.get(kind, namespace, name);
-        found.cloned().ok_or_else(|| Status::not_found(kind, name))
-    }
-
-    /// The objects of one kind, of one namespace or all, ordered by namespace and name.
-    pub fn list(&self, kind: &Kind, namespace: Option<&str>) -> Vec<Object> {
-        let state = self.shared.state.lock();
-        state.store.list(kind, namespace).cloned().collect()
-    }
-
-    /// Every change committed from now on.
-    pub fn changes(&self) -> Changes {
-        Changes::starting_at(self.clone(), self.revision())
-    }
-
-    /// The kind of an object's `apiVersion` and `kind`, if it is served.
-    pub fn kind_of(&self, api_version: &str, kind: &str) -> Option<Kind> {
-        let state = self.shared.state.lock();
-        state.registry.find_kind(api_version, kind).cloned()
-    }
-
-    /// All kinds that are served at the moment, custom ones included, ordered by group, version and plural.
-    pub fn kinds(&self) -> Vec<Kind> {
-        self.shared.state.lock().registry.all().cloned().collect()
-    }
-
-    /// A number in `0..bound` from the cluster's seed.
-    pub fn random_below(&self, bound: u64) -> u64 {
-        self.shared.state.lock().identities.below(bound)
-    }
-
-    /// Reads the store under its lock.
-    pub(crate) fn with_store<T>(&self, read: impl FnOnce(&Store) -> T) -> T {
-        read(&self.shared.state.lock().store)
-    }
-
-    /// Reads or writes the whole state under its lock.
-    pub(crate) fn with_state<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
-        act(&mut self.shared.state.lock())
-    }
-
-    /// The field manager of a write.
-    pub(crate) fn manager_of<'a>(&'a self, options: &'a WriteOptions) -> &'a str {
-        if options.field_manager.is_empty() {
-            &self.manager
-        } else {
-            &options.field_manager
-        }
-    }
-}
-
-/// What a write gave: the object and what the writer should be warned of.
-#[derive(Clone, Debug)]
-pub struct Written {
-    /// The object as stored, or as it would be stored in a dry run.
-    pub object: Object,
-    /// One text per `Warning` header.
-    pub warnings: Vec<String>,
-    /// Whether the object is new.
-    pub created: bool,
-}
-
-/// Text at a JSON pointer; empty if there is none.
-pub(crate) fn text_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value
-        .pointer(pointer)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-}

@@ -4,27 +4,15 @@
 
 use serde_json::Value;
 
-use super::admission::{self, Origin};
-use super::update::Target;
-use super::{Api, State, WriteOptions, Written, text_at};
+use super::admission;
+use super::options::WriteOptions;
+use super::request::{Origin, Patch, Target, Written};
+use super::state::{Api, State};
 use crate::clock::Clock;
+use crate::object::{Object, text};
 use crate::patch::{PatchError, json_patch, merge_patch, strategic_patch};
 use crate::resources::{Kind, convert};
 use crate::status::Status;
-use crate::store::Object;
-
-/// A patch in one of the four forms.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Patch {
-    /// RFC 6902.
-    Json(Value),
-    /// RFC 7386.
-    Merge(Value),
-    /// Kubernetes' own, for built-in kinds.
-    Strategic(Value),
-    /// Server-side apply.
-    Apply(Value),
-}
 
 impl Api {
     /// Patches an object or one of its subresources.
@@ -89,8 +77,8 @@ impl State {
         options: &WriteOptions,
     ) -> Result<Written, Status> {
         check_applied(target, applied)?;
-        let version = text_at(applied, "/metadata/resourceVersion");
-        if !version.is_empty() && version != text_at(old, "/metadata/resourceVersion") {
+        let version = text(applied, "/metadata/resourceVersion");
+        if !version.is_empty() && version != text(old, "/metadata/resourceVersion") {
             return Err(Status::modified(target.kind, target.name));
         }
         let object = admission::apply(clock, target, Some(old), applied, options)?;
@@ -106,7 +94,7 @@ impl State {
         options: &WriteOptions,
     ) -> Result<Written, Status> {
         check_applied(target, applied)?;
-        let uid = text_at(applied, "/metadata/uid");
+        let uid = text(applied, "/metadata/uid");
         if !uid.is_empty() {
             let why = format!(
                 "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
@@ -127,7 +115,7 @@ impl State {
 
 /// What is applied must name its type and, if it names itself, the object of the path.
 fn check_applied(target: Target<'_>, applied: &Value) -> Result<(), Status> {
-    let name = text_at(applied, "/metadata/name");
+    let name = text(applied, "/metadata/name");
     if !name.is_empty() && name != target.name {
         return Err(Status::bad_request(format!(
             "the name of the object ({name}) does not match the name on the URL ({})",

@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use super::{State, WriteOptions, text_at};
+use super::options::WriteOptions;
+use super::state::State;
 use crate::builtin::admission;
+use crate::object::{Object, text};
 use crate::resources::{Kind, kinds};
 use crate::status::Status;
-use crate::store::Object;
 
 /// Counts an object to be created against the quotas of its namespace.
 ///
@@ -28,7 +29,7 @@ pub(crate) fn charge_quota(
         let used = admission::usage_from(&quota["status"]["used"]);
         let after = admission::check_quota(quota, &used, &kind.group, &kind.plural, object)
             .map_err(|why| {
-                Status::forbidden(kind, text_at(object, "/metadata/name"), &why.to_string())
+                Status::forbidden(kind, text(object, "/metadata/name"), &why.to_string())
             })?;
         if after != used {
             charged.push((Object::clone(quota), after));
@@ -41,7 +42,7 @@ pub(crate) fn charge_quota(
         let mut counted = Value::clone(&quota);
         counted["status"]["hard"] = quota["spec"]["hard"].clone();
         counted["status"]["used"] = admission::usage_to_value(&used);
-        let name = text_at(&quota, "/metadata/name");
+        let name = text(&quota, "/metadata/name");
         state
             .store
             .put(&kinds::RESOURCE_QUOTAS, namespace, name, counted);

@@ -2,12 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::patch::{Patch, change};
-use super::update::Target;
-use super::{Api, DeleteOptions, Deleted, WriteOptions, text_at};
+use super::delete::Deleted;
+use super::options::{DeleteOptions, WriteOptions};
+use super::patch::change;
+use super::request::{Patch, Target};
+use super::state::Api;
+use crate::object::{self, Object, text};
 use crate::resources::{Kind, ScalePaths, kinds};
 use crate::status::{Cause, Status};
-use crate::store::Object;
 
 /// What a write to `scale` does.
 #[derive(Clone, Debug)]
@@ -49,7 +51,7 @@ impl Api {
             } else {
                 object["metadata"]["resourceVersion"].clone()
             };
-            set_pointer(object, &paths.spec_replicas, json!(replicas));
+            object::set(object, &paths.spec_replicas, json!(replicas));
             Ok(())
         })?;
         Ok(to_scale(&written.object, &paths))
@@ -87,19 +89,19 @@ impl Api {
                 }
                 Err(status)
             };
-            if super::metadata::is_deleting(object) {
+            if object::is_terminating(object) {
                 return refuse(&format!(
                     "pod {pod} is being deleted, cannot be assigned to a host"
                 ));
             }
-            let bound = text_at(object, "/spec/nodeName");
+            let bound = text(object, "/spec/nodeName");
             if !bound.is_empty() {
                 return refuse(&format!("pod {pod} is already assigned to node {bound:?}"));
             }
             object["spec"]["nodeName"] = json!(node);
-            set_condition(
+            object::put_condition(
                 object,
-                &json!({"type": "PodScheduled", "status": "True",
+                json!({"type": "PodScheduled", "status": "True",
                 "lastProbeTime": null, "lastTransitionTime": now}),
             );
             Ok(())
@@ -121,10 +123,10 @@ impl Api {
             let found = state.store.get(&kinds::PODS, namespace, pod).cloned();
             let found = found.ok_or_else(|| Status::not_found(&kinds::PODS, pod))?;
             let ended = matches!(
-                text_at(&found, "/status/phase"),
+                text(&found, "/status/phase"),
                 "Succeeded" | "Failed" | "Pending"
             );
-            if !ended && !super::metadata::is_deleting(&found) {
+            if !ended && !object::is_terminating(&found) {
                 let mut budgets = state
                     .store
                     .list(&kinds::POD_DISRUPTION_BUDGETS, Some(namespace))
@@ -140,17 +142,14 @@ impl Api {
 
 /// The `Scale` must be one of this object.
 fn check_same_scale(target: Target<'_>, object: &Value, scale: &Value) -> Result<(), Status> {
-    let given = text_at(scale, "/metadata/name");
+    let given = text(scale, "/metadata/name");
     if !given.is_empty() && given != target.name {
         return Err(Status::bad_request(format!(
             "the name of the object ({given}) does not match the name on the URL ({})",
             target.name
         )));
     }
-    let (uid, is) = (
-        text_at(scale, "/metadata/uid"),
-        text_at(object, "/metadata/uid"),
-    );
+    let (uid, is) = (text(scale, "/metadata/uid"), text(object, "/metadata/uid"));
     if uid.is_empty() || uid == is {
         return Ok(());
     }
@@ -204,7 +203,7 @@ fn to_scale(object: &Value, paths: &ScalePaths) -> Value {
         }
     }
     let selector = match &paths.label_selector {
-        Some(pointer) => text_at(object, pointer).to_owned(),
+        Some(pointer) => text(object, pointer).to_owned(),
         None => selector_text(&object["spec"]["selector"]),
     };
     if !selector.is_empty() {
@@ -241,9 +240,9 @@ pub(crate) fn selector_text(selector: &Value) -> String {
         .into_iter()
         .flatten()
     {
-        let key = text_at(expression, "/key");
+        let key = text(expression, "/key");
         let values = texts(&expression["values"]).join(",");
-        let text = match text_at(expression, "/operator") {
+        let text = match text(expression, "/operator") {
             "In" => format!("{key} in ({values})"),
             "NotIn" => format!("{key} notin ({values})"),
             "DoesNotExist" => format!("!{key}"),
@@ -266,9 +265,9 @@ fn allows_disruption(budget: &Value) -> bool {
 }
 
 fn over_budget(budget: &Value) -> Status {
-    let name = text_at(budget, "/metadata/name");
+    let name = text(budget, "/metadata/name");
     let number = |field: &str| budget["status"][field].as_i64().unwrap_or(0);
-    let processed = number("observedGeneration") >= super::metadata::generation(budget);
+    let processed = number("observedGeneration") >= object::generation(budget);
     let message = if processed {
         let (desired, current) = (number("desiredHealthy"), number("currentHealthy"));
         format!(
@@ -283,34 +282,6 @@ fn over_budget(budget: &Value) -> Status {
         "Cannot evict pod as it would violate the pod's disruption budget.",
     );
     status.with_cause(Cause::new("DisruptionBudget", "", message))
-}
-
-fn set_condition(object: &mut Value, condition: &Value) {
-    let conditions = &mut object["status"]["conditions"];
-    if !conditions.is_array() {
-        *conditions = json!([]);
-    }
-    let Value::Array(conditions) = conditions else {
-        return;
-    };
-    let same = conditions
-        .iter_mut()
-        .find(|each| each["type"] == condition["type"]);
-    match same {
-        Some(same) => *same = condition.clone(),
-        None => conditions.push(condition.clone()),
-    }
-}
-
-fn set_pointer(object: &mut Value, pointer: &str, value: Value) {
-    let mut at = object;
-    for field in pointer.split('/').skip(1) {
-        if !at.is_object() {
-            *at = json!({});
-        }
-        at = &mut at[field];
-    }
-    *at = value;
 }
 
 #[cfg(test)]

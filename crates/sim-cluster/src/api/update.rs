@@ -8,24 +8,16 @@
 
 use serde_json::{Value, json};
 
-use super::admission::{self, Origin};
-use super::create::check_body;
-use super::{Api, State, WriteOptions, Written, kind_rules, lifecycle, metadata, text_at};
+use super::admission::{self, check_body};
+use super::options::WriteOptions;
+use super::request::{Origin, Target, Written};
+use super::state::{Api, State};
+use super::{kind_rules, lifecycle};
 use crate::authorization::check_escalation;
 use crate::clock::Clock;
+use crate::object::{self, Object, text};
 use crate::resources::{Kind, kinds};
 use crate::status::{Cause, Status};
-use crate::store::Object;
-
-/// What is updated.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Target<'a> {
-    pub(crate) kind: &'a Kind,
-    /// `status`, `finalize`, ... or the object itself.
-    pub(crate) subresource: Option<&'a str>,
-    pub(crate) namespace: &'a str,
-    pub(crate) name: &'a str,
-}
 
 impl Api {
     /// Replaces an object or one of its subresources (`status`, `finalize`).
@@ -40,7 +32,7 @@ impl Api {
         object: Value,
         options: &WriteOptions,
     ) -> Result<Object, Status> {
-        let name = text_at(&object, "/metadata/name").to_owned();
+        let name = text(&object, "/metadata/name").to_owned();
         let target = Target {
             kind,
             subresource,
@@ -69,13 +61,13 @@ impl Api {
             match state.store.get(kind, namespace, name).cloned() {
                 Some(old) => state.replace(clock, target, &old, object, &options, Origin::Written),
                 None if target.subresource.is_none() && kind_rules::creates_on_update(kind) => {
-                    let uid = text_at(&object, "/metadata/uid");
+                    let uid = text(&object, "/metadata/uid");
                     if !uid.is_empty() {
                         return Err(another_object(target, uid, ""));
                     }
                     state.authorize_creation(target, &options)?;
                     let mut object = object;
-                    metadata::remove(&mut object, "resourceVersion");
+                    object::remove_metadata(&mut object, "resourceVersion");
                     state.create(clock, kind, namespace, object, &options, Origin::Written)
                 }
                 None => Err(Status::not_found(kind, name)),
@@ -196,7 +188,7 @@ fn check_same_object(
     origin: Origin<'_>,
 ) -> Result<(), Status> {
     let Target { kind, name, .. } = target;
-    let given_name = text_at(object, "/metadata/name");
+    let given_name = text(object, "/metadata/name");
     if given_name.is_empty() {
         return Err(Status::nameless(name));
     }
@@ -205,10 +197,7 @@ fn check_same_object(
             "the name of the object ({given_name}) does not match the name on the URL ({name})"
         )));
     }
-    let (uid, is) = (
-        text_at(object, "/metadata/uid"),
-        text_at(old, "/metadata/uid"),
-    );
+    let (uid, is) = (text(object, "/metadata/uid"), text(old, "/metadata/uid"));
     if !uid.is_empty() && uid != is {
         return Err(match origin {
             Origin::Written => another_object(target, uid, is),
@@ -218,7 +207,7 @@ fn check_same_object(
             }
         });
     }
-    let version = text_at(object, "/metadata/resourceVersion");
+    let version = text(object, "/metadata/resourceVersion");
     if version.is_empty() || version == "0" {
         if kind_rules::updates_unconditionally(kind) {
             return Ok(());
@@ -240,7 +229,7 @@ fn check_same_object(
         );
         return Err(Status::invalid(kind, name, vec![cause]));
     }
-    if version != text_at(old, "/metadata/resourceVersion") {
+    if version != text(old, "/metadata/resourceVersion") {
         return Err(Status::modified(kind, name));
     }
     Ok(())
@@ -271,11 +260,11 @@ fn keep_identity(old: &Value, object: &mut Value) {
         "generation",
         "resourceVersion",
     ] {
-        metadata::keep(object, old, field);
+        object::keep_metadata(object, old, field);
     }
-    metadata::remove(object, "selfLink");
+    object::remove_metadata(object, "selfLink");
     if object["metadata"].get("generateName").is_none() {
-        metadata::keep(object, old, "generateName");
+        object::keep_metadata(object, old, "generateName");
     }
 }
 
@@ -300,7 +289,7 @@ fn keep_what_others_write(target: Target<'_>, old: &Value, object: &mut Value) {
                     &old["metadata"],
                 );
             } else if *kind == *kinds::PODS {
-                metadata::keep(object, old, "ownerReferences");
+                object::keep_metadata(object, old, "ownerReferences");
             }
         }
         Some("finalize") => {
@@ -338,11 +327,11 @@ fn take_field(object: &mut Value, old: &Value, field: &str) {
 
 /// Nobody new may hold up a deletion that is under way.
 fn check_finalizers(kind: &Kind, name: &str, old: &Value, object: &Value) -> Result<(), Status> {
-    if !metadata::is_deleting(old) {
+    if !object::is_terminating(old) {
         return Ok(());
     }
-    let before = metadata::finalizers(old);
-    let new: Vec<String> = (metadata::finalizers(object).into_iter())
+    let before = object::finalizers(old);
+    let new: Vec<String> = (object::finalizers(object).into_iter())
         .filter(|each| !before.contains(each))
         .collect();
     if new.is_empty() {
@@ -373,7 +362,7 @@ fn bump_generation(kind: &Kind, subresource: Option<&str>, old: &Value, object: 
         before.eq(after.filter(|(field, _)| !ignored(field)))
     };
     if !same {
-        object["metadata"]["generation"] = json!(metadata::generation(old) + 1);
+        object["metadata"]["generation"] = json!(object::generation(old) + 1);
     }
 }
 
@@ -383,8 +372,8 @@ fn is_finished(kind: &Kind, object: &Value) -> bool {
         && object["spec"]["finalizers"]
             .as_array()
             .is_some_and(|finalizers| !finalizers.is_empty());
-    metadata::is_deleting(object)
-        && metadata::grace_period(object).unwrap_or(0) == 0
-        && metadata::finalizers(object).is_empty()
+    object::is_terminating(object)
+        && object::deletion_grace_period(object).unwrap_or(0) == 0
+        && object::finalizers(object).is_empty()
         && !held
 }

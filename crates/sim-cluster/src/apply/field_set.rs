@@ -12,7 +12,7 @@ use crate::schema::Node;
 
 /// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PathElement {
+pub(super) enum PathElement {
     /// `f:name`: a field, or a key of a map.
     Field(String),
     /// `k:{...}`: an item of a list by its keys, an object.
@@ -97,14 +97,14 @@ impl fmt::Display for PathElement {
 
 /// A set of fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FieldSet {
+pub(super) struct FieldSet {
     members: BTreeSet<PathElement>,
     children: BTreeMap<PathElement, FieldSet>,
 }
 
 impl FieldSet {
     /// Reads `fieldsV1`; none if it is malformed.
-    pub fn parse(fields: &Value) -> Option<Self> {
+    pub(super) fn parse(fields: &Value) -> Option<Self> {
         Self::parse_fields(fields.as_object()?)
     }
 
@@ -129,7 +129,7 @@ impl FieldSet {
     }
 
     /// The set as `fieldsV1`.
-    pub fn to_value(&self) -> Value {
+    pub(super) fn to_value(&self) -> Value {
         let mut fields = Map::new();
         for element in &self.members {
             fields.insert(element.to_key(), Value::Object(Map::new()));
@@ -148,7 +148,7 @@ impl FieldSet {
     }
 
     /// Whether nothing is in the set.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.members.is_empty() && self.children.values().all(Self::is_empty)
     }
 
@@ -183,7 +183,7 @@ impl FieldSet {
 
     /// Both sets together.
     #[must_use]
-    pub fn union(&self, other: &Self) -> Self {
+    pub(super) fn union(&self, other: &Self) -> Self {
         let mut set = self.clone();
         set.extend(other.clone());
         set
@@ -191,7 +191,7 @@ impl FieldSet {
 
     /// What is in this set alone.
     #[must_use]
-    pub fn difference(&self, other: &Self) -> Self {
+    pub(super) fn difference(&self, other: &Self) -> Self {
         let children = self.children.iter().filter_map(|(element, child)| {
             let rest = other
                 .children
@@ -207,7 +207,7 @@ impl FieldSet {
 
     /// What is in both sets.
     #[must_use]
-    pub fn intersection(&self, other: &Self) -> Self {
+    pub(super) fn intersection(&self, other: &Self) -> Self {
         let children = self.children.iter().filter_map(|(element, child)| {
             let both = child.intersection(other.children.get(element)?);
             (!both.is_empty()).then(|| (element.clone(), both))
@@ -239,7 +239,7 @@ impl FieldSet {
     }
 
     /// All members' paths, as the API server prints them, in order.
-    pub fn paths(&self) -> Vec<String> {
+    pub(super) fn paths(&self) -> Vec<String> {
         let mut paths = Vec::new();
         self.collect_paths("", &mut paths);
         paths

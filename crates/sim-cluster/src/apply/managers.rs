@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Writer;
 use super::field_set::FieldSet;
+use super::writer::Writer;
 
 /// The most managers that updated (not applied) an object; older ones are put together.
 const UPDATE_MANAGERS_MAX: usize = 10;

@@ -9,9 +9,11 @@
 //! the server adds belongs to nobody. Managers of other versions of a kind are taken as they are, not converted.
 
 mod compare;
+mod error;
 mod field_set;
 mod managers;
 mod typed;
+mod writer;
 
 use std::sync::LazyLock;
 
@@ -19,102 +21,20 @@ use serde_json::{Map, Value, json};
 
 use crate::schema::{Node, TypeInfo};
 use compare::compare;
-pub use field_set::{FieldSet, PathElement};
+pub(crate) use error::{ApplyError, Conflict};
+use field_set::FieldSet;
 use managers::{Manager, Operation};
 use typed::{field_set, merge, undeclared, without};
+pub(crate) use writer::Writer;
 
 /// The annotation in which client-side apply keeps what it applied last.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// The manager that may take over from client-side apply.
 const KUBECTL: &str = "kubectl";
 
-/// Who writes, through what and when.
-#[derive(Debug, Clone, Copy)]
-pub struct Writer<'a> {
-    /// `fieldManager`, or the first part of the user agent.
-    pub manager: &'a str,
-    /// `apps/v1`.
-    pub api_version: &'a str,
-    /// `status`, `scale`; empty for the object itself.
-    pub subresource: &'a str,
-    /// RFC 3339 in whole seconds.
-    pub now: &'a str,
-}
-
-/// A field that somebody else owns.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Conflict {
-    /// The other manager: `"kubectl" using apps/v1`.
-    pub manager: String,
-    /// `.spec.replicas`
-    pub field: String,
-}
-
-impl Conflict {
-    /// The message of its cause, whose reason is `FieldManagerConflict`.
-    pub fn cause_message(&self) -> String {
-        format!("conflict with {}", self.manager)
-    }
-}
-
-/// A configuration that can't be applied.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ApplyError {
-    /// A 409 with one cause for each field.
-    #[error("{}", conflict_message(.0))]
-    Conflicts(Vec<Conflict>),
-    /// A 400.
-    #[error("metadata.managedFields must be nil")]
-    ManagedFieldsSet,
-    /// A field that the type does not have; a 500, as the real server has it.
-    #[error(
-        "failed to create typed patch object ({object}; {api_version}, Kind={kind}): {field}: field not declared in schema"
-    )]
-    Undeclared {
-        /// `namespace/name`.
-        object: String,
-        /// `apps/v1`.
-        api_version: String,
-        /// `ReplicaSet`.
-        kind: String,
-        /// `.spec.foo`
-        field: String,
-    },
-}
-
-fn conflict_message(conflicts: &[Conflict]) -> String {
-    if let [only] = conflicts {
-        return format!(
-            "Apply failed with 1 conflict: conflict with {}: {}",
-            only.manager, only.field
-        );
-    }
-    let mut names: Vec<&str> = conflicts
-        .iter()
-        .map(|conflict| conflict.manager.as_str())
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    let mut lines = Vec::new();
-    for name in names {
-        lines.push(format!("conflicts with {name}:"));
-        lines.extend(
-            conflicts
-                .iter()
-                .filter(|one| one.manager == name)
-                .map(|one| format!("- {}", one.field)),
-        );
-    }
-    format!(
-        "Apply failed with {} conflicts: {}",
-        conflicts.len(),
-        lines.join("\n")
-    )
-}
-
 /// Removes from a configuration what can't be written through the resource it is sent to: the status on the main
 /// resource of a kind with a status subresource, everything but the status on `status`.
-pub fn drop_unwritable(config: &mut Value, has_status: bool, subresource: &str) {
+pub(crate) fn drop_unwritable(config: &mut Value, has_status: bool, subresource: &str) {
     let Value::Object(fields) = config else {
         return;
     };
@@ -131,7 +51,7 @@ pub fn drop_unwritable(config: &mut Value, has_status: bool, subresource: &str) 
 
 /// The object that applying `config` gives, `managedFields` included, or why it can't be applied. Without `live` the
 /// object is to be created. Defaults are not set, and the writer's status is dropped before (see [`drop_unwritable`]).
-pub fn apply(
+pub(crate) fn apply(
     live: Option<&Value>,
     config: &Value,
     writer: &Writer<'_>,
@@ -174,7 +94,7 @@ pub fn apply(
 ///
 /// # Errors
 /// If it has a field that the type does not have, or states `managedFields`.
-pub fn check(config: &Value, info: &TypeInfo) -> Result<(), ApplyError> {
+pub(crate) fn check(config: &Value, info: &TypeInfo) -> Result<(), ApplyError> {
     if config["metadata"]["managedFields"]
         .as_array()
         .is_some_and(|entries| !entries.is_empty())
@@ -359,7 +279,12 @@ static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
 
 /// Records in `new` who wrote what: what differs from `old` belongs to the writer from now on, and to nobody else.
 /// Without `old` the object is being created. A writer may state `managedFields` itself, and forget them by `[{}]`.
-pub fn track_update(old: Option<&Value>, new: &mut Value, writer: &Writer<'_>, info: &TypeInfo) {
+pub(crate) fn track_update(
+    old: Option<&Value>,
+    new: &mut Value,
+    writer: &Writer<'_>,
+    info: &TypeInfo,
+) {
     let comparison = match old {
         Some(old) => compare(old, new, Some(info.root())),
         None => compare(&info.empty_object(), new, Some(info.root())),

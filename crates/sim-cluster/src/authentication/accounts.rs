@@ -3,47 +3,36 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::credentials::Credentials;
 use super::token::{Bound, Claims, ISSUER, LEEWAY, Reference};
 use super::user::{User, account_name};
-use crate::api::{Api, State, text_at};
 use crate::clock::{parse_time, to_time};
+use crate::object::text;
 use crate::resources::{Kind, kinds};
 use crate::status::{Cause, Status};
-use crate::store::Store;
+use crate::store::{Identities, Store};
 
 /// How long a token is valid unless its request says otherwise.
 const DEFAULT_SECONDS: i64 = 3_600;
 const MIN_SECONDS: i64 = 600;
 const MAX_SECONDS: i64 = 1 << 32;
 
-impl Api {
-    /// Answers a `TokenRequest` for a `ServiceAccount`.
-    ///
-    /// # Errors
-    /// 404 if there is no such account or object to bind to; 409 if one of them is another than was meant; 422 for
-    /// less than ten minutes or more than 2^32 seconds.
-    pub(crate) fn request_token(
-        &self,
-        namespace: &str,
-        name: &str,
-        request: Value,
-    ) -> Result<Value, Status> {
-        let now = self.clock().now();
-        self.with_state(|state| issue(state, now, namespace, name, request))
-    }
-}
-
-fn issue(
-    state: &mut State,
+/// Answers a `TokenRequest` for a `ServiceAccount`.
+///
+/// # Errors
+/// 404 if there is no such account or object to bind to; 409 if one of them is another than was meant; 422 for
+/// less than ten minutes or more than 2^32 seconds.
+pub(crate) fn issue(
+    store: &Store,
+    (credentials, identities): (&Credentials, &mut Identities),
     now: Timestamp,
-    namespace: &str,
-    name: &str,
+    (namespace, name): (&str, &str),
     mut request: Value,
 ) -> Result<Value, Status> {
     let request_kind = Kind::of_body("authentication.k8s.io", "TokenRequest");
     check_place(&request_kind, namespace, name, &request)?;
-    let account = find(&state.store, &kinds::SERVICE_ACCOUNTS, namespace, name)?;
-    let uid = text_at(&request, "/metadata/uid");
+    let account = find(store, &kinds::SERVICE_ACCOUNTS, namespace, name)?;
+    let uid = text(&request, "/metadata/uid");
     if !uid.is_empty() && uid != account.uid {
         let why = format!(
             "the UID in the token request ({uid}) does not match the UID of the service account ({})",
@@ -66,13 +55,13 @@ fn issue(
         secret: None,
         serviceaccount: account.clone(),
     };
-    bind(&state.store, &mut bound, &request["spec"]["boundObjectRef"])?;
+    bind(store, &mut bound, &request["spec"]["boundObjectRef"])?;
     let claims = Claims {
         aud: words(&request["spec"]["audiences"]),
         exp: until.as_second(),
         iat: now.as_second(),
         iss: ISSUER.to_owned(),
-        jti: state.identities.uid(),
+        jti: identities.uid(),
         kubernetes: bound,
         nbf: now.as_second(),
         sub: account_name(namespace, name),
@@ -84,7 +73,7 @@ fn issue(
     });
     request["spec"]["expirationSeconds"] = json!(seconds);
     request["status"] = json!({
-        "token": state.credentials.key.sign(&claims), "expirationTimestamp": to_time(until),
+        "token": credentials.sign(&claims), "expirationTimestamp": to_time(until),
     });
     Ok(request)
 }
@@ -125,14 +114,14 @@ fn bind(store: &Store, bound: &mut Bound, wanted: &Value) -> Result<(), Status> 
     if !wanted.is_object() {
         return Ok(());
     }
-    let (kind, name) = (text_at(wanted, "/kind"), text_at(wanted, "/name"));
+    let (kind, name) = (text(wanted, "/kind"), text(wanted, "/name"));
     let namespace = bound.namespace.as_str();
-    let found = match (text_at(wanted, "/apiVersion"), kind) {
+    let found = match (text(wanted, "/apiVersion"), kind) {
         ("v1", "Pod") => {
             let pod = find(store, &kinds::PODS, namespace, name)?;
             let account = &bound.serviceaccount.name;
             let stored = store.get(&kinds::PODS, namespace, name);
-            if stored.is_some_and(|pod| text_at(pod, "/spec/serviceAccountName") != account) {
+            if stored.is_some_and(|pod| text(pod, "/spec/serviceAccountName") != account) {
                 return Err(Status::bad_request(format!(
                     "cannot bind token for serviceaccount {account:?} to pod running with different serviceaccount name."
                 )));
@@ -151,7 +140,7 @@ fn bind(store: &Store, bound: &mut Bound, wanted: &Value) -> Result<(), Status> 
             )));
         }
     };
-    let uid = text_at(wanted, "/uid");
+    let uid = text(wanted, "/uid");
     if !uid.is_empty() && uid != found.uid {
         let why = format!(
             "the UID in the bound object reference ({uid}) does not match the UID in record. \
@@ -167,13 +156,13 @@ fn find(store: &Store, kind: &Kind, namespace: &str, name: &str) -> Result<Refer
     let found = found.ok_or_else(|| Status::not_found(kind, name))?;
     Ok(Reference {
         name: name.to_owned(),
-        uid: text_at(found, "/metadata/uid").to_owned(),
+        uid: text(found, "/metadata/uid").to_owned(),
     })
 }
 
 /// Whom a token with these claims means at that time; `None` if its time is over or an object that it is bound to
 /// is gone.
-pub(super) fn user_of(store: &Store, claims: &Claims, now: Timestamp) -> Option<User> {
+pub(crate) fn user_of(store: &Store, claims: &Claims, now: Timestamp) -> Option<User> {
     let bound = &claims.kubernetes;
     let account = &bound.serviceaccount;
     let namespace = bound.namespace.as_str();
@@ -217,7 +206,7 @@ fn is_there(
     let Some(object) = store.get(kind, namespace, &reference.name) else {
         return false;
     };
-    let deleted = parse_time(text_at(object, "/metadata/deletionTimestamp"));
-    text_at(object, "/metadata/uid") == reference.uid
+    let deleted = parse_time(text(object, "/metadata/deletionTimestamp"));
+    text(object, "/metadata/uid") == reference.uid
         && deleted.is_none_or(|deleted| now.duration_since(deleted) <= LEEWAY)
 }

@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::attributes::Attributes;
-use super::decide;
+use super::decision::decide;
 use super::rules::{Grant, Rule, held_by, role_of, rules_of};
-use crate::api::text_at;
 use crate::authentication::{MASTERS, User};
+use crate::object::text;
 use crate::resources::{Kind, kinds};
 use crate::status::Status;
 use crate::store::Store;
@@ -39,7 +39,7 @@ pub(crate) fn check_escalation(
     if decide(store, user, &right_to_give(kind, role, object)).allowed {
         return Ok(());
     }
-    let namespace = text_at(object, "/metadata/namespace");
+    let namespace = text(object, "/metadata/namespace");
     let given = if role {
         object
     } else {
@@ -71,7 +71,7 @@ pub(crate) fn check_escalation(
     );
     Err(Status::forbidden(
         kind,
-        text_at(object, "/metadata/name"),
+        text(object, "/metadata/name"),
         &why,
     ))
 }
@@ -83,14 +83,14 @@ fn right_to_give(kind: &Kind, role: bool, object: &Value) -> Attributes {
         (
             "escalate",
             kind.plural.as_str(),
-            text_at(object, "/metadata/name"),
+            text(object, "/metadata/name"),
         )
     } else if reference["kind"] == "Role" {
-        ("bind", "roles", text_at(reference, "/name"))
+        ("bind", "roles", text(reference, "/name"))
     } else {
-        ("bind", "clusterroles", text_at(reference, "/name"))
+        ("bind", "clusterroles", text(reference, "/name"))
     };
-    let namespace = text_at(object, "/metadata/namespace");
+    let namespace = text(object, "/metadata/namespace");
     Attributes::on_object(verb, (&kind.group, resource), namespace, name)
 }
 

@@ -5,8 +5,8 @@ use std::fmt;
 use serde_json::Value;
 
 use super::attributes::{Attributes, Target};
-use crate::api::text_at;
 use crate::authentication::{User, account_name};
+use crate::object::{self, text};
 use crate::resources::kinds;
 use crate::store::Store;
 
@@ -142,15 +142,17 @@ impl<'a> Grant<'a> {
 
     /// `ClusterRoleBinding "a" of ClusterRole "b" to ServiceAccount "name/namespace"`.
     pub(super) fn source(&self) -> String {
-        let text = |pointer| text_at(self.binding, pointer);
-        let (kind, name) = (text("/kind"), text("/metadata/name"));
-        let namespace = text("/metadata/namespace");
+        let (kind, name) = (text(self.binding, "/kind"), object::name(self.binding));
+        let namespace = object::namespace(self.binding);
         let binding = in_namespace(name, namespace);
-        let (role_kind, role) = (text("/roleRef/kind"), text("/roleRef/name"));
-        let subject_kind = text_at(self.subject, "/kind");
-        let subject_name = text_at(self.subject, "/name");
+        let (role_kind, role) = (
+            text(self.binding, "/roleRef/kind"),
+            text(self.binding, "/roleRef/name"),
+        );
+        let subject_kind = text(self.subject, "/kind");
+        let subject_name = text(self.subject, "/name");
         let subject = if subject_kind == "ServiceAccount" {
-            let own = text_at(self.subject, "/namespace");
+            let own = text(self.subject, "/namespace");
             let of = if own.is_empty() { namespace } else { own };
             format!("{subject_name}/{of}")
         } else {
@@ -182,7 +184,7 @@ pub(super) fn role_of<'a>(
     reference: &'a Value,
     namespace: &str,
 ) -> Result<&'a Value, Missing<'a>> {
-    let (kind, name) = (text_at(reference, "/kind"), text_at(reference, "/name"));
+    let (kind, name) = (text(reference, "/kind"), text(reference, "/name"));
     let found = match kind {
         "Role" => store.get(&kinds::ROLES, namespace, name),
         _ => store.get(&kinds::CLUSTER_ROLES, "", name),
@@ -199,7 +201,7 @@ pub(super) fn held_by<'a>(store: &'a Store, user: &User, namespace: &'a str) -> 
         .flatten();
     let mut held = Held::default();
     for binding in of_cluster.chain(of_namespace) {
-        let namespace = text_at(binding, "/metadata/namespace");
+        let namespace = text(binding, "/metadata/namespace");
         let mut subjects = binding["subjects"].as_array().into_iter().flatten();
         let Some(subject) = subjects.find(|subject| means(subject, user, namespace)) else {
             continue;
@@ -218,12 +220,12 @@ pub(super) fn held_by<'a>(store: &'a Store, user: &User, namespace: &'a str) -> 
 
 /// Whether a subject of a binding is the user or a group of theirs.
 fn means(subject: &Value, user: &User, binding_namespace: &str) -> bool {
-    let name = text_at(subject, "/name");
-    match text_at(subject, "/kind") {
+    let name = text(subject, "/name");
+    match text(subject, "/kind") {
         "User" => user.name == name,
         "Group" => user.is_in(name),
         "ServiceAccount" => {
-            let own = text_at(subject, "/namespace");
+            let own = text(subject, "/namespace");
             let namespace = if own.is_empty() {
                 binding_namespace
             } else {

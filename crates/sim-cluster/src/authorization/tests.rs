@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::authentication::User;
 use crate::resources::{Kind, kinds};
+use crate::store::Store;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 

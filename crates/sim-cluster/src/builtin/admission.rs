@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::decode::fields;
+use super::checks::fields;
 use super::pod_resources::{pod_resources, qos_class};
 use crate::quantity::Quantity;
 
 /// Amounts by resource name, as in `status.used` of a quota.
-pub type Usage = BTreeMap<String, Quantity>;
+pub(crate) type Usage = BTreeMap<String, Quantity>;
 
 /// Why a quota refuses an object; the text behind `is forbidden: `.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum QuotaError {
+pub(crate) enum QuotaError {
     /// No room.
     #[error("exceeded quota: {quota}, requested: {requested}, used: {used}, limited: {limited}")]
     Exceeded {
@@ -40,7 +40,7 @@ pub enum QuotaError {
 
 /// What one object of a resource uses: `count/RESOURCE[.GROUP]`, for some kinds their own name too, and for pods
 /// their requests and limits. A pod that has ended counts as an object only.
-pub fn usage_of(group: &str, plural: &str, object: &Value) -> Usage {
+pub(crate) fn usage_of(group: &str, plural: &str, object: &Value) -> Usage {
     const COUNTED_BY_NAME: &[&str] = &[
         "configmaps",
         "persistentvolumeclaims",
@@ -77,14 +77,14 @@ pub fn usage_of(group: &str, plural: &str, object: &Value) -> Usage {
 }
 
 /// The amounts in a map of quantities, such as `spec.hard` or `status.used`.
-pub fn usage_from(amounts: &Value) -> Usage {
+pub(crate) fn usage_from(amounts: &Value) -> Usage {
     fields(amounts)
         .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.parse().ok()?)))
         .collect()
 }
 
 /// The amounts as a map of quantities.
-pub fn usage_to_value(usage: &Usage) -> Value {
+pub(crate) fn usage_to_value(usage: &Usage) -> Value {
     Value::Object(
         usage
             .iter()
@@ -94,7 +94,7 @@ pub fn usage_to_value(usage: &Usage) -> Value {
 }
 
 /// Whether the quota's scopes take in the object; only pods have scopes.
-pub fn quota_matches(quota: &Value, plural: &str, object: &Value) -> bool {
+pub(crate) fn quota_matches(quota: &Value, plural: &str, object: &Value) -> bool {
     let spec = &quota["spec"];
     let scopes = spec["scopes"]
         .as_array()
@@ -146,7 +146,7 @@ fn in_selected_scope(expression: &Value, pod: &Value) -> bool {
 
 /// What a quota has in use when the object has been let in, or why it is not. `used` is what is in use now;
 /// only resources that the quota limits are counted.
-pub fn check_quota(
+pub(crate) fn check_quota(
     quota: &Value,
     used: &Usage,
     group: &str,

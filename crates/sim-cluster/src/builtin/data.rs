@@ -7,10 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
 use serde_json::Value;
 
-use super::decode::fields;
-use super::metadata::format_words;
-use super::validate::immutable;
+use super::checks::{fields, immutable};
 use crate::field::FieldError;
+use crate::names::explain_format;
 
 /// The most bytes that the data of a config map or secret may have together.
 const BYTES_MAX: u64 = 1024 * 1024;
@@ -71,7 +70,7 @@ fn validate_keys(
     for (key, value) in fields(&object[list]) {
         bytes += value.as_str().map_or(0, &length) as u64;
         if !KEY.is_match(key) {
-            let detail = format_words(words, KEY_FORMAT, &["key.name", "KEY_NAME", "key-name"]);
+            let detail = explain_format(words, KEY_FORMAT, &["key.name", "KEY_NAME", "key-name"]);
             let path = format!("{list}[{key}]");
             errors.push(FieldError::invalid(path, key.as_str(), detail));
         }

@@ -5,7 +5,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::field::{go_json_kind, quote};
 use crate::quantity::{NotAQuantity, Quantity};
@@ -13,7 +13,7 @@ use crate::schema::{Node, TypeInfo};
 
 /// A body that does not fit the kind's type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DecodeError {
+pub(crate) enum DecodeError {
     /// A value of the wrong JSON type.
     #[error("json: cannot unmarshal {found} into Go struct field {owner}.{path} of type {wanted}")]
     WrongType {
@@ -38,7 +38,7 @@ pub enum DecodeError {
 }
 
 /// The message of the 400 that an undecodable body gets; `detail` is a [`DecodeError`] or a strict decoding error.
-pub fn decode_message(kind: &str, version: &str, detail: &str) -> String {
+pub(crate) fn decode_message(kind: &str, version: &str, detail: &str) -> String {
     format!(
         "{kind} in version {} cannot be handled as a {kind}: {detail}",
         quote(version)
@@ -47,7 +47,7 @@ pub fn decode_message(kind: &str, version: &str, detail: &str) -> String {
 
 /// Reads `object` as the type says and brings it into the form the API server keeps.
 /// Returns the paths of unknown fields, which are dropped, in the order found.
-pub fn decode(object: &mut Value, info: &TypeInfo) -> Result<Vec<String>, DecodeError> {
+pub(crate) fn decode(object: &mut Value, info: &TypeInfo) -> Result<Vec<String>, DecodeError> {
     let mut reader = Reader {
         unknown: Vec::new(),
     };
@@ -56,7 +56,7 @@ pub fn decode(object: &mut Value, info: &TypeInfo) -> Result<Vec<String>, Decode
 }
 
 /// Reads the metadata of a custom resource, as [`decode`] does for a whole built-in object.
-pub fn decode_metadata(object: &mut Value) -> Result<Vec<String>, DecodeError> {
+pub(crate) fn decode_metadata(object: &mut Value) -> Result<Vec<String>, DecodeError> {
     let mut reader = Reader {
         unknown: Vec::new(),
     };
@@ -391,12 +391,6 @@ fn is_left_out(value: &Value, name: &str, parent: Node<'_>, node: Node<'_>) -> b
         Value::Array(items) => items.is_empty() && !required() && name != "managedFields",
         Value::Object(fields) => fields.is_empty() && node.values().is_some(),
     }
-}
-
-/// The fields of an object, or none.
-pub(super) fn fields(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
-    static NONE: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
-    value.as_object().unwrap_or(&NONE).iter()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 /// Sets what the writer left out. `object` has been decoded; `kind` is its kind (kinds without defaults are left alone).
-pub fn defaults(kind: &str, object: &mut Value) {
+pub(crate) fn defaults(kind: &str, object: &mut Value) {
     match kind {
         "Pod" => {
             if object["spec"].is_null() {
@@ -54,7 +54,7 @@ fn default_template(template: &mut Value) {
 }
 
 /// Defaults of a pod's specification, in a pod or in a template.
-pub fn default_pod_spec(spec: &mut Value) {
+pub(super) fn default_pod_spec(spec: &mut Value) {
     if spec.is_null() {
         return;
     }

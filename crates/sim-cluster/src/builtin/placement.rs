@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::metadata::{is_dns1123_label, validate_label_value, validate_qualified_name};
-use super::pod::one_of;
-use super::pod_resources::items;
-use super::templates::{Operators, validate_label_selector, validate_requirement};
+use super::checks::{fields, items, one_of};
+use super::selector::{Operators, validate_label_selector, validate_requirement};
 use crate::field::FieldError;
+use crate::names::{is_dns1123_label, validate_label_value, validate_qualified_name};
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
@@ -37,7 +36,7 @@ pub(super) fn validate_placement(spec: &Value, path: &str) -> Vec<FieldError> {
 }
 
 fn validate_node_selector(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    for (key, value) in super::decode::fields(&spec["nodeSelector"]) {
+    for (key, value) in fields(&spec["nodeSelector"]) {
         let at = format!("{path}.nodeSelector");
         errors.extend(
             validate_qualified_name(key)

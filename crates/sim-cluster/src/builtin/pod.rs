@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::metadata::{is_dns1123_label, is_dns1123_subdomain};
+use super::checks::{fields, items, one_of};
 use super::placement::validate_placement;
-use super::pod_resources::{items, quantity};
+use super::pod_resources::quantity;
 use crate::field::FieldError;
+use crate::names::{is_dns1123_label, is_dns1123_subdomain};
 
 /// A pod's specification at `path`, defaults already set.
-pub fn validate_pod_spec(spec: &Value, path: &str) -> Vec<FieldError> {
+pub(super) fn validate_pod_spec(spec: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let volumes = validate_volumes(spec, path, &mut errors);
     validate_containers(spec, path, &volumes, &mut errors);
@@ -48,20 +49,6 @@ pub fn validate_pod_spec(spec: &Value, path: &str) -> Vec<FieldError> {
     }
     errors.extend(validate_placement(spec, path));
     errors
-}
-
-pub(super) fn one_of(
-    object: &Value,
-    path: &str,
-    field: &str,
-    supported: &[&str],
-) -> Option<FieldError> {
-    let at = format!("{path}.{field}");
-    match object[field].as_str().unwrap_or_default() {
-        "" => Some(FieldError::required(at, "")),
-        value if supported.contains(&value) => None,
-        value => Some(FieldError::not_supported(at, value, supported)),
-    }
 }
 
 fn validate_volumes<'a>(
@@ -227,7 +214,7 @@ fn validate_ports(container: &Value, at: &str, errors: &mut Vec<FieldError>) {
 
 fn validate_resources(resources: &Value, at: &str, errors: &mut Vec<FieldError>) {
     for of in ["limits", "requests"] {
-        for (name, value) in super::decode::fields(&resources[of]) {
+        for (name, value) in fields(&resources[of]) {
             let Some(amount) = quantity(value) else {
                 continue;
             };

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::decode::fields;
+use super::checks::{fields, items};
 use crate::quantity::Quantity;
 
 /// The quality-of-service class that the pod's requests and limits of CPU and memory give it.
-pub fn qos_class(pod: &Value) -> &'static str {
+pub(super) fn qos_class(pod: &Value) -> &'static str {
     let spec = &pod["spec"];
     let containers = ["containers", "initContainers"]
         .into_iter()
@@ -34,11 +34,6 @@ pub fn qos_class(pod: &Value) -> &'static str {
 /// A quantity in an object, if it is one.
 pub(super) fn quantity(value: &Value) -> Option<Quantity> {
     value.as_str()?.parse().ok()
-}
-
-/// The items of a list in an object, with their positions.
-pub(super) fn items<'a>(object: &'a Value, list: &str) -> impl Iterator<Item = (usize, &'a Value)> {
-    object[list].as_array().into_iter().flatten().enumerate()
 }
 
 /// Requests (or limits) of a pod: the sum over its containers, or the largest init container, whichever is more.

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::pod_resources::items;
+use super::checks::items;
 use crate::field::FieldError;
 
 /// Fields of a pod that may change, for the message of everything else.
 const MUTABLE_WORDS: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
 /// What may change in a pod's specification; `old` and `new` are whole pods.
-pub fn validate_pod_update(old: &Value, new: &Value) -> Vec<FieldError> {
+pub(super) fn validate_pod_update(old: &Value, new: &Value) -> Vec<FieldError> {
     let (before, after) = (&old["spec"], &new["spec"]);
     let mut errors = Vec::new();
     for list in ["containers", "initContainers"] {

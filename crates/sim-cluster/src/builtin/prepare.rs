@@ -10,7 +10,7 @@ use super::pod_resources::qos_class;
 const DEFAULT_TOLERATION_SECONDS: i64 = 300;
 
 /// The default admission plugins that change objects when they are created: service account, tolerations, priority.
-pub fn admit_create(kind: &str, object: &mut Value) {
+pub(crate) fn admit_create(kind: &str, object: &mut Value) {
     if kind != "Pod" || !object["spec"].is_object() {
         return;
     }
@@ -32,7 +32,7 @@ pub fn admit_create(kind: &str, object: &mut Value) {
 }
 
 /// The one that changes objects when they are updated, too: tolerations.
-pub fn admit_update(kind: &str, object: &mut Value) {
+pub(crate) fn admit_update(kind: &str, object: &mut Value) {
     if kind == "Pod" && object["spec"].is_object() {
         tolerate_lost_nodes(&mut object["spec"]);
     }
@@ -69,7 +69,7 @@ fn add_toleration(spec: &mut Value, taint: &str) {
 }
 
 /// Sets the status a new object starts with, and what else only the server writes; a status from the writer is dropped.
-pub fn prepare_create(kind: &str, object: &mut Value) {
+pub(crate) fn prepare_create(kind: &str, object: &mut Value) {
     match kind {
         "Pod" => {
             let class = qos_class(object);
@@ -139,7 +139,7 @@ fn add_namespace_finalizer(object: &mut Value) {
 }
 
 /// Takes over from the stored object what no update changes, though whoever tries is recorded as the field's owner.
-pub fn prepare_update(kind: &str, subresource: &str, old: &Value, new: &mut Value) {
+pub(crate) fn prepare_update(kind: &str, subresource: &str, old: &Value, new: &mut Value) {
     if kind == "Pod" && subresource == "status" {
         new["status"]["qosClass"] = old["status"]["qosClass"].clone();
     }

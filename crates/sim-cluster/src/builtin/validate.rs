@@ -4,27 +4,32 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::checks::{fields, immutable, not_negative};
 use super::data::{validate_config_map, validate_data_update, validate_secret};
-use super::decode::fields;
-use super::metadata::{
-    NameRule, validate_metadata, validate_metadata_update, validate_qualified_name,
-};
+use super::metadata::{validate_metadata, validate_metadata_update};
 use super::pod::validate_pod_spec;
 use super::pod_update::validate_pod_update;
 use super::rights::{validate_role, validate_role_ref};
-use super::templates::{validate_label_selector, validate_template, validate_workload_spec};
+use super::selector::validate_label_selector;
+use super::templates::{validate_template, validate_workload_spec};
 use crate::field::{FieldError, FieldErrorKind};
+use crate::names::{NameRule, validate_qualified_name};
 use crate::quantity::Quantity;
 
 /// Everything wrong with a new object: defaults set, name generated, namespace filled in.
-pub fn validate_create(kind: &str, object: &Value, namespaced: bool) -> Vec<FieldError> {
+pub(crate) fn validate_create(kind: &str, object: &Value, namespaced: bool) -> Vec<FieldError> {
     let mut errors = validate_metadata(object, namespaced, NameRule::of(kind), true);
     errors.extend(validate_content(kind, object));
     errors
 }
 
 /// Everything wrong with a change of the main resource, or of its `status` subresource.
-pub fn validate_update(kind: &str, subresource: &str, old: &Value, new: &Value) -> Vec<FieldError> {
+pub(crate) fn validate_update(
+    kind: &str,
+    subresource: &str,
+    old: &Value,
+    new: &Value,
+) -> Vec<FieldError> {
     let mut errors = validate_metadata_update(old, new, true);
     if subresource == "status" {
         errors.extend(validate_status(kind, new));
@@ -56,10 +61,6 @@ pub fn validate_update(kind: &str, subresource: &str, old: &Value, new: &Value) 
         _ => {}
     }
     errors
-}
-
-pub(super) fn immutable(path: &str, value: &Value) -> FieldError {
-    FieldError::invalid(path, value.clone(), "field is immutable")
 }
 
 fn validate_content(kind: &str, object: &Value) -> Vec<FieldError> {
@@ -121,15 +122,6 @@ fn more_than_replicas(status: &Value) -> Vec<FieldError> {
     at_most("availableReplicas", "replicas", "status.replicas");
     at_most("availableReplicas", "readyReplicas", "readyReplicas");
     errors
-}
-
-fn not_negative(object: &Value, path: &str, field: &str) -> Option<FieldError> {
-    let number = object[field].as_i64().filter(|number| *number < 0)?;
-    Some(FieldError::invalid(
-        format!("{path}.{field}"),
-        number,
-        "must be greater than or equal to 0",
-    ))
 }
 
 fn validate_node(node: &Value) -> Vec<FieldError> {

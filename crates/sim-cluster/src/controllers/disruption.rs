@@ -7,16 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use crate::object::Object;
 use crate::resources::kinds;
 use crate::status::Status;
-use crate::store::{Change, Object};
+use crate::store::Change;
 
-use super::Controller;
-use super::object::{Condition, at, integer, set_condition};
+use super::controller::Controller;
 use super::pod::Pod;
 use super::queue::Queue;
 use super::selector;
 use super::world::{World, unless_gone};
+use crate::object::{Condition, at, integer, set_condition};
 
 const MANAGER: &str = "kube-controller-manager";
 
@@ -55,10 +56,10 @@ fn room(budget: &Value, pods: &[Pod<'_>]) -> Room {
             .filter(|pod| pod.is_ready() && !pod.is_terminating())
             .count(),
     );
-    let desired = if let Some(most) = at(budget, &["spec", "maxUnavailable"]) {
+    let desired = if let Some(most) = at(budget, "/spec/maxUnavailable") {
         (expected - share(most, expected)).max(0)
     } else {
-        at(budget, &["spec", "minAvailable"]).map_or(0, |least| share(least, expected))
+        at(budget, "/spec/minAvailable").map_or(0, |least| share(least, expected))
     };
     let allowed = if expected == 0 {
         0
@@ -103,7 +104,7 @@ fn recount(world: &World, (within, name): &(String, String)) -> Result<(), Statu
         (&kinds::POD_DISRUPTION_BUDGETS, Some("status")),
         &budget,
         |budget| {
-            let generation = integer(budget, &["metadata", "generation"]).unwrap_or_default();
+            let generation = integer(budget, "/metadata/generation").unwrap_or_default();
             let status = &mut budget["status"];
             for (field, number) in [
                 ("expectedPods", room.expected),

@@ -4,7 +4,7 @@
 
 use tokio::time::Instant;
 
-use super::Controller;
+use super::controller::Controller;
 use super::queue::Queue;
 use super::world::{Deletion, World, unless_gone};
 use crate::resources::kinds;

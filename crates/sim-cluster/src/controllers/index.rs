@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::object::Object;
 use crate::resources::{Kind, kinds};
-use crate::store::{Change, Object};
+use crate::store::Change;
 
-use super::object::{controller_of, list, namespace, text, uid};
 use super::pod::Pod;
+use crate::object::{controller_of, list, namespace, text, uid};
 
 /// An object with its kind.
 #[derive(Clone, Debug)]
@@ -44,14 +45,14 @@ impl Index {
     }
 
     fn insert(&mut self, kind: &Kind, object: &Object) {
-        let owners = list(object, &["metadata", "ownerReferences"]);
+        let owners = list(object, "/metadata/ownerReferences");
         let (is_pod, is_set) = (*kind == *kinds::PODS, *kind == *kinds::REPLICA_SETS);
         if owners.is_empty() && !is_pod && !is_set {
             return;
         }
         let uid = uid(object);
         for owner in owners {
-            add(&mut self.dependents, text(owner, &["uid"]), uid);
+            add(&mut self.dependents, text(owner, "/uid"), uid);
         }
         if is_pod {
             add(&mut self.pods_by_node, Pod(object).node(), uid);
@@ -75,8 +76,8 @@ impl Index {
         let Some(Entry { object, .. }) = self.entries.remove(uid) else {
             return;
         };
-        for owner in list(&object, &["metadata", "ownerReferences"]) {
-            drop_from(&mut self.dependents, text(owner, &["uid"]), uid);
+        for owner in list(&object, "/metadata/ownerReferences") {
+            drop_from(&mut self.dependents, text(owner, "/uid"), uid);
         }
         drop_from(&mut self.pods_by_node, Pod(&object).node(), uid);
         drop_from(&mut self.orphans, namespace(&object), uid);
@@ -109,7 +110,7 @@ impl Index {
             .filter(|entry| entry.kind == *kinds::REPLICA_SETS)
             .map(|entry| &entry.object);
         sets.filter(move |set| {
-            controller_of(set).is_some_and(|owner| text(owner, &["uid"]) == controller)
+            controller_of(set).is_some_and(|owner| text(owner, "/uid") == controller)
         })
     }
 
@@ -156,7 +157,7 @@ fn drop_from(map: &mut BTreeMap<String, Uids>, key: &str, uid: &str) {
 /// A reference to `owner` as its controller, as Kubernetes' own controllers write it.
 pub(crate) fn controller_reference(kind: &Kind, owner: &Value) -> Value {
     serde_json::json!({
-        "apiVersion": kind.api_version(), "kind": kind.kind, "name": text(owner, &["metadata", "name"]), "uid": uid(owner),
+        "apiVersion": kind.api_version(), "kind": kind.kind, "name": text(owner, "/metadata/name"), "uid": uid(owner),
         "controller": true, "blockOwnerDeletion": true,
     })
 }

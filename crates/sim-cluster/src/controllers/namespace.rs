@@ -10,14 +10,15 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::api::Propagation;
+use crate::object::Object;
 use crate::resources::{Kind, kinds};
 use crate::status::Status;
-use crate::store::{Change, Object};
+use crate::store::Change;
 
-use super::Controller;
-use super::object::{Condition, is_terminating, list, name, set_condition};
+use super::controller::Controller;
 use super::queue::Queue;
 use super::world::{Deletion, World, unless_gone};
+use crate::object::{Condition, is_terminating, list, name, set_condition};
 
 const MANAGER: &str = "kube-controller-manager";
 /// Keeps a namespace until this controller has emptied it.
@@ -89,7 +90,7 @@ fn empty(world: &World, namespace: &Object) -> Result<(), Status> {
         }
     }
     tell(world, namespace, &remaining)?;
-    let held = list(namespace, &["spec", "finalizers"])
+    let held = list(namespace, "/spec/finalizers")
         .iter()
         .any(|finalizer| finalizer == FINALIZER);
     if remaining.resources.is_empty() && held {
@@ -149,7 +150,7 @@ fn delete_all(
             // A resource of the core group ends in a dot, too.
             .entry(format!("{}.{}", kind.plural, kind.group))
             .or_default() += 1;
-        for finalizer in list(&object, &["metadata", "finalizers"])
+        for finalizer in list(&object, "/metadata/finalizers")
             .iter()
             .filter_map(Value::as_str)
         {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::object::{self, annotation, condition, integer, list, map, text, time};
+use crate::object::{self, annotation, condition, integer, list, map, text, time};
 
 /// Lower costs are deleted first; what is not a number counts as 0.
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
@@ -26,17 +26,17 @@ impl<'a> Pod<'a> {
     }
 
     pub(crate) fn labels(self) -> Option<&'a Map<String, Value>> {
-        map(self.0, &["metadata", "labels"])
+        map(self.0, "/metadata/labels")
     }
 
     /// The node it's bound to; empty before that.
     pub(crate) fn node(self) -> &'a str {
-        text(self.0, &["spec", "nodeName"])
+        text(self.0, "/spec/nodeName")
     }
 
     /// `status.phase`; a pod without one is `Pending`.
     pub(crate) fn phase(self) -> &'a str {
-        match text(self.0, &["status", "phase"]) {
+        match text(self.0, "/status/phase") {
             "" => "Pending",
             phase => phase,
         }
@@ -57,14 +57,14 @@ impl<'a> Pod<'a> {
     }
 
     pub(crate) fn is_ready(self) -> bool {
-        condition(self.0, "Ready").is_some_and(|ready| text(ready, &["status"]) == "True")
+        condition(self.0, "Ready").is_some_and(|ready| text(ready, "/status") == "True")
     }
 
     /// Since when it has been ready; `None` if it isn't, or if the condition has no time.
     pub(crate) fn ready_since(self) -> Option<Timestamp> {
         condition(self.0, "Ready")
             .filter(|_| self.is_ready())
-            .and_then(|ready| time(ready, &["lastTransitionTime"]))
+            .and_then(|ready| time(ready, "/lastTransitionTime"))
     }
 
     /// Ready for at least `min_ready_seconds` at `now`.
@@ -77,7 +77,7 @@ impl<'a> Pod<'a> {
     }
 
     pub(crate) fn created(self) -> Option<Timestamp> {
-        time(self.0, &["metadata", "creationTimestamp"])
+        time(self.0, "/metadata/creationTimestamp")
     }
 
     /// The pod's deletion cost, 0 where the annotation is absent or not a 32-bit integer.
@@ -89,10 +89,10 @@ impl<'a> Pod<'a> {
 
     /// The largest restart count among its containers.
     pub(crate) fn restarts(self) -> i64 {
-        let statuses = list(self.0, &["status", "containerStatuses"]);
+        let statuses = list(self.0, "/status/containerStatuses");
         statuses
             .iter()
-            .filter_map(|status| integer(status, &["restartCount"]))
+            .filter_map(|status| integer(status, "/restartCount"))
             .max()
             .unwrap_or_default()
     }
@@ -100,13 +100,13 @@ impl<'a> Pod<'a> {
     /// The uid of its controller owner; empty if it's an orphan.
     pub(crate) fn controller_uid(self) -> &'a str {
         object::controller_of(self.0)
-            .map(|owner| text(owner, &["uid"]))
+            .map(|owner| text(owner, "/uid"))
             .unwrap_or_default()
     }
 
     /// Held back by scheduling gates.
     pub(crate) fn is_gated(self) -> bool {
-        !list(self.0, &["spec", "schedulingGates"]).is_empty()
+        !list(self.0, "/spec/schedulingGates").is_empty()
     }
 
     /// Needs a place: no node yet, and neither ended nor on its way out.
@@ -116,19 +116,37 @@ impl<'a> Pod<'a> {
 
     /// `spec.terminationGracePeriodSeconds`, 30 where absent, or the grace its deletion was given.
     pub(crate) fn grace_seconds(self) -> i64 {
-        let given = integer(self.0, &["metadata", "deletionGracePeriodSeconds"]);
+        let given = integer(self.0, "/metadata/deletionGracePeriodSeconds");
         given
-            .or_else(|| integer(self.0, &["spec", "terminationGracePeriodSeconds"]))
+            .or_else(|| integer(self.0, "/spec/terminationGracePeriodSeconds"))
             .unwrap_or(30)
     }
 
     /// The pod's containers.
     pub(crate) fn containers(self) -> &'a [Value] {
-        list(self.0, &["spec", "containers"])
+        list(self.0, "/spec/containers")
     }
 
     /// The pod's tolerations.
     pub(crate) fn tolerations(self) -> &'a [Value] {
-        list(self.0, &["spec", "tolerations"])
+        list(self.0, "/spec/tolerations")
+    }
+
+    /// The readiness gates that are closed, as the kubelet describes them; empty if all are open.
+    pub(crate) fn closed_gates(self) -> String {
+        let gates = list(self.0, "/spec/readinessGates")
+            .iter()
+            .map(|gate| text(gate, "/conditionType"));
+        let closed = gates.filter_map(|gate| match condition(self.0, gate) {
+            None => Some(format!(
+                "corresponding condition of pod readiness gate \"{gate}\" does not exist."
+            )),
+            Some(condition) if text(condition, "/status") != "True" => Some(format!(
+                "the status of pod readiness gate \"{gate}\" is not \"True\", but {}",
+                text(condition, "/status")
+            )),
+            Some(_) => None,
+        });
+        closed.collect::<Vec<_>>().join(", ")
     }
 }

@@ -15,11 +15,11 @@ use crate::resources::{Kind, kinds};
 use crate::status::Status;
 use crate::store::Change;
 
-use super::Controller;
-use super::object::{is_terminating, name, namespace};
+use super::controller::Controller;
 use super::pod::Pod;
 use super::queue::Queue;
 use super::world::{World, unless_gone};
+use crate::object::{is_terminating, name, namespace};
 
 const MANAGER: &str = "kube-controller-manager";
 /// Changes within this time are counted together: a set of a thousand pods that goes is one count, not a thousand.
@@ -138,7 +138,7 @@ impl Controller for Quotas {
         let Some(quotas) = self.quotas.get(&change.namespace) else {
             return;
         };
-        let ended = |object: Option<&crate::store::Object>| {
+        let ended = |object: Option<&crate::object::Object>| {
             object.is_some_and(|object| Pod(object).is_terminal())
         };
         let counts = change.old.is_none()

@@ -3,16 +3,16 @@
 
 use serde_json::{Map, Value};
 
-use super::object::{list, map, text};
+use crate::object::{list, map, text};
 
 /// Does a `LabelSelector` match? An empty selector matches everything, an absent (null) one nothing.
 pub(crate) fn matches(selector: &Value, labels: Option<&Map<String, Value>>) -> bool {
     if selector.is_null() {
         return false;
     }
-    let mut by_label = map(selector, &["matchLabels"]).into_iter().flatten();
+    let mut by_label = map(selector, "/matchLabels").into_iter().flatten();
     by_label.all(|(key, value)| label(labels, key) == value.as_str())
-        && list(selector, &["matchExpressions"])
+        && list(selector, "/matchExpressions")
             .iter()
             .all(|rule| requirement_holds(rule, labels))
 }
@@ -31,9 +31,9 @@ pub(crate) fn contains(
 /// One `{key, operator, values}`. `Gt` and `Lt` occur in node selectors alone.
 pub(crate) fn requirement_holds(rule: &Value, labels: Option<&Map<String, Value>>) -> bool {
     holds(
-        text(rule, &["operator"]),
-        label(labels, text(rule, &["key"])),
-        list(rule, &["values"]),
+        text(rule, "/operator"),
+        label(labels, text(rule, "/key")),
+        list(rule, "/values"),
     )
 }
 

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::object::{integer, list, text, time};
+use crate::object::{integer, list, text, time};
 
 /// Put on nodes whose kubelet says it's not ready.
 pub(crate) const NOT_READY: &str = "node.kubernetes.io/not-ready";
@@ -14,16 +14,16 @@ pub(crate) const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
 /// Does this toleration bear that taint?
 pub(crate) fn tolerates(toleration: &Value, taint: &Value) -> bool {
-    let effect = text(toleration, &["effect"]);
-    if !effect.is_empty() && effect != text(taint, &["effect"]) {
+    let effect = text(toleration, "/effect");
+    if !effect.is_empty() && effect != text(taint, "/effect") {
         return false;
     }
-    let key = text(toleration, &["key"]);
-    if !key.is_empty() && key != text(taint, &["key"]) {
+    let key = text(toleration, "/key");
+    if !key.is_empty() && key != text(taint, "/key") {
         return false;
     }
-    match text(toleration, &["operator"]) {
-        "" | "Equal" => text(toleration, &["value"]) == text(taint, &["value"]),
+    match text(toleration, "/operator") {
+        "" | "Equal" => text(toleration, "/value") == text(taint, "/value"),
         "Exists" => true,
         _ => false,
     }
@@ -31,9 +31,9 @@ pub(crate) fn tolerates(toleration: &Value, taint: &Value) -> bool {
 
 /// The node's taints that hinder a pod with these tolerations from being placed there.
 pub(crate) fn hinders_placement(node: &Value, tolerations: &[Value]) -> bool {
-    let hard = list(node, &["spec", "taints"])
+    let hard = list(node, "/spec/taints")
         .iter()
-        .filter(|taint| text(taint, &["effect"]) != "PreferNoSchedule");
+        .filter(|taint| text(taint, "/effect") != "PreferNoSchedule");
     hard.into_iter().any(|taint| {
         !tolerations
             .iter()
@@ -55,9 +55,9 @@ pub(crate) enum Leave {
 pub(crate) fn leaves(node: &Value, tolerations: &[Value], now: Timestamp) -> Leave {
     let mut shortest: Option<i64> = None;
     let mut since: Option<Timestamp> = None;
-    for taint in list(node, &["spec", "taints"])
+    for taint in list(node, "/spec/taints")
         .iter()
-        .filter(|taint| text(taint, &["effect"]) == "NoExecute")
+        .filter(|taint| text(taint, "/effect") == "NoExecute")
     {
         let Some(toleration) = tolerations
             .iter()
@@ -65,9 +65,9 @@ pub(crate) fn leaves(node: &Value, tolerations: &[Value], now: Timestamp) -> Lea
         else {
             return Leave::At(now);
         };
-        if let Some(seconds) = integer(toleration, &["tolerationSeconds"]) {
+        if let Some(seconds) = integer(toleration, "/tolerationSeconds") {
             shortest = Some(shortest.map_or(seconds, |s| s.min(seconds)).max(0));
-            let added = time(taint, &["timeAdded"]).unwrap_or(now);
+            let added = time(taint, "/timeAdded").unwrap_or(now);
             since = Some(since.map_or(added, |s| s.min(added)));
         }
     }

@@ -16,14 +16,14 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::api::{Api, DeleteOptions, Preconditions, Propagation, WriteOptions};
+use crate::object::Object;
 use crate::resources::Kind;
 use crate::status::Status;
-use crate::store::Object;
 
-use super::events::Events;
+use super::event_correlator::EventCorrelator;
 use super::index::Index;
-use super::object::{name, namespace, uid};
 use super::settings::Settings;
+use crate::object::{name, namespace, uid};
 
 /// The nodes whose kubelet is dead. Shared with the handle that tests and demos hold.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +53,7 @@ pub(crate) struct World {
     pub(crate) index: Index,
     pub(crate) settings: Settings,
     pub(crate) dead: DeadNodes,
-    pub(crate) events: Events,
+    pub(super) events: EventCorrelator,
 }
 
 /// What a deletion says besides the object.
@@ -72,7 +72,7 @@ impl World {
             index: Index::default(),
             settings,
             dead,
-            events: Events::default(),
+            events: EventCorrelator::default(),
         }
     }
 

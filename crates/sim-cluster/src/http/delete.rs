@@ -7,10 +7,11 @@ use super::body;
 use super::query::{ListOptions, Query, invalid_options};
 use super::respond::{Body, answer, success};
 use super::view::{ListMeta, PlainList};
-use crate::api::{Api, DeleteOptions, Preconditions, Propagation, text_at};
+use crate::api::{Api, DeleteOptions, Preconditions, Propagation};
+use crate::object::Object;
+use crate::object::text;
 use crate::resources::{Kind, convert};
 use crate::status::{Cause, Status};
-use crate::store::Object;
 
 /// Kinds whose deletion is answered with the object, not with a `Status`.
 const RETURNED: [&str; 8] = [
@@ -100,7 +101,7 @@ pub(crate) fn delete(
     let deleted = api.delete(kind, namespace, name, options)?;
     if deleted.gone && !RETURNED.contains(&&*kind.storage) {
         let mut details = json!({
-            "name": name, "kind": kind.plural, "uid": text_at(&deleted.object, "/metadata/uid"),
+            "name": name, "kind": kind.plural, "uid": text(&deleted.object, "/metadata/uid"),
         });
         if !kind.group.is_empty() {
             details["group"] = json!(kind.group);
@@ -131,8 +132,8 @@ pub(crate) fn delete_collection(
     };
     for object in &selected {
         let (at, name) = (
-            text_at(object, "/metadata/namespace"),
-            text_at(object, "/metadata/name"),
+            text(object, "/metadata/namespace"),
+            text(object, "/metadata/name"),
         );
         match api.delete(kind, at, name, options) {
             Err(status) if status.code != 404 => return Err(status),

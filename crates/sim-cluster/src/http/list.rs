@@ -9,10 +9,11 @@ use super::negotiate::{Format, Shape};
 use super::query::{ListOptions, VersionMatch};
 use super::respond::{Body, answer};
 use super::view::{ListMeta, PlainList, View, metadata_only};
-use crate::api::{Api, text_at};
+use crate::api::Api;
+use crate::object::Object;
+use crate::object::text;
 use crate::resources::{Kind, convert};
 use crate::status::{Cause, Details, Status};
-use crate::store::Object;
 use crate::tables;
 
 /// A page of a list.
@@ -125,8 +126,8 @@ fn page(
 
 fn key(object: &Value) -> (&str, &str) {
     (
-        text_at(object, "/metadata/namespace"),
-        text_at(object, "/metadata/name"),
+        text(object, "/metadata/namespace"),
+        text(object, "/metadata/name"),
     )
 }
 

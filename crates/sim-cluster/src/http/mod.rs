@@ -21,6 +21,7 @@ mod reviews;
 mod view;
 mod watch;
 mod write;
+mod write_request;
 
 use std::sync::Arc;
 
@@ -28,9 +29,9 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Response};
 
-pub use path::Verb;
+pub use respond::Body;
+pub(crate) use respond::BoxError;
 pub(crate) use respond::refuse;
-pub use respond::{Body, BoxError};
 
 use crate::api::Api;
 use crate::authentication::User;
@@ -38,11 +39,12 @@ use crate::faults::Faults;
 use crate::resources::{Kind, kinds};
 use crate::status::Status;
 use crate::tables;
+use crate::verb::Verb;
 use negotiate::{Format, Shape, format_of};
 use path::{Path, ResourcePath};
 use query::Query;
 use view::View;
-use write::Write;
+use write_request::WriteRequest;
 
 /// Answers requests to one cluster.
 #[derive(Clone, Debug)]
@@ -162,7 +164,7 @@ impl Handler {
                 "an empty namespace may not be set during creation",
             )),
             Verb::Create | Verb::Update | Verb::Patch => {
-                let write = Write {
+                let write = WriteRequest {
                     api: &self.api,
                     user,
                     view: &view,

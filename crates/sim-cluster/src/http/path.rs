@@ -2,6 +2,8 @@
 
 use http::Method;
 
+use crate::verb::Verb;
+
 /// A parsed path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Path {
@@ -42,27 +44,6 @@ pub(crate) struct ResourcePath {
     pub(crate) subresource: Option<String>,
     /// The old form `/api/v1/watch/...`.
     pub(crate) watch: bool,
-}
-
-/// What is done with a resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
-    /// One object.
-    Get,
-    /// A collection.
-    List,
-    /// A collection or an object, and its changes.
-    Watch,
-    /// POST.
-    Create,
-    /// PUT.
-    Update,
-    /// PATCH.
-    Patch,
-    /// One object.
-    Delete,
-    /// A collection.
-    DeleteCollection,
 }
 
 impl Path {

@@ -12,7 +12,7 @@ use super::negotiate::Format;
 use crate::status::Status;
 
 /// An error of the transport.
-pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The body of every answer: whole for most, a stream for watches.
 pub type Body = UnsyncBoxBody<Bytes, BoxError>;

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use super::body;
 use super::respond::{Body, answer};
-use super::write::Write;
-use crate::api::text_at;
+use super::write_request::WriteRequest;
 use crate::authentication::User;
 use crate::authorization::{Attributes, Target, decide, rules_of};
+use crate::object::text;
 use crate::resources::Kind;
 use crate::status::{Cause, Status};
 
@@ -16,7 +16,7 @@ use crate::status::{Cause, Status};
 ///
 /// # Errors
 /// 400 and 422 for one that asks for nothing.
-pub(crate) fn answer_review(write: &Write<'_>) -> Result<Response<Body>, Status> {
+pub(crate) fn answer_review(write: &WriteRequest<'_>) -> Result<Response<Body>, Status> {
     let kind = &write.view.kind;
     let mut review = body::object(kind, write.headers, write.body)?;
     review["kind"] = json!(kind.kind);
@@ -38,8 +38,8 @@ pub(crate) fn answer_review(write: &Write<'_>) -> Result<Response<Body>, Status>
     Ok(answer(201, &review, Some(write.format)))
 }
 
-fn rules_review(write: &Write<'_>, spec: &Value) -> Result<Value, Status> {
-    let namespace = text_at(spec, "/namespace");
+fn rules_review(write: &WriteRequest<'_>, spec: &Value) -> Result<Value, Status> {
+    let namespace = text(spec, "/namespace");
     if namespace.is_empty() {
         return Err(Status::bad_request("no namespace on request"));
     }
@@ -48,7 +48,7 @@ fn rules_review(write: &Write<'_>, spec: &Value) -> Result<Value, Status> {
 }
 
 fn access_review(
-    write: &Write<'_>,
+    write: &WriteRequest<'_>,
     kind: &Kind,
     user: &User,
     spec: &Value,
@@ -82,7 +82,7 @@ fn asked(kind: &Kind, spec: &Value) -> Result<Attributes, Status> {
                 "exactly one of nonResourceAttributes or resourceAttributes must be specified",
             ));
         }
-        (false, true) => Target::Path(text_at(path, "/path").to_owned()),
+        (false, true) => Target::Path(text(path, "/path").to_owned()),
         (true, false) => {
             let text = |field: &str| resource[field].as_str().unwrap_or_default().to_owned();
             Target::Resource {
@@ -96,7 +96,7 @@ fn asked(kind: &Kind, spec: &Value) -> Result<Attributes, Status> {
     };
     let asked = if resource.is_object() { resource } else { path };
     Ok(Attributes {
-        verb: text_at(asked, "/verb").to_owned(),
+        verb: text(asked, "/verb").to_owned(),
         target,
     })
 }
@@ -108,7 +108,7 @@ fn subject(kind: &Kind, spec: &Value) -> Result<User, Status> {
         .filter_map(Value::as_str)
         .map(str::to_owned)
         .collect();
-    let name = text_at(spec, "/user").to_owned();
+    let name = text(spec, "/user").to_owned();
     if name.is_empty() && groups.is_empty() {
         let cause = Cause::invalid(
             "spec.user",

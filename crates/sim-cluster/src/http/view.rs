@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::negotiate::Shape;
 use super::query::Query;
 use crate::clock::Clock;
+use crate::object::Object;
 use crate::resources::Kind;
 use crate::status::Status;
-use crate::store::Object;
 use crate::tables::{self, RowObject};
 
 /// What a view needs to know besides the objects.

@@ -24,12 +24,12 @@ use super::query::ListOptions;
 use super::respond::{Body, BoxError, with_type};
 use super::view::View;
 use crate::api::Api;
-use crate::faults::{WatchFault, WatchFaults};
+use crate::faults::{ConnectionError, WatchFault, WatchFaults};
+use crate::object::Object;
 use crate::resources::{Kind, convert};
 use crate::selectors::Selector;
-use crate::service::ConnectionError;
 use crate::status::Status;
-use crate::store::{Change, Object, to_json};
+use crate::store::{Change, to_json};
 
 /// How long a watch lasts that names no timeout: what kube-apiserver's `--min-request-timeout` defaults to.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(30);

@@ -1,56 +1,20 @@
 //! POST, PUT and PATCH of objects and their subresources.
 
-use std::sync::Arc;
-
-use http::{HeaderMap, Response};
+use http::Response;
 use serde_json::{Value, json};
 
-use super::negotiate::{Format, content_type, unsupported_media_type};
-use super::query::{Query, invalid_options};
+use super::negotiate::{content_type, unsupported_media_type};
+use super::query::invalid_options;
 use super::respond::{Body, answer, warn};
-use super::view::View;
+use super::write_request::WriteRequest;
 use super::{body, reviews};
-use crate::api::{
-    Api, DeleteOptions, Patch, Preconditions, ScaleWrite, Target, WriteOptions, Written, text_at,
-};
-use crate::authentication::User;
+use crate::api::{DeleteOptions, Patch, Preconditions, ScaleWrite, Target, WriteOptions, Written};
+use crate::object::text;
 use crate::resources::convert;
 use crate::schema::duplicate_fields;
 use crate::status::{Cause, Status};
 
-/// A write with everything it came with.
-pub(crate) struct Write<'a> {
-    pub(crate) api: &'a Api,
-    pub(crate) user: &'a Arc<User>,
-    pub(crate) view: &'a View,
-    pub(crate) namespace: &'a str,
-    pub(crate) name: &'a str,
-    pub(crate) subresource: Option<&'a str>,
-    pub(crate) headers: &'a HeaderMap,
-    pub(crate) query: &'a Query,
-    pub(crate) body: &'a [u8],
-    pub(crate) format: Format,
-}
-
-impl Write<'_> {
-    fn target(&self) -> Target<'_> {
-        Target {
-            kind: &self.view.kind,
-            subresource: self.subresource,
-            namespace: self.namespace,
-            name: self.name,
-        }
-    }
-
-    /// The options of this user's write, called `what` in refusals.
-    fn options(&self, what: &str) -> Result<WriteOptions, Status> {
-        let options = self.query.write_options(what, agent(self.headers))?;
-        Ok(WriteOptions {
-            user: Some(Arc::clone(self.user)),
-            ..options
-        })
-    }
-
+impl WriteRequest<'_> {
     fn respond(&self, written: &Written) -> Response<Body> {
         let object = convert::to_version(&self.view.kind, &written.object);
         let code = if written.created { 201 } else { 200 };
@@ -84,7 +48,7 @@ impl Write<'_> {
             Some("binding") => {
                 let options = self.options("CreateOptions")?;
                 self.check_name(&given, "Binding")?;
-                let node = text_at(&given, "/target/name");
+                let node = text(&given, "/target/name");
                 if node.is_empty() {
                     return Err(Status::new(500, "", "target.name: Required value"));
                 }
@@ -124,7 +88,7 @@ impl Write<'_> {
 
     /// What is done to an object of another name is not done.
     fn check_name(&self, given: &Value, kind: &str) -> Result<(), Status> {
-        let name = text_at(given, "/metadata/name");
+        let name = text(given, "/metadata/name");
         if name.is_empty() || name == self.name {
             return Ok(());
         }
@@ -148,7 +112,7 @@ impl Write<'_> {
             _ => {}
         }
         let mut object = body::object(kind, self.headers, self.body)?;
-        if text_at(&object, "/metadata/name").is_empty() {
+        if text(&object, "/metadata/name").is_empty() {
             return Err(Status::nameless(self.name));
         }
         convert::convert(kind, &mut object);
@@ -251,17 +215,4 @@ fn check_apply_type(
         }
     }
     body::check_type(kind, object)
-}
-
-/// The field manager of clients that name none: the first word of their `User-Agent`.
-fn agent(headers: &HeaderMap) -> &str {
-    let agent = headers
-        .get(http::header::USER_AGENT)
-        .and_then(|value| value.to_str().ok());
-    let agent = agent
-        .unwrap_or("unknown")
-        .split('/')
-        .next()
-        .unwrap_or_default();
-    agent.get(..128).unwrap_or(agent)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{KindEntry, reference};
+use super::kind_entry::{KindEntry, reference};
 
 pub(super) const API_VERSION_WORDS: &str = "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources";
 pub(super) const KIND_WORDS: &str = "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";

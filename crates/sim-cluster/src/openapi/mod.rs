@@ -5,6 +5,7 @@
 //! `/openapi/v2` is not served.
 
 mod custom;
+mod kind_entry;
 mod operations;
 
 use std::collections::BTreeSet;
@@ -12,58 +13,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Map, Value, json};
 
-use crate::schema::{REFERENCE_PREFIX, builtin_kind, definition};
-
-/// The name under which a group and version are in the index: `api/v1`, `apis/apps/v1`.
-pub fn document_path(group: &str, version: &str) -> String {
-    if group.is_empty() {
-        format!("api/{version}")
-    } else {
-        format!("apis/{group}/{version}")
-    }
-}
-
-/// A kind to describe.
-#[derive(Debug, Clone)]
-pub struct KindEntry<'a> {
-    /// API group; empty for the core group.
-    pub group: &'a str,
-    /// API version.
-    pub version: &'a str,
-    /// `ReplicaSet`
-    pub kind: &'a str,
-    /// `replicasets`
-    pub plural: &'a str,
-    /// Whether its objects live in namespaces.
-    pub namespaced: bool,
-    /// `status`, `scale`, ...
-    pub subresources: Vec<&'a str>,
-    /// `openAPIV3Schema` of a custom resource; none for built-in kinds.
-    pub schema: Option<&'a Value>,
-}
-
-impl KindEntry<'_> {
-    /// The name of its definition; none for a built-in kind without a schema.
-    fn definition_name(&self) -> Option<String> {
-        if self.schema.is_some() {
-            let reversed: Vec<&str> = self.group.split('.').rev().collect();
-            return Some(format!(
-                "{}.{}.{}",
-                reversed.join("."),
-                self.version,
-                self.kind
-            ));
-        }
-        builtin_kind(self.group, self.version, self.kind).map(|known| known.definition.to_owned())
-    }
-
-    fn group_version_kind(&self) -> Value {
-        json!({ "group": self.group, "kind": self.kind, "version": self.version })
-    }
-}
+use crate::schema::{REFERENCE_PREFIX, definition};
+use kind_entry::reference;
+pub(crate) use kind_entry::{KindEntry, document_path};
 
 /// The index over all kinds.
-pub fn index(kinds: &[KindEntry<'_>]) -> Value {
+pub(crate) fn index(kinds: &[KindEntry<'_>]) -> Value {
     let paths: BTreeSet<String> = kinds
         .iter()
         .map(|kind| document_path(kind.group, kind.version))
@@ -76,7 +31,7 @@ pub fn index(kinds: &[KindEntry<'_>]) -> Value {
 }
 
 /// A text that changes when the document at `path` does.
-pub fn fingerprint(kinds: &[KindEntry<'_>], path: &str) -> String {
+pub(crate) fn fingerprint(kinds: &[KindEntry<'_>], path: &str) -> String {
     let mut hasher = DefaultHasher::new();
     for kind in kinds
         .iter()
@@ -89,7 +44,7 @@ pub fn fingerprint(kinds: &[KindEntry<'_>], path: &str) -> String {
 }
 
 /// The document of the kinds, which share a group and a version.
-pub fn document(kinds: &[KindEntry<'_>], server_version: &str) -> Value {
+pub(crate) fn document(kinds: &[KindEntry<'_>], server_version: &str) -> Value {
     let mut paths = Map::new();
     let mut schemas = Map::new();
     for kind in kinds {
@@ -145,10 +100,6 @@ fn metadata_is_optional(schema: &mut Value) {
     {
         fields.remove("required");
     }
-}
-
-fn reference(name: &str) -> Value {
-    json!({ "$ref": format!("{REFERENCE_PREFIX}{name}") })
 }
 
 fn list_definition(kind: &KindEntry<'_>, name: &str) -> Value {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{KindEntry, reference};
+use super::kind_entry::{KindEntry, document_path, reference};
 
 const STATUS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
 const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
@@ -105,7 +105,7 @@ const PATCH: [Parameter; 4] = [DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION, FORCE];
 
 /// Adds the paths of a kind whose definition is called `name`.
 pub(super) fn add(kind: &KindEntry<'_>, name: &str, paths: &mut Map<String, Value>) {
-    let root = format!("/{}", super::document_path(kind.group, kind.version));
+    let root = format!("/{}", document_path(kind.group, kind.version));
     let collection = if kind.namespaced {
         format!("{root}/namespaces/{{namespace}}/{}", kind.plural)
     } else {

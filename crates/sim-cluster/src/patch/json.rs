@@ -4,14 +4,14 @@ use json_patch::{AddOperation, Patch, PatchErrorKind, PatchOperation};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::PatchError;
+use super::error::PatchError;
 use crate::field::go_json_kind;
 
 /// The most operations of one patch.
 const OPERATIONS_MAX: usize = 10_000;
 
 /// Applies the operations in `patch` (a JSON list) to `object`; on an error the object is as it was.
-pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
+pub(crate) fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
     if !patch.is_array() {
         let found = go_json_kind(patch);
         return Err(PatchError::Malformed(format!(

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::PatchError;
+use super::error::PatchError;
 
 /// Merges `patch` (a JSON object) into `object`; `null` removes.
-pub fn merge_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
+pub(crate) fn merge_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
     if !patch.is_object() {
         let found = crate::field::go_json_kind(patch);
         let words = "json: cannot unmarshal";

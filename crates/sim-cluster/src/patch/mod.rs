@@ -2,29 +2,13 @@
 //!
 //! body -> patch of its format -> the object as its writer wants it; the server then treats it as an update.
 
+mod error;
 mod json;
 mod merge;
 mod order;
 mod strategic;
 
-pub use json::json_patch;
-pub use merge::merge_patch;
-pub use strategic::strategic_patch;
-
-/// A patch that can't be applied.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PatchError {
-    /// Not a patch of its format; a 400 with this message.
-    #[error("{0}")]
-    Malformed(String),
-    /// A patch that does not fit the object: a 422 of reason `Invalid` with the message
-    /// `the server rejected our request due to an error in our request` and no causes; this text is for logs.
-    #[error("{0}")]
-    Rejected(String),
-    /// More operations than allowed; a 413 with this message.
-    #[error("{0}")]
-    TooLarge(String),
-    /// A patch that the API server breaks on; a 500 with this message.
-    #[error("{0}")]
-    Broken(String),
-}
+pub(crate) use error::PatchError;
+pub(crate) use json::json_patch;
+pub(crate) use merge::merge_patch;
+pub(crate) use strategic::strategic_patch;

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use super::PatchError;
+use super::error::PatchError;
 use super::order::{arrange, identity};
 use crate::field::{go_json_kind, go_text};
 use crate::schema::{Node, TypeInfo};
@@ -15,7 +15,7 @@ const DELETE_PREFIX: &str = "$deleteFromPrimitiveList/";
 const ORDER_PREFIX: &str = "$setElementOrder/";
 
 /// Merges `patch` (a JSON object) into `object`, whose type is `info`.
-pub fn strategic_patch(
+pub(crate) fn strategic_patch(
     object: &mut Value,
     patch: &Value,
     info: &TypeInfo,

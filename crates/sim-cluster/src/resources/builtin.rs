@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Kind, KindInfo, Subresource};
+use super::kind::{Kind, KindInfo, Subresource};
 
 /// One row of the table below.
 struct Row {

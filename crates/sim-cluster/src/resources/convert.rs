@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::Kind;
-use crate::store::Object;
+use super::kind::Kind;
+use crate::object::Object;
 
 /// Fields of core events and what `events.k8s.io/v1` calls them.
 const EVENT_FIELDS: &[(&str, &str)] = &[
@@ -76,7 +76,7 @@ fn rename_event_fields(fields: &mut Map<String, Value>, to_core: bool) {
 mod tests {
     use serde_json::json;
 
-    use super::super::kinds;
+    use super::super::builtin::kinds;
     use super::*;
 
     #[test]

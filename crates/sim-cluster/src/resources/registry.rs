@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 
 use crate::schema::CustomSchema;
 
-use super::{CustomVersion, Kind, KindInfo, ScalePaths, Subresource, kinds};
+use super::builtin::kinds;
+use super::kind::{CustomVersion, Kind, KindInfo, ScalePaths, Subresource};
 
 /// The kinds served, by group, version and plural.
 #[derive(Clone, Debug)]
-pub struct Registry {
+pub(crate) struct Registry {
     kinds: BTreeMap<(String, String, String), Kind>,
     /// Groups in the order of discovery, each with its versions, the preferred one first.
     groups: Vec<(String, Vec<String>)>,
@@ -34,14 +35,14 @@ impl Default for Registry {
 
 impl Registry {
     /// The kind of a path's group, version and plural.
-    pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Kind> {
+    pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Kind> {
         // Three short strings a request; a borrowed key would cost a wrapper type.
         self.kinds
             .get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
     }
 
     /// The kind of an object's `apiVersion` and `kind`.
-    pub fn find_kind(&self, api_version: &str, kind: &str) -> Option<&Kind> {
+    pub(crate) fn find_kind(&self, api_version: &str, kind: &str) -> Option<&Kind> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         self.kinds
             .values()
@@ -49,12 +50,12 @@ impl Registry {
     }
 
     /// All kinds, ordered by group, version and plural.
-    pub fn all(&self) -> impl Iterator<Item = &Kind> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Kind> {
         self.kinds.values()
     }
 
     /// The kinds of one group and version, ordered by plural.
-    pub fn of_version<'a>(
+    pub(crate) fn of_version<'a>(
         &'a self,
         group: &'a str,
         version: &'a str,
@@ -65,12 +66,12 @@ impl Registry {
     }
 
     /// Groups in the order of discovery with their versions, the preferred one first.
-    pub fn groups(&self) -> &[(String, Vec<String>)] {
+    pub(crate) fn groups(&self) -> &[(String, Vec<String>)] {
         &self.groups
     }
 
     /// Serves the kinds of a definition in place of those it gave before.
-    pub fn define(&mut self, definition: &Value) {
+    pub(crate) fn define(&mut self, definition: &Value) {
         let name = definition["metadata"]["name"].as_str().unwrap_or_default();
         self.forget(name);
         for kind in custom_kinds(definition) {
@@ -79,7 +80,7 @@ impl Registry {
     }
 
     /// Serves the kinds of that definition no longer.
-    pub fn forget(&mut self, definition: &str) {
+    pub(crate) fn forget(&mut self, definition: &str) {
         let is_of = |kind: &Kind| {
             (kind.custom.as_ref()).is_some_and(|custom| custom.definition == definition)
         };
@@ -192,7 +193,6 @@ fn custom_version(definition: &Value, version: &Value) -> CustomVersion {
             Some(pointer) => schema.with_replicas_at(&pointer),
             None => schema,
         },
-        preserve_unknown_fields: definition["spec"]["preserveUnknownFields"] == json!(true),
         definition: (definition["metadata"]["name"].as_str().unwrap_or_default()).to_owned(),
         scale: scale.and_then(|scale| {
             Some(ScalePaths {

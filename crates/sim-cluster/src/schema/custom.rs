@@ -15,7 +15,7 @@ use crate::field::{FieldError, FieldErrorKind};
 
 /// The schema of one version of a definition, with its rules compiled. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct CustomSchema {
+pub(crate) struct CustomSchema {
     schema: Arc<Value>,
     info: TypeInfo,
     rules: Arc<Rules>,
@@ -25,7 +25,7 @@ pub struct CustomSchema {
 
 impl CustomSchema {
     /// From `openAPIV3Schema`. A rule that does not compile fails each time it is run.
-    pub fn new(schema: &Value) -> Self {
+    pub(crate) fn new(schema: &Value) -> Self {
         Self {
             schema: Arc::new(schema.clone()),
             info: TypeInfo::custom(schema),
@@ -36,7 +36,7 @@ impl CustomSchema {
 
     /// The same for a version with a `scale` that keeps the replicas wished for at this JSON pointer.
     #[must_use]
-    pub fn with_replicas_at(self, pointer: &str) -> Self {
+    pub(crate) fn with_replicas_at(self, pointer: &str) -> Self {
         Self {
             replicas: Some(pointer.into()),
             ..self
@@ -44,17 +44,17 @@ impl CustomSchema {
     }
 
     /// For server-side apply and ownership.
-    pub fn type_info(&self) -> &TypeInfo {
+    pub(crate) fn type_info(&self) -> &TypeInfo {
         &self.info
     }
 
     /// The schema as written.
-    pub fn schema(&self) -> &Value {
+    pub(crate) fn schema(&self) -> &Value {
         &self.schema
     }
 
     /// Drops what the schema does not know; returns the paths of what was dropped, sorted.
-    pub fn prune(&self, object: &mut Value) -> Vec<String> {
+    pub(crate) fn prune(&self, object: &mut Value) -> Vec<String> {
         let mut unknown = Vec::new();
         prune::prune_object(object, &self.schema, "", true, &mut unknown);
         unknown.sort();
@@ -62,13 +62,13 @@ impl CustomSchema {
     }
 
     /// Sets defaults, and drops nulls where they are neither allowed nor defaulted.
-    pub fn default(&self, object: &mut Value) {
+    pub(crate) fn default(&self, object: &mut Value) {
         default_value(object, &self.schema);
     }
 
     /// Everything wrong with an object, without its metadata. With `old` (an update) what has not changed is not
     /// held against it, and transition rules run.
-    pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    pub(crate) fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = validate::validate(object, old, &self.schema);
         let wrong_replicas = self.replicas.as_deref().and_then(|it| replicas(object, it));
         errors.extend(wrong_replicas);

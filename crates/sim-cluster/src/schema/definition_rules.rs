@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::rules::compile_error;
-use crate::builtin::is_dns1123_subdomain;
 use crate::field::FieldError;
+use crate::names::{is_dns1035_label, is_dns1123_subdomain};
 
 /// Everything wrong with a new definition, defaults set; without its metadata's labels and annotations.
-pub fn validate_definition(definition: &Value) -> Vec<FieldError> {
+pub(crate) fn validate_definition(definition: &Value) -> Vec<FieldError> {
     let spec = &definition["spec"];
     let mut errors = Vec::new();
     let text = |field: &str| spec[field].as_str().unwrap_or_default();
@@ -54,7 +54,7 @@ pub fn validate_definition(definition: &Value) -> Vec<FieldError> {
 }
 
 /// What else is wrong with a changed definition: what never changes once it is established.
-pub fn validate_definition_update(old: &Value, new: &Value) -> Vec<FieldError> {
+pub(crate) fn validate_definition_update(old: &Value, new: &Value) -> Vec<FieldError> {
     let mut errors = validate_definition(new);
     let established = old["status"]["conditions"].as_array().is_some_and(|all| {
         all.iter()
@@ -109,7 +109,7 @@ fn validate_names(names: &Value, errors: &mut Vec<FieldError>) {
             }
             return;
         }
-        let wrong = crate::builtin::is_dns1035_label(text);
+        let wrong = is_dns1035_label(text);
         errors.extend(
             wrong
                 .into_iter()
@@ -165,7 +165,7 @@ fn validate_versions(versions: &Value, errors: &mut Vec<FieldError>) {
     for (index, version) in list.iter().enumerate() {
         let path = format!("spec.versions[{index}]");
         let name = version["name"].as_str().unwrap_or_default();
-        let wrong = crate::builtin::is_dns1035_label(name);
+        let wrong = is_dns1035_label(name);
         errors.extend(
             wrong
                 .into_iter()

@@ -28,11 +28,11 @@ use serde_json::{Map, Value, json};
 use super::merge_keys;
 
 /// What a reference to a definition starts with.
-pub const REFERENCE_PREFIX: &str = "#/components/schemas/";
+pub(crate) const REFERENCE_PREFIX: &str = "#/components/schemas/";
 
 /// A built-in kind and the name of its definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BuiltinKind {
+pub(crate) struct BuiltinKind {
     /// API group; empty for the core group.
     pub group: &'static str,
     /// API version.
@@ -61,7 +61,7 @@ const fn kind(
 macro_rules! builtin_kinds {
     ($($group:literal $version:literal $prefix:literal: $($type:path as $kind:literal),+;)+) => {
         /// Every built-in kind with a schema.
-        pub const KINDS: &[BuiltinKind] = &[$($(kind($group, $version, $kind, concat!($prefix, ".", $kind))),+),+];
+        const KINDS: &[BuiltinKind] = &[$($(kind($group, $version, $kind, concat!($prefix, ".", $kind))),+),+];
 
         fn generate(generator: &mut SchemaGenerator) {
             $($(generator.subschema_for::<$type>();)+)+
@@ -110,7 +110,7 @@ builtin_kinds! {
 }
 
 /// The built-in kind of that name, if there is a schema for it.
-pub fn builtin_kind(group: &str, version: &str, kind: &str) -> Option<BuiltinKind> {
+pub(crate) fn builtin_kind(group: &str, version: &str, kind: &str) -> Option<BuiltinKind> {
     KINDS
         .iter()
         .find(|known| known.group == group && known.version == version && known.kind == kind)
@@ -118,13 +118,13 @@ pub fn builtin_kind(group: &str, version: &str, kind: &str) -> Option<BuiltinKin
 }
 
 /// All definitions by name.
-pub fn definitions() -> &'static Map<String, Value> {
+pub(super) fn definitions() -> &'static Map<String, Value> {
     static DEFINITIONS: LazyLock<Map<String, Value>> = LazyLock::new(build);
     &DEFINITIONS
 }
 
 /// The definition of that name.
-pub fn definition(name: &str) -> Option<&'static Value> {
+pub(crate) fn definition(name: &str) -> Option<&'static Value> {
     definitions().get(name)
 }
 

@@ -281,7 +281,7 @@ impl ListRule {
 
 #[cfg(test)]
 mod tests {
-    use super::super::definitions;
+    use super::super::definitions::definitions;
     use super::*;
 
     #[test]

@@ -16,10 +16,8 @@ mod strict;
 mod type_info;
 mod validate;
 
-pub use custom::CustomSchema;
-pub use definition_rules::{validate_definition, validate_definition_update};
-pub use definitions::{
-    BuiltinKind, KINDS, REFERENCE_PREFIX, builtin_kind, definition, definitions,
-};
-pub use strict::{duplicate_fields, strict_error};
-pub use type_info::{ListKind, Node, TypeInfo};
+pub(crate) use custom::CustomSchema;
+pub(crate) use definition_rules::{validate_definition, validate_definition_update};
+pub(crate) use definitions::{REFERENCE_PREFIX, builtin_kind, definition};
+pub(crate) use strict::{duplicate_fields, strict_error};
+pub(crate) use type_info::{ListKind, Node, TypeInfo};

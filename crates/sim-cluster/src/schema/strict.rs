@@ -9,7 +9,7 @@ use crate::field::{join, quote};
 
 /// Paths of fields that stand in a JSON body more than once, each once, in the order found; empty for a body that is
 /// no JSON.
-pub fn duplicate_fields(body: &[u8]) -> Vec<String> {
+pub(crate) fn duplicate_fields(body: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
     let mut reader = serde_json::Deserializer::from_slice(body);
     let outcome = Place {
@@ -25,7 +25,7 @@ pub fn duplicate_fields(body: &[u8]) -> Vec<String> {
 
 /// What `fieldValidation=Strict` answers, or none if there is nothing to say. For built-in and custom kinds it goes
 /// through `builtin::decode_message`. With `Warn` each part alone is a warning.
-pub fn strict_error(unknown: &[String], duplicate: &[String]) -> Option<String> {
+pub(crate) fn strict_error(unknown: &[String], duplicate: &[String]) -> Option<String> {
     let parts = strict_parts(unknown, duplicate);
     (!parts.is_empty()).then(|| format!("strict decoding error: {}", parts.join(", ")))
 }

@@ -11,7 +11,7 @@ const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 /// How the items of a list are told apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ListKind<'a> {
+pub(crate) enum ListKind<'a> {
     /// Not at all: the list is one value.
     Atomic,
     /// By their value.
@@ -22,14 +22,14 @@ pub enum ListKind<'a> {
 
 /// The type of a kind: a built-in one, or that of a version of a custom resource definition.
 #[derive(Debug, Clone)]
-pub struct TypeInfo {
+pub(crate) struct TypeInfo {
     root: Arc<Value>,
     builtin: bool,
 }
 
 impl TypeInfo {
     /// The type of a built-in kind; none if it has no schema here.
-    pub fn builtin(group: &str, version: &str, kind: &str) -> Option<Self> {
+    pub(crate) fn builtin(group: &str, version: &str, kind: &str) -> Option<Self> {
         let known = builtin_kind(group, version, kind)?;
         let reference = json!({ "$ref": format!("{REFERENCE_PREFIX}{}", known.definition) });
         Some(Self {
@@ -39,7 +39,7 @@ impl TypeInfo {
     }
 
     /// The type described by a CRD version's `openAPIV3Schema`.
-    pub fn custom(schema: &Value) -> Self {
+    pub(crate) fn custom(schema: &Value) -> Self {
         let mut root = schema.clone();
         add_object_fields(&mut root);
         walk_embedded(&mut root);
@@ -49,19 +49,14 @@ impl TypeInfo {
         }
     }
 
-    /// Whether the kind is built in: its Go type has fields that are there even when empty.
-    pub fn is_builtin(&self) -> bool {
-        self.builtin
-    }
-
     /// The type of the whole object.
-    pub fn root(&self) -> Node<'_> {
+    pub(crate) fn root(&self) -> Node<'_> {
         Node::new(&self.root)
     }
 
     /// What an empty object of this type looks like when the API server writes it down: struct fields that
     /// are no pointers are there. Ownership of fields starts from it.
-    pub fn empty_object(&self) -> Value {
+    pub(crate) fn empty_object(&self) -> Value {
         if !self.builtin {
             return Value::Object(Map::new());
         }
@@ -146,7 +141,7 @@ fn walk_embedded(schema: &mut Value) {
 
 /// The type of one place in an object.
 #[derive(Debug, Clone, Copy)]
-pub struct Node<'a> {
+pub(crate) struct Node<'a> {
     /// As the parent states it: carries list types and merge keys.
     outer: &'a Value,
     /// What it refers to: carries the fields. The same as `outer` without a reference.
@@ -156,7 +151,7 @@ pub struct Node<'a> {
 
 impl<'a> Node<'a> {
     /// The type that `schema` describes.
-    pub fn new(schema: &'a Value) -> Self {
+    pub(crate) fn new(schema: &'a Value) -> Self {
         let reference = schema
             .get("$ref")
             .or_else(|| {
@@ -176,12 +171,12 @@ impl<'a> Node<'a> {
     }
 
     /// The schema with the fields.
-    pub fn schema(&self) -> &'a Value {
+    pub(crate) fn schema(&self) -> &'a Value {
         self.inner
     }
 
     /// The name of the definition, if it has one.
-    pub fn definition(&self) -> Option<&'a str> {
+    pub(crate) fn definition(&self) -> Option<&'a str> {
         self.name
     }
 
@@ -190,22 +185,22 @@ impl<'a> Node<'a> {
     }
 
     /// The JSON type, if stated.
-    pub fn json_type(&self) -> Option<&'a str> {
+    pub(crate) fn json_type(&self) -> Option<&'a str> {
         self.inner.get("type").and_then(Value::as_str)
     }
 
     /// The type of a declared field.
-    pub fn declared(&self, field: &str) -> Option<Node<'a>> {
+    pub(crate) fn declared(&self, field: &str) -> Option<Node<'a>> {
         self.inner.get("properties")?.get(field).map(Node::new)
     }
 
     /// Whether the field is declared by name.
-    pub fn declares(&self, field: &str) -> bool {
+    pub(crate) fn declares(&self, field: &str) -> bool {
         self.declared(field).is_some()
     }
 
     /// The type of the values of a map.
-    pub fn values(&self) -> Option<Node<'a>> {
+    pub(crate) fn values(&self) -> Option<Node<'a>> {
         self.inner
             .get("additionalProperties")
             .filter(|schema| schema.is_object())
@@ -213,17 +208,17 @@ impl<'a> Node<'a> {
     }
 
     /// The type of a field, declared or as the value of a map.
-    pub fn field(&self, field: &str) -> Option<Node<'a>> {
+    pub(crate) fn field(&self, field: &str) -> Option<Node<'a>> {
         self.declared(field).or_else(|| self.values())
     }
 
     /// The type of a list's items.
-    pub fn items(&self) -> Option<Node<'a>> {
+    pub(crate) fn items(&self) -> Option<Node<'a>> {
         self.inner.get("items").map(Node::new)
     }
 
     /// How the items of this list are told apart.
-    pub fn list_kind(&self) -> ListKind<'a> {
+    pub(crate) fn list_kind(&self) -> ListKind<'a> {
         match self
             .extension("x-kubernetes-list-type")
             .and_then(Value::as_str)
@@ -240,32 +235,32 @@ impl<'a> Node<'a> {
     }
 
     /// Whether this object is one value to server-side apply.
-    pub fn is_atomic_map(&self) -> bool {
+    pub(crate) fn is_atomic_map(&self) -> bool {
         self.extension("x-kubernetes-map-type")
             .is_some_and(|kind| kind == "atomic")
     }
 
     /// The field by which a strategic merge patch tells the items of this list apart.
-    pub fn patch_merge_key(&self) -> Option<&'a str> {
+    pub(crate) fn patch_merge_key(&self) -> Option<&'a str> {
         self.extension("x-kubernetes-patch-merge-key")
             .and_then(Value::as_str)
     }
 
     /// Whether `strategy` is among the strategies of a strategic merge patch for this place.
-    pub fn has_patch_strategy(&self, strategy: &str) -> bool {
+    pub(crate) fn has_patch_strategy(&self, strategy: &str) -> bool {
         self.extension("x-kubernetes-patch-strategy")
             .and_then(Value::as_str)
             .is_some_and(|all| all.split(',').any(|one| one == strategy))
     }
 
     /// Whether fields that are not declared are kept.
-    pub fn keeps_unknown_fields(&self) -> bool {
+    pub(crate) fn keeps_unknown_fields(&self) -> bool {
         self.extension("x-kubernetes-preserve-unknown-fields")
             .is_some_and(|flag| flag == &Value::Bool(true))
     }
 
     /// The default of this place.
-    pub fn default(&self) -> Option<&'a Value> {
+    pub(crate) fn default(&self) -> Option<&'a Value> {
         self.outer.get("default")
     }
 }

@@ -1,14 +1,15 @@
 //! Field selectors: `spec.nodeName=n1,status.phase!=Running`; each kind supports a few fields.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
-use super::as_text;
 use crate::resources::Kind;
 use crate::status::Status;
 
 /// All requirements must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FieldSelector(Vec<Requirement>);
+pub(crate) struct FieldSelector(Vec<Requirement>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
@@ -65,7 +66,7 @@ impl FieldSelector {
     ///
     /// # Errors
     /// 400 for a field the kind does not support.
-    pub fn parse(kind: &Kind, text: &str) -> Result<Self, Status> {
+    pub(crate) fn parse(kind: &Kind, text: &str) -> Result<Self, Status> {
         let mut requirements = Vec::new();
         for term in split_terms(text) {
             let (field, equal, value) = split_term(&term).ok_or_else(|| {
@@ -85,21 +86,12 @@ impl FieldSelector {
     }
 
     /// Whether it takes everything.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The name it asks for, if it asks for exactly one.
-    pub fn exact_name(&self) -> Option<&str> {
-        let requirement = self
-            .0
-            .iter()
-            .find(|each| each.field == "metadata.name" && each.equal)?;
-        Some(&requirement.value)
-    }
-
     /// Whether the object's fields meet every requirement.
-    pub fn matches(&self, object: &Value) -> bool {
+    pub(crate) fn matches(&self, object: &Value) -> bool {
         self.0.iter().all(|each| each.matches(object))
     }
 }
@@ -215,6 +207,15 @@ fn unescape(text: &str) -> String {
         });
     }
     plain
+}
+
+/// A scalar as selectors compare it.
+fn as_text(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => Cow::Borrowed(text),
+        Value::Null => Cow::Borrowed(""),
+        other => Cow::Owned(other.to_string()),
+    }
 }
 
 #[cfg(test)]

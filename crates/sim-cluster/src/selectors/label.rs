@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use crate::builtin::{validate_label_value, validate_qualified_name};
+use crate::names::{validate_label_value, validate_qualified_name};
 use crate::status::Status;
 
 /// All requirements must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LabelSelector(Vec<Requirement>);
+pub(crate) struct LabelSelector(Vec<Requirement>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
@@ -31,7 +31,7 @@ impl LabelSelector {
     ///
     /// # Errors
     /// 400 for anything outside of the grammar.
-    pub fn parse(text: &str) -> Result<Self, Status> {
+    pub(crate) fn parse(text: &str) -> Result<Self, Status> {
         let tokens = tokenize(text);
         let mut tokens = tokens.iter().map(String::as_str).peekable();
         let mut requirements = Vec::new();
@@ -63,12 +63,12 @@ impl LabelSelector {
     }
 
     /// Whether it takes everything.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether the object's labels meet every requirement.
-    pub fn matches(&self, object: &Value) -> bool {
+    pub(crate) fn matches(&self, object: &Value) -> bool {
         let labels = &object["metadata"]["labels"];
         self.0.iter().all(|each| each.matches(labels))
     }

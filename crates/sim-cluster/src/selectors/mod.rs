@@ -3,16 +3,14 @@
 mod field;
 mod label;
 
-use std::borrow::Cow;
-
 use serde_json::Value;
 
-pub use field::FieldSelector;
-pub use label::LabelSelector;
+pub(crate) use field::FieldSelector;
+pub(crate) use label::LabelSelector;
 
 /// Both selectors of a list or watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selector {
+pub(crate) struct Selector {
     /// By labels.
     pub labels: LabelSelector,
     /// By fields.
@@ -21,21 +19,12 @@ pub struct Selector {
 
 impl Selector {
     /// Whether it takes everything.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
     /// Whether the object is selected.
-    pub fn matches(&self, object: &Value) -> bool {
+    pub(crate) fn matches(&self, object: &Value) -> bool {
         self.labels.matches(object) && self.fields.matches(object)
-    }
-}
-
-/// A scalar as selectors compare it.
-fn as_text(value: &Value) -> Cow<'_, str> {
-    match value {
-        Value::String(text) => Cow::Borrowed(text),
-        Value::Null => Cow::Borrowed(""),
-        other => Cow::Owned(other.to_string()),
     }
 }

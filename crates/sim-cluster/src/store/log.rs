@@ -13,8 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::Change;
-use super::changes::{from_json, to_json};
+use super::change::{Change, from_json, to_json};
 use crate::resources::Kind;
 
 /// Changes are kept this long, as in the API server's watch cache.
@@ -186,8 +185,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::object::Object;
     use crate::resources::kinds;
-    use crate::store::Object;
 
     fn state(revision: u64) -> Object {
         let metadata = json!({"name": "a", "resourceVersion": revision.to_string()});

@@ -6,7 +6,7 @@
 //!
 //! It keeps what it is given; what may be written is decided in [`crate::api`]. Plain data without a lock.
 
-mod changes;
+mod change;
 mod identity;
 mod log;
 
@@ -17,15 +17,13 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-pub(crate) use changes::to_json;
-pub use changes::{Change, ChangeEvent, Changes};
+pub use change::Change;
+pub(crate) use change::to_json;
 pub(crate) use identity::Identities;
 pub(crate) use log::{Log, TooOld};
 
+use crate::object::Object;
 use crate::resources::Kind;
-
-/// An object as stored: shared, never changed in place.
-pub type Object = Arc<Value>;
 
 /// How many changes of one collection are kept for watches to resume from, unless set otherwise: a thousand pods
 /// started and deleted within the time that changes are kept make some 8,000.

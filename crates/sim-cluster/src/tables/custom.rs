@@ -3,8 +3,10 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Cells, Column, JsonPath, Layout, age, columns, name, since};
-use crate::api::text_at;
+use super::cells::{age, name, since};
+use super::json_path::JsonPath;
+use super::layout::{Cells, Column, Layout, columns};
+use crate::object::text;
 use crate::resources::CustomVersion;
 
 pub(super) fn layout(custom: &CustomVersion) -> Layout {
@@ -18,15 +20,15 @@ pub(super) fn layout(custom: &CustomVersion) -> Layout {
     let mut all = columns(&["Name"]);
     let mut paths = Vec::new();
     for column in defined {
-        let cell_type = text_at(column, "/type").to_owned();
+        let cell_type = text(column, "/type").to_owned();
         all.push(Column {
-            name: text_at(column, "/name").to_owned(),
+            name: text(column, "/name").to_owned(),
             cell_type: cell_type.clone(),
-            format: text_at(column, "/format").to_owned(),
+            format: text(column, "/format").to_owned(),
             description: described(column),
             priority: column["priority"].as_i64().unwrap_or(0),
         });
-        paths.push((JsonPath::parse(text_at(column, "/jsonPath")), cell_type));
+        paths.push((JsonPath::parse(text(column, "/jsonPath")), cell_type));
     }
     let cells = move |object: &Value, now: Timestamp| -> Cells {
         let mut cells = vec![name(object)];
@@ -42,9 +44,9 @@ pub(super) fn layout(custom: &CustomVersion) -> Layout {
 }
 
 fn described(column: &Value) -> String {
-    match text_at(column, "/description") {
+    match text(column, "/description") {
         "" => {
-            let path = text_at(column, "/jsonPath");
+            let path = text(column, "/jsonPath");
             format!("Custom resource definition column (in JSONPath format): {path}")
         }
         text => text.to_owned(),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// A parsed path: `.status.conditions[?(@.type=="Ready")].status`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct JsonPath(Vec<Step>);
+pub(super) struct JsonPath(Vec<Step>);
 
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
@@ -18,7 +18,7 @@ enum Step {
 
 impl JsonPath {
     /// Parses a path; `None` if it is outside of what is understood.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let text = text
             .strip_prefix('{')
@@ -29,7 +29,7 @@ impl JsonPath {
     }
 
     /// Everything at the path.
-    pub fn find<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
+    pub(super) fn find<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
         follow(&self.0, value)
     }
 }

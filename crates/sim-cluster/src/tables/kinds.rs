@@ -3,12 +3,10 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::cells::{age, join, labels_text, name, number, or_none, since, text_cell};
+use super::layout::{Cells, Columns, Layout, columns};
 use super::pods::names_and_images;
-use super::{
-    Cells, Columns, Layout, age, columns, items, join, labels_text, name, number, or_none, since,
-    text,
-};
-use crate::api::text_at;
+use crate::object::{condition, list, text};
 use crate::resources::Kind;
 
 pub(super) fn layout(kind: &Kind) -> Layout {
@@ -49,7 +47,7 @@ fn printer(kind: &Kind) -> Columns {
 fn namespace(object: &Value, now: Timestamp) -> Cells {
     vec![
         name(object),
-        text(object, "/status/phase"),
+        text_cell(object, "/status/phase"),
         age(object, now),
     ]
 }
@@ -62,7 +60,7 @@ fn config_map(object: &Value, now: Timestamp) -> Cells {
 fn secret(object: &Value, now: Timestamp) -> Cells {
     vec![
         name(object),
-        text(object, "/type"),
+        text_cell(object, "/type"),
         json!(count(&object["data"])),
         age(object, now),
     ]
@@ -92,8 +90,8 @@ const NODE: &[&str] = &[
 ];
 
 fn node(object: &Value, now: Timestamp) -> Cells {
-    let ready = items(object, "/status/conditions").find(|each| each["type"] == "Ready");
-    let mut status = match ready.map(|ready| text_at(ready, "/status")) {
+    let ready = condition(object, "Ready");
+    let mut status = match ready.map(|ready| text(ready, "/status")) {
         Some("True") => "Ready",
         Some(_) => "NotReady",
         None => "Unknown",
@@ -118,11 +116,11 @@ fn node(object: &Value, now: Timestamp) -> Cells {
     .collect();
     roles.sort_unstable();
     let address = |wanted: &str| {
-        let mut addresses = items(object, "/status/addresses");
+        let mut addresses = list(object, "/status/addresses").iter();
         let found = addresses.find(|each| each["type"] == wanted);
-        or_none(found.map_or("", |each| text_at(each, "/address")))
+        or_none(found.map_or("", |each| text(each, "/address")))
     };
-    let info = |field: &str| match text_at(object, &format!("/status/nodeInfo/{field}")) {
+    let info = |field: &str| match text(object, &format!("/status/nodeInfo/{field}")) {
         "" => json!("<unknown>"),
         text => json!(text),
     };
@@ -131,7 +129,7 @@ fn node(object: &Value, now: Timestamp) -> Cells {
         json!(status),
         or_none(&roles.join(",")),
         age(object, now),
-        text(object, "/status/nodeInfo/kubeletVersion"),
+        text_cell(object, "/status/nodeInfo/kubeletVersion"),
         address("InternalIP"),
         address("ExternalIP"),
         info("osImage"),
@@ -155,7 +153,7 @@ const EVENT: &[&str] = &[
 
 fn event(object: &Value, now: Timestamp) -> Cells {
     let first_of = |pointers: &[&str]| -> String {
-        let texts = pointers.iter().map(|pointer| text_at(object, pointer));
+        let texts = pointers.iter().map(|pointer| text(object, pointer));
         texts
             .into_iter()
             .find(|text| !text.is_empty())
@@ -163,7 +161,7 @@ fn event(object: &Value, now: Timestamp) -> Cells {
             .to_owned()
     };
     let first_seen = first_of(&["/firstTimestamp", "/deprecatedFirstTimestamp", "/eventTime"]);
-    let in_series = text_at(object, "/series/lastObservedTime");
+    let in_series = text(object, "/series/lastObservedTime");
     let last_seen = match first_of(&["/lastTimestamp", "/deprecatedLastTimestamp"]) {
         _ if !in_series.is_empty() => in_series.to_owned(),
         time if time.is_empty() => first_seen.clone(),
@@ -180,7 +178,7 @@ fn event(object: &Value, now: Timestamp) -> Cells {
     } else {
         "regarding"
     };
-    let about = |field: &str| text_at(object, &format!("/{regarding}/{field}")).to_owned();
+    let about = |field: &str| text(object, &format!("/{regarding}/{field}")).to_owned();
     let kind = about("kind").to_lowercase();
     let named = about("name");
     let shown = if named.is_empty() {
@@ -203,8 +201,8 @@ fn event(object: &Value, now: Timestamp) -> Cells {
     let message = first_of(&["/message", "/note"]);
     vec![
         since(&last_seen, now),
-        text(object, "/type"),
-        text(object, "/reason"),
+        text_cell(object, "/type"),
+        text_cell(object, "/reason"),
         json!(shown),
         json!(about("fieldPath")),
         json!(source),
@@ -226,29 +224,33 @@ const SERVICE: &[&str] = &[
 ];
 
 fn service(object: &Value, now: Timestamp) -> Cells {
-    let service_type = text_at(object, "/spec/type");
-    let external = match service_type {
-        "ExternalName" => or_none(text_at(object, "/spec/externalName")),
-        "LoadBalancer" => {
-            let addresses = join(items(object, "/status/loadBalancer/ingress").map(|each| {
-                match text_at(each, "/ip") {
-                    "" => text_at(each, "/hostname"),
-                    address => address,
-                }
-            }));
-            json!(if addresses.is_empty() {
-                "<pending>"
-            } else {
-                &addresses
-            })
-        }
-        _ => or_none(&join(
-            items(object, "/spec/externalIPs").filter_map(Value::as_str),
-        )),
-    };
-    let ports: Vec<String> = items(object, "/spec/ports")
+    let service_type = text(object, "/spec/type");
+    let external =
+        match service_type {
+            "ExternalName" => or_none(text(object, "/spec/externalName")),
+            "LoadBalancer" => {
+                let addresses = join(list(object, "/status/loadBalancer/ingress").iter().map(
+                    |each| match text(each, "/ip") {
+                        "" => text(each, "/hostname"),
+                        address => address,
+                    },
+                ));
+                json!(if addresses.is_empty() {
+                    "<pending>"
+                } else {
+                    &addresses
+                })
+            }
+            _ => or_none(&join(
+                list(object, "/spec/externalIPs")
+                    .iter()
+                    .filter_map(Value::as_str),
+            )),
+        };
+    let ports: Vec<String> = list(object, "/spec/ports")
+        .iter()
         .map(|port| {
-            let (number, protocol) = (&port["port"], text_at(port, "/protocol"));
+            let (number, protocol) = (&port["port"], text(port, "/protocol"));
             match port["nodePort"].as_i64() {
                 Some(node_port) if node_port > 0 => format!("{number}:{node_port}/{protocol}"),
                 _ => format!("{number}/{protocol}"),
@@ -258,7 +260,7 @@ fn service(object: &Value, now: Timestamp) -> Cells {
     vec![
         name(object),
         json!(service_type),
-        or_none(text_at(object, "/spec/clusterIP")),
+        or_none(text(object, "/spec/clusterIP")),
         external,
         or_none(&ports.join(",")),
         age(object, now),
@@ -279,10 +281,10 @@ fn shortened(texts: &[String]) -> Value {
 
 fn endpoints(object: &Value, now: Timestamp) -> Cells {
     let mut all = Vec::new();
-    for subset in items(object, "/subsets") {
-        for port in items(subset, "/ports") {
-            for address in items(subset, "/addresses") {
-                all.push(format!("{}:{}", text_at(address, "/ip"), port["port"]));
+    for subset in list(object, "/subsets").iter() {
+        for port in list(subset, "/ports").iter() {
+            for address in list(subset, "/addresses").iter() {
+                all.push(format!("{}:{}", text(address, "/ip"), port["port"]));
             }
         }
     }
@@ -290,11 +292,13 @@ fn endpoints(object: &Value, now: Timestamp) -> Cells {
 }
 
 fn endpoint_slice(object: &Value, now: Timestamp) -> Cells {
-    let ports: Vec<String> = items(object, "/ports")
+    let ports: Vec<String> = list(object, "/ports")
+        .iter()
         .map(|port| port["port"].to_string())
         .collect();
-    let addresses: Vec<String> = items(object, "/endpoints")
-        .flat_map(|endpoint| items(endpoint, "/addresses"))
+    let addresses: Vec<String> = list(object, "/endpoints")
+        .iter()
+        .flat_map(|endpoint| list(endpoint, "/addresses").iter())
         .filter_map(|address| address.as_str().map(str::to_owned))
         .collect();
     let ports = if ports.is_empty() {
@@ -309,7 +313,7 @@ fn endpoint_slice(object: &Value, now: Timestamp) -> Cells {
     };
     vec![
         name(object),
-        text(object, "/addressType"),
+        text_cell(object, "/addressType"),
         ports,
         addresses,
         age(object, now),
@@ -319,7 +323,7 @@ fn endpoint_slice(object: &Value, now: Timestamp) -> Cells {
 fn quota(object: &Value, now: Timestamp) -> Cells {
     let (mut requests, mut limits) = (Vec::new(), Vec::new());
     for (resource, hard) in object["status"]["hard"].as_object().into_iter().flatten() {
-        let used = text_at(&object["status"]["used"][resource], "");
+        let used = text(&object["status"]["used"][resource], "");
         let used = if used.is_empty() { "0" } else { used };
         let shown = format!("{resource}: {used}/{}", hard.as_str().unwrap_or_default());
         if resource.starts_with("limits") {

@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Cells, Layout, age, columns, items, join, name, number, or_none, since};
-use crate::api::text_at;
+use super::cells::{age, join, name, number, or_none, since};
+use super::layout::{Cells, Layout, columns};
+use crate::object::{list, text};
 use crate::resources::{Kind, kinds};
 
 pub(super) fn layout(kind: &Kind) -> Option<Layout> {
@@ -29,7 +30,7 @@ pub(super) fn ended_condition(object: &Value) -> Option<Value> {
     if object["kind"] != "Pod" {
         return None;
     }
-    let phase = text_at(object, "/status/phase");
+    let phase = text(object, "/status/phase");
     let message = match phase {
         "Succeeded" => "The pod has completed successfully.",
         "Failed" => "The pod failed.",
@@ -49,7 +50,7 @@ struct Containers {
 }
 
 fn cells(pod: &Value, now: Timestamp) -> Cells {
-    let total = items(pod, "/spec/containers").count() + restartable_init(pod);
+    let total = list(pod, "/spec/containers").iter().count() + restartable_init(pod);
     let (initialising, containers) = summarise(pod);
     let restarts = if containers.restarts > 0 && !containers.last_restart.is_empty() {
         let ago = since(&containers.last_restart, now);
@@ -67,9 +68,9 @@ fn cells(pod: &Value, now: Timestamp) -> Cells {
         json!(status(pod, initialising, &containers)),
         json!(restarts),
         age(pod, now),
-        or_none(text_at(pod, "/status/podIP")),
-        or_none(text_at(pod, "/spec/nodeName")),
-        or_none(text_at(pod, "/status/nominatedNodeName")),
+        or_none(text(pod, "/status/podIP")),
+        or_none(text(pod, "/spec/nodeName")),
+        or_none(text(pod, "/status/nominatedNodeName")),
         readiness_gates(pod),
     ]
 }
@@ -79,7 +80,8 @@ fn is_restartable(container: &Value) -> bool {
 }
 
 fn restartable_init(pod: &Value) -> usize {
-    items(pod, "/spec/initContainers")
+    list(pod, "/spec/initContainers")
+        .iter()
         .filter(|each| is_restartable(each))
         .count()
 }
@@ -88,14 +90,14 @@ fn restartable_init(pod: &Value) -> usize {
 fn summarise(pod: &Value) -> (Option<String>, Containers) {
     let mut sums = Containers::default();
     let initialising = initialising(pod);
-    for status in items(pod, "/status/containerStatuses").rev() {
+    for status in list(pod, "/status/containerStatuses").iter().rev() {
         sums.restarts += number(status, "/restartCount");
-        let restarted = text_at(status, "/lastState/terminated/finishedAt");
+        let restarted = text(status, "/lastState/terminated/finishedAt");
         if restarted > sums.last_restart.as_str() {
             restarted.clone_into(&mut sums.last_restart);
         }
         let terminated = &status["state"]["terminated"];
-        let waiting = text_at(status, "/state/waiting/reason");
+        let waiting = text(status, "/state/waiting/reason");
         let running = status["state"]["running"].is_object() && status["ready"] == json!(true);
         if !waiting.is_empty() {
             waiting.clone_into(&mut sums.reason);
@@ -110,7 +112,7 @@ fn summarise(pod: &Value) -> (Option<String>, Containers) {
 }
 
 fn termination(terminated: &Value) -> String {
-    let reason = text_at(terminated, "/reason");
+    let reason = text(terminated, "/reason");
     if !reason.is_empty() {
         return reason.to_owned();
     }
@@ -121,8 +123,11 @@ fn termination(terminated: &Value) -> String {
 }
 
 fn initialising(pod: &Value) -> Option<String> {
-    let total = items(pod, "/spec/initContainers").count();
-    for (at, status) in items(pod, "/status/initContainerStatuses").enumerate() {
+    let total = list(pod, "/spec/initContainers").iter().count();
+    for (at, status) in list(pod, "/status/initContainerStatuses")
+        .iter()
+        .enumerate()
+    {
         let terminated = &status["state"]["terminated"];
         let specified = pod.pointer(&format!("/spec/initContainers/{at}"));
         let done = terminated.is_object() && number(terminated, "/exitCode") == 0
@@ -130,7 +135,7 @@ fn initialising(pod: &Value) -> Option<String> {
         if done {
             continue;
         }
-        let waiting = text_at(status, "/state/waiting/reason");
+        let waiting = text(status, "/state/waiting/reason");
         return Some(if terminated.is_object() {
             format!("Init:{}", termination(terminated))
         } else if !waiting.is_empty() && waiting != "PodInitializing" {
@@ -143,15 +148,16 @@ fn initialising(pod: &Value) -> Option<String> {
 }
 
 fn status(pod: &Value, initialising: Option<String>, containers: &Containers) -> String {
-    let phase = text_at(pod, "/status/phase");
-    let own_reason = text_at(pod, "/status/reason");
+    let phase = text(pod, "/status/phase");
+    let own_reason = text(pod, "/status/reason");
     let mut reason = if own_reason.is_empty() {
         phase
     } else {
         own_reason
     }
     .to_owned();
-    let gated = items(pod, "/status/conditions")
+    let gated = list(pod, "/status/conditions")
+        .iter()
         .any(|each| each["type"] == "PodScheduled" && each["reason"] == "SchedulingGated");
     if gated {
         "SchedulingGated".clone_into(&mut reason);
@@ -162,11 +168,12 @@ fn status(pod: &Value, initialising: Option<String>, containers: &Containers) ->
         None => {}
     }
     if reason == "Completed" && containers.any_running {
-        let ready = items(pod, "/status/conditions")
+        let ready = list(pod, "/status/conditions")
+            .iter()
             .any(|each| each["type"] == "Ready" && each["status"] == "True");
         if ready { "Running" } else { "NotReady" }.clone_into(&mut reason);
     }
-    let deleting = !text_at(pod, "/metadata/deletionTimestamp").is_empty();
+    let deleting = !text(pod, "/metadata/deletionTimestamp").is_empty();
     if deleting && own_reason == "NodeLost" {
         return "Unknown".to_owned();
     }
@@ -177,14 +184,16 @@ fn status(pod: &Value, initialising: Option<String>, containers: &Containers) ->
 }
 
 fn readiness_gates(pod: &Value) -> Value {
-    let gates: Vec<&str> = items(pod, "/spec/readinessGates")
-        .map(|gate| text_at(gate, "/conditionType"))
+    let gates: Vec<&str> = list(pod, "/spec/readinessGates")
+        .iter()
+        .map(|gate| text(gate, "/conditionType"))
         .collect();
     if gates.is_empty() {
         return json!("<none>");
     }
     let met = |gate: &&&str| {
-        items(pod, "/status/conditions")
+        list(pod, "/status/conditions")
+            .iter()
             .any(|each| each["type"] == ***gate && each["status"] == "True")
     };
     json!(format!(
@@ -198,7 +207,9 @@ fn readiness_gates(pod: &Value) -> Value {
 pub(super) fn names_and_images(template_spec: &Value) -> [Value; 2] {
     let texts = |pointer: &str| {
         json!(join(
-            items(template_spec, "/containers").map(|each| text_at(each, pointer))
+            list(template_spec, "/containers")
+                .iter()
+                .map(|each| text(each, pointer))
         ))
     };
     [texts("/name"), texts("/image")]

@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Cells, Columns, Layout, age, columns, items, name, number, or_none, text};
-use crate::api::text_at;
+use super::cells::{age, name, number, or_none, text_cell};
+use super::layout::{Cells, Columns, Layout, columns};
+use crate::object::{list, text};
 use crate::resources::Kind;
 
 const DISRUPTION_BUDGET: &[&str] = &[
@@ -59,13 +60,16 @@ pub(super) fn layout(kind: &Kind) -> Option<Layout> {
 }
 
 fn created(object: &Value, _: Timestamp) -> Cells {
-    vec![name(object), text(object, "/metadata/creationTimestamp")]
+    vec![
+        name(object),
+        text_cell(object, "/metadata/creationTimestamp"),
+    ]
 }
 
 fn lease(object: &Value, now: Timestamp) -> Cells {
     vec![
         name(object),
-        text(object, "/spec/holderIdentity"),
+        text_cell(object, "/spec/holderIdentity"),
         age(object, now),
     ]
 }
@@ -73,7 +77,7 @@ fn lease(object: &Value, now: Timestamp) -> Cells {
 fn webhooks(object: &Value, now: Timestamp) -> Cells {
     vec![
         name(object),
-        json!(items(object, "/webhooks").count()),
+        json!(list(object, "/webhooks").iter().count()),
         age(object, now),
     ]
 }
@@ -88,18 +92,19 @@ fn number_or_text(value: &Value) -> Value {
 }
 
 fn revision(object: &Value, now: Timestamp) -> Cells {
-    let owner =
-        items(object, "/metadata/ownerReferences").find(|each| each["controller"] == json!(true));
+    let owner = list(object, "/metadata/ownerReferences")
+        .iter()
+        .find(|each| each["controller"] == json!(true));
     let owner = owner.map(|owner| {
-        let api_version = text_at(owner, "/apiVersion");
+        let api_version = text(owner, "/apiVersion");
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
-        let kind = text_at(owner, "/kind").to_lowercase();
+        let kind = text(owner, "/kind").to_lowercase();
         let qualified = if group.is_empty() {
             kind
         } else {
             format!("{kind}.{group}")
         };
-        format!("{qualified}/{}", text_at(owner, "/name"))
+        format!("{qualified}/{}", text(owner, "/name"))
     });
     vec![
         name(object),
@@ -121,20 +126,22 @@ fn disruption_budget(object: &Value, now: Timestamp) -> Cells {
 
 fn autoscaler(object: &Value, now: Timestamp) -> Cells {
     let target = &object["spec"]["scaleTargetRef"];
-    let reference = format!("{}/{}", text_at(target, "/kind"), text_at(target, "/name"));
-    let targets: Vec<String> = items(object, "/spec/metrics")
+    let reference = format!("{}/{}", text(target, "/kind"), text(target, "/name"));
+    let targets: Vec<String> = list(object, "/spec/metrics")
+        .iter()
         .map(|metric| {
             let resource = &metric["resource"];
             let wanted = match resource["target"]["averageUtilization"].as_i64() {
                 Some(percent) => format!("{percent}%"),
-                None => text_at(resource, "/target/averageValue").to_owned(),
+                None => text(resource, "/target/averageValue").to_owned(),
             };
-            let current = items(object, "/status/currentMetrics")
+            let current = list(object, "/status/currentMetrics")
+                .iter()
                 .find(|each| each["resource"]["name"] == resource["name"])
                 .and_then(|each| each["resource"]["current"]["averageUtilization"].as_i64());
             let current =
                 current.map_or_else(|| "<unknown>".to_owned(), |percent| format!("{percent}%"));
-            format!("{}: {current}/{wanted}", text_at(resource, "/name"))
+            format!("{}: {current}/{wanted}", text(resource, "/name"))
         })
         .collect();
     vec![
@@ -155,22 +162,20 @@ fn autoscaler(object: &Value, now: Timestamp) -> Cells {
 fn role_binding(object: &Value, now: Timestamp) -> Cells {
     let role = &object["roleRef"];
     let subjects = |kind: &str| -> Value {
-        let of_kind = items(object, "/subjects").filter(|each| each["kind"] == kind);
+        let of_kind = list(object, "/subjects")
+            .iter()
+            .filter(|each| each["kind"] == kind);
         let names: Vec<String> = of_kind
-            .map(|each| match text_at(each, "/namespace") {
-                "" => text_at(each, "/name").to_owned(),
-                namespace => format!("{namespace}/{}", text_at(each, "/name")),
+            .map(|each| match text(each, "/namespace") {
+                "" => text(each, "/name").to_owned(),
+                namespace => format!("{namespace}/{}", text(each, "/name")),
             })
             .collect();
         json!(names.join(", "))
     };
     vec![
         name(object),
-        json!(format!(
-            "{}/{}",
-            text_at(role, "/kind"),
-            text_at(role, "/name")
-        )),
+        json!(format!("{}/{}", text(role, "/kind"), text(role, "/name"))),
         age(object, now),
         subjects("User"),
         subjects("Group"),
@@ -184,6 +189,6 @@ fn priority_class(object: &Value, now: Timestamp) -> Cells {
         json!(number(object, "/value")),
         json!(object["globalDefault"] == json!(true)),
         age(object, now),
-        text(object, "/preemptionPolicy"),
+        text_cell(object, "/preemptionPolicy"),
     ]
 }

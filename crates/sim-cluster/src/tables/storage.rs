@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Cells, Columns, Layout, age, columns, items, join, name, text};
-use crate::api::text_at;
+use super::cells::{age, join, name, text_cell};
+use super::layout::{Cells, Columns, Layout, columns};
+use crate::object::{list, text};
 use crate::resources::Kind;
 
 pub(super) fn layout(kind: &Kind) -> Option<Layout> {
@@ -30,11 +31,11 @@ const STORAGE_CLASS: &[&str] = &[
 ];
 
 fn storage_class(object: &Value, now: Timestamp) -> Cells {
-    let policy = text_at(object, "/reclaimPolicy");
-    let mode = text_at(object, "/volumeBindingMode");
+    let policy = text(object, "/reclaimPolicy");
+    let mode = text(object, "/volumeBindingMode");
     vec![
         name(object),
-        text(object, "/provisioner"),
+        text_cell(object, "/provisioner"),
         json!(if policy.is_empty() { "Delete" } else { policy }),
         json!(if mode.is_empty() { "Immediate" } else { mode }),
         json!(object["allowVolumeExpansion"] == json!(true)),
@@ -44,7 +45,8 @@ fn storage_class(object: &Value, now: Timestamp) -> Cells {
 
 /// `RWO,ROX`.
 fn access_modes(object: &Value, pointer: &str) -> Value {
-    let short = items(object, pointer)
+    let short = list(object, pointer)
+        .iter()
         .filter_map(Value::as_str)
         .map(|mode| match mode {
             "ReadWriteOnce" => "RWO",
@@ -57,7 +59,7 @@ fn access_modes(object: &Value, pointer: &str) -> Value {
 }
 
 fn or_unset(object: &Value, pointer: &str) -> Value {
-    match text_at(object, pointer) {
+    match text(object, pointer) {
         "" => json!("<unset>"),
         text => json!(text),
     }
@@ -76,15 +78,15 @@ const CLAIM: &[&str] = &[
 ];
 
 fn claim(object: &Value, now: Timestamp) -> Cells {
-    let bound = !text_at(object, "/spec/volumeName").is_empty();
+    let bound = !text(object, "/spec/volumeName").is_empty();
     let if_bound = |value: Value| if bound { value } else { json!("") };
     vec![
         name(object),
-        text(object, "/status/phase"),
-        text(object, "/spec/volumeName"),
-        if_bound(text(object, "/status/capacity/storage")),
+        text_cell(object, "/status/phase"),
+        text_cell(object, "/spec/volumeName"),
+        if_bound(text_cell(object, "/status/capacity/storage")),
         if_bound(access_modes(object, "/status/accessModes")),
-        text(object, "/spec/storageClassName"),
+        text_cell(object, "/spec/storageClassName"),
         or_unset(object, "/spec/volumeAttributesClassName"),
         age(object, now),
         or_unset(object, "/spec/volumeMode"),
@@ -108,24 +110,20 @@ const VOLUME: &[&str] = &[
 fn volume(object: &Value, now: Timestamp) -> Cells {
     let claim = &object["spec"]["claimRef"];
     let claimed = if claim.is_object() {
-        format!(
-            "{}/{}",
-            text_at(claim, "/namespace"),
-            text_at(claim, "/name")
-        )
+        format!("{}/{}", text(claim, "/namespace"), text(claim, "/name"))
     } else {
         String::new()
     };
     vec![
         name(object),
-        text(object, "/spec/capacity/storage"),
+        text_cell(object, "/spec/capacity/storage"),
         access_modes(object, "/spec/accessModes"),
-        text(object, "/spec/persistentVolumeReclaimPolicy"),
-        text(object, "/status/phase"),
+        text_cell(object, "/spec/persistentVolumeReclaimPolicy"),
+        text_cell(object, "/status/phase"),
         json!(claimed),
-        text(object, "/spec/storageClassName"),
+        text_cell(object, "/spec/storageClassName"),
         or_unset(object, "/spec/volumeAttributesClassName"),
-        text(object, "/status/reason"),
+        text_cell(object, "/status/reason"),
         age(object, now),
         or_unset(object, "/spec/volumeMode"),
     ]

@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::cells::{age, labels_text, name, number, or_none};
+use super::layout::{Cells, Columns, Layout, columns};
 use super::pods::names_and_images;
-use super::{Cells, Columns, Layout, age, columns, labels_text, name, number, or_none};
 use crate::api::selector_text;
 use crate::resources::Kind;
 

@@ -8,8 +8,8 @@ use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, Config};
 use serde_json::{Value, json};
-use sim_cluster::faults::Requests;
-use sim_cluster::http::Verb;
+use sim_cluster::RequestMatcher;
+use sim_cluster::Verb;
 use sim_cluster::{SimCluster, Status};
 
 fn api(client: Client, group: &str, kind: &str) -> Api<DynamicObject> {
@@ -109,7 +109,9 @@ async fn faults_fire_and_are_counted() {
     };
 
     faults.refuse(
-        Requests::all().verb(Verb::Create).resource("configmaps"),
+        RequestMatcher::all()
+            .verb(Verb::Create)
+            .resource("configmaps"),
         1,
         Status::new(503, "ServiceUnavailable", "try later"),
     );
@@ -120,7 +122,7 @@ async fn faults_fire_and_are_counted() {
         "refused before it took effect"
     );
 
-    faults.lose_answers(Requests::all().verb(Verb::Create), 1);
+    faults.lose_answers(RequestMatcher::all().verb(Verb::Create), 1);
     create("a").await.expect_err("the answer is lost");
     assert!(
         maps.get_opt("a").await.expect("an answer").is_some(),

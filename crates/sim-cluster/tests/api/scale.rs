@@ -5,7 +5,7 @@ use std::time::Instant;
 use http::Request;
 use http_body_util::BodyExt;
 use serde_json::json;
-use sim_cluster::api::WriteOptions;
+use sim_cluster::WriteOptions;
 use sim_cluster::{SimCluster, kinds};
 
 use crate::support::Client;

@@ -5,7 +5,7 @@ use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use serde_json::Value;
 use sim_cluster::ApiService;
-use sim_cluster::http::Body;
+use sim_cluster::Body;
 use tower::ServiceExt;
 
 /// Sends requests to one cluster.

@@ -6,7 +6,7 @@ use crate::support::Client;
 use http::Request;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use sim_cluster::http::Body;
+use sim_cluster::Body;
 use sim_cluster::{SimCluster, kinds};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";

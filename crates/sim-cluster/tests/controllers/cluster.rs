@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sim_cluster::api::{DeleteOptions, Propagation, WriteOptions};
-use sim_cluster::controllers::{self, Controllers, NodeSpec, Settings};
-use sim_cluster::{Api, Clock, Kind, Object, kinds};
+use sim_cluster::{
+    Api, ClusterBuilder, DeleteOptions, Kind, NodeSpec, Object, Propagation, Settings, SimCluster,
+    WriteOptions, kinds,
+};
 use tokio::time::Instant;
 
 /// No scenario takes longer, in simulated time.
@@ -13,7 +14,7 @@ const DEADLINE: Duration = Duration::from_hours(1);
 
 pub(crate) struct Cluster {
     pub api: Api,
-    pub controllers: Controllers,
+    sim: SimCluster,
 }
 
 impl Cluster {
@@ -23,22 +24,25 @@ impl Cluster {
     }
 
     pub(crate) async fn with(nodes: usize, pods: u32, settings: Settings) -> Self {
-        let clock = Clock::starting_at("2026-11-01T12:00:00Z".parse().unwrap());
-        let api = Api::new(clock, 7, 8_192);
-        for name in ["default", "kube-system", "kube-node-lease"] {
-            let namespace = json!({"metadata": {"name": name}, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}});
-            api.create(&kinds::NAMESPACES, "", namespace, &WriteOptions::default())
-                .unwrap();
-        }
-        let controllers = controllers::spawn(&api, settings);
-        let cluster = Self { api, controllers };
-        for number in 1..=nodes {
-            cluster.add_node(&NodeSpec::new(format!("node-{number}")).pods(pods));
-        }
+        let epoch = "2026-11-01T12:00:00Z".parse().unwrap();
+        let builder = SimCluster::builder("test").seed(7).epoch(epoch);
+        let builder = builder.settings(settings);
+        let specs = (1..=nodes).map(|number| NodeSpec::new(format!("node-{number}")).pods(pods));
+        let sim = specs.fold(builder, ClusterBuilder::node).start();
+        let api = sim.api().clone();
+        let cluster = Self { api, sim };
         cluster
             .until("the nodes are ready", |c| c.ready_nodes() == nodes)
             .await;
         cluster
+    }
+
+    pub(crate) fn fail_node(&self, node: &str) {
+        self.sim.fail_node(node);
+    }
+
+    pub(crate) fn recover_node(&self, node: &str) {
+        self.sim.recover_node(node);
     }
 
     pub(crate) fn add_node(&self, node: &NodeSpec) {

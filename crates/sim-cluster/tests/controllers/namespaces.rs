@@ -1,8 +1,8 @@
 //! Namespaces: what new ones get, and how deleted ones are emptied.
 
 use serde_json::{Value, json};
-use sim_cluster::api::{DeleteOptions, WriteOptions};
 use sim_cluster::kinds;
+use sim_cluster::{DeleteOptions, WriteOptions};
 
 use crate::cluster::{Cluster, condition, set};
 

@@ -14,7 +14,7 @@ async fn a_lost_nodes_pods_are_not_ready_then_replaced_and_surplus_is_gone_when_
         .await;
     let failed_at = cluster.api.clock().now();
     let since = |c: &Cluster| c.api.clock().now().duration_since(failed_at).as_secs();
-    cluster.controllers.fail_node("node-1");
+    cluster.fail_node("node-1");
     cluster
         .until("its pods are not ready", |c| c.ready_pods() == 4)
         .await;
@@ -50,7 +50,7 @@ async fn a_lost_nodes_pods_are_not_ready_then_replaced_and_surplus_is_gone_when_
         (2, 8),
         "nobody is there to stop them"
     );
-    cluster.controllers.recover_node("node-1");
+    cluster.recover_node("node-1");
     cluster
         .until("they are gone", |c| c.pods().len() == 6)
         .await;
@@ -69,11 +69,11 @@ async fn a_node_that_is_back_soon_keeps_its_pods() {
         .until("four are ready", |c| c.ready_pods() == 4)
         .await;
     let before: Vec<String> = cluster.pods().iter().map(|pod| name(pod)).collect();
-    cluster.controllers.fail_node("node-1");
+    cluster.fail_node("node-1");
     cluster
         .until("two are not ready", |c| c.ready_pods() == 2)
         .await;
-    cluster.controllers.recover_node("node-1");
+    cluster.recover_node("node-1");
     cluster
         .until("all are ready", |c| c.ready_pods() == 4)
         .await;
@@ -95,8 +95,8 @@ async fn when_all_nodes_are_lost_nobody_is_evicted() {
     cluster
         .until("four are ready", |c| c.ready_pods() == 4)
         .await;
-    cluster.controllers.fail_node("node-1");
-    cluster.controllers.fail_node("node-2");
+    cluster.fail_node("node-1");
+    cluster.fail_node("node-2");
     cluster
         .until("none is ready", |c| c.ready_pods() == 0)
         .await;

@@ -1,7 +1,7 @@
 //! The garbage collector: background, foreground, orphans; several owners; owners of custom and cluster-wide kinds.
 
 use serde_json::{Value, json};
-use sim_cluster::api::Propagation;
+use sim_cluster::Propagation;
 use sim_cluster::{Object, kinds};
 
 use crate::cluster::Cluster;

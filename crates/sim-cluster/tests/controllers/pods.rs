@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sim_cluster::controllers::Settings;
+use sim_cluster::Settings;
 use sim_cluster::{ChangeEvent, kinds};
 
 use crate::cluster::{Cluster, condition, is_ready, pod_spec};
@@ -166,9 +166,9 @@ async fn trace() -> Vec<String> {
     let mut lines = Vec::new();
     for round in 0..300 {
         match round {
-            100 => cluster.controllers.fail_node("node-2"),
+            100 => cluster.fail_node("node-2"),
             120 => cluster.scale("web", 4),
-            200 => cluster.controllers.recover_node("node-2"),
+            200 => cluster.recover_node("node-2"),
             _ => {}
         }
         let ChangeEvent::Change(change) = changes.next().await else {

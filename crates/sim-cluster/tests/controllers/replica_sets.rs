@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use sim_cluster::api::Propagation;
+use sim_cluster::Propagation;
 use sim_cluster::kinds;
 
 use crate::cluster::{Cluster, condition, is_ready, name, owner, set};

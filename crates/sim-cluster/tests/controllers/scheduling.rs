@@ -1,7 +1,7 @@
 //! Scheduling: full clusters, room that appears, gates, cordons.
 
 use serde_json::json;
-use sim_cluster::controllers::NodeSpec;
+use sim_cluster::NodeSpec;
 use sim_cluster::kinds;
 
 use crate::cluster::{Cluster, condition, name, pod_spec};

@@ -14,21 +14,20 @@ mod verdict;
 use serde_json::{Value, json};
 
 use crate::api::Propagation;
+use crate::object::Object;
 use crate::resources::Kind;
 use crate::status::Status;
-use crate::store::{Change, Object};
+use crate::store::Change;
 
-use super::Controller;
+use super::controller::Controller;
 use super::index::Entry;
-use super::object::{flag, has_finalizer, is_terminating, list, name, namespace, text, uid};
 use super::queue::Queue;
 use super::world::{Deletion, World, unless_gone};
+use crate::object::{
+    FOREGROUND_FINALIZER, ORPHAN_FINALIZER, flag, has_finalizer, is_terminating, list, name,
+    namespace, text, uid,
+};
 use verdict::{Dependents, Owner, Verdict, verdict};
-
-/// Keeps dependents when their owner goes.
-pub(crate) const ORPHAN: &str = "orphan";
-/// Deletes dependents before their owner.
-pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 
 const MANAGER: &str = "kube-controller-manager";
 
@@ -75,10 +74,10 @@ impl GarbageCollector {
     /// Owners that wait and that `old` held up, but `new` no longer does.
     fn add_unblocked_owners(&mut self, old: &Value, new: Option<&Value>, world: &World) {
         let held = |object: &Value, owner: &str| {
-            blocking_owners(object).any(|reference| text(reference, &["uid"]) == owner)
+            blocking_owners(object).any(|reference| text(reference, "/uid") == owner)
         };
         for reference in blocking_owners(old) {
-            let owner = text(reference, &["uid"]);
+            let owner = text(reference, "/uid");
             if new.is_some_and(|new| held(new, owner)) {
                 continue;
             }
@@ -125,22 +124,22 @@ impl Ord for Target {
 }
 
 fn owners(object: &Value) -> &[Value] {
-    list(object, &["metadata", "ownerReferences"])
+    list(object, "/metadata/ownerReferences")
 }
 
 fn blocking_owners(object: &Value) -> impl Iterator<Item = &Value> {
     owners(object)
         .iter()
-        .filter(|owner| flag(owner, &["blockOwnerDeletion"]))
+        .filter(|owner| flag(owner, "/blockOwnerDeletion"))
 }
 
 /// Being deleted, and waiting until its dependents are gone.
 fn is_waiting(object: &Value) -> bool {
-    is_terminating(object) && has_finalizer(object, FOREGROUND)
+    is_terminating(object) && has_finalizer(object, FOREGROUND_FINALIZER)
 }
 
 fn is_orphaning(object: &Value) -> bool {
-    is_terminating(object) && has_finalizer(object, ORPHAN)
+    is_terminating(object) && has_finalizer(object, ORPHAN_FINALIZER)
 }
 
 /// The object that a reference names, seen from a dependent in `namespace`.
@@ -149,17 +148,14 @@ fn find_owner(
     namespace: &str,
     reference: &Value,
 ) -> Result<(Kind, Option<Object>), Undecided> {
-    let (version, kind) = (text(reference, &["apiVersion"]), text(reference, &["kind"]));
+    let (version, kind) = (text(reference, "/apiVersion"), text(reference, "/kind"));
     let unknown = || Undecided::Later(format!("no kind {kind} in {version}"));
     let kind = world.api.kind_of(version, kind).ok_or_else(unknown)?;
     if kind.namespaced && namespace.is_empty() {
         return Err(Undecided::Never);
     }
     let within = if kind.namespaced { namespace } else { "" };
-    let found = world
-        .api
-        .get(&kind, within, text(reference, &["name"]))
-        .ok();
+    let found = world.api.get(&kind, within, text(reference, "/name")).ok();
     Ok((kind, found))
 }
 
@@ -167,7 +163,7 @@ fn classify(world: &World, object: &Value) -> Result<Vec<Owner>, Undecided> {
     let state = |reference: &Value| {
         let (_, found) = find_owner(world, namespace(object), reference)?;
         Ok(
-            match found.filter(|owner| uid(owner) == text(reference, &["uid"])) {
+            match found.filter(|owner| uid(owner) == text(reference, "/uid")) {
                 None => Owner::Absent,
                 Some(owner) if is_waiting(&owner) => Owner::Waiting,
                 Some(_) => Owner::Solid,
@@ -185,7 +181,7 @@ fn judge(world: &World, kind: &Kind, object: &Value) -> Result<(), Undecided> {
         any,
         waiting: dependents.any(|entry| is_waiting(&entry.object)),
     };
-    let finalizers: Vec<&str> = list(object, &["metadata", "finalizers"])
+    let finalizers: Vec<&str> = list(object, "/metadata/finalizers")
         .iter()
         .filter_map(Value::as_str)
         .collect();
@@ -194,7 +190,7 @@ fn judge(world: &World, kind: &Kind, object: &Value) -> Result<(), Undecided> {
         Verdict::DropOwners(places) => {
             let lost: Vec<String> = places
                 .into_iter()
-                .map(|place| text(&owners(object)[place], &["uid"]).to_owned())
+                .map(|place| text(&owners(object)[place], "/uid").to_owned())
                 .collect();
             later(world.edit(MANAGER, (kind, None), object, |object| {
                 drop_owners(object, &lost);
@@ -291,7 +287,7 @@ fn orphan_dependents(world: &World, kind: &Kind, owner: &Value) -> Result<(), Un
             drop_owners(object, &[uid(owner).to_owned()]);
         }))?;
     }
-    remove_finalizer(world, kind, owner, ORPHAN)
+    remove_finalizer(world, kind, owner, ORPHAN_FINALIZER)
 }
 
 impl GarbageCollector {
@@ -312,7 +308,7 @@ impl GarbageCollector {
             .cloned()
             .collect();
         if blocking.is_empty() {
-            return remove_finalizer(world, kind, owner, FOREGROUND);
+            return remove_finalizer(world, kind, owner, FOREGROUND_FINALIZER);
         }
         for Entry { kind, object } in blocking.iter().filter(|entry| !is_waiting(&entry.object)) {
             self.add(kind, object);

@@ -1,6 +1,7 @@
 //! What becomes of an object with owners: `the state of each owner, its own dependents -> Verdict`. Pure.
 
 use crate::api::Propagation;
+use crate::object::{FOREGROUND_FINALIZER, ORPHAN_FINALIZER};
 
 /// What an owner reference points at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,9 +56,9 @@ pub(crate) fn verdict(owners: &[Owner], dependents: Dependents, finalizers: &[&s
             unblock: dependents.waiting,
         };
     }
-    let propagation = if finalizers.contains(&super::ORPHAN) {
+    let propagation = if finalizers.contains(&ORPHAN_FINALIZER) {
         Propagation::Orphan
-    } else if finalizers.contains(&super::FOREGROUND) {
+    } else if finalizers.contains(&FOREGROUND_FINALIZER) {
         Propagation::Foreground
     } else {
         Propagation::Background

@@ -14,11 +14,9 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::controllers::object::{annotation, at, condition, list, text};
 use crate::controllers::pod::Pod;
 use crate::controllers::settings::Settings;
-
-use super::report::closed_gates;
+use crate::object::{annotation, at, condition, list, text};
 
 /// Seconds (fractions allowed) this pod takes to start, in place of the cluster's setting.
 pub(crate) const START_SECONDS: &str = "sim-cluster.dev/start-seconds";
@@ -83,11 +81,11 @@ pub(crate) fn stage(pod: Pod<'_>) -> Stage {
     if pod.is_terminal() {
         return Stage::Over;
     }
-    let containers = list(pod.0, &["status", "containerStatuses"]);
+    let containers = list(pod.0, "/status/containerStatuses");
     let waits = |reason: &str| {
         containers
             .iter()
-            .any(|status| text(status, &["state", "waiting", "reason"]) == reason)
+            .any(|status| text(status, "/state/waiting/reason") == reason)
     };
     if waits("CrashLoopBackOff") {
         Stage::BackingOff
@@ -96,7 +94,7 @@ pub(crate) fn stage(pod: Pod<'_>) -> Stage {
     } else if containers.is_empty()
         || containers
             .iter()
-            .any(|status| at(status, &["state", "running"]).is_none())
+            .any(|status| at(status, "/state/running").is_none())
     {
         Stage::Starting
     } else if pod.is_ready() {
@@ -118,8 +116,8 @@ pub(crate) fn next(pod: Pod<'_>, since: Timestamp, settings: &Settings, now: Tim
     let start = override_of(pod, START_SECONDS, settings.start_time);
     let ready_delay = override_of(pod, READY_SECONDS, settings.ready_delay);
     let ready = ready_delay.is_zero() && fault.is_empty();
-    let gated = !closed_gates(pod.0).is_empty();
-    let crash = if text(pod.0, &["spec", "restartPolicy"]) == "Never" {
+    let gated = !pod.closed_gates().is_empty();
+    let crash = if text(pod.0, "/spec/restartPolicy") == "Never" {
         Step::Fail
     } else {
         Step::Crash
@@ -146,7 +144,7 @@ pub(crate) fn next(pod: Pod<'_>, since: Timestamp, settings: &Settings, now: Tim
 }
 
 fn containers_ready(pod: Pod<'_>) -> bool {
-    condition(pod.0, "ContainersReady").is_some_and(|ready| text(ready, &["status"]) == "True")
+    condition(pod.0, "ContainersReady").is_some_and(|ready| text(ready, "/status") == "True")
 }
 
 fn override_of(pod: Pod<'_>, key: &str, usual: Duration) -> Duration {
@@ -166,18 +164,18 @@ fn crash_backoff(pod: Pod<'_>) -> Duration {
 /// Does a container run another image than its spec names?
 pub(crate) fn image_changed(pod: Pod<'_>) -> bool {
     let runs = |name: &str| {
-        list(pod.0, &["status", "containerStatuses"])
+        list(pod.0, "/status/containerStatuses")
             .iter()
-            .find(|status| text(status, &["name"]) == name)
+            .find(|status| text(status, "/name") == name)
     };
     pod.containers().iter().any(|container| {
-        runs(text(container, &["name"])).is_some_and(|status| !same_image(container, status))
+        runs(text(container, "/name")).is_some_and(|status| !same_image(container, status))
     })
 }
 
 /// Does this status belong to a container with this image?
 pub(crate) fn same_image(container: &Value, status: &Value) -> bool {
-    text(container, &["image"]) == text(status, &["image"])
+    text(container, "/image") == text(status, "/image")
 }
 
 #[cfg(test)]

@@ -17,22 +17,22 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::object::Object;
 use crate::resources::kinds;
 use crate::status::Status;
-use crate::store::{Change, Object};
+use crate::store::Change;
 
-use super::Controller;
-use super::node::first_report;
-use super::object::{self, micro_stamp, text, uid};
+use super::controller::Controller;
+use super::node::{LEASE_NAMESPACE, first_report};
 use super::pod::Pod;
 use super::queue::Queue;
 use super::world::{Deletion, World, unless_gone};
+use crate::clock::to_micro_time;
+use crate::object::{self, text, uid};
 use life::{Stage, Step};
 use report::{Place, report};
 
 const MANAGER: &str = "kubelet";
-/// Where nodes' leases are kept.
-pub(crate) const LEASE_NAMESPACE: &str = "kube-node-lease";
 /// Pods' addresses are 10.64.0.0/10, given out in turn.
 const POD_ADDRESSES: u32 = 1 << 22;
 
@@ -127,16 +127,16 @@ impl Kubelets {
 
     /// The pod keeps the address it has.
     fn place(&mut self, pod: &Value, node: &Value) -> Place {
-        let addresses = object::list(node, &["status", "addresses"]);
+        let addresses = object::list(node, "/status/addresses");
         let internal = addresses
             .iter()
-            .find(|address| text(address, &["type"]) == "InternalIP");
+            .find(|address| text(address, "/type") == "InternalIP");
         let host_ip = internal
-            .map(|address| text(address, &["address"]))
+            .map(|address| text(address, "/address"))
             .unwrap_or_default()
             .to_owned();
-        let pod_ip = match text(pod, &["status", "podIP"]) {
-            "" if object::flag(pod, &["spec", "hostNetwork"]) => host_ip.clone(),
+        let pod_ip = match text(pod, "/status/podIP") {
+            "" if object::flag(pod, "/spec/hostNetwork") => host_ip.clone(),
             "" => {
                 self.addresses_given = self.addresses_given % (POD_ADDRESSES - 2) + 1;
                 let [_, high, middle, low] = self.addresses_given.to_be_bytes();
@@ -172,7 +172,7 @@ impl Kubelets {
 }
 
 fn renew_lease(world: &World, node: &Value) -> Result<(), Status> {
-    let now = micro_stamp(world.now());
+    let now = to_micro_time(world.now());
     let name = object::name(node);
     let renewed = world.api.as_manager(MANAGER).modify(
         &kinds::LEASES,

@@ -3,9 +3,10 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::controllers::object::{Condition, condition, list, set_condition, stamp, text};
+use crate::clock::to_time;
 use crate::controllers::pod::Pod;
 use crate::hash::fnv;
+use crate::object::{Condition, condition, list, set_condition, text};
 
 use super::life::{Step, same_image};
 
@@ -30,7 +31,7 @@ pub(crate) fn report(pod: &mut Value, step: Step, place: &Place, now: Timestamp)
 }
 
 fn run(pod: &mut Value, ready: bool, place: &Place, now: Timestamp) {
-    let old = list(pod, &["status", "containerStatuses"]).to_vec();
+    let old = list(pod, "/status/containerStatuses").to_vec();
     let started = |container: &Value| {
         let before = old
             .iter()
@@ -38,7 +39,7 @@ fn run(pod: &mut Value, ready: bool, place: &Place, now: Timestamp) {
         start_container(container, before, ready, now)
     };
     let statuses: Vec<Value> = Pod(pod).containers().iter().map(started).collect();
-    let init: Vec<Value> = list(pod, &["spec", "initContainers"])
+    let init: Vec<Value> = list(pod, "/spec/initContainers")
         .iter()
         .map(|container| done(container, now))
         .collect();
@@ -69,7 +70,7 @@ fn start_container(
             status["ready"] = json!(ready);
             status
         }
-        Some(before) if !text(before, &["imageID"]).is_empty() => {
+        Some(before) if !text(before, "/imageID").is_empty() => {
             let mut status = running(container, ready, now);
             status["restartCount"] = json!(before["restartCount"].as_i64().unwrap_or_default() + 1);
             status["lastState"] = before["lastState"].clone();
@@ -82,11 +83,11 @@ fn start_container(
 /// What a pod's first report sets for good.
 fn begin(pod: &mut Value, place: &Place, now: Timestamp) {
     // A pod made with a node's name never met the scheduler.
-    if condition(pod, "PodScheduled").is_none_or(|c| text(c, &["status"]) != "True") {
+    if condition(pod, "PodScheduled").is_none_or(|c| text(c, "/status") != "True") {
         set(pod, "PodScheduled", true, now);
     }
     if pod["status"].get("startTime").is_none() {
-        pod["status"]["startTime"] = json!(stamp(now));
+        pod["status"]["startTime"] = json!(to_time(now));
     }
     pod["status"]["hostIP"] = json!(place.host_ip);
     pod["status"]["hostIPs"] = json!([{"ip": place.host_ip}]);
@@ -96,18 +97,18 @@ fn begin(pod: &mut Value, place: &Place, now: Timestamp) {
 }
 
 fn running(container: &Value, ready: bool, now: Timestamp) -> Value {
-    let image = text(container, &["image"]);
-    let name = text(container, &["name"]);
+    let image = text(container, "/image");
+    let name = text(container, "/name");
     json!({
         "name": name, "image": image, "imageID": image_id(image), "containerID": container_id(name, now),
-        "ready": ready, "started": true, "restartCount": 0, "lastState": {}, "state": {"running": {"startedAt": stamp(now)}},
+        "ready": ready, "started": true, "restartCount": 0, "lastState": {}, "state": {"running": {"startedAt": to_time(now)}},
     })
 }
 
 fn done(container: &Value, now: Timestamp) -> Value {
     let mut status = running(container, true, now);
     status["state"] = json!({"terminated": {
-        "exitCode": 0, "reason": "Completed", "startedAt": stamp(now), "finishedAt": stamp(now),
+        "exitCode": 0, "reason": "Completed", "startedAt": to_time(now), "finishedAt": to_time(now),
         "containerID": status["containerID"],
     }});
     status["started"] = json!(false);
@@ -144,7 +145,7 @@ fn crash(pod: &mut Value, now: Timestamp) {
         status["lastState"] = terminated(status, now);
         let message = format!(
             "back-off restarting failed container={}",
-            text(status, &["name"])
+            text(status, "/name")
         );
         status["state"] = json!({"waiting": {"reason": "CrashLoopBackOff", "message": message}});
         status["ready"] = json!(false);
@@ -176,14 +177,14 @@ fn fail(pod: &mut Value, now: Timestamp) {
 
 fn terminated(status: &Value, now: Timestamp) -> Value {
     json!({"terminated": {
-        "exitCode": 1, "reason": "Error", "startedAt": status["state"]["running"]["startedAt"], "finishedAt": stamp(now),
+        "exitCode": 1, "reason": "Error", "startedAt": status["state"]["running"]["startedAt"], "finishedAt": to_time(now),
         "containerID": status["containerID"],
     }})
 }
 
 fn miss_image(pod: &mut Value, place: &Place, now: Timestamp) {
     let statuses: Vec<Value> = Pod(pod).containers().iter().map(|container| {
-        let image = text(container, &["image"]);
+        let image = text(container, "/image");
         json!({
             "name": container["name"], "image": image, "imageID": "", "ready": false, "started": false, "restartCount": 0,
             "lastState": {}, "state": {"waiting": {
@@ -245,10 +246,10 @@ fn set_ready(pod: &mut Value, ready: bool, now: Timestamp) {
     let names: Vec<&str> = Pod(pod)
         .containers()
         .iter()
-        .map(|container| text(container, &["name"]))
+        .map(|container| text(container, "/name"))
         .collect();
     let unready = format!("containers with unready status: [{}]", names.join(" "));
-    let closed = closed_gates(pod);
+    let closed = Pod(pod).closed_gates();
     for kind in ["Ready", "ContainersReady"] {
         let state = if !ready {
             Condition {
@@ -276,24 +277,6 @@ fn set_ready(pod: &mut Value, ready: bool, now: Timestamp) {
     }
 }
 
-/// The readiness gates that aren't open, as the kubelet words them; empty if all are.
-pub(crate) fn closed_gates(pod: &Value) -> String {
-    let gates = list(pod, &["spec", "readinessGates"])
-        .iter()
-        .map(|gate| text(gate, &["conditionType"]));
-    let closed = gates.filter_map(|gate| match condition(pod, gate) {
-        None => Some(format!(
-            "corresponding condition of pod readiness gate \"{gate}\" does not exist."
-        )),
-        Some(c) if text(c, &["status"]) != "True" => Some(format!(
-            "the status of pod readiness gate \"{gate}\" is not \"True\", but {}",
-            text(c, &["status"])
-        )),
-        Some(_) => None,
-    });
-    closed.collect::<Vec<_>>().join(", ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::life::{Stage, stage};
@@ -313,7 +296,7 @@ mod tests {
     }
 
     fn status_of<'a>(pod: &'a Value, kind: &str) -> &'a str {
-        text(condition(pod, kind).unwrap(), &["status"])
+        text(condition(pod, kind).unwrap(), "/status")
     }
 
     #[test]
@@ -333,10 +316,7 @@ mod tests {
             ("Running", "True")
         );
         assert_eq!(
-            (
-                text(&pod, &["status", "podIP"]),
-                text(&pod, &["status", "hostIP"])
-            ),
+            (text(&pod, "/status/podIP"), text(&pod, "/status/hostIP")),
             ("10.244.0.2", "10.0.0.1")
         );
         assert_eq!(after(&mut pod, Step::Crash), Stage::BackingOff);

@@ -15,20 +15,23 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::object::Object;
 use crate::resources::kinds;
 use crate::status::Status;
-use crate::store::{Change, Object};
+use crate::store::Change;
 
-use crate::controllers::Controller;
-use crate::controllers::events::Note;
-use crate::controllers::kubelet::LEASE_NAMESPACE;
-use crate::controllers::object::{
-    self, Condition, condition, flag, list, set_condition, stamp, text, uid,
-};
+use crate::clock::to_time;
+use crate::controllers::controller::Controller;
+use crate::controllers::event_correlator::NewEvent;
 use crate::controllers::pod::Pod;
 use crate::controllers::queue::Queue;
 use crate::controllers::taints::{Leave, NOT_READY, UNREACHABLE, UNSCHEDULABLE, leaves};
 use crate::controllers::world::{Deletion, World, unless_gone};
+use crate::object::{
+    self, Condition, condition, condition_mut, flag, list, set_condition, text, uid,
+};
+
+use super::spec::LEASE_NAMESPACE;
 
 const MANAGER: &str = "kube-controller-manager";
 const SOURCE: &str = "node-controller";
@@ -108,12 +111,12 @@ impl NodeLifecycle {
         if Instant::now() < lost_at {
             self.queue.add_at(Key::Node(name.to_owned()), lost_at);
         } else if readiness(&node) != "Unknown" {
-            world.note(
+            world.record_event(
                 &kinds::NODES,
                 &node,
-                Note {
-                    source: SOURCE,
-                    kind: "Normal",
+                NewEvent {
+                    component: SOURCE,
+                    event_type: "Normal",
                     reason: "NodeNotReady",
                     message: &format!("Node {name} status is now: NodeNotReady"),
                 },
@@ -127,7 +130,7 @@ impl NodeLifecycle {
             return mark_pods_not_ready(world, name);
         }
         let taints = wanted_taints(&node, !self.none_is_ready(), now);
-        if list(&node, &["spec", "taints"]) != taints {
+        if list(&node, "/spec/taints") != taints {
             unless_gone(world.edit(MANAGER, (&kinds::NODES, None), &node, |node| {
                 set_taints(node, &taints);
             }))?;
@@ -165,7 +168,7 @@ impl NodeLifecycle {
 
 /// The status of the node's `Ready` condition; `Unknown` if it has none.
 fn readiness(node: &Value) -> &str {
-    condition(node, "Ready").map_or("Unknown", |ready| text(ready, &["status"]))
+    condition(node, "Ready").map_or("Unknown", |ready| text(ready, "/status"))
 }
 
 fn lose(node: &mut Value, now: Timestamp) {
@@ -213,12 +216,12 @@ fn mark_pods_not_ready(world: &mut World, node: &str) -> Result<(), Status> {
                 );
             }),
         )?;
-        world.note(
+        world.record_event(
             &kinds::PODS,
             &pod,
-            Note {
-                source: SOURCE,
-                kind: "Warning",
+            NewEvent {
+                component: SOURCE,
+                event_type: "Warning",
                 reason: "NodeNotReady",
                 message: "Node is not ready",
             },
@@ -229,15 +232,11 @@ fn mark_pods_not_ready(world: &mut World, node: &str) -> Result<(), Status> {
 
 /// The node's taints as they should be: those of others, and ours by its state. A taint that stays keeps its time.
 fn wanted_taints(node: &Value, evict: bool, now: Timestamp) -> Vec<Value> {
-    let present = list(node, &["spec", "taints"]);
-    let ours = |taint: &Value| {
-        matches!(
-            text(taint, &["key"]),
-            NOT_READY | UNREACHABLE | UNSCHEDULABLE
-        )
-    };
+    let present = list(node, "/spec/taints");
+    let ours =
+        |taint: &Value| matches!(text(taint, "/key"), NOT_READY | UNREACHABLE | UNSCHEDULABLE);
     let mut wanted = Vec::new();
-    if flag(node, &["spec", "unschedulable"]) {
+    if flag(node, "/spec/unschedulable") {
         wanted.push((UNSCHEDULABLE, "NoSchedule"));
     }
     let key = match readiness(node) {
@@ -261,7 +260,7 @@ fn wanted_taints(node: &Value, evict: bool, now: Timestamp) -> Vec<Value> {
         let there = present
             .iter()
             .find(|taint| taint["key"] == key && taint["effect"] == effect);
-        let made = || json!({"key": key, "effect": effect, "timeAdded": stamp(now)});
+        let made = || json!({"key": key, "effect": effect, "timeAdded": to_time(now)});
         taints.push(there.cloned().unwrap_or_else(made));
     }
     taints
@@ -281,13 +280,13 @@ fn evict(world: &mut World, pod: &Object, now: Timestamp) -> Result<(), Status> 
         Pod(pod).namespace(),
         Pod(pod).name()
     );
-    let note = Note {
-        source: "taint-eviction-controller",
-        kind: "Normal",
+    let event = NewEvent {
+        component: "taint-eviction-controller",
+        event_type: "Normal",
         reason: "TaintManagerEviction",
         message: &message,
     };
-    world.note(&kinds::PODS, pod, note);
+    world.record_event(&kinds::PODS, pod, event);
     let target = Condition {
         kind: "DisruptionTarget",
         status: "True",
@@ -303,14 +302,11 @@ fn evict(world: &mut World, pod: &Object, now: Timestamp) -> Result<(), Status> 
     unless_gone(world.delete(&kinds::PODS, pod, Deletion::default()))
 }
 
-/// Says for which generation of the pod a condition of its holds.
+/// Sets the generation of the pod for which one of its conditions holds.
 fn observe_generation(pod: &mut Value, kind: &str) {
     let generation = pod["metadata"]["generation"].clone();
-    let conditions = pod["status"]["conditions"].as_array_mut();
-    for condition in conditions.into_iter().flatten() {
-        if condition["type"] == kind {
-            condition["observedGeneration"] = generation.clone();
-        }
+    if let Some(condition) = condition_mut(pod, kind) {
+        condition["observedGeneration"] = generation;
     }
 }
 
@@ -376,7 +372,7 @@ mod tests {
         assert_eq!(taints[0], foreign);
         let ours: Vec<_> = taints[1..]
             .iter()
-            .map(|taint| (text(taint, &["key"]), text(taint, &["effect"])))
+            .map(|taint| (text(taint, "/key"), text(taint, "/effect")))
             .collect();
         assert_eq!(ours, expected);
         let kept = taints

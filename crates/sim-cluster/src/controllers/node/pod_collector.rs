@@ -3,15 +3,16 @@
 use serde_json::json;
 use tokio::time::Instant;
 
+use crate::object::Object;
 use crate::resources::kinds;
 use crate::status::Status;
-use crate::store::{Change, Object};
+use crate::store::Change;
 
-use crate::controllers::Controller;
-use crate::controllers::object::{self, Condition, set_condition, uid};
+use crate::controllers::controller::Controller;
 use crate::controllers::pod::Pod;
 use crate::controllers::queue::Queue;
 use crate::controllers::world::{Deletion, World, unless_gone};
+use crate::object::{self, Condition, set_condition, uid};
 
 const MANAGER: &str = "kube-controller-manager";
 

@@ -3,10 +3,12 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::controllers::object::{
-    Condition, condition, list, map, name, set_condition, stamp, text,
-};
+use crate::clock::to_time;
+use crate::object::{Condition, condition, condition_mut, list, map, name, set_condition, text};
 use crate::version::VERSION;
+
+/// Where the leases of nodes are.
+pub(crate) const LEASE_NAMESPACE: &str = "kube-node-lease";
 
 /// A node to be made. What isn't said: 32 CPUs, 128Gi of memory, 110 pods.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,18 +102,18 @@ pub(crate) fn first_report(node: &mut Value, now: Timestamp) {
     let node_name = name(node).to_owned();
     let usual = json!(usual_capacity());
     let status = &mut node["status"];
-    if map(status, &["capacity"]).is_none() {
+    if map(status, "/capacity").is_none() {
         status["capacity"] = usual;
     }
-    if map(status, &["allocatable"]).is_none() {
+    if map(status, "/allocatable").is_none() {
         status["allocatable"] = status["capacity"].clone();
     }
-    if list(status, &["addresses"]).is_empty() {
+    if list(status, "/addresses").is_empty() {
         status["addresses"] = json!([
             {"type": "InternalIP", "address": address(&node_name)}, {"type": "Hostname", "address": node_name},
         ]);
     }
-    if text(status, &["nodeInfo", "kubeletVersion"]).is_empty() {
+    if text(status, "/nodeInfo/kubeletVersion").is_empty() {
         status["nodeInfo"] = json!({
             "architecture": "amd64", "bootID": "", "containerRuntimeVersion": "sim", "kernelVersion": "sim",
             "kubeProxyVersion": "", "kubeletVersion": VERSION, "machineID": "", "operatingSystem": "linux",
@@ -151,7 +153,7 @@ fn report_conditions(node: &mut Value, now: Timestamp) {
     ];
     for (kind, status, reason, message) in well {
         // Someone may have set another state by hand (kubectl, a test): only what a lost node was given is taken back.
-        let lost = condition(node, kind).is_none_or(|c| text(c, &["status"]) == "Unknown");
+        let lost = condition(node, kind).is_none_or(|c| text(c, "/status") == "Unknown");
         if lost
             && set_condition(
                 node,
@@ -164,11 +166,8 @@ fn report_conditions(node: &mut Value, now: Timestamp) {
                 now,
             )
         {
-            let conditions = node
-                .pointer_mut("/status/conditions")
-                .and_then(Value::as_array_mut);
-            if let Some(ours) = conditions.into_iter().flatten().find(|c| c["type"] == kind) {
-                ours["lastHeartbeatTime"] = json!(stamp(now));
+            if let Some(condition) = condition_mut(node, kind) {
+                condition["lastHeartbeatTime"] = json!(to_time(now));
             }
         }
     }
@@ -213,10 +212,7 @@ mod tests {
             "node-7"
         );
         assert_eq!(node["status"]["addresses"][0]["address"], "10.0.0.7");
-        assert_eq!(
-            text(condition(&node, "Ready").unwrap(), &["status"]),
-            "True"
-        );
+        assert_eq!(text(condition(&node, "Ready").unwrap(), "/status"), "True");
         let before = node.clone();
         first_report(&mut node, Timestamp::from_second(10).unwrap());
         assert_eq!(node, before);

@@ -15,18 +15,19 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::object::Object;
 use crate::resources::kinds;
 use crate::status::Status;
-use crate::store::{Change, Object};
+use crate::store::Change;
 
-use super::Controller;
-use super::events::Note;
+use super::controller::Controller;
+use super::event_correlator::NewEvent;
 use super::index::controller_reference;
-use super::object::{controller_of, name, namespace, text, uid};
 use super::pod::Pod;
 use super::queue::Queue;
 use super::selector;
 use super::world::{Deletion, World, unless_gone};
+use crate::object::{controller_of, name, namespace, text, uid};
 use plan::{Manage, Plan, slow_start, sync};
 
 const SOURCE: &str = "replicaset-controller";
@@ -151,7 +152,7 @@ fn related_pods(world: &World, set: &Value) -> Vec<Object> {
         return Vec::new();
     };
     let mut seen = BTreeSet::new();
-    let sets = world.index.sets_of(text(controller, &["uid"]));
+    let sets = world.index.sets_of(text(controller, "/uid"));
     let pods = sets.flat_map(|related| world.index.pods_of(uid(related)));
     pods.filter(|pod| seen.insert(uid(pod).to_owned()))
         .cloned()
@@ -253,12 +254,12 @@ fn delete<'a>(
 }
 
 fn note(world: &mut World, set: &Value, kind: &str, reason: &str, message: &str) {
-    world.note(
+    world.record_event(
         &kinds::REPLICA_SETS,
         set,
-        Note {
-            source: SOURCE,
-            kind,
+        NewEvent {
+            component: SOURCE,
+            event_type: kind,
             reason,
             message,
         },

@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::ranking::deletion_order;
-use crate::controllers::object::{integer, is_terminating, uid};
 use crate::controllers::pod::Pod;
 use crate::controllers::selector;
+use crate::object::{integer, is_terminating, uid};
 
 /// At most this many pods are created or deleted in one go.
 pub(crate) const BURST: usize = 500;
@@ -43,7 +43,7 @@ pub(crate) enum Manage {
 
 /// Replicas asked for; 1 where the field is absent.
 pub(crate) fn wanted(set: &Value) -> usize {
-    usize::try_from(integer(set, &["spec", "replicas"]).unwrap_or(1)).unwrap_or_default()
+    usize::try_from(integer(set, "/spec/replicas").unwrap_or(1)).unwrap_or_default()
 }
 
 /// Decides for `set`. `pods` are those it controls and the orphans of its namespace; `related` are the pods of all sets that

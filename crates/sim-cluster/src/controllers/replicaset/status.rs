@@ -6,11 +6,9 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::controllers::object::{
-    Condition, condition, integer, map, remove_condition, set_condition,
-};
 use crate::controllers::pod::Pod;
 use crate::controllers::selector;
+use crate::object::{Condition, condition, integer, map, remove_condition, set_condition};
 
 use super::plan::wanted;
 
@@ -18,7 +16,7 @@ const REPLICA_FAILURE: &str = "ReplicaFailure";
 
 /// `spec.minReadySeconds`, 0 where absent.
 pub(crate) fn min_ready_seconds(set: &Value) -> i64 {
-    integer(set, &["spec", "minReadySeconds"]).unwrap_or_default()
+    integer(set, "/spec/minReadySeconds").unwrap_or_default()
 }
 
 /// The status that `set` should have, or `None` if it has it already. `failure` is the API's message, if managing failed.
@@ -30,7 +28,7 @@ pub(crate) fn status(
     now: Timestamp,
 ) -> Option<Value> {
     let count = |holds: &dyn Fn(&Pod<'_>) -> bool| claimed.iter().filter(|pod| holds(pod)).count();
-    let template_labels = map(set, &["spec", "template", "metadata", "labels"]);
+    let template_labels = map(set, "/spec/template/metadata/labels");
     let min_ready = min_ready_seconds(set);
     let mut next = json!({"status": set.get("status").cloned().unwrap_or_else(|| json!({}))});
     set_failure(&mut next, set, claimed.len(), failure, now);

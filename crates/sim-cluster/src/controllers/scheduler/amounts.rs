@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::controllers::object::{list, map, text};
 use crate::controllers::pod::Pod;
+use crate::object::{list, map, text};
 use crate::quantity::Quantity;
 
 /// Resource name -> amount: thousandths for `cpu`, whole units for all else. What isn't there is zero.
@@ -26,16 +26,16 @@ impl Amounts {
 
     /// What scheduling this pod takes: its containers together or its greediest init container, the overhead, and one of `pods`.
     pub(crate) fn of_pod(pod: Pod<'_>) -> Self {
-        let requests = |container: &Value| Self::read(map(container, &["resources", "requests"]));
+        let requests = |container: &Value| Self::read(map(container, "/resources/requests"));
         let mut steady = Self::default();
         for container in pod.containers() {
             steady.add(&requests(container));
         }
         // A restartable init container (sidecar) stays; the others run one at a time, beside the sidecars before them.
         let (mut sidecars, mut peak) = (Self::default(), Self::default());
-        for container in list(pod.0, &["spec", "initContainers"]) {
+        for container in list(pod.0, "/spec/initContainers") {
             let mut needed = requests(container);
-            if text(container, &["restartPolicy"]) == "Always" {
+            if text(container, "/restartPolicy") == "Always" {
                 steady.add(&needed);
                 sidecars.add(&needed);
                 needed = sidecars.clone();
@@ -46,10 +46,10 @@ impl Amounts {
         }
         steady.raise_to(&peak);
         // Requests of the pod as a whole stand for those of its containers.
-        for (resource, total) in Self::read(map(pod.0, &["spec", "resources", "requests"])).0 {
+        for (resource, total) in Self::read(map(pod.0, "/spec/resources/requests")).0 {
             steady.0.insert(resource, total);
         }
-        steady.add(&Self::read(map(pod.0, &["spec", "overhead"])));
+        steady.add(&Self::read(map(pod.0, "/spec/overhead")));
         steady.0.insert("pods".to_owned(), 1);
         steady
     }

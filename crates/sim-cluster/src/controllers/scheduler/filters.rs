@@ -5,10 +5,10 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::controllers::object::{at, flag, integer, list, map, name, text};
 use crate::controllers::pod::Pod;
 use crate::controllers::selector::{contains, holds, requirement_holds};
 use crate::controllers::taints::{self, hinders_placement, tolerates};
+use crate::object::{at, flag, integer, list, map, name, text};
 
 use super::amounts::Amounts;
 use super::nodes::NodeInfo;
@@ -90,20 +90,20 @@ impl HostPort<'_> {
 
 /// Those of the containers that stay: the regular ones and sidecars.
 fn host_ports(pod: Pod<'_>) -> impl Iterator<Item = HostPort<'_>> {
-    let sidecars = list(pod.0, &["spec", "initContainers"]).iter();
-    let sidecars = sidecars.filter(|it| text(it, &["restartPolicy"]) == "Always");
+    let sidecars = list(pod.0, "/spec/initContainers").iter();
+    let sidecars = sidecars.filter(|it| text(it, "/restartPolicy") == "Always");
     let ports = pod
         .containers()
         .iter()
         .chain(sidecars)
-        .flat_map(|it| list(it, &["ports"]));
+        .flat_map(|it| list(it, "/ports"));
     ports.filter_map(move |port| {
         Some(HostPort {
-            number: integer(port, &["hostPort"]).filter(|number| *number > 0)?,
-            address: Some(text(port, &["hostIP"]))
+            number: integer(port, "/hostPort").filter(|number| *number > 0)?,
+            address: Some(text(port, "/hostIP"))
                 .filter(|it| !it.is_empty())
                 .unwrap_or(ANY_ADDRESS),
-            protocol: Some(text(port, &["protocol"]))
+            protocol: Some(text(port, "/protocol"))
                 .filter(|it| !it.is_empty())
                 .unwrap_or("TCP"),
         })
@@ -113,7 +113,7 @@ fn host_ports(pod: Pod<'_>) -> impl Iterator<Item = HostPort<'_>> {
 /// Not cordoned, or the pod tolerates the taint that stands for it.
 pub(crate) fn tolerates_cordon(pod: Pod<'_>, node: &Value) -> bool {
     let taint = serde_json::json!({"key": taints::UNSCHEDULABLE, "effect": "NoSchedule"});
-    !flag(node, &["spec", "unschedulable"])
+    !flag(node, "/spec/unschedulable")
         || pod
             .tolerations()
             .iter()
@@ -122,29 +122,21 @@ pub(crate) fn tolerates_cordon(pod: Pod<'_>, node: &Value) -> bool {
 
 /// `spec.nodeSelector` and the required node affinity.
 pub(crate) fn matches_node_affinity(pod: Pod<'_>, node: &Value) -> bool {
-    let labels = map(node, &["metadata", "labels"]);
-    if !contains(labels, map(pod.0, &["spec", "nodeSelector"])) {
+    let labels = map(node, "/metadata/labels");
+    if !contains(labels, map(pod.0, "/spec/nodeSelector")) {
         return false;
     }
-    let path = [
-        "spec",
-        "affinity",
-        "nodeAffinity",
-        "requiredDuringSchedulingIgnoredDuringExecution",
-    ];
-    let Some(required) = at(pod.0, &path) else {
+    let path = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution";
+    let Some(required) = at(pod.0, path) else {
         return true;
     };
-    list(required, &["nodeSelectorTerms"]).iter().any(|term| {
-        let (expressions, fields) = (
-            list(term, &["matchExpressions"]),
-            list(term, &["matchFields"]),
-        );
-        let field = |rule: &Value| match text(rule, &["key"]) {
+    list(required, "/nodeSelectorTerms").iter().any(|term| {
+        let (expressions, fields) = (list(term, "/matchExpressions"), list(term, "/matchFields"));
+        let field = |rule: &Value| match text(rule, "/key") {
             "metadata.name" => holds(
-                text(rule, &["operator"]),
+                text(rule, "/operator"),
                 Some(name(node)),
-                list(rule, &["values"]),
+                list(rule, "/values"),
             ),
             _ => false,
         };

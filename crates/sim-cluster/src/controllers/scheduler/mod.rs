@@ -20,16 +20,17 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::Instant;
 
+use crate::object::Object;
 use crate::resources::kinds;
 use crate::status::Status;
-use crate::store::{Change, Object};
+use crate::store::Change;
 
-use super::Controller;
-use super::events::Note;
-use super::object::{self, Condition, condition, set_condition, text};
+use super::controller::Controller;
+use super::event_correlator::NewEvent;
 use super::pod::Pod;
 use super::queue::Queue;
 use super::world::{World, unless_gone};
+use crate::object::{self, Condition, condition, condition_mut, set_condition, text};
 use nodes::{NodeInfo, is_related};
 use place::place;
 
@@ -161,12 +162,12 @@ impl Scheduler {
         self.waiting.remove(Pod(pod).uid());
         let pod_name = format!("{}/{}", Pod(pod).namespace(), Pod(pod).name());
         let message = format!("Successfully assigned {pod_name} to {node}");
-        world.note(
+        world.record_event(
             &kinds::PODS,
             pod,
-            Note {
-                source: NAME,
-                kind: "Normal",
+            NewEvent {
+                component: NAME,
+                event_type: "Normal",
                 reason: "Scheduled",
                 message: &message,
             },
@@ -189,18 +190,18 @@ impl Scheduler {
         self.waiting.insert(uid.clone(), waiting);
         self.queue
             .add_at(uid, now + world.settings.unschedulable_retry.max(backoff));
-        world.note(
+        world.record_event(
             &kinds::PODS,
             pod,
-            Note {
-                source: NAME,
-                kind: "Warning",
+            NewEvent {
+                component: NAME,
+                event_type: "Warning",
                 reason: "FailedScheduling",
                 message: why,
             },
         );
         let says =
-            condition(pod, "PodScheduled").map(|c| (text(c, &["reason"]), text(c, &["message"])));
+            condition(pod, "PodScheduled").map(|c| (text(c, "/reason"), text(c, "/message")));
         if says == Some(("Unschedulable", why)) {
             return Ok(());
         }
@@ -224,24 +225,18 @@ impl Scheduler {
 
 /// Waits for this scheduler.
 fn is_ours(pod: Pod<'_>) -> bool {
-    let scheduler = text(pod.0, &["spec", "schedulerName"]);
+    let scheduler = text(pod.0, "/spec/schedulerName");
     pod.awaits_node() && !pod.is_gated() && matches!(scheduler, "" | NAME)
 }
 
+/// Sets the condition `PodScheduled` as the scheduler writes it.
 fn scheduled(pod: &mut serde_json::Value, state: Condition<'_>, now: jiff::Timestamp) {
     set_condition(pod, state, now);
     let generation = pod["metadata"].get("generation").cloned();
-    let conditions = pod
-        .pointer_mut("/status/conditions")
-        .and_then(serde_json::Value::as_array_mut);
-    let ours = conditions
-        .into_iter()
-        .flatten()
-        .find(|c| c["type"] == "PodScheduled");
-    if let Some(ours) = ours {
-        ours["lastProbeTime"] = json!(null);
+    if let Some(condition) = condition_mut(pod, state.kind) {
+        condition["lastProbeTime"] = json!(null);
         if let Some(generation) = generation {
-            ours["observedGeneration"] = generation;
+            condition["observedGeneration"] = generation;
         }
     }
 }

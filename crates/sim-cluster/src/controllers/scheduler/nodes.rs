@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::controllers::object::{at, list, map, text};
 use crate::controllers::pod::Pod;
+use crate::object::{list, map, text};
 
 use super::amounts::Amounts;
 
@@ -39,7 +39,7 @@ impl NodeInfo {
 
     /// Takes in the node's new state.
     pub(crate) fn set_object(&mut self, object: Arc<Value>) {
-        self.allocatable = Amounts::read(map(&object, &["status", "allocatable"]));
+        self.allocatable = Amounts::read(map(&object, "/status/allocatable"));
         self.object = object;
     }
 
@@ -94,7 +94,7 @@ impl NodeInfo {
 
     /// The value of a node label, a topology domain.
     pub(crate) fn label(&self, key: &str) -> Option<&str> {
-        at(&self.object, &["metadata", "labels", key]).and_then(Value::as_str)
+        map(&self.object, "/metadata/labels")?.get(key)?.as_str()
     }
 
     /// How much of `cpu` and `memory` together would be in use with `requests` on top, in millionths of each. Pods that ask
@@ -120,12 +120,7 @@ impl NodeInfo {
 pub(crate) fn anti_affinity(pod: Pod<'_>) -> &[Value] {
     list(
         pod.0,
-        &[
-            "spec",
-            "affinity",
-            "podAntiAffinity",
-            "requiredDuringSchedulingIgnoredDuringExecution",
-        ],
+        "/spec/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution",
     )
 }
 
@@ -133,12 +128,7 @@ pub(crate) fn anti_affinity(pod: Pod<'_>) -> &[Value] {
 pub(crate) fn affinity(pod: Pod<'_>) -> &[Value] {
     list(
         pod.0,
-        &[
-            "spec",
-            "affinity",
-            "podAffinity",
-            "requiredDuringSchedulingIgnoredDuringExecution",
-        ],
+        "/spec/affinity/podAffinity/requiredDuringSchedulingIgnoredDuringExecution",
     )
 }
 
@@ -149,13 +139,10 @@ pub(crate) fn is_related(pod: Pod<'_>) -> bool {
 
 /// A pod's hard spreading constraints.
 pub(crate) fn spread(pod: Pod<'_>) -> impl Iterator<Item = &Value> {
-    let constraints = list(pod.0, &["spec", "topologySpreadConstraints"]);
-    constraints.iter().filter(|constraint| {
-        matches!(
-            text(constraint, &["whenUnsatisfiable"]),
-            "" | "DoNotSchedule"
-        )
-    })
+    let constraints = list(pod.0, "/spec/topologySpreadConstraints");
+    constraints
+        .iter()
+        .filter(|constraint| matches!(text(constraint, "/whenUnsatisfiable"), "" | "DoNotSchedule"))
 }
 
 #[cfg(test)]

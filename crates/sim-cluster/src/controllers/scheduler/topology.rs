@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::controllers::object::{integer, list, text};
 use crate::controllers::pod::Pod;
 use crate::controllers::selector;
+use crate::object::{integer, list, text};
 
 use super::filters::{Refusal, matches_node_affinity};
 use super::nodes::{NodeInfo, affinity, anti_affinity, spread};
@@ -113,13 +113,13 @@ impl<'a> Topology<'a> {
 }
 
 fn domain(node: &NodeInfo, term: &Value) -> Option<Domain> {
-    let key = text(term, &["topologyKey"]);
+    let key = text(term, "/topologyKey");
     Some((key.to_owned(), node.label(key)?.to_owned()))
 }
 
 /// Does the term of `holder` mean `other`? Terms without namespaces mean the holder's own.
 fn term_matches(term: &Value, holder: Pod<'_>, other: Pod<'_>) -> bool {
-    let namespaces = list(term, &["namespaces"]);
+    let namespaces = list(term, "/namespaces");
     let namespace_fits = if let Some(all) = term
         .get("namespaceSelector")
         .filter(|selector| !selector.is_null())
@@ -144,7 +144,7 @@ fn attraction<'a>(
     nodes: &BTreeMap<String, NodeInfo>,
 ) -> (&'a str, BTreeSet<String>) {
     let is_meant = |other: Pod<'_>| all.iter().all(|term| term_matches(term, pod, other));
-    let key = text(term, &["topologyKey"]);
+    let key = text(term, "/topologyKey");
     let labelled = || {
         nodes
             .values()
@@ -163,7 +163,7 @@ fn attraction<'a>(
 
 impl<'a> Spread<'a> {
     fn new(constraint: &'a Value, pod: Pod<'_>, nodes: &BTreeMap<String, NodeInfo>) -> Self {
-        let key = text(constraint, &["topologyKey"]);
+        let key = text(constraint, "/topologyKey");
         let matches = |other: Pod<'_>| {
             other.namespace() == pod.namespace()
                 && !other.is_terminating()
@@ -171,7 +171,8 @@ impl<'a> Spread<'a> {
         };
         let mut counts: BTreeMap<String, i64> = BTreeMap::new();
         // Nodes that the pod could not go to don't count, unless it says otherwise; tainted ones do.
-        let policy = |name: &str, default: bool| match text(constraint, &[name]) {
+        let policy = |name: &str, default: bool| match constraint[name].as_str().unwrap_or_default()
+        {
             "Honor" => true,
             "Ignore" => false,
             _ => default,
@@ -197,13 +198,13 @@ impl<'a> Spread<'a> {
             *counts.entry(value.to_owned()).or_default() += i64::try_from(here).unwrap_or(i64::MAX);
         }
         let domains = i64::try_from(counts.len()).unwrap_or(i64::MAX);
-        let enough = domains >= integer(constraint, &["minDomains"]).unwrap_or(1);
+        let enough = domains >= integer(constraint, "/minDomains").unwrap_or(1);
         let least = if enough {
             counts.values().copied().min().unwrap_or_default()
         } else {
             0
         };
-        let max_skew = integer(constraint, &["maxSkew"]).unwrap_or(1);
+        let max_skew = integer(constraint, "/maxSkew").unwrap_or(1);
         Self {
             key,
             max_skew,

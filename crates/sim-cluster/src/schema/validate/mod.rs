@@ -4,7 +4,7 @@ mod scalars;
 
 use serde_json::{Number, Value};
 
-use self::scalars::{check_number, check_string};
+use self::scalars::{check_number, check_string, limit};
 use crate::field::{FieldError, FieldErrorKind, join};
 
 /// Everything wrong with `value`; parts that are as in `old` are let through.
@@ -100,10 +100,6 @@ fn check_enum(value: &Value, schema: &Value, path: &str, errors: &mut Vec<FieldE
         .collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     errors.push(FieldError::not_supported(path, value.clone(), &texts));
-}
-
-fn limit(schema: &Value, name: &str) -> Option<u64> {
-    schema.get(name).and_then(Value::as_u64)
 }
 
 fn check_list(

@@ -7,9 +7,13 @@ use parking_lot::RwLock;
 use regex::Regex;
 use serde_json::{Number, Value};
 
-use super::limit;
 use crate::field::{FieldError, FieldErrorKind, quote};
 use crate::schema::formats::fits_format;
+
+/// A limit of the schema: `maxLength`, `minItems`, ...
+pub(super) fn limit(schema: &Value, name: &str) -> Option<u64> {
+    schema.get(name).and_then(Value::as_u64)
+}
 
 pub(super) fn check_string(text: &str, schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
     errors.extend(text_error(text, schema, path));

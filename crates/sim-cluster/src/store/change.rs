@@ -1,12 +1,11 @@
-//! Committed changes, and the stream of them for controllers in this process.
+//! A committed change of one object, and the JSON of it that watches share.
 
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::Object;
-use crate::api::Api;
+use crate::object::Object;
 use crate::resources::Kind;
 
 /// One committed change of one object.
@@ -100,72 +99,4 @@ pub(crate) fn from_json(json: &Bytes) -> Object {
 /// The JSON of a value.
 pub(crate) fn to_json(value: &Value) -> Bytes {
     Bytes::from(serde_json::to_vec(value).expect("a JSON value can be written as JSON"))
-}
-
-/// What a reader of [`Changes`] gets.
-#[derive(Clone, Debug)]
-pub enum ChangeEvent {
-    /// The next change.
-    Change(Arc<Change>),
-    /// The reader fell behind the log: list everything anew, changes go on from now.
-    Resync,
-}
-
-/// Every change of a cluster from a moment on, in order. Dropping it costs nothing.
-#[derive(Debug)]
-pub struct Changes {
-    api: Api,
-    /// The version up to which changes were handed out.
-    cursor: u64,
-    ready: std::collections::VecDeque<Arc<Change>>,
-}
-
-impl Changes {
-    pub(crate) fn starting_at(api: Api, cursor: u64) -> Self {
-        Self {
-            api,
-            cursor,
-            ready: std::collections::VecDeque::new(),
-        }
-    }
-
-    /// The next change; waits for one. Safe to cancel.
-    pub async fn next(&mut self) -> ChangeEvent {
-        loop {
-            // Registered before looking, so that a change in between is not missed.
-            let bell = self.api.with_store(|store| Arc::clone(store.changed()));
-            let rung = bell.notified();
-            tokio::pin!(rung);
-            rung.as_mut().enable();
-            if let Some(event) = self.try_next() {
-                return event;
-            }
-            rung.await;
-        }
-    }
-
-    /// The next change if there is one already.
-    pub fn try_next(&mut self) -> Option<ChangeEvent> {
-        if self.ready.is_empty() && !self.fetch() {
-            return Some(ChangeEvent::Resync);
-        }
-        let change = self.ready.pop_front()?;
-        Some(ChangeEvent::Change(change))
-    }
-
-    /// Takes what is new from the log; false if the log no longer reaches back.
-    fn fetch(&mut self) -> bool {
-        let cursor = self.cursor;
-        let (fetched, revision) = self
-            .api
-            .with_store(|store| (store.changes_after(cursor), store.revision()));
-        self.cursor = revision;
-        match fetched {
-            Ok(changes) => {
-                self.ready = changes.into();
-                true
-            }
-            Err(_too_old) => false,
-        }
-    }
 }

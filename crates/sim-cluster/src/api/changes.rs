@@ -1,0 +1,84 @@
+//! Every committed change as a stream, for controllers and other readers in this process.
+//!
+//! log of the store -> [`Changes::next`] -> [`ChangeEvent`]; a reader that falls behind the log gets a resync.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::state::Api;
+use crate::store::Change;
+
+/// What a reader of [`Changes`] gets.
+#[derive(Clone, Debug)]
+pub enum ChangeEvent {
+    /// The next change.
+    Change(Arc<Change>),
+    /// The reader fell behind the log: list everything anew, changes go on from now.
+    Resync,
+}
+
+/// Every change of a cluster from a moment on, in order. Dropping it costs nothing.
+#[derive(Debug)]
+pub struct Changes {
+    api: Api,
+    /// The version up to which changes were handed out.
+    cursor: u64,
+    ready: VecDeque<Arc<Change>>,
+}
+
+impl Api {
+    /// Every change committed from now on.
+    pub fn changes(&self) -> Changes {
+        Changes::starting_at(self.clone(), self.revision())
+    }
+}
+
+impl Changes {
+    fn starting_at(api: Api, cursor: u64) -> Self {
+        Self {
+            api,
+            cursor,
+            ready: VecDeque::new(),
+        }
+    }
+
+    /// The next change; waits for one. Safe to cancel.
+    pub async fn next(&mut self) -> ChangeEvent {
+        loop {
+            // Registered before looking, so that a change in between is not missed.
+            let bell = self.api.with_store(|store| Arc::clone(store.changed()));
+            let rung = bell.notified();
+            tokio::pin!(rung);
+            rung.as_mut().enable();
+            if let Some(event) = self.try_next() {
+                return event;
+            }
+            rung.await;
+        }
+    }
+
+    /// The next change if there is one already.
+    pub fn try_next(&mut self) -> Option<ChangeEvent> {
+        if self.ready.is_empty() && !self.fetch() {
+            return Some(ChangeEvent::Resync);
+        }
+        let change = self.ready.pop_front()?;
+        Some(ChangeEvent::Change(change))
+    }
+
+    /// Takes what is new from the log; false if the log no longer reaches back.
+    fn fetch(&mut self) -> bool {
+        let cursor = self.cursor;
+        let (fetched, revision) = self
+            .api
+            .with_store(|store| (store.changes_after(cursor), store.revision()));
+        self.cursor = revision;
+        match fetched {
+            Ok(changes) => {
+                self.ready = changes.into();
+                true
+            }
+            Err(_too_old) => false,
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Who writes an object, through which resource, and when.
+
+/// Who writes, through what and when.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Writer<'a> {
+    /// `fieldManager`, or the first part of the user agent.
+    pub manager: &'a str,
+    /// `apps/v1`.
+    pub api_version: &'a str,
+    /// `status`, `scale`; empty for the object itself.
+    pub subresource: &'a str,
+    /// RFC 3339 in whole seconds.
+    pub now: &'a str,
+}

@@ -1,0 +1,245 @@
+//! The task that runs all controllers of a cluster.
+//!
+//! changes -> index -> every controller's `observe`; then the controller whose key is due first works on it.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::controller::Worker;
+use super::disruption::DisruptionBudgets;
+use super::event_expiry::EventExpiry;
+use super::garbage_collector::GarbageCollector;
+use super::index::Index;
+use super::kubelet::Kubelets;
+use super::namespace::Namespaces;
+use super::node::{NodeLifecycle, PodCollector};
+use super::quota::Quotas;
+use super::replicaset::ReplicaSets;
+use super::scheduler::Scheduler;
+use super::settings::Settings;
+use super::world::{DeadNodes, World};
+use crate::api::{Api, ChangeEvent, Changes};
+use crate::store::Change;
+
+/// After so many steps in a row the others get their turn, even if there is more to do.
+const STEPS_IN_A_ROW: u32 = 32;
+
+/// The running controllers of one cluster. Dropping it stops them.
+#[derive(Debug)]
+pub(crate) struct Controllers {
+    dead: DeadNodes,
+    power: Arc<Power>,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+/// The nodes switched on or off since the driver last looked.
+#[derive(Debug, Default)]
+struct Power {
+    switched: parking_lot::Mutex<Vec<String>>,
+    bell: Notify,
+}
+
+/// Starts all controllers on `api`. They take in what is there already, then follow its changes.
+///
+/// # Panics
+/// Outside of a tokio runtime.
+pub(crate) fn spawn(api: &Api, settings: Settings) -> Controllers {
+    let (dead, power, stop) = (
+        DeadNodes::default(),
+        Arc::new(Power::default()),
+        CancellationToken::new(),
+    );
+    let driver = Driver::new(api, settings, dead.clone(), Arc::clone(&power));
+    let task = tokio::spawn(driver.run(stop.clone()));
+    Controllers {
+        dead,
+        power,
+        stop,
+        task,
+    }
+}
+
+impl Controllers {
+    /// A fault: the node's kubelet dies. Its pods keep their state, nothing starts or stops there, and after the grace period
+    /// ([`Settings::node_grace`]) the node counts as lost. In effect at once.
+    pub(crate) fn fail_node(&self, node: &str) {
+        self.switch(node, true);
+    }
+
+    /// The node's kubelet lives again.
+    pub(crate) fn recover_node(&self, node: &str) {
+        self.switch(node, false);
+    }
+
+    /// Ends the controllers and waits until they have ended.
+    pub(crate) async fn shutdown(mut self) {
+        self.stop.cancel();
+        // A panic in the driver is a bug in this crate: it's passed on, not hidden.
+        if let Err(error) = (&mut self.task).await
+            && error.is_panic()
+        {
+            std::panic::resume_unwind(error.into_panic());
+        }
+    }
+
+    fn switch(&self, node: &str, dead: bool) {
+        if self.dead.set(node, dead) {
+            self.power.switched.lock().push(node.to_owned());
+            self.power.bell.notify_one();
+        }
+    }
+}
+
+impl Drop for Controllers {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+struct Driver {
+    world: World,
+    changes: Changes,
+    controllers: Vec<Box<dyn Worker>>,
+    power: Arc<Power>,
+}
+
+impl Driver {
+    fn new(api: &Api, settings: Settings, dead: DeadNodes, power: Arc<Power>) -> Self {
+        let changes = api.changes();
+        let world = World::new(api, settings, dead);
+        let mut driver = Self {
+            controllers: controllers(&world),
+            world,
+            changes,
+            power,
+        };
+        driver.load();
+        driver
+    }
+
+    /// Starts from what the API holds now, with controllers that know nothing.
+    fn load(&mut self) {
+        self.world.index = Index::default();
+        self.controllers = controllers(&self.world);
+        let mut seen = std::collections::BTreeSet::new();
+        let kinds = self.world.api.kinds();
+        let present: Vec<Change> = kinds
+            .iter()
+            .filter(|kind| seen.insert(kind.storage.clone()))
+            .flat_map(|kind| {
+                let objects = self.world.api.list(kind, None);
+                objects
+                    .into_iter()
+                    .map(|object| Change::found(kind, object))
+            })
+            .collect();
+        // All are known before the first is looked at: nobody takes an owner for gone that is only listed later.
+        for change in &present {
+            self.world.index.apply(change);
+        }
+        for change in &present {
+            self.tell(change);
+        }
+    }
+
+    fn tell(&mut self, change: &Change) {
+        for controller in &mut self.controllers {
+            controller.observe(change, &self.world);
+        }
+    }
+
+    fn take_in(&mut self, event: ChangeEvent) {
+        match event {
+            ChangeEvent::Change(change) => {
+                self.world.index.apply(&change);
+                self.tell(&change);
+            }
+            ChangeEvent::Resync => self.load(),
+        }
+    }
+
+    /// Everything that happened since the last step.
+    fn catch_up(&mut self) {
+        while let Some(event) = self.changes.try_next() {
+            self.take_in(event);
+        }
+        let switched = std::mem::take(&mut *self.power.switched.lock());
+        for node in switched {
+            for controller in &mut self.controllers {
+                controller.power_changed(&node, &self.world);
+            }
+        }
+    }
+
+    /// Lets the controller that is due first do one step; of two, the one listed first. Else says when the next is due.
+    fn step(&mut self) -> Result<(), Option<Instant>> {
+        let due = self
+            .controllers
+            .iter_mut()
+            .map(|controller| controller.due());
+        let first = (due.enumerate())
+            .filter_map(|(place, due)| Some((due?, place)))
+            .min();
+        match first {
+            Some((due, place)) if due <= Instant::now() => {
+                self.controllers[place].work(&mut self.world);
+                Ok(())
+            }
+            later => Err(later.map(|(due, _)| due)),
+        }
+    }
+
+    async fn run(mut self, stop: CancellationToken) {
+        let mut steps = 0;
+        while !stop.is_cancelled() {
+            self.catch_up();
+            match self.step() {
+                Ok(()) => {
+                    steps = (steps + 1) % STEPS_IN_A_ROW;
+                    if steps == 0 {
+                        tokio::task::yield_now().await;
+                    }
+                }
+                Err(next) => self.wait(next, &stop).await,
+            }
+        }
+    }
+
+    async fn wait(&mut self, next: Option<Instant>, stop: &CancellationToken) {
+        let timer = async {
+            match next {
+                Some(due) => tokio::time::sleep_until(due).await,
+                None => std::future::pending().await,
+            }
+        };
+        let event = tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            event = self.changes.next() => event,
+            () = self.power.bell.notified() => return,
+            () = timer => return,
+        };
+        self.take_in(event);
+    }
+}
+
+/// All controllers; of two that are due at the same time the first goes first.
+fn controllers(world: &World) -> Vec<Box<dyn Worker>> {
+    vec![
+        Box::new(Namespaces::new(world)),
+        Box::new(NodeLifecycle::new(world)),
+        Box::new(Kubelets::new()),
+        Box::new(GarbageCollector::new(world)),
+        Box::new(ReplicaSets::new(world)),
+        Box::new(Scheduler::new(world)),
+        Box::new(PodCollector::new(world)),
+        Box::new(Quotas::new(world)),
+        Box::new(DisruptionBudgets::new(world)),
+        Box::new(EventExpiry::new(world)),
+    ]
+}
