@@ -2,25 +2,25 @@
 
 pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+    JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use kube::CustomResourceExt;
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::{FederatedReplicaSet, FieldError, MemberCluster, field::Errors, schema};
+use crate::{FederatedReplicaSet, FieldError, MemberCluster, field::Errors, placement, schema};
 
-/// All CRDs of fedrs, as they are to be installed.
+/// All CRDs of fedrs, ready to install.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
     [FederatedReplicaSet::crd(), MemberCluster::crd()]
         .into_iter()
-        .map(tidied)
+        .map(finish)
         .collect()
 }
 
-/// All CRDs as one YAML text, as `kubectl apply -f -` takes it.
+/// All CRDs as one YAML stream for `kubectl apply -f -`.
 #[must_use]
 pub fn all_as_yaml() -> String {
     all()
@@ -35,11 +35,11 @@ pub fn as_yaml(crd: &CustomResourceDefinition) -> String {
     serde_saphyr::to_string(crd).expect("a CRD is made of strings, numbers and maps")
 }
 
-/// What an API server would refuse in a FederatedReplicaSet because of the schema: unknown fields, wrong types,
-/// missing fields.
+/// The errors for which an API server rejects a FederatedReplicaSet by its schema: unknown fields, wrong types, missing
+/// fields.
 #[must_use]
 pub fn schema_errors(frs: &Value) -> Vec<FieldError> {
-    let crd = tidied(FederatedReplicaSet::crd());
+    let crd = finish(FederatedReplicaSet::crd());
     let schema = crd
         .spec
         .versions
@@ -51,7 +51,7 @@ pub fn schema_errors(frs: &Value) -> Vec<FieldError> {
         errors.add("the object", "must be an object");
         return errors.into_list();
     };
-    // These are not the CRD's: every object has them.
+    // Every object has these fields; the schema does not list them.
     let own = object
         .iter()
         .filter(|(name, _)| !["apiVersion", "kind", "metadata"].contains(&name.as_str()));
@@ -59,27 +59,39 @@ pub fn schema_errors(frs: &Value) -> Vec<FieldError> {
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     schema::check(&schema, &Value::Object(own), "", &mut errors);
+    placement::check_fields(&frs["spec"]["placement"], "spec.placement", &mut errors);
     errors.into_list()
 }
 
-/// Takes out what the derive adds and a user would stumble over.
-fn tidied(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
-    for version in &mut crd.spec.versions {
-        if let Some(schema) = version
-            .schema
-            .as_mut()
-            .and_then(|schema| schema.open_api_v3_schema.as_mut())
-        {
-            tidy(schema);
-        }
+/// Completes a derived CRD: readable descriptions, and a default status.
+fn finish(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    let schemas = crd
+        .spec
+        .versions
+        .iter_mut()
+        .filter_map(|version| version.schema.as_mut()?.open_api_v3_schema.as_mut());
+    for schema in schemas {
+        tidy(schema);
+        default_status(schema);
     }
     crd
 }
 
-/// Titles and the numbers of rules are for those who read the code.
+/// kstatus takes an object without a status for current: a new object has to say that nobody has observed it yet.
+fn default_status(schema: &mut JSONSchemaProps) {
+    let status = schema
+        .properties
+        .as_mut()
+        .and_then(|properties| properties.get_mut("status"));
+    if let Some(status) = status {
+        status.default = Some(JSON(json!({ "observedGeneration": -1 })));
+    }
+}
+
+/// Removes what the derive adds for readers of the code: titles, and rule numbers in descriptions.
 ///
-/// Optional fields are absent or have a value. The derive would allow `null` too, which CEL's `has` takes for a
-/// value: a rule that compares it would fail with an error about types.
+/// Optional fields are absent or have a value. The derive allows `null` too, which CEL's `has` takes for a value: a rule
+/// that compares it fails with a type error.
 fn tidy(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
     schema.title = None;
@@ -99,11 +111,11 @@ fn tidy(schema: &mut JSONSchemaProps) {
     }
 }
 
-/// `text` without the numbers of rules, such as (F2, F34).
+/// `text` without rule numbers such as (F2, F34).
 fn without_rules(text: &str) -> String {
     let is_rule = |word: &str| {
         let number = word.strip_prefix('F').unwrap_or_default();
-        !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit())
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
     };
     let mut parts = text.split('(');
     let mut kept = parts.next().unwrap_or_default().to_owned();
@@ -122,8 +134,8 @@ fn without_rules(text: &str) -> String {
     kept
 }
 
-/// A pod's spec: every field is kept as it was written and validated by the members, which may know newer
-/// fields than the host does. What a replica set can't do without is checked here.
+/// The spec of a pod: the host keeps every field as written, and the members validate it, which may know newer fields than
+/// the host. The schema checks only what a replica set depends on.
 pub(crate) fn pod_spec(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
@@ -137,7 +149,7 @@ pub(crate) fn pod_spec(_: &mut SchemaGenerator) -> Schema {
                 "items": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
             },
             "restartPolicy": {
-                "description": "Always, and nothing else: a replica set never ends by itself.",
+                "description": "Always is the only supported value: a replica set runs until it is deleted.",
                 "type": "string",
                 "enum": ["Always"],
             },
@@ -150,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_rules_are_taken_out_and_nothing_else() {
+    fn descriptions_lose_rule_numbers_only() {
         for (text, kept) in [
             ("Replicas (F18).", "Replicas."),
             (

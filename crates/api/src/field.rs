@@ -1,13 +1,13 @@
-//! What is wrong with an object, field by field.
+//! Validation errors with the path of their field.
 
 use std::fmt;
 
-/// What is wrong with an object, and where.
+/// A validation error of one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
     /// Path of the field: `spec.placement.clusters[eu-1].maxReplicas`.
     pub field: String,
-    /// What is wrong, as a sentence without the field's name.
+    /// The error, without the field: `must not be negative, but is -1`.
     pub message: String,
 }
 
@@ -19,7 +19,7 @@ impl fmt::Display for FieldError {
 
 impl std::error::Error for FieldError {}
 
-/// Errors collected while an object is checked: all of them are reported at once.
+/// The errors of an object, collected to report all of them at once.
 #[derive(Debug, Default)]
 pub(crate) struct Errors(Vec<FieldError>);
 
@@ -39,12 +39,12 @@ impl Errors {
         }
     }
 
-    /// Adds the errors of a part that has been checked by itself.
+    /// Adds the errors of a part.
     pub(crate) fn extend(&mut self, errors: Vec<FieldError>) {
         self.0.extend(errors);
     }
 
-    /// All errors, in the order in which they were found.
+    /// All errors, in order.
     pub(crate) fn into_list(self) -> Vec<FieldError> {
         self.0
     }

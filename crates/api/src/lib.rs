@@ -1,15 +1,19 @@
-//! The objects of fedrs: data and validation, no IO.
+//! The API objects of fedrs: types and validation, no IO.
 //!
 //! ```text
-//! YAML of a user -> FederatedReplicaSet (shape checked by the CRD's schema and CEL)
-//!                -> ValidFrs            (everything else checked here: a type that can't be wrong)
+//! YAML of a user -> FederatedReplicaSet (checked by the schema and CEL rules of the CRD)
+//!                -> ValidFrs            (checked here: a type that can't be invalid)
 //! ```
 //!
-//! Knows nothing of clients, stores or decisions.
+//! Does not know clients, stores or decisions.
 
 pub mod annotations;
+mod closed_set;
+mod cluster_status;
+pub mod conditions;
 pub mod crd;
 mod dns;
+mod events;
 pub mod federated_replica_set;
 mod field;
 pub mod finalizers;
@@ -24,14 +28,23 @@ pub mod selector;
 pub mod set_key;
 pub mod valid;
 
+pub use closed_set::UnknownWord;
+pub use cluster_status::{
+    ClusterInternalState, ClusterReason, ClusterState, ClusterStatus, Rejection, RejectionKind,
+    TemplateRecord,
+};
+pub use conditions::{
+    ConditionReason, ConditionStatus, ConditionType, MemberConditionType, MemberReason,
+};
 pub use dns::is_label as is_dns_label;
+pub use events::{EventReason, MemberEventReason};
 pub use federated_replica_set::{
-    ClusterStatus, DeletionPolicy, FederatedReplicaSet, FederatedReplicaSetSpec,
-    FederatedReplicaSetStatus, PodTemplate, TemplateMetadata,
+    DeletionPolicy, FederatedReplicaSet, FederatedReplicaSetSpec, FederatedReplicaSetStatus,
+    PodTemplate, TemplateMetadata,
 };
 pub use field::FieldError;
 pub use member_cluster::{
-    MemberCluster, MemberClusterSpec, MemberClusterStatus, NodeCounts, SecretRef,
+    MemberCluster, MemberClusterSpec, MemberClusterStatus, MemberSource, NodeCounts, SecretRef,
 };
 pub use placement::{ClusterPreference, Placement};
 pub use plural::pluralize;

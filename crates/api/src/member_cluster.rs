@@ -1,4 +1,4 @@
-//! The MemberCluster: one cluster of the federation, as the host knows it.
+//! The MemberCluster: a cluster of the federation, registered on the host.
 
 #![expect(
     unreachable_pub,
@@ -11,6 +11,18 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::closed_set::closed_set;
+
+closed_set! {
+    /// Where the controller found the kubeconfig of a member.
+    pub enum MemberSource {
+        /// A file in the controller's `--members` folder.
+        File,
+        /// The Secret that `spec.secretRef` names.
+        Secret,
+    }
+}
 
 /// A member cluster of the federation.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -26,13 +38,13 @@ use serde::{Deserialize, Serialize};
         name = "Ready",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Ready\")].status",
-        description = "Whether the cluster answers."
+        description = "Whether the API server of the cluster answers."
     ),
     printcolumn(
         name = "Synced",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Synced\")].status",
-        description = "Whether what is known of the cluster is current."
+        description = "Whether the controller's view of the cluster is current."
     ),
     printcolumn(
         name = "Version",
@@ -44,41 +56,41 @@ use serde::{Deserialize, Serialize};
         name = "Nodes",
         type_ = "integer",
         json_path = ".status.nodes.ready",
-        description = "Nodes that are ready."
+        description = "Ready nodes."
     ),
     printcolumn(
-        name = "ReplicaSets",
+        name = "Workloads",
         type_ = "integer",
-        json_path = ".status.replicaSets",
-        description = "FederatedReplicaSets that have replicas there."
+        json_path = ".status.workloads",
+        description = "Federated workloads with replicas in the cluster."
     ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(
         name = "Unschedulable",
         type_ = "boolean",
         json_path = ".spec.unschedulable",
-        description = "Whether no replicas are added to the cluster.",
+        description = "Whether the cluster gets no new replicas.",
         priority = 1
     ),
     printcolumn(
         name = "Drain",
         type_ = "boolean",
         json_path = ".spec.drain",
-        description = "Whether all replicas leave the cluster.",
+        description = "Whether the controller moves all replicas to other clusters.",
         priority = 1
     ),
     printcolumn(
         name = "Drained",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Drained\")].status",
-        description = "Whether all replicas have left the cluster that is drained.",
+        description = "Whether no replica is left in a cluster that is drained.",
         priority = 1
     ),
     printcolumn(
         name = "Reason",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
-        description = "Why the cluster is ready or isn't.",
+        description = "The reason of the Ready condition.",
         priority = 1
     ),
     validation = Rule::new("self.metadata.name.size() <= 63 && !self.metadata.name.contains('.')")
@@ -87,73 +99,80 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct MemberClusterSpec {
-    /// The Secret that holds the cluster's kubeconfig, of type `fedrs.dev/kubeconfig`, in the namespace of the
-    /// controller. Absent: it is a file of the controller's `--members` folder, named after the cluster.
+    /// The Secret of type `fedrs.dev/kubeconfig` that holds the cluster's kubeconfig, in the namespace of the controller. If
+    /// absent, the kubeconfig is the file in the controller's `--members` folder that is named after the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<SecretRef>,
-    /// The federation whose member the cluster is (F40). Empty by default: the one that has no name.
+    /// The federation that the cluster belongs to (F40). Defaults to the federation without a name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(
         length(max = 63),
         regex(pattern = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$")
     )]
     pub federation: String,
-    /// No replicas are added to the cluster; what runs there stays. False by default.
+    /// Whether the cluster is cordoned: it gets no new replicas, and running ones stay. Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unschedulable: bool,
-    /// All replicas leave the cluster, as soon as others are available elsewhere. Also where preferences ask for a
-    /// minimum there. False by default.
+    /// Whether the cluster is drained: the controller moves each replica to another cluster as soon as its replacement is
+    /// available there, whatever minimum the preferences ask for. Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drain: bool,
-    /// How long the cluster may be unreachable before its replicas go elsewhere (F33), in seconds. The controller's default if absent.
+    /// Seconds for which the cluster may be unreachable before the controller reschedules its replicas (F33). Defaults to
+    /// `lostGracePeriod` of the controller's configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub lost_grace_period_seconds: Option<i64>,
 }
 
-/// A Secret with a kubeconfig under the key `kubeconfig`.
+/// A reference to a Secret with a kubeconfig under the key `kubeconfig`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SecretRef {
-    /// The Secret's name, in the namespace of the controller.
+    /// The name of the Secret, in the namespace of the controller.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 }
 
-/// What is known of the cluster.
+/// The observed state of the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MemberClusterStatus {
-    /// Ready (the probe answers), Synced (what is known of it is current) and, while it is drained, Drained (no replica
-    /// is left there), with reasons.
+    /// The generation of the spec that this status was decided for; -1 before the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// Where the controller found the kubeconfig.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<MemberSource>,
+    /// Ready (the API server answers), Synced (the controller's view is current) and, while the cluster is drained, Drained
+    /// (no replica is left).
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
-    /// The API server's version.
+    /// The version of the API server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Since when the cluster has not answered.
+    /// Since when the cluster has been unreachable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unreachable_since: Option<Time>,
-    /// FederatedReplicaSets that have replicas there, or are asked for some.
-    pub replica_sets: i32,
-    /// The cluster's nodes, as far as they may be listed.
+    /// Federated workloads with replicas in the cluster.
+    pub workloads: i32,
+    /// The nodes of the cluster, if the controller may list them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<NodeCounts>,
-    /// What the nodes that are ready and not cordoned can give to pods, in all, as quantities: cpu, memory, pods.
+    /// The sum of the allocatable resources of all ready, schedulable nodes, as quantities: cpu, memory, pods.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub allocatable: BTreeMap<String, String>,
-    /// When the token, or a plugin's certificate, of the cluster's kubeconfig ends, if it tells. A token is renewed before
-    /// if its Secret is annotated with `fedrs.dev/renew-token: "true"`.
+    /// When the credentials of the kubeconfig expire, if known. The controller renews a token before it expires if its
+    /// Secret has the annotation `fedrs.dev/renew-token: "true"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_expires: Option<Time>,
 }
 
-/// How many nodes a cluster has.
+/// Numbers of nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeCounts {
-    /// All of them.
+    /// All nodes.
     pub total: i32,
-    /// Those that are ready.
+    /// Ready nodes.
     pub ready: i32,
 }

@@ -1,6 +1,6 @@
 //! Preferences as JSON (F2): the annotation's form of [`Placement`], in our spelling or the document's.
 //!
-//! Read field by field from a JSON value, so that every error is found and says where it is (F4).
+//! Reads field by field from a JSON value, to report every error with its path (F4).
 
 use serde_json::{Map, Value};
 
@@ -20,7 +20,7 @@ pub fn parse(text: &str, field: &str) -> Result<Placement, Vec<FieldError>> {
 
 /// Reads preferences from a JSON value whose path is `field`.
 ///
-/// The names of clusters are free text here; that an object may name only DNS labels is checked with the object.
+/// Accepts any text as the name of a cluster. [`ValidFrs`](crate::ValidFrs) requires DNS labels.
 pub fn from_value(value: &Value, field: &str) -> Result<Placement, Vec<FieldError>> {
     let mut errors = Errors::default();
     let mut placement = Placement::default();
@@ -40,7 +40,7 @@ pub fn from_value(value: &Value, field: &str) -> Result<Placement, Vec<FieldErro
             }
             _ => errors.add(
                 path,
-                "is not a field of the preferences: rebalance, clusters",
+                "is not a known field; the fields are rebalance and clusters",
             ),
         }
     }
@@ -58,7 +58,7 @@ fn preference(value: &Value, field: &str, errors: &mut Errors) -> ClusterPrefere
             "weight" => preference.weight = count(value, &path, errors),
             _ => errors.add(
                 path,
-                "is not a field of a cluster's preferences: minReplicas, maxReplicas, weight",
+                "is not a known field; the fields are minReplicas, maxReplicas and weight",
             ),
         }
     }
@@ -68,7 +68,7 @@ fn preference(value: &Value, field: &str, errors: &mut Errors) -> ClusterPrefere
     preference
 }
 
-/// The error of a maximum that is below the minimum.
+/// An error if the maximum is below the minimum.
 pub(crate) fn max_below_min(preference: &ClusterPreference, field: &str) -> Option<FieldError> {
     let &ClusterPreference {
         min_replicas,
@@ -79,12 +79,11 @@ pub(crate) fn max_below_min(preference: &ClusterPreference, field: &str) -> Opti
         .filter(|&max| max < min_replicas)
         .map(|max| FieldError {
             field: format!("{field}.maxReplicas"),
-            message: format!("{max} is below minReplicas, {min_replicas}"),
+            message: format!("must not be below minReplicas ({min_replicas}), but is {max}"),
         })
 }
 
-/// The fields of an object by our spelling, with their paths as they were written. A field that is there in both
-/// spellings is an error.
+/// The fields of an object in our spelling, with their paths as written. A field in both spellings is an error.
 fn fields<'a>(
     value: &'a Value,
     field: &str,
@@ -97,7 +96,7 @@ fn fields<'a>(
         if fields.iter().any(|(other, ..)| *other == ours) {
             errors.add(
                 path,
-                format!("is given twice, as {ours} and in the document's spelling"),
+                format!("duplicates {ours}, which is set in the other spelling"),
             );
         } else {
             fields.push((ours, value, path));
@@ -106,7 +105,7 @@ fn fields<'a>(
     fields
 }
 
-/// The document writes `Clusters` where we write `clusters`.
+/// Our spelling of a field: the document writes `Clusters` where we write `clusters`.
 fn our_spelling(name: &str) -> String {
     let mut characters = name.chars();
     characters.next().map_or_else(String::new, |first| {
@@ -126,7 +125,7 @@ fn object<'a>(
     object
 }
 
-/// A whole number from 0 to `i64::MAX`; 0 with an error if it isn't one.
+/// An integer from 0 to `i64::MAX`; 0 and an error for anything else.
 fn count(value: &Value, field: &str, errors: &mut Errors) -> i64 {
     match value.as_i64() {
         Some(count) if count >= 0 => return count,
@@ -134,18 +133,15 @@ fn count(value: &Value, field: &str, errors: &mut Errors) -> i64 {
         None if value.is_number() => {
             errors.add(
                 field,
-                format!("must be a whole number from 0 to {}, not {value}", i64::MAX),
+                format!("must be an integer from 0 to {}, not {value}", i64::MAX),
             );
         }
-        None => errors.add(
-            field,
-            format!("must be a whole number, not {}", kind(value)),
-        ),
+        None => errors.add(field, format!("must be an integer, not {}", kind(value))),
     }
     0
 }
 
-/// What a JSON value is, for messages.
+/// The type of a JSON value, for messages.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -1,7 +1,7 @@
-//! Checks an object against the schema of its CRD: the part an API server would refuse before CEL is asked.
+//! Validates an object against the schema of its CRD, as an API server does before it evaluates CEL rules.
 //!
-//! Finds fields that don't exist, values of the wrong type, and required fields that are missing. Ranges, names and
-//! everything that concerns several fields are checked by [`ValidFrs`](crate::ValidFrs).
+//! Finds unknown fields, values of the wrong type, and missing required fields. [`ValidFrs`](crate::ValidFrs) checks
+//! ranges, names and rules over several fields.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::field::Errors;
 
-/// Adds what is wrong with `value` at `field` to `errors`.
+/// Adds the errors of `value` at `field` to `errors`.
 pub(crate) fn check(schema: &JSONSchemaProps, value: &Value, field: &str, errors: &mut Errors) {
     if let Some(expected) = schema.type_.as_deref()
         && !is_of_type(value, expected)
@@ -36,7 +36,7 @@ pub(crate) fn check(schema: &JSONSchemaProps, value: &Value, field: &str, errors
             .flatten()
             .filter(|name| !object.contains_key(*name))
         {
-            errors.add(join(field, name), "is missing");
+            errors.add(join(field, name), "is required");
         }
         for (name, value) in object {
             check_property(schema, name, value, field, errors);

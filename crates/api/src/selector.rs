@@ -1,4 +1,4 @@
-//! Label selectors: checked, written as a string, and matched against labels.
+//! Label selectors: validation, string form, and matching.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::{
     field::Errors,
 };
 
-/// Checks `selector`, whose path is `field`: it must not be empty, for that would select every pod.
+/// Checks `selector`, whose path is `field`: it must not be empty, because an empty selector selects every pod.
 pub fn check(selector: &LabelSelector, field: &str) -> Result<(), Vec<FieldError>> {
     let mut errors = Errors::default();
     let no_labels = selector
@@ -24,7 +24,7 @@ pub fn check(selector: &LabelSelector, field: &str) -> Result<(), Vec<FieldError
     errors.require(
         !(no_labels && no_expressions),
         field,
-        "must select something; an empty selector matches every pod",
+        "must not be empty: an empty selector matches every pod",
     );
     for (key, value) in selector.match_labels.iter().flatten() {
         let field = format!("{field}.matchLabels[{key}]");
@@ -71,7 +71,7 @@ fn check_expression(expression: &LabelSelectorRequirement, field: &str, errors: 
         errors.require(
             is_label_value(value),
             &values_field,
-            "holds what is not a valid label value",
+            "contains an invalid label value",
         );
     }
 }

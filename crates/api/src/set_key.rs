@@ -1,8 +1,8 @@
-//! The key by which queues, stores and logs name a set.
+//! The key of a federated workload in queues, stores and logs.
 
 use std::{fmt, sync::Arc};
 
-/// Namespace and name of a FederatedReplicaSet, which its local sets share (cheap to clone).
+/// Namespace and name of a FederatedReplicaSet, shared by its local workloads. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SetKey {
     /// Namespace, the same on the host and in every member.

@@ -1,4 +1,4 @@
-//! What the schema can't see: an FRS checked into a type that can't be wrong (F2, F4).
+//! Validation beyond the schema: turns a FederatedReplicaSet into a type that can't be invalid (F2, F4).
 
 use std::collections::BTreeMap;
 
@@ -12,43 +12,43 @@ use crate::{
     dns, field::Errors, labels, preferences, selector,
 };
 
-/// A FederatedReplicaSet that has been checked: the only form the controller works with.
+/// A valid FederatedReplicaSet: the only form that the controller works with.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ValidFrs {
     /// Namespace and name.
     pub key: SetKey,
-    /// The uid of the object; empty for one that has not been created.
+    /// The uid of the object; empty if it has not been created.
     pub uid: String,
-    /// The generation of the spec; 0 for one that has not been created.
+    /// The generation of the spec; 0 if the object has not been created.
     pub generation: i64,
-    /// Labels of the object, which its local sets get, too.
+    /// The labels of the object, which its local workloads get, too.
     pub labels: BTreeMap<String, String>,
-    /// Replicas wanted over all clusters, N.
+    /// The number of replicas over all clusters, N.
     pub replicas: u32,
     /// Seconds a pod must be ready before it counts as available.
     pub min_ready_seconds: u32,
-    /// Which pods belong to the set. Not empty, and matches the template's labels.
+    /// The label selector of the pods. Not empty, and matches the labels of the template.
     pub selector: LabelSelector,
     /// The selector as a string, for the scale subresource: `app=web`.
     pub selector_text: String,
-    /// The pods to run. Its spec is an object with containers.
+    /// The template of the pods. Its spec is an object with containers.
     pub template: PodTemplate,
-    /// How the replicas are laid out: the typed field, else the annotation, else evenly (F2).
+    /// How the replicas spread: the typed field, else the annotation, else evenly (F2).
     pub placement: Placement,
-    /// A hash of the annotation that the placement comes from; `None` without one. Tells a new annotation from one that has
-    /// been dealt with, since annotations don't change the generation.
+    /// Hash of the annotation that the placement comes from; `None` without one. Detects a changed annotation, which does
+    /// not change the generation.
     pub preferences_hash: Option<String>,
-    /// The federation that handles the set (F40); empty for the one without a name.
+    /// The federation that handles the object (F40); empty for the federation without a name.
     pub federation: String,
-    /// What becomes of the local sets when this one is deleted (F5).
+    /// What a deletion does to the local workloads (F5).
     pub deletion_policy: DeletionPolicy,
-    /// Whether changes in the members are stopped.
+    /// Whether `spec.paused` stops changes in the members.
     pub paused: bool,
 }
 
 impl ValidFrs {
-    /// Checks `frs`. Returns every error, not only the first.
+    /// Validates `frs`. Returns every error, not only the first.
     pub fn check(frs: &FederatedReplicaSet) -> Result<Self, Vec<FieldError>> {
         let spec = &frs.spec;
         let mut errors = Errors::default();
@@ -73,7 +73,7 @@ impl ValidFrs {
             Ok(()) => errors.require(
                 selector::matches(&spec.selector, &spec.template.metadata.labels),
                 SELECTOR,
-                "does not match the labels in spec.template.metadata.labels",
+                "does not match spec.template.metadata.labels",
             ),
         }
         let placement = placement_of(frs).unwrap_or_else(|wrong| {
@@ -112,8 +112,8 @@ const IS_NO_DNS_LABEL: &str =
 const SELECTOR: &str = "spec.selector";
 const PLACEMENT: &str = "spec.placement";
 
-/// A hash of the set's preferences annotation, `None` without one. Works for invalid ones too: the status
-/// must say which text was found invalid (`observedPreferencesHash`).
+/// Hash of the preferences annotation, `None` without one. Works for invalid preferences, too: the status has to name the
+/// annotation that was rejected (`observedPreferencesHash`).
 #[must_use]
 pub fn preferences_hash(frs: &FederatedReplicaSet) -> Option<String> {
     frs.annotations()
@@ -121,10 +121,10 @@ pub fn preferences_hash(frs: &FederatedReplicaSet) -> Option<String> {
         .map(|text| format!("{:016x}", xxh3_64(text.as_bytes())))
 }
 
-/// The placement that holds for the set (F2).
+/// The placement of the object (F2).
 fn placement_of(frs: &FederatedReplicaSet) -> Result<Placement, Vec<FieldError>> {
     let annotation = format!("metadata.annotations[{}]", annotations::PREFERENCES);
-    match (
+    let placement = match (
         &frs.spec.placement,
         frs.annotations().get(annotations::PREFERENCES),
     ) {
@@ -138,9 +138,10 @@ fn placement_of(frs: &FederatedReplicaSet) -> Result<Placement, Vec<FieldError>>
         }
         (Some(_), Some(_)) => Err(vec![FieldError {
             field: PLACEMENT.to_owned(),
-            message: format!("holds preferences, and so does {annotation}: remove one of the two"),
+            message: format!("must not be set together with {annotation}: remove one of them"),
         }]),
-    }
+    };
+    placement.map(Placement::or_even)
 }
 
 fn check_placement(placement: &Placement, field: &str) -> Result<(), Vec<FieldError>> {
@@ -150,7 +151,7 @@ fn check_placement(placement: &Placement, field: &str) -> Result<(), Vec<FieldEr
         errors.require(
             cluster == "*" || dns::is_label(cluster),
             &field,
-            "is neither '*' nor a cluster's name: a DNS label, at most 63 characters",
+            "must be '*' or the name of a cluster: a DNS label of at most 63 characters",
         );
         let counts = [
             ("minReplicas", Some(preference.min_replicas)),
@@ -189,7 +190,7 @@ fn check_template(template: &PodTemplate, errors: &mut Errors) {
             labels::MEMBER_CLUSTER,
         ]
         .contains(&key.as_str());
-        errors.require(!ours, &field, "is a label that fedrs itself sets");
+        errors.require(!ours, &field, "is reserved: fedrs sets this label");
     }
     for key in template.metadata.annotations.keys() {
         let field = format!("spec.template.metadata.annotations[{key}]");
@@ -212,11 +213,11 @@ fn check_template(template: &PodTemplate, errors: &mut Errors) {
         spec.get("restartPolicy")
             .is_none_or(|policy| policy == "Always"),
         "spec.template.spec.restartPolicy",
-        "must be Always, or absent: a replica set never ends by itself (C2)",
+        "must be Always or absent: a replica set runs until it is deleted",
     );
 }
 
-/// A number that must not be negative; 0 with an error if it is.
+/// A number that must not be negative; 0 and an error if it is.
 fn natural(number: i32, field: &str, errors: &mut Errors) -> u32 {
     u32::try_from(number).unwrap_or_else(|_| {
         errors.add(field, format!("must not be negative, but is {number}"));

@@ -63,8 +63,8 @@ fn f1_a_valid_set_is_taken_over() {
 #[case("/spec/federation", json!("Prod"), "spec.federation: must be a DNS label")]
 #[case("/spec/replicas", json!(-1), "spec.replicas: must not be negative, but is -1")]
 #[case("/spec/minReadySeconds", json!(-2), "spec.minReadySeconds: must not be negative, but is -2")]
-#[case("/spec/selector", json!({}), "spec.selector: must select something")]
-#[case("/spec/selector", json!({"matchLabels": {"app": "api"}}), "spec.selector: does not match the labels")]
+#[case("/spec/selector", json!({}), "spec.selector: must not be empty")]
+#[case("/spec/selector", json!({"matchLabels": {"app": "api"}}), "spec.selector: does not match spec.template.metadata.labels")]
 #[case("/spec/selector", json!({"matchLabels": {"a b": "c"}}), "spec.selector.matchLabels[a b]: is not a valid label key")]
 #[case(
     "/spec/selector",
@@ -91,14 +91,14 @@ fn f1_a_valid_set_is_taken_over() {
 #[case(
     "/spec/placement",
     json!({"clusters": {"eu": {"minReplicas": 3, "maxReplicas": 2}}}),
-    "spec.placement.clusters[eu].maxReplicas: 2 is below minReplicas, 3"
+    "spec.placement.clusters[eu].maxReplicas: must not be below minReplicas (3), but is 2"
 )]
 #[case(
     "/spec/placement",
     json!({"clusters": {"eu": {"weight": -1}}}),
     "spec.placement.clusters[eu].weight: must not be negative, but is -1"
 )]
-#[case("/spec/placement", json!({"clusters": {"E U": {}}}), "spec.placement.clusters[E U]: is neither '*' nor")]
+#[case("/spec/placement", json!({"clusters": {"E U": {}}}), "spec.placement.clusters[E U]: must be '*' or the name")]
 fn f4_what_is_wrong_is_named_with_its_field(
     #[case] pointer: &str,
     #[case] value: Value,
@@ -145,18 +145,21 @@ fn f2_both_spellings_of_the_annotation_are_read(#[case] text: &str) {
     ": is not JSON: key must be a string at line 1 column 15"
 )]
 #[case("[]", ": must be an object, not a list")]
-#[case(r#"{"cluster": {}}"#, ".cluster: is not a field of the preferences")]
+#[case(
+    r#"{"cluster": {}}"#,
+    ".cluster: is not a known field; the fields are rebalance and clusters"
+)]
 #[case(
     r#"{"rebalance": "yes"}"#,
     ".rebalance: must be true or false, not a string"
 )]
 #[case(
     r#"{"clusters": {"*": {"wait": 1}}}"#,
-    ".clusters[*].wait: is not a field of a cluster's preferences"
+    ".clusters[*].wait: is not a known field; the fields are minReplicas, maxReplicas and weight"
 )]
 #[case(
     r#"{"clusters": {"*": {"weight": 1, "Weight": 1}}}"#,
-    ".clusters[*].weight: is given twice"
+    ".clusters[*].weight: duplicates weight"
 )]
 #[case(
     r#"{"clusters": {"*": {"Weight": -1}}}"#,
@@ -164,15 +167,15 @@ fn f2_both_spellings_of_the_annotation_are_read(#[case] text: &str) {
 )]
 #[case(
     r#"{"clusters": {"*": {"weight": 1.5}}}"#,
-    ".clusters[*].weight: must be a whole number from 0 to"
+    ".clusters[*].weight: must be an integer from 0 to"
 )]
 #[case(
     r#"{"clusters": {"*": {"weight": 9223372036854775808}}}"#,
-    ".clusters[*].weight: must be a whole number from 0 to"
+    ".clusters[*].weight: must be an integer from 0 to"
 )]
 #[case(
     r#"{"clusters": {"eu": {"minReplicas": 3, "maxReplicas": 2}}}"#,
-    ".clusters[eu].maxReplicas: 2 is below minReplicas, 3"
+    ".clusters[eu].maxReplicas: must not be below minReplicas (3), but is 2"
 )]
 fn f4_a_broken_annotation_is_named_with_its_field(#[case] text: &str, #[case] message: &str) {
     let message =
@@ -191,8 +194,8 @@ fn f2_preferences_in_both_places_are_an_error() {
     assert_eq!(
         errors(&frs),
         [
-            "spec.placement: holds preferences, and so does metadata.annotations\
-             [federation.kubernetes.io/replica-set-preferences]: remove one of the two"
+            "spec.placement: must not be set together with metadata.annotations\
+             [federation.kubernetes.io/replica-set-preferences]: remove one of them"
         ]
     );
 }
@@ -211,4 +214,29 @@ fn f1_the_selector_is_written_as_kubectl_reads_it(#[case] selector: Value, #[cas
         ),
     ]));
     assert_eq!(valid.expect("is valid").selector_text, text);
+}
+
+#[rstest]
+#[case(json!({}))]
+#[case(json!({"rebalance": true}))]
+#[case(json!({"clusters": {}}))]
+fn f2_a_placement_without_clusters_spreads_evenly(#[case] placement: Value) {
+    let rebalance = placement["rebalance"] == true;
+    let valid = ValidFrs::check(&frs(&[("/spec/placement", placement)])).expect("is valid");
+    let expected = Placement {
+        rebalance,
+        ..Placement::even()
+    };
+    assert_eq!(valid.placement, expected);
+}
+
+#[test]
+fn f4_a_misspelt_preference_is_named_with_its_field() {
+    let frs = json!({ "spec": { "placement": { "clusters": { "eu": { "wieght": 1 } } } } });
+    let errors: Vec<_> = fedrs_api::crd::schema_errors(&frs)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let expected = "spec.placement.clusters[eu].wieght: is not a known field".to_owned();
+    assert!(errors.contains(&expected), "{errors:?}");
 }

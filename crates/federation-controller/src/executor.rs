@@ -22,7 +22,7 @@ mod takeover;
 use std::{sync::Arc, time::Duration};
 
 use cluster_informer::{MemberView, SetFact};
-use fedrs_api::{SetKey, ValidFrs, labels};
+use fedrs_api::{RejectionKind, SetKey, ValidFrs, labels};
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::{
@@ -247,7 +247,10 @@ impl Executor {
             Some(409) => return self.take_over(frs, member, replicas).await,
             _ => Err(error),
         };
-        retried.unwrap_or_else(|error| Outcome::Refused(error.to_string()))
+        retried.unwrap_or_else(|error| Outcome::Refused {
+            kind: RejectionKind::Rejected,
+            message: error.to_string(),
+        })
     }
 
     async fn post_set(

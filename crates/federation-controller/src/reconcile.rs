@@ -273,7 +273,7 @@ impl Reconciler {
                      can't be changed"
                 ),
             ),
-            Outcome::Refused(message) => Notice::warning(
+            Outcome::Refused { message, .. } => Notice::warning(
                 "CreationRefused",
                 format!("{member} refuses the set: {message}"),
             ),

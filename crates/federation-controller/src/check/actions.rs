@@ -3,7 +3,9 @@
 use cluster_informer::SetFact;
 use jiff::Timestamp;
 
-use super::{Notice, TemplateRecord, considered::Considered, report, snapshot::Snapshot};
+use fedrs_api::TemplateRecord;
+
+use super::{Notice, considered::Considered, report, snapshot::Snapshot};
 
 /// One change of one member's local set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,7 +131,7 @@ fn change(snapshot: &Snapshot<'_>, it: &Considered<'_>, now: Timestamp) -> Optio
     let Some(set) = it.live_set() else {
         let backing_off = it
             .memory
-            .and_then(|memory| memory.next_try.as_ref())
+            .and_then(|memory| memory.internal.next_attempt_time.as_ref())
             .is_some_and(|time| now < time.0);
         let wait = it.refused_since().is_some() && backing_off;
         return (next > 0 && !wait).then_some(SetChange::Create { replicas: next });
@@ -140,14 +142,11 @@ fn change(snapshot: &Snapshot<'_>, it: &Considered<'_>, now: Timestamp) -> Optio
     let idle = next < set.replicas && it.perhaps_ready() < it.placed();
     let recorded = it
         .memory
-        .and_then(|memory| TemplateRecord::parse(memory.template.as_ref()?));
-    let written = TemplateRecord {
-        wanted: snapshot.wanted_spec_hash,
-        live: set.spec_hash,
-    };
-    if recorded != Some(written) || !it.member.is_marked() {
+        .and_then(|memory| memory.internal.template.as_ref());
+    let written = TemplateRecord::new(snapshot.wanted_spec_hash, set.spec_hash);
+    if recorded != Some(&written) || !it.member.is_marked() {
         // Without a record it isn't known who wrote it: overwritten all the same, without blaming anybody.
-        let drifted = recorded.is_some_and(|recorded| recorded.wanted == written.wanted);
+        let drifted = recorded.is_some_and(|recorded| recorded.desired == written.desired);
         return Some(SetChange::Overwrite {
             seen: set.into(),
             // What doesn't run is given up by a write of its own, which fails if it runs by then.

@@ -100,9 +100,15 @@ impl Room {
         };
         Self {
             capacity: Some(u64::try_from(capacity).unwrap_or(0)),
-            step: u64::try_from(memory.step).unwrap_or(1).max(1),
-            failures: u32::try_from(memory.failures).unwrap_or(0),
-            next_try: memory.next_try.as_ref().map(|time| time.0),
+            step: u64::try_from(memory.internal.growth_step)
+                .unwrap_or(1)
+                .max(1),
+            failures: u32::try_from(memory.internal.failures).unwrap_or(0),
+            next_try: memory
+                .internal
+                .next_attempt_time
+                .as_ref()
+                .map(|time| time.0),
         }
     }
 

@@ -43,7 +43,9 @@ impl<'a> Considered<'a> {
         // Of a twin nothing is known but that: it begins anew once it has a cluster of its own.
         let memory = memory.filter(|_| !matches!(standing, Standing::Twin { .. }));
         let room = memory.map(Room::recall).unwrap_or_default();
-        let writes = memory.map(Writes::recall).unwrap_or_default();
+        let writes = memory
+            .map(|memory| Writes::recall(&memory.internal))
+            .unwrap_or_default();
         let mut this = Self {
             member,
             memory,
@@ -86,7 +88,9 @@ impl<'a> Considered<'a> {
     pub(super) fn placed(&self) -> u64 {
         match (self.set(), self.memory) {
             (Some(set), _) => u64::from(set.replicas),
-            (None, Some(memory)) if !self.usable() => count(memory.desired) + count(memory.probes),
+            (None, Some(memory)) if !self.usable() => {
+                count(memory.desired_replicas) + count(memory.internal.capacity_probes)
+            }
             _ => 0,
         }
     }
@@ -122,6 +126,14 @@ impl<'a> Considered<'a> {
             .sum()
     }
 
+    /// Pods of the template with this hash.
+    pub(super) fn updated(&self, template: u32) -> u64 {
+        let pods = self.member.view.pods.templates.iter();
+        pods.filter(|(of, _)| *of == template)
+            .map(|(_, pods)| u64::from(*pods))
+            .sum()
+    }
+
     fn counted_on(&self, of: impl Fn(&SetFact) -> u32) -> u64 {
         let Some(set) = self.set() else { return 0 };
         let mut sure = of(set).min(set.replicas).min(set.floor);
@@ -132,7 +144,7 @@ impl<'a> Considered<'a> {
     }
 
     pub(super) fn refused_since(&self) -> Option<Timestamp> {
-        let since = self.memory?.refused_since.as_ref()?.0;
+        let since = self.memory?.internal.rejection.as_ref()?.since.0;
         self.set().is_none().then_some(since)
     }
 
@@ -160,7 +172,7 @@ impl<'a> Considered<'a> {
             waiting: self.seen.waiting,
             probes: self
                 .memory
-                .map_or(0, |memory| count(memory.probes))
+                .map_or(0, |memory| count(memory.internal.capacity_probes))
                 .min(self.placed()),
             room: self.room.clone(),
             refused,

@@ -29,11 +29,11 @@ use jiff::Timestamp;
 
 pub use self::{
     actions::{Action, Seat, SetChange},
-    outcome::{Outcome, Outcomes, TemplateRecord, reject, remember},
+    outcome::{Outcome, Outcomes, reject, remember},
     snapshot::{CheckSettings, Member, Snapshot},
 };
 use self::{considered::Considered, recall::Recall, standing::Standing};
-pub(crate) use self::{outcome::NAME_CONFLICT, report::condition, standing::after};
+pub(crate) use self::{report::condition, standing::after};
 
 /// What a check decided.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,7 +98,7 @@ pub fn check(snapshot: &Snapshot<'_>, now: Timestamp) -> Check {
         .iter()
         .any(|it| matches!(it.standing, Standing::Joining { .. }));
     let unplaced = if joining {
-        count(snapshot.memory.unplaced)
+        count(snapshot.memory.unplaced_replicas)
     } else {
         decide::decide(snapshot, &mut members, now)
     };
@@ -154,7 +154,7 @@ fn next_check(
         if it.refused_since().is_some() {
             times.extend(
                 it.memory
-                    .and_then(|memory| memory.next_try.as_ref())
+                    .and_then(|memory| memory.internal.next_attempt_time.as_ref())
                     .map(|time| time.0),
             );
         }

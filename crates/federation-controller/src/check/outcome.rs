@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cluster_informer::SetFact;
-use fedrs_api::{ClusterStatus, FederatedReplicaSetStatus};
+use fedrs_api::{ClusterStatus, FederatedReplicaSetStatus, RejectionKind, TemplateRecord};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -11,9 +11,6 @@ use super::{report, snapshot::CheckSettings, writes::Writes};
 
 /// Outcomes of actions, by member: what the executor found out.
 pub type Outcomes = BTreeMap<String, Outcome>;
-
-/// How a refusal begins that is about a set of somebody else (F29, F40).
-pub(crate) const NAME_CONFLICT: &str = "NameConflict:";
 
 /// What became of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,8 +44,13 @@ pub enum Outcome {
         /// The set's generation.
         generation: i64,
     },
-    /// The member refused to create the set (F28), and its words.
-    Refused(String),
+    /// The member rejected the creation of the set (F28).
+    Refused {
+        /// Why.
+        kind: RejectionKind,
+        /// The member's message.
+        message: String,
+    },
     /// It didn't happen, because the set is no longer what it was meant for: it is decided anew.
     Undecided(String),
     /// The member refused to write a set that is there, and its words: it is decided anew.
@@ -106,7 +108,9 @@ pub fn remember(
             Some(Outcome::Marked { generation, .. }) => {
                 change_writes(cluster, |it| it.succeed(*generation, None));
             }
-            Some(Outcome::Refused(message)) => report::refused(cluster, message, now, settings),
+            Some(Outcome::Refused { kind, message }) => {
+                report::refused(cluster, *kind, message, now, settings);
+            }
             Some(Outcome::Undecided(_) | Outcome::Replaced { .. }) => {
                 change_writes(cluster, |it| it.fail(None, now));
             }
@@ -125,44 +129,18 @@ pub fn remember(
 
 fn remember_written(cluster: &mut ClusterStatus, set: &SetFact, wanted: u64, by: Option<String>) {
     let live = set.spec_hash;
-    cluster.template = Some(TemplateRecord { wanted, live }.to_string());
-    if cluster.refused_since.take().is_some() {
-        (cluster.failures, cluster.next_try, cluster.refusal) = (0, None, None);
+    cluster.internal.template = Some(TemplateRecord::new(wanted, live));
+    if cluster.internal.rejection.take().is_some() {
+        (
+            cluster.internal.failures,
+            cluster.internal.next_attempt_time,
+        ) = (0, None);
     }
     change_writes(cluster, |it| it.succeed(set.generation, by));
 }
 
 fn change_writes(cluster: &mut ClusterStatus, change: impl FnOnce(&mut Writes)) {
-    let mut writes = Writes::recall(cluster);
+    let mut writes = Writes::recall(&cluster.internal);
     change(&mut writes);
-    writes.record(cluster);
-}
-
-/// Hashes of what was written to a member and of what the member made of it: tells a template the user changed
-/// from one that somebody changed in the member (F29).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TemplateRecord {
-    /// Hash of the local set's spec as fedrs writes it, without replicas.
-    pub wanted: u64,
-    /// Hash of it as the member shows it, with its defaults.
-    pub live: u64,
-}
-
-impl TemplateRecord {
-    /// Reads what `Display` wrote.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        let (wanted, live) = text.split_once('-')?;
-        let hex = |digits| u64::from_str_radix(digits, 16).ok();
-        Some(Self {
-            wanted: hex(wanted)?,
-            live: hex(live)?,
-        })
-    }
-}
-
-impl std::fmt::Display for TemplateRecord {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:016x}-{:016x}", self.wanted, self.live)
-    }
+    writes.record(&mut cluster.internal);
 }

@@ -12,7 +12,7 @@
 
 use std::time::Duration;
 
-use fedrs_api::ClusterStatus;
+use fedrs_api::ClusterInternalState;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -48,26 +48,26 @@ pub(crate) struct Writes {
 
 impl Writes {
     /// As it is written in the status.
-    pub(crate) fn recall(memory: &ClusterStatus) -> Self {
+    pub(crate) fn recall(memory: &ClusterInternalState) -> Self {
         Self {
             left_at: memory.written_generation,
-            disturbances: u32::try_from(memory.disturbances).unwrap_or(0),
-            repaired: memory.repaired_at.as_ref().map(|time| time.0),
-            by: memory.disturbed_by.clone(),
+            disturbances: u32::try_from(memory.drift_count).unwrap_or(0),
+            repaired: memory.repaired_time.as_ref().map(|time| time.0),
+            by: memory.drift_manager.clone(),
             failures: u32::try_from(memory.write_failures).unwrap_or(0),
-            failed: memory.write_failed_at.as_ref().map(|time| time.0),
+            failed: memory.write_failure_time.as_ref().map(|time| time.0),
             error: memory.write_error.clone(),
         }
     }
 
     /// Writes it into the status.
-    pub(crate) fn record(&self, memory: &mut ClusterStatus) {
+    pub(crate) fn record(&self, memory: &mut ClusterInternalState) {
         memory.written_generation = self.left_at;
-        memory.disturbances = number(u64::from(self.disturbances));
-        memory.repaired_at = self.repaired.map(Time);
-        memory.disturbed_by.clone_from(&self.by);
+        memory.drift_count = number(u64::from(self.disturbances));
+        memory.repaired_time = self.repaired.map(Time);
+        memory.drift_manager.clone_from(&self.by);
         memory.write_failures = number(u64::from(self.failures));
-        memory.write_failed_at = self.failed.map(Time);
+        memory.write_failure_time = self.failed.map(Time);
         memory.write_error.clone_from(&self.error);
     }
 

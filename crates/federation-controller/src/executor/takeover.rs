@@ -1,6 +1,6 @@
 //! What to do about a set of our name that is not ours (F29), or was and lost its marks.
 
-use fedrs_api::{ValidFrs, labels};
+use fedrs_api::{RejectionKind, ValidFrs, labels};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Executor, MemberAccess, set_path, undecided};
 use crate::{
     calls::{self, CallError},
-    check::{NAME_CONFLICT, Outcome},
+    check::Outcome,
     manifest,
 };
 
@@ -33,15 +33,13 @@ fn claim(live: &Value, frs: &ValidFrs, federation: &str) -> Claim {
     }
     let owner = metadata["labels"][labels::FEDERATION].as_str();
     if let Some(other) = owner.filter(|owner| *owner != federation) {
-        return Claim::Refused(format!(
-            "{NAME_CONFLICT} the set belongs to federation {other}"
-        ));
+        return Claim::Refused(format!("the ReplicaSet belongs to federation {other}"));
     }
     let owners = metadata["ownerReferences"].as_array();
     let controller = owners.and_then(|it| it.iter().find(|owner| owner["controller"] == true));
     if let Some(controller) = controller {
         return Claim::Refused(format!(
-            "{NAME_CONFLICT} the set is controlled by {} {}",
+            "the ReplicaSet is controlled by {} {}",
             controller["kind"].as_str().unwrap_or("an object"),
             controller["name"].as_str().unwrap_or("without a name")
         ));
@@ -111,7 +109,10 @@ impl Executor {
             Claim::Wait => Ok(Outcome::Undecided(
                 "the set there is being deleted".to_owned(),
             )),
-            Claim::Refused(why) => Ok(Outcome::Refused(why)),
+            Claim::Refused(message) => Ok(Outcome::Refused {
+                kind: RejectionKind::NameConflict,
+                message,
+            }),
         };
         answer.unwrap_or_else(|error| undecided(&error))
     }

@@ -63,7 +63,7 @@ impl Reconciler {
             status
                 .clusters
                 .iter()
-                .any(|it| it.name == member.name && it.template.is_some())
+                .any(|it| it.name == member.name && it.internal.template.is_some())
         });
         let Some(set) = &member.view.set else {
             // A write that is under way may still make one.

@@ -55,7 +55,7 @@ fn everything_leaves_a_drained_member_whatever_preferences_say() {
         let decided = world.check();
         assert_eq!((decided.actions, decided.next_check), (vec![], None));
         assert_eq!(
-            decided.status.clusters[2].reason,
+            decided.status.clusters[2].message,
             "drained: it gets no replicas"
         );
     }
@@ -67,7 +67,7 @@ fn a_drained_member_says_why_its_replicas_leave() {
     world.settle(1);
     let mut world = drained(world, "c");
     let first = world.step();
-    let reason = &first.status.clusters[2].reason;
+    let reason = &first.status.clusters[2].message;
     assert!(
         reason.starts_with("drained: its replicas go to other clusters; 10 more stay until"),
         "{reason}"
@@ -109,10 +109,10 @@ fn f20_what_no_cluster_may_take_stays_in_a_drained_member() {
     assert_eq!(world.placed(), [10, 10, 10]);
     let decided = world.check();
     assert_eq!(
-        (desired(&decided), decided.status.unplaced),
+        (desired(&decided), decided.status.unplaced_replicas),
         (vec![10, 10, 10], 10)
     );
-    let reason = &decided.status.clusters[2].reason;
+    let reason = &decided.status.clusters[2].message;
     assert!(
         reason.contains("10 of them stay: no other cluster may take them"),
         "{reason}"
@@ -145,7 +145,7 @@ fn f34_a_drained_member_keeps_what_runs_until_full_clusters_have_room() {
         assert_eq!(world.placed()[2], 6, "{:?}", world.placed());
         let decided = world.check();
         assert_eq!(condition(&decided, "MoveBlocked"), "True");
-        let reason = &decided.status.clusters[2].reason;
+        let reason = &decided.status.clusters[2].message;
         assert!(reason.contains("drained"), "{reason}");
         for name in ["a", "b"] {
             world.set_room(name, 40);
@@ -171,7 +171,7 @@ fn with_all_members_drained_nothing_moves_and_nothing_is_placed() {
         ..world
     };
     let decided = drained(drained(drained(new, "a"), "b"), "c").check();
-    assert_eq!((decided.actions, decided.status.unplaced), (vec![], 30));
+    assert_eq!((decided.actions, decided.status.unplaced_replicas), (vec![], 30));
 }
 
 #[derive(Clone, Debug)]

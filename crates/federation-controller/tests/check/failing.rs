@@ -47,7 +47,7 @@ fn f38_what_can_not_be_written_is_tried_after_pauses_that_double() {
         else {
             unreachable!("as listed above")
         };
-        let reason = world.check().status.clusters[0].reason.clone();
+        let reason = world.check().status.clusters[0].message.clone();
         assert_eq!(reason.contains(words), told, "{reason}");
         assert!(reason.contains("tried again at"), "{reason}");
     }

@@ -41,7 +41,7 @@ fn f29_the_more_often_a_set_is_changed_the_longer_it_takes_to_put_it_right() {
                 "looked at again when the pause is over"
             );
         }
-        let disturbances = decided.status.clusters[0].disturbances;
+        let disturbances = decided.status.clusters[0].internal.drift_count;
         assert_eq!(
             condition(&decided, "Contended") == "True",
             disturbances >= 5
@@ -66,7 +66,7 @@ fn f22_how_long_a_set_waits_to_be_put_right_is_told() {
         condition_message(&decided, "Progressing"),
         "waiting for the set in a to be written again at 2027-01-15T08:01:50Z"
     );
-    let reason = &decided.status.clusters[0].reason;
+    let reason = &decided.status.clusters[0].message;
     assert!(
         reason.contains("tried again at 2027-01-15T08:01:50Z"),
         "{reason}"
@@ -81,11 +81,11 @@ fn f29_a_fight_is_over_when_the_set_is_left_alone() {
     let decided = world.step();
     let over = decided.next_check.unwrap();
     assert_eq!(over, at(world.now + 600), "the longest backoff");
-    assert_eq!(decided.status.clusters[0].disturbances, 1);
+    assert_eq!(decided.status.clusters[0].internal.drift_count, 1);
     world.now += 600;
     let decided = world.step();
     assert_eq!(decided.next_check, None);
-    assert_eq!(decided.status.clusters[0].disturbances, 0);
+    assert_eq!(decided.status.clusters[0].internal.drift_count, 0);
     assert_eq!(decided.status.clusters[0].repaired_at, None);
 }
 
@@ -95,7 +95,7 @@ fn f31_a_set_that_is_taken_away_counts_as_changed() {
     for (disturbances, actions) in [(1, 1), (2, 0)] {
         world.members[0].view = SetView::default();
         let decided = world.step();
-        assert_eq!(decided.status.clusters[0].disturbances, disturbances);
+        assert_eq!(decided.status.clusters[0].internal.drift_count, disturbances);
         assert_eq!(decided.actions.len(), actions);
     }
 }
@@ -107,7 +107,7 @@ fn f29_only_what_somebody_else_undid_counts() {
     set.generation += 2;
     let decided = world.step();
     assert_eq!(
-        decided.status.clusters[0].disturbances, 0,
+        decided.status.clusters[0].internal.drift_count, 0,
         "it is as it should be"
     );
     // Our own write, whose answer never came.
@@ -116,7 +116,7 @@ fn f29_only_what_somebody_else_undid_counts() {
     meddle(&mut world);
     let decided = world.step();
     assert_eq!(decided.actions.len(), 1);
-    assert_eq!(decided.status.clusters[0].disturbances, 0);
+    assert_eq!(decided.status.clusters[0].internal.drift_count, 0);
 }
 
 #[test]

@@ -151,7 +151,7 @@ fn a_cordoned_member_keeps_what_it_has_and_gets_no_more() {
     world.frs = frs(60, even(true));
     world.settle(1);
     assert_eq!(world.placed(), [10, 25, 25]);
-    let reason = &world.check().status.clusters[0].reason;
+    let reason = &world.check().status.clusters[0].message;
     assert_eq!(reason, "cordoned: it gets no more than it has");
 }
 
@@ -164,7 +164,7 @@ fn a_member_that_was_never_usable_unsettles_nothing() {
     let decided = world.check();
     assert_eq!(decided.next_check, None);
     assert_eq!(condition(&decided, "Progressing"), "False");
-    let reason = &decided.status.clusters[2].reason;
+    let reason = &decided.status.clusters[2].message;
     assert!(
         reason.contains("its kubeconfig can't be used (no YAML)"),
         "{reason}"

@@ -91,7 +91,7 @@ fn f34_where_all_are_full_nothing_swings_and_room_anywhere_is_noticed() {
         }
         assert!(history.len() < 6, "a bounded number of moves: {history:?}");
         let status = world.check().status;
-        assert_eq!(status.unplaced, 2);
+        assert_eq!(status.unplaced_replicas, 2);
         for name in names {
             let mut world = world.clone();
             for _ in 0..20 {
@@ -138,7 +138,7 @@ fn f18_what_finds_no_room_anywhere_stays_and_is_reported() {
         "nobody can take them: they stay where they wait"
     );
     let decided = world.check();
-    assert_eq!(decided.status.unplaced, 20);
+    assert_eq!(decided.status.unplaced_replicas, 20);
     assert_eq!(condition(&decided, "Placed"), "False");
 }
 

@@ -57,7 +57,7 @@ fn f40_a_set_that_lost_the_members_name_is_written_anew_and_fights_over_it_are_c
             ..
         }]
     ));
-    assert_eq!(decided.status.clusters[0].disturbances, 1);
+    assert_eq!(decided.status.clusters[0].internal.drift_count, 1);
 }
 
 #[test]
@@ -125,7 +125,14 @@ fn pods_of_another_template_are_counted_until_they_are_gone() {
 #[test]
 fn f28_a_refused_creation_backs_off_and_its_replicas_go_elsewhere_meanwhile() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
-    let refused: Outcomes = [("c".to_owned(), Outcome::Refused("no".into()))].into();
+    let refused: Outcomes = [(
+        "c".to_owned(),
+        Outcome::Refused {
+            kind: fedrs_api::RejectionKind::Rejected,
+            message: "no".into(),
+        },
+    )]
+    .into();
     world.step();
     world.members[2].view = SetView::default();
     remember(&mut world.memory, &refused, WANTED, at(0), &world.settings);

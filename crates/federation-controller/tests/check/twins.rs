@@ -27,10 +27,10 @@ fn f20_another_name_of_a_member_counts_for_nothing() {
         assert_eq!(twin.name, name);
         assert_eq!(
             (
-                twin.desired,
+                twin.desired_replicas,
                 twin.replicas,
-                twin.ready,
-                twin.template.as_ref()
+                twin.available_replicas,
+                twin.internal.template.as_ref()
             ),
             (0, 0, 0, None)
         );
@@ -56,9 +56,9 @@ fn f20_the_other_name_takes_over_when_the_first_goes() {
     world.now = 1;
     let decided = world.step();
     let (b, z) = (&decided.status.clusters[1], &decided.status.clusters[3]);
-    assert_eq!((b.desired, z.desired), (0, 4), "{} {}", b.reason, z.reason);
+    assert_eq!((b.desired_replicas, z.desired_replicas), (0, 4), "{} {}", b.message, z.message);
     assert_eq!(
-        b.reason,
+        b.message,
         "the same cluster as z: what runs there counts for z"
     );
     let touched: Vec<_> = decided.actions.iter().map(|it| &it.member).collect();
@@ -73,7 +73,7 @@ fn f20_the_other_name_takes_over_when_the_first_goes() {
     world.now = 2;
     let decided = world.check();
     assert_eq!(decided.actions, []);
-    assert_eq!(decided.status.clusters[3].desired, 4);
+    assert_eq!(decided.status.clusters[3].desired_replicas, 4);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn f20_a_name_that_is_not_reached_gives_way_to_one_that_is() {
         message: "timeout".into(),
     };
     let decided = world.check();
-    assert_eq!(decided.status.clusters[3].desired, 4);
+    assert_eq!(decided.status.clusters[3].desired_replicas, 4);
     assert_eq!(decided.status.available_replicas, 12);
 }
 

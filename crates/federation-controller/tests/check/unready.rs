@@ -45,7 +45,7 @@ fn f20_replacements_that_never_get_ready_are_named_after_ten_minutes() {
     hold(&mut world.members[1], 2, 2);
     let decided = look(&mut world);
     assert_eq!(condition(&decided, "NotBecomingReady"), "");
-    assert_eq!(decided.status.clusters[1].unready_since, None);
+    assert_eq!(decided.status.clusters[1].internal.unready_since, None);
 }
 
 #[test]

@@ -1,12 +1,11 @@
 //! The conditions of a FederatedReplicaSet (F6): what holds, and what is being waited for.
 
-use fedrs_api::{FederatedReplicaSetStatus, pluralize};
+use fedrs_api::{FederatedReplicaSetStatus, RejectionKind, pluralize};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::{clock, is_counted, settled, unready::stuck_since};
 use crate::check::{
-    NAME_CONFLICT,
     considered::Considered,
     count,
     snapshot::{Member, Snapshot},
@@ -113,7 +112,7 @@ fn placed_condition(
             "WaitingForMembers",
             "members that were just added have not answered yet",
         );
-    } else if status.unplaced > 0 {
+    } else if status.unplaced_replicas > 0 {
         let message = no_room(snapshot, members, status);
         set.put("Placed", false, "NoRoom", &message);
     } else if asked {
@@ -136,7 +135,7 @@ fn no_room(
 ) -> String {
     let mut message = format!(
         "no cluster can run {} of the replicas: preferences and capacities leave no room",
-        status.unplaced
+        status.unplaced_replicas
     );
     for (how, closed) in [
         ("drained", (|it| it.draining) as fn(&Member) -> bool),
@@ -181,10 +180,10 @@ fn awaited(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> St
             Standing::Usable => parts.extend(awaited_of(it)),
         }
     }
-    if parts.is_empty() && status.unplaced > 0 {
+    if parts.is_empty() && status.unplaced_replicas > 0 {
         parts.push(format!(
             "room for {} in any cluster",
-            pluralize(status.unplaced, "replica")
+            pluralize(status.unplaced_replicas, "replica")
         ));
     }
     format!("waiting for {}", parts.join(", "))
@@ -224,12 +223,10 @@ fn conflicts(status: &FederatedReplicaSetStatus) -> Option<String> {
         .clusters
         .iter()
         .filter_map(|it| {
-            Some((
-                &it.name,
-                it.refusal.as_deref()?.strip_prefix(NAME_CONFLICT)?,
-            ))
+            let rejection = it.internal.rejection.as_ref()?;
+            (rejection.kind == RejectionKind::NameConflict)
+                .then(|| format!("{}: {}", it.name, rejection.message))
         })
-        .map(|(name, words)| format!("{name}:{words}"))
         .collect();
     (!words.is_empty()).then(|| words.join("; "))
 }
@@ -297,7 +294,7 @@ fn blocked(
     let failing = members
         .iter()
         .any(|it| it.usable() && it.seen.failed > it.target.probes);
-    (!kept.is_empty() && (failing || stuck || status.unplaced > 0)).then(|| {
+    (!kept.is_empty() && (failing || stuck || status.unplaced_replicas > 0)).then(|| {
         format!(
             "{} stay although placed elsewhere: no replacement can run",
             kept.join(", ")

@@ -4,7 +4,7 @@ mod conditions;
 mod notices;
 mod unready;
 
-use fedrs_api::{ClusterStatus, FederatedReplicaSetStatus};
+use fedrs_api::{ClusterState, ClusterStatus, FederatedReplicaSetStatus, Rejection, RejectionKind};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -36,24 +36,21 @@ pub(super) fn status(
         .map(|it| cluster_status(snapshot, it, joining, now))
         .collect();
     let sum = |of: fn(&ClusterStatus) -> i32| clusters.iter().map(of).sum::<i32>();
-    let with_replicas = clusters.iter().filter(|it| it.desired > 0).count();
+    let with_replicas = clusters.iter().filter(|it| it.desired_replicas > 0).count();
     let complete = clusters
         .iter()
-        .filter(|it| it.desired > 0 && it.ready >= it.desired)
+        .filter(|it| it.desired_replicas > 0 && it.available_replicas >= it.desired_replicas)
         .count();
     let mut status = FederatedReplicaSetStatus {
         observed_generation: Some(frs.generation),
         observed_preferences_hash: frs.preferences_hash.clone(),
         replicas: sum(|it| it.replicas),
-        ready_replicas: members
-            .iter()
-            .filter(|it| is_counted(it))
-            .map(|it| number(it.ready()))
-            .sum(),
-        available_replicas: sum(|it| it.ready),
+        ready_replicas: sum(|it| it.ready_replicas),
+        updated_replicas: sum(|it| it.updated_replicas),
+        available_replicas: sum(|it| it.available_replicas),
         selector: frs.selector_text.clone(),
-        placed: number(u64::from(frs.replicas).saturating_sub(unplaced)),
-        unplaced: number(unplaced),
+        placed_replicas: number(u64::from(frs.replicas).saturating_sub(unplaced)),
+        unplaced_replicas: number(unplaced),
         summary: format!("{complete}/{with_replicas}"),
         conditions: Vec::new(),
         clusters,
@@ -91,40 +88,58 @@ fn cluster_status(
     };
     if is_counted(it) {
         status.replicas = it.set().map_or(0, |set| number(u64::from(set.current)));
-        status.ready = number(it.available());
-        status.unscheduled = number(it.seen.waiting);
-        status.unready_since = unready_since(it, now).map(Time);
+        status.available_replicas = number(it.available());
+        status.ready_replicas = number(it.ready());
+        status.updated_replicas = number(it.updated(snapshot.template));
+        status.unscheduled_replicas = number(it.seen.waiting);
+        status.internal.unready_since = unready_since(it, now).map(Time);
     } else {
-        status.unready_since = None;
-        (status.replicas, status.ready, status.unscheduled) = (0, 0, 0);
-        (status.desired, status.probes) = (0, 0);
+        status.internal.unready_since = None;
+        (
+            status.replicas,
+            status.ready_replicas,
+            status.available_replicas,
+        ) = (0, 0, 0);
+        (status.updated_replicas, status.unscheduled_replicas) = (0, 0);
+        (status.desired_replicas, status.internal.capacity_probes) = (0, 0);
     }
-    status.lost_since = match it.standing {
+    status.internal.lost_since = match it.standing {
         Standing::Lost { since } => Some(Time(since)),
         // Nothing has been heard yet that says it is back.
-        Standing::Joining { .. } | Standing::Frozen { .. } => status.lost_since,
+        Standing::Joining { .. } | Standing::Frozen { .. } => status.internal.lost_since,
         Standing::Usable | Standing::Twin { .. } => None,
     };
     if it.usable() && !joining {
-        status.desired = number(it.target.layout + it.target.pending);
-        status.probes = number(it.target.probes);
+        status.desired_replicas = number(it.target.layout + it.target.pending);
+        status.internal.capacity_probes = number(it.target.probes);
         status.capacity = it.room.capacity.map(number);
-        status.step = if it.room.capacity.is_some() {
+        status.internal.growth_step = if it.room.capacity.is_some() {
             number(it.room.step)
         } else {
             0
         };
         if it.refused_since().is_none() {
-            (status.refused_since, status.refusal) = (None, None);
-            status.failures = i32::try_from(it.room.failures).unwrap_or(i32::MAX);
-            status.next_try = it.room.next_try.map(Time);
+            status.internal.rejection = None;
+            status.internal.failures = i32::try_from(it.room.failures).unwrap_or(i32::MAX);
+            status.internal.next_attempt_time = it.room.next_try.map(Time);
         }
         if it.live_set().is_none() {
-            status.template = None;
+            status.internal.template = None;
         }
-        it.writes.record(&mut status);
+        it.writes.record(&mut status.internal);
     }
-    status.reason = reason(snapshot, it, &status);
+    status.state = Some(match it.standing {
+        Standing::Joining { .. } => ClusterState::Joining,
+        Standing::Usable => ClusterState::Eligible,
+        Standing::Frozen { .. } => ClusterState::Unknown,
+        Standing::Lost { .. } => ClusterState::Lost,
+        Standing::Twin { .. } => ClusterState::Duplicate,
+    });
+    status.same_cluster_as = match &it.standing {
+        Standing::Twin { of } => Some(of.clone()),
+        _ => None,
+    };
+    status.message = reason(snapshot, it, &status);
     status
 }
 
@@ -178,7 +193,8 @@ fn waiting_reasons(it: &Considered<'_>, status: &ClusterStatus) -> Vec<String> {
     }
     if let Some(since) = it.refused_since() {
         let next = status
-            .next_try
+            .internal
+            .next_attempt_time
             .as_ref()
             .map_or("at the next check".to_owned(), |time| {
                 format!("at {}", clock(time.0))
@@ -186,7 +202,11 @@ fn waiting_reasons(it: &Considered<'_>, status: &ClusterStatus) -> Vec<String> {
         sentences.push(format!(
             "refuses the set since {} ({}), tried again {next}",
             clock(since),
-            status.refusal.as_deref().unwrap_or("without a word")
+            status
+                .internal
+                .rejection
+                .as_ref()
+                .map_or("no message", |rejection| &rejection.message)
         ));
     }
     if it.target.pending > 0 && it.member.draining {
@@ -250,7 +270,7 @@ fn clock(time: Timestamp) -> String {
 
 /// Whether nothing is left to do, nor to wait for but that room appears, which probes will show (F27).
 pub(super) fn settled(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> bool {
-    status.unplaced == 0
+    status.unplaced_replicas == 0
         && members.iter().all(|it| match it.standing {
             Standing::Usable => {
                 let target = it.target.total();
@@ -267,13 +287,22 @@ pub(super) fn settled(members: &[Considered<'_>], status: &FederatedReplicaSetSt
 /// A refused creation in the memory (F28): since when, and when to try again.
 pub(super) fn refused(
     cluster: &mut ClusterStatus,
+    kind: RejectionKind,
     message: &str,
     now: Timestamp,
     settings: &CheckSettings,
 ) {
-    cluster.refusal = Some(message.to_owned());
-    cluster.refused_since.get_or_insert(Time(now));
-    cluster.failures = cluster.failures.saturating_add(1);
-    let failures = u32::try_from(cluster.failures).unwrap_or(1);
-    cluster.next_try = Some(Time(after(now, settings.backoff(failures))));
+    let memory = &mut cluster.internal;
+    let since = memory
+        .rejection
+        .take()
+        .map_or(Time(now), |earlier| earlier.since);
+    memory.rejection = Some(Rejection {
+        since,
+        kind,
+        message: message.to_owned(),
+    });
+    memory.failures = memory.failures.saturating_add(1);
+    let failures = u32::try_from(memory.failures).unwrap_or(1);
+    memory.next_attempt_time = Some(Time(after(now, settings.backoff(failures))));
 }

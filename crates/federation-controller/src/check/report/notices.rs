@@ -24,7 +24,7 @@ pub(in crate::check) fn notices(
         notices.extend(loss_notice(it));
         notices.extend(twin_notice(it, snapshot, status));
     }
-    let unplaced = (snapshot.memory.unplaced, status.unplaced);
+    let unplaced = (snapshot.memory.unplaced_replicas, status.unplaced_replicas);
     if unplaced.1 > 0 && unplaced.0 != unplaced.1 {
         notices.push(Notice {
             warning: true,
@@ -96,7 +96,9 @@ fn room_notice(it: &Considered<'_>) -> Option<Notice> {
 /// A cluster that is lost, or back (F33).
 fn loss_notice(it: &Considered<'_>) -> Option<Notice> {
     let name = &it.member.name;
-    let was_lost = it.memory.is_some_and(|memory| memory.lost_since.is_some());
+    let was_lost = it
+        .memory
+        .is_some_and(|memory| memory.internal.lost_since.is_some());
     match it.standing {
         Standing::Lost { since } if !was_lost && it.placed() > 0 => Some(Notice {
             warning: true,
@@ -129,7 +131,8 @@ fn twin_notice(
     let words = twin_words(of);
     let says_so = |status: &FederatedReplicaSetStatus| {
         let mut clusters = status.clusters.iter();
-        clusters.any(|it| it.name == *name && it.reason.starts_with(&words))
+        clusters
+            .any(|cluster| cluster.name == *name && cluster.same_cluster_as.as_ref() == Some(of))
     };
     let is_news = says_so(status) && !says_so(snapshot.memory);
     is_news.then(|| {

@@ -16,8 +16,8 @@ pub(super) fn unready_since(it: &Considered<'_>, now: Timestamp) -> Option<Times
     }
     let before = it
         .memory
-        .filter(|memory| it.available() <= count(memory.ready));
-    let since = before.and_then(|memory| memory.unready_since.as_ref());
+        .filter(|memory| it.available() <= count(memory.available_replicas));
+    let since = before.and_then(|memory| memory.internal.unready_since.as_ref());
     Some(since.map_or(now, |time| time.0))
 }
 

@@ -1,0 +1,54 @@
+//! Closed sets of CamelCase words: condition types, reasons and states, as the API conventions ask for them.
+
+/// Declares an enum whose variants are written exactly as they are named.
+///
+/// The enum gets `ALL`, `as_str`, `Display`, and `FromStr` for words that another process wrote.
+macro_rules! closed_set {
+    ($(#[$attribute:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident,)+ }) => {
+        $(#[$attribute])*
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+        )]
+        pub enum $name { $($(#[$doc])* $variant,)+ }
+
+        impl $name {
+            /// Every word of the set, in the order of declaration.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// The word as it appears in an object.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => stringify!($variant),)+ }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::UnknownWord;
+
+            fn from_str(word: &str) -> Result<Self, Self::Err> {
+                let found = Self::ALL.iter().find(|known| known.as_str() == word);
+                found.copied().ok_or_else(|| $crate::UnknownWord(word.to_owned()))
+            }
+        }
+    };
+}
+
+pub(crate) use closed_set;
+
+/// A word that does not belong to the closed set it was read as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownWord(pub String);
+
+impl std::fmt::Display for UnknownWord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "unknown value {:?}", self.0)
+    }
+}
+
+impl std::error::Error for UnknownWord {}

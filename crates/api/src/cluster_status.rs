@@ -1,0 +1,248 @@
+//! The entry of one member cluster in the status of a FederatedReplicaSet (F6, F19).
+
+use std::str::FromStr;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::closed_set::closed_set;
+
+closed_set! {
+    /// Whether the controller places replicas in a member cluster (F33, F39).
+    pub enum ClusterState {
+        /// The cluster was just added; the controller waits for its first answer.
+        Joining,
+        /// The cluster is healthy and its view is current.
+        Eligible,
+        /// The state of the cluster is not known: the controller changes nothing because of it.
+        Unknown,
+        /// The cluster has been unreachable for longer than its grace period: its replicas are rescheduled.
+        Lost,
+        /// The cluster is registered under another name as well, which counts its replicas.
+        Duplicate,
+    }
+}
+
+closed_set! {
+    /// The most significant reason for the replicas of a member cluster.
+    pub enum ClusterReason {
+        /// The replicas follow from the cluster's weight.
+        ByWeight,
+        /// `minReplicas` decides.
+        AtMinimum,
+        /// `maxReplicas` decides.
+        AtMaximum,
+        /// The cluster's capacity decides.
+        AtCapacity,
+        /// Existing replicas stay, because rebalancing is off.
+        KeptInPlace,
+        /// The placement does not select the cluster.
+        NotSelected,
+        /// The placement gives the cluster no replicas: weight 0, or N is used up by others.
+        NoShare,
+        /// All replicas leave the cluster, because it is drained.
+        Draining,
+        /// The cluster gets no more replicas, because it is cordoned.
+        Cordoned,
+        /// Replicas wait for capacity that no cluster has.
+        InsufficientCapacity,
+        /// Pods are unschedulable.
+        PodsUnschedulable,
+        /// The cluster can't create pods (quota, admission).
+        PodsNotCreated,
+        /// Replicas stay until their replacements in other clusters are ready.
+        WaitingForReplacements,
+        /// The cluster rejects the creation of the local workload.
+        CreationRejected,
+        /// The cluster rejects changes of the local workload.
+        WriteRejected,
+        /// Another writer keeps changing the local workload.
+        ExternalWriter,
+        /// A previous write has not been answered yet.
+        WritePending,
+        /// The cluster was just added; the controller waits for its first answer.
+        Joining,
+        /// The liveness probe fails.
+        ProbeFailing,
+        /// The API server can't be reached.
+        Unreachable,
+        /// The API server rejects the credentials.
+        Unauthorized,
+        /// The local workloads are not listed yet.
+        NotSynced,
+        /// The watch is down.
+        Stale,
+        /// The kubeconfig can't be used.
+        InvalidKubeconfig,
+        /// The kubeconfig was removed.
+        Removed,
+        /// The cluster has been lost for longer than its grace period.
+        Lost,
+        /// The cluster is registered under another name as well.
+        DuplicateMember,
+        /// `spec.paused` stops every change.
+        Paused,
+    }
+}
+
+closed_set! {
+    /// Why a member rejects a local workload.
+    pub enum RejectionKind {
+        /// The member's API server rejects the creation (F28): admission, quota, authorization, validation.
+        Rejected,
+        /// A workload of the same name belongs to another owner (F29, F40).
+        NameConflict,
+    }
+}
+
+/// The replicas of one member cluster, and why it has them (F6, F19).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClusterStatus {
+    /// The name of the member cluster.
+    pub name: String,
+    /// Replicas that the layout gives the cluster. Capacity probes come on top.
+    pub desired_replicas: i32,
+    /// Existing pods.
+    pub replicas: i32,
+    /// Pods that are ready.
+    pub ready_replicas: i32,
+    /// Pods that have been ready for `minReadySeconds`.
+    pub available_replicas: i32,
+    /// Pods of the current template.
+    pub updated_replicas: i32,
+    /// Pods that are unschedulable or that the cluster can't create.
+    pub unscheduled_replicas: i32,
+    /// Replicas that the cluster can run, if it has shown a limit (F10).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<i32>,
+    /// Whether the controller places replicas in the cluster.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "known_or_none"
+    )]
+    pub state: Option<ClusterState>,
+    /// The member that counts this cluster's replicas, if the cluster is registered twice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_cluster_as: Option<String>,
+    /// The most significant reason for the cluster's replicas.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "known_or_none"
+    )]
+    #[schemars(with = "Option<String>")]
+    pub reason: Option<ClusterReason>,
+    /// Why the cluster has these replicas, for people.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// State that the controller keeps for itself between two reconciliations. Not an API.
+    #[serde(skip_serializing_if = "ClusterInternalState::is_empty")]
+    pub internal: ClusterInternalState,
+}
+
+/// What the controller has to know about a cluster after a restart (F34). Not an API.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClusterInternalState {
+    /// Capacity probes: replicas left pending on top of the layout, to detect capacity (F34).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub capacity_probes: i32,
+    /// Replicas that the next growth adds beyond the detected capacity (F34).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub growth_step: i32,
+    /// Failed attempts in a row: rejected creations (F28), or growth that found no capacity (F34).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub failures: i32,
+    /// The earliest time of the next attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_attempt_time: Option<Time>,
+    /// The rejection of the local workload, while it lasts (F28).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rejection: Option<Rejection>,
+    /// When the cluster became unreachable, once its replicas are rescheduled (F33).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_since: Option<Time>,
+    /// Since when scheduled pods wait to become ready without any progress.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unready_since: Option<Time>,
+    /// The template that the controller last wrote, to detect drift (F29).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template: Option<TemplateRecord>,
+    /// `metadata.generation` of the local workload after the last write. Another generation means an external change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written_generation: Option<i64>,
+    /// External changes in a row (F29, F31).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub drift_count: i32,
+    /// When the controller last restored the local workload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repaired_time: Option<Time>,
+    /// The field manager of the last external change, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drift_manager: Option<String>,
+    /// Failed writes of the local workload in a row.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub write_failures: i32,
+    /// When the last write failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_failure_time: Option<Time>,
+    /// The member's message for the last failed write.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_error: Option<String>,
+}
+
+impl ClusterInternalState {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A member that rejects the local workload (F28).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rejection {
+    /// When the member first rejected it.
+    pub since: Time,
+    /// Why.
+    pub kind: RejectionKind,
+    /// The member's message.
+    pub message: String,
+}
+
+/// Hashes of the template that the controller wrote and of the template that the member stored, with its defaults. Tell a
+/// change by the user from a change by somebody else in the member (F29).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TemplateRecord {
+    /// Hash of the spec that the controller wrote, without replicas: 16 hexadecimal digits.
+    pub desired: String,
+    /// Hash of the spec that the member stored, without replicas: 16 hexadecimal digits.
+    pub live: String,
+}
+
+impl TemplateRecord {
+    /// The record of two hashes.
+    #[must_use]
+    pub fn new(desired: u64, live: u64) -> Self {
+        let hex = |hash| format!("{hash:016x}");
+        Self {
+            desired: hex(desired),
+            live: hex(live),
+        }
+    }
+}
+
+/// Reads a word that a newer controller may have written: an unknown one counts as absent.
+fn known_or_none<'de, D: serde::Deserializer<'de>, T: FromStr>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    let word = Option::<String>::deserialize(deserializer)?;
+    Ok(word.and_then(|word| word.parse().ok()))
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(n: &i32) -> bool {
+    *n == 0
+}

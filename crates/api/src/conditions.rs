@@ -1,0 +1,204 @@
+//! Condition types and reasons of fedrs's objects, and the one way to build a condition.
+//!
+//! `Reconciling` and `Stalled` follow kstatus: they are present only while they are true.
+
+use std::fmt::Display;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+use crate::closed_set::closed_set;
+
+closed_set! {
+    /// Condition types of a FederatedReplicaSet (F6). The first three are always present; the others only while they are
+    /// true.
+    pub enum ConditionType {
+        /// Whether the spec and its preferences are valid (F4), and the members accept the template.
+        Accepted,
+        /// Whether every replica has a cluster that can run it (F18).
+        Placed,
+        /// Whether the spec is valid and every replica is placed and available.
+        Ready,
+        /// kstatus: the controller still works towards the desired state.
+        Reconciling,
+        /// kstatus: the controller can't make progress until a person changes something.
+        Stalled,
+        /// A member has a local workload of the same name that belongs to somebody else (F29, F40).
+        NameConflict,
+        /// The selector matches pods of another set of the namespace.
+        SelectorOverlap,
+        /// Replicas can't leave a cluster, because their replacements are not ready (F20).
+        MoveBlocked,
+        /// Scheduled pods have not become ready for ten minutes.
+        NotBecomingReady,
+        /// Another writer keeps changing a local workload (F29).
+        Contended,
+        /// Pods run another template than the current one.
+        TemplateOutdated,
+        /// `spec.paused` stops every change in the members.
+        Paused,
+    }
+}
+
+closed_set! {
+    /// Reasons of the conditions of a FederatedReplicaSet.
+    pub enum ConditionReason {
+        /// Accepted: the spec and its preferences are valid.
+        Valid,
+        /// Accepted, Stalled, Ready: the spec or its preferences are invalid.
+        InvalidSpec,
+        /// Accepted, Stalled: every member rejects the pod template.
+        TemplateRejected,
+        /// Placed: every replica has a cluster.
+        AllReplicasPlaced,
+        /// Placed, Reconciling: replicas are on their way to their clusters.
+        Rescheduling,
+        /// Placed, Reconciling: no cluster can run some of the replicas.
+        InsufficientCapacity,
+        /// Placed, Reconciling: the placement leaves no member cluster for some of the replicas.
+        NoMatchingCluster,
+        /// Placed, Reconciling: members that were just added have not answered yet.
+        WaitingForMembers,
+        /// Reconciling: the state of a member with replicas is unknown.
+        MemberUnknown,
+        /// Reconciling: the members reject the local workload.
+        WorkloadRejected,
+        /// Ready: every replica is available.
+        AllReplicasAvailable,
+        /// Ready, Reconciling: replicas are not available yet.
+        ReplicasUnavailable,
+        /// NameConflict: the local workload belongs to another owner.
+        OwnedByAnother,
+        /// SelectorOverlap: the selectors of two sets match each other's pods.
+        OverlappingSelector,
+        /// MoveBlocked: replacements can't run or are not ready.
+        ReplacementsNotReady,
+        /// NotBecomingReady: no pod has become ready for ten minutes.
+        NoProgress,
+        /// Contended: another writer keeps changing the local workload.
+        ExternalWriter,
+        /// TemplateOutdated: pods were created from another template, or adopted.
+        OutdatedPods,
+        /// Paused, Ready: `spec.paused` is true.
+        Paused,
+    }
+}
+
+closed_set! {
+    /// Condition types of a MemberCluster.
+    pub enum MemberConditionType {
+        /// Whether the API server answers the liveness probe.
+        Ready,
+        /// Whether the controller's view of the cluster is current.
+        Synced,
+        /// Whether no replica is left in a cluster that is drained; absent while it is not drained.
+        Drained,
+    }
+}
+
+closed_set! {
+    /// Reasons of the conditions of a MemberCluster.
+    pub enum MemberReason {
+        /// Ready: the API server answers the liveness probe.
+        Healthy,
+        /// Ready: the cluster has not been probed yet.
+        NotProbed,
+        /// Ready: liveness probes fail, but fewer in a row than the failure threshold.
+        ProbeFailing,
+        /// Ready: the API server can't be reached.
+        Unreachable,
+        /// Ready: the API server rejects the credentials.
+        Unauthorized,
+        /// Ready: the cluster has neither a kubeconfig file nor a Secret any more.
+        Removed,
+        /// Ready: the Secret that `spec.secretRef` names does not exist.
+        SecretMissing,
+        /// Ready: the kubeconfig can't be used.
+        InvalidKubeconfig,
+        /// Ready: the policy forbids something that the kubeconfig asks for.
+        InsecureKubeconfig,
+        /// Ready: the cluster has both a kubeconfig file and a Secret.
+        DuplicateSource,
+        /// Synced: local workloads and pods are watched.
+        Synced,
+        /// Synced: local workloads and pods have not been listed yet.
+        NotSynced,
+        /// Synced: the watch is down, the view is from an earlier time.
+        Stale,
+        /// Synced: the controller does not watch the cluster any more.
+        NotWatched,
+        /// Drained: no replica is left in the cluster.
+        Drained,
+        /// Drained: replicas are left in the cluster.
+        Draining,
+        /// Drained: the state of the cluster is unknown.
+        Unknown,
+    }
+}
+
+/// The status of a condition: `True`, `False` or `Unknown`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConditionStatus {
+    /// The condition holds.
+    True,
+    /// The condition does not hold.
+    False,
+    /// It is not known whether the condition holds.
+    Unknown,
+}
+
+impl ConditionStatus {
+    /// The status as it appears in an object.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+}
+
+impl From<bool> for ConditionStatus {
+    fn from(holds: bool) -> Self {
+        if holds { Self::True } else { Self::False }
+    }
+}
+
+/// The condition of `type_` in `conditions`.
+pub fn find<T: Display>(conditions: &[Condition], type_: T) -> Option<&Condition> {
+    let type_ = type_.to_string();
+    conditions.iter().find(|condition| condition.type_ == type_)
+}
+
+/// Whether the condition of `type_` is true.
+pub fn is_true<T: Display>(conditions: &[Condition], type_: T) -> bool {
+    find(conditions, type_)
+        .is_some_and(|condition| condition.status == ConditionStatus::True.as_str())
+}
+
+/// A condition at `now`, decided for the object's `generation`. Keeps the transition time of `previous` unless the status
+/// changes.
+pub fn condition<T: Display, R: Display>(
+    previous: &[Condition],
+    type_: T,
+    status: impl Into<ConditionStatus>,
+    reason: R,
+    message: impl Into<String>,
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Condition {
+    let type_ = type_.to_string();
+    let status = status.into().as_str();
+    let same = find(previous, &type_).filter(|condition| condition.status == status);
+    Condition {
+        last_transition_time: same.map_or(Time(now), |condition| {
+            condition.last_transition_time.clone()
+        }),
+        type_,
+        status: status.to_owned(),
+        reason: reason.to_string(),
+        message: message.into(),
+        observed_generation: generation,
+    }
+}

@@ -1,0 +1,63 @@
+//! Reasons of the events that fedrs records.
+
+use crate::closed_set::closed_set;
+
+closed_set! {
+    /// Reasons of events on a FederatedReplicaSet (F38).
+    pub enum EventReason {
+        /// A local workload was created.
+        Created,
+        /// A local workload was scaled up.
+        ScaledUp,
+        /// A local workload was scaled down.
+        ScaledDown,
+        /// A local workload got the current template.
+        Updated,
+        /// Pods that a local workload adopted got fedrs's labels (F30).
+        PodsAdopted,
+        /// A local workload that another writer changed or deleted was restored (F29, F31).
+        DriftRepaired,
+        /// A workload of the same name was adopted or replaced (F29).
+        Overwritten,
+        /// A member rejected the creation of the local workload (F28).
+        CreationRejected,
+        /// A member rejected a change of the local workload.
+        WriteRejected,
+        /// A cluster can't run more replicas (F34).
+        ClusterFull,
+        /// A cluster can run more replicas again (F34).
+        CapacityRaised,
+        /// A cluster is lost; its replicas are rescheduled (F33).
+        ClusterLost,
+        /// A lost cluster answers again.
+        ClusterReturned,
+        /// A cluster is registered as two members.
+        DuplicateMember,
+        /// No cluster can run some of the replicas (F18).
+        InsufficientCapacity,
+        /// The placement leaves no member cluster for some of the replicas.
+        NoMatchingCluster,
+        /// The spec or its preferences are invalid (F4).
+        InvalidSpec,
+        /// Another writer keeps changing a local workload.
+        Contended,
+        /// Scheduled pods don't become ready.
+        NotBecomingReady,
+        /// The deletion waits for members that don't answer (F5).
+        DeletionPending,
+        /// Local workloads were left in members that did not answer before the deadline (F5).
+        LeftBehind,
+    }
+}
+
+closed_set! {
+    /// Reasons of events on a MemberCluster.
+    pub enum MemberEventReason {
+        /// The controller renewed the token of the member's kubeconfig.
+        TokenRenewed,
+        /// The controller could not renew the token of the member's kubeconfig.
+        TokenRenewalFailed,
+        /// The kubeconfig holds no token that can renew itself.
+        TokenNotRenewable,
+    }
+}
