@@ -47,7 +47,7 @@ async fn f36_members_of_secrets_are_followed_and_told_of() {
     fleet
         .wait_until("nodes and sets are told", 15, async |it| {
             let status = it.member_cluster("a").await["status"].clone();
-            status["nodes"] == json!({ "total": 3, "ready": 3 }) && status["replicaSets"] == 1
+            status["nodes"] == json!({ "total": 3, "ready": 3 }) && status["workloads"] == 1
         })
         .await;
     let status = fleet.member_cluster("a").await["status"].clone();
@@ -391,7 +391,7 @@ async fn f20_draining_moves_everything_away_without_a_dip_and_says_how_far_it_is
         assert!(watcher.highest() <= all + all / 4, "{}", watcher.highest());
     }
     let web = fleet.frs("web").await;
-    let reason = web["status"]["clusters"][1]["reason"].as_str().unwrap();
+    let reason = web["status"]["clusters"][1]["message"].as_str().unwrap();
     assert_eq!(reason, "drained: it gets no replicas");
 
     fleet
@@ -429,12 +429,12 @@ async fn f20_a_drain_without_room_elsewhere_stays_and_says_why() {
         .await;
     minutes(10).await;
     let web = fleet.frs("web").await["status"].clone();
-    let reason = web["clusters"][1]["reason"].as_str().unwrap();
+    let reason = web["clusters"][1]["message"].as_str().unwrap();
     assert!(
         reason.contains("6 of them stay: no other cluster may take them"),
         "{reason}"
     );
-    assert_eq!(web["unplaced"], 6);
+    assert_eq!(web["unplacedReplicas"], 6);
     let told = fleet.member_condition("b", "Drained").await;
     let words = "False Draining: 6 replicas of 1 FederatedReplicaSet left: default/web";
     assert_eq!(told, words);

@@ -27,7 +27,7 @@ async fn f28_refused_creations_go_elsewhere_and_come_back() {
         .await;
     let status = fleet.frs("web").await["status"]["clusters"][2].clone();
     assert!(
-        status["reason"]
+        status["message"]
             .as_str()
             .unwrap()
             .contains("a webhook says no"),

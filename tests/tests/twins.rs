@@ -23,7 +23,7 @@ async fn f20_a_second_name_of_a_member_takes_nothing_away() {
     minutes(5).await;
     assert_eq!(fleet.sorted_layout("web"), [4, 4, 4]);
     watcher.assert_never_below(12);
-    let reason = told(&fleet, "another").await["reason"].clone();
+    let reason = told(&fleet, "another").await["message"].clone();
     assert_eq!(
         reason,
         "the same cluster as b: what runs there counts for b"
@@ -39,7 +39,7 @@ async fn f20_a_second_name_of_a_member_takes_nothing_away() {
     fleet.remove_member("b").await;
     fleet
         .wait_until("the other name has it", 10, async |it| {
-            told(it, "another").await["desired"] == 4
+            told(it, "another").await["desiredReplicas"] == 4
         })
         .await;
     minutes(10).await;

@@ -37,7 +37,7 @@ pub fn explain(set: &FederatedReplicaSet) -> String {
     let _ = writeln!(
         text,
         ", {} placed, {} available, {} without a place",
-        status.placed, status.available_replicas, status.unplaced
+        status.placed_replicas, status.available_replicas, status.unplaced_replicas
     );
     if status.observed_generation < metadata.generation {
         text.push_str("The controller has not yet seen the latest change of the spec.\n");
@@ -65,11 +65,11 @@ fn clusters(status: &FederatedReplicaSetStatus) -> Table {
         let capacity = cluster.capacity.map_or("-".to_owned(), |it| it.to_string());
         table.add_row([
             cluster.name.clone(),
-            cluster.desired.to_string(),
-            cluster.ready.to_string(),
-            cluster.unscheduled.to_string(),
+            cluster.desired_replicas.to_string(),
+            cluster.available_replicas.to_string(),
+            cluster.unscheduled_replicas.to_string(),
             capacity,
-            cluster.reason.clone(),
+            cluster.message.clone(),
         ]);
     }
     for column in 1..=4 {
@@ -94,10 +94,10 @@ mod tests {
             "metadata": { "name": "web", "namespace": "default", "generation": 1 },
             "spec": { "replicas": 8, "selector": {}, "template": { "spec": {} } },
             "status": {
-                "observedGeneration": 1, "placed": 8, "availableReplicas": 6,
+                "observedGeneration": 1, "placedReplicas": 8, "availableReplicas": 6,
                 "clusters": [
-                    { "name": "eu-west", "desired": 6, "ready": 6, "reason": "weight" },
-                    { "name": "asia", "desired": 2, "unscheduled": 2, "capacity": 2, "reason": "it is full" },
+                    { "name": "eu-west", "desiredReplicas": 6, "availableReplicas": 6, "message": "weight" },
+                    { "name": "asia", "desiredReplicas": 2, "unscheduledReplicas": 2, "capacity": 2, "message": "it is full" },
                 ],
                 "conditions": [
                     { "type": "Ready", "status": "False", "reason": "NotAllReady", "message": "6 of 8", "lastTransitionTime": "2026-11-01T00:00:00Z" },

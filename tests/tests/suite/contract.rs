@@ -101,13 +101,16 @@ pub(crate) async fn f6_lists_and_status_show_the_members(stage: &mut Stage) {
     let status = stage.frs("web").await["status"].clone();
     let clusters = status["clusters"].as_array().unwrap();
     for (cluster, member) in clusters.iter().zip(["a", "b", "c"]) {
-        let counts = ["desired", "ready"].map(|it| cluster[it].as_u64());
+        let counts = ["desiredReplicas", "availableReplicas"].map(|it| cluster[it].as_u64());
         assert_eq!(
             (&cluster["name"], counts),
             (&json!(member), [Some(3); 2]),
             "{cluster}"
         );
-        assert!(!cluster["reason"].as_str().unwrap().is_empty(), "{cluster}");
+        assert!(
+            !cluster["message"].as_str().unwrap().is_empty(),
+            "{cluster}"
+        );
     }
     assert_eq!(clusters.len(), 3);
 }

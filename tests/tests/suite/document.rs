@@ -94,7 +94,7 @@ async fn play(case: &Case, stage: &mut Stage) {
     let expected = comparable(&case.layout, &case.ties);
     stage
         .wait_until("the document's layout runs", 90, async |it| {
-            let unplaced = &it.frs("web").await["status"]["unplaced"];
+            let unplaced = &it.frs("web").await["status"]["unplacedReplicas"];
             comparable(&running(it).await, &case.ties) == expected && *unplaced == case.unplaced
         })
         .await;

@@ -14,7 +14,7 @@ pub(crate) async fn f28_a_refused_creation_goes_elsewhere_and_comes_back(stage: 
         })
         .await;
     let status = stage.frs("web").await["status"]["clusters"][2].clone();
-    assert!(status["reason"].to_string().contains("quota"), "{status}");
+    assert!(status["message"].to_string().contains("quota"), "{status}");
     let dips = stage.watch("web").await;
     stage.unlimit("c").await;
     stage
@@ -204,7 +204,7 @@ pub(crate) async fn f32_a_quota_moves_what_could_not_be_created(stage: &mut Stag
     stage
         .wait_until("the status tells of the quota", 60, async |it| {
             let status = it.frs("web").await["status"]["clusters"][2].clone();
-            status["desired"] == 2 && status["reason"].to_string().contains("quota")
+            status["desiredReplicas"] == 2 && status["message"].to_string().contains("quota")
         })
         .await;
     stage.unlimit("c").await;

@@ -171,7 +171,10 @@ fn with_all_members_drained_nothing_moves_and_nothing_is_placed() {
         ..world
     };
     let decided = drained(drained(drained(new, "a"), "b"), "c").check();
-    assert_eq!((decided.actions, decided.status.unplaced_replicas), (vec![], 30));
+    assert_eq!(
+        (decided.actions, decided.status.unplaced_replicas),
+        (vec![], 30)
+    );
 }
 
 #[derive(Clone, Debug)]

@@ -86,7 +86,7 @@ fn f29_a_fight_is_over_when_the_set_is_left_alone() {
     let decided = world.step();
     assert_eq!(decided.next_check, None);
     assert_eq!(decided.status.clusters[0].internal.drift_count, 0);
-    assert_eq!(decided.status.clusters[0].repaired_at, None);
+    assert_eq!(decided.status.clusters[0].internal.repaired_time, None);
 }
 
 #[test]
@@ -95,7 +95,10 @@ fn f31_a_set_that_is_taken_away_counts_as_changed() {
     for (disturbances, actions) in [(1, 1), (2, 0)] {
         world.members[0].view = SetView::default();
         let decided = world.step();
-        assert_eq!(decided.status.clusters[0].internal.drift_count, disturbances);
+        assert_eq!(
+            decided.status.clusters[0].internal.drift_count,
+            disturbances
+        );
         assert_eq!(decided.actions.len(), actions);
     }
 }

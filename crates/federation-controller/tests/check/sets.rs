@@ -1,9 +1,7 @@
 //! Local sets that are missing, changed or refused (F28, F29, F31).
 
 use cluster_informer::{Health, SetView};
-use federation_controller::check::{
-    Action, Outcome, Outcomes, SetChange, TemplateRecord, check, remember,
-};
+use federation_controller::check::{Action, Outcome, Outcomes, SetChange, check, remember};
 
 use crate::world::{LIVE, TEMPLATE, WANTED, World, at, condition_message, desired, even, frs};
 
@@ -158,16 +156,4 @@ fn f28_a_refused_creation_backs_off_and_its_replicas_go_elsewhere_meanwhile() {
     let mut layout = world.placed();
     layout.sort_unstable();
     assert_eq!(layout, [16, 17, 17], "back once it can be created");
-}
-
-#[test]
-fn the_template_record_reads_what_it_wrote() {
-    let record = TemplateRecord {
-        wanted: 0x12,
-        live: u64::MAX,
-    };
-    assert_eq!(TemplateRecord::parse(&record.to_string()), Some(record));
-    for nonsense in ["", "x", "12", "12-", "zz-1"] {
-        assert_eq!(TemplateRecord::parse(nonsense), None, "{nonsense}");
-    }
 }

@@ -35,7 +35,7 @@ fn f20_another_name_of_a_member_counts_for_nothing() {
             (0, 0, 0, None)
         );
         assert_eq!(
-            twin.reason,
+            twin.message,
             "the same cluster as b: what runs there counts for b"
         );
         assert_eq!(decided.status.available_replicas, 12);
@@ -56,7 +56,13 @@ fn f20_the_other_name_takes_over_when_the_first_goes() {
     world.now = 1;
     let decided = world.step();
     let (b, z) = (&decided.status.clusters[1], &decided.status.clusters[3]);
-    assert_eq!((b.desired_replicas, z.desired_replicas), (0, 4), "{} {}", b.message, z.message);
+    assert_eq!(
+        (b.desired_replicas, z.desired_replicas),
+        (0, 4),
+        "{} {}",
+        b.message,
+        z.message
+    );
     assert_eq!(
         b.message,
         "the same cluster as z: what runs there counts for z"

@@ -233,7 +233,12 @@ fn run(member: &mut Member, replicas: u32, room: u32, now: i64) {
 }
 
 pub(crate) fn desired(check: &Check) -> Vec<i32> {
-    check.status.clusters.iter().map(|it| it.desired_replicas).collect()
+    check
+        .status
+        .clusters
+        .iter()
+        .map(|it| it.desired_replicas)
+        .collect()
 }
 
 pub(crate) fn condition<'a>(check: &'a Check, type_: &str) -> &'a str {

@@ -146,7 +146,7 @@ impl Observer {
         SetScene {
             wanted,
             settled: set.as_ref().is_some_and(|set| settled(set, &status)),
-            unplaced: u64::try_from(status.unplaced).unwrap_or(0),
+            unplaced: u64::try_from(status.unplaced_replicas).unwrap_or(0),
             members,
             watch,
         }
@@ -159,14 +159,14 @@ impl Observer {
         running: Running,
     ) -> MemberScene {
         let cluster = status.clusters.iter().find(|it| it.name == name);
-        let desired = cluster.map(|it| u64::try_from(it.desired).unwrap_or(0));
+        let desired = cluster.map(|it| u64::try_from(it.desired_replicas).unwrap_or(0));
         let full = cluster
             .and_then(|it| it.capacity)
             .map(|it| u64::try_from(it).unwrap_or(0));
         MemberScene {
             name: name.to_owned(),
             desired,
-            reason: cluster.map(|it| it.reason.clone()).unwrap_or_default(),
+            reason: cluster.map(|it| it.message.clone()).unwrap_or_default(),
             state: self.state(name, desired, full),
             asked: running.asked,
             pods: running.pods,

@@ -125,8 +125,8 @@ mod tests {
             "status": {
                 "conditions": conditions,
                 "clusters": [
-                    { "name": "us", "desired": 9, "replicas": 9, "ready": 9, "reason": "" },
-                    { "name": "eu", "desired": 0, "replicas": replicas, "ready": 0, "reason": "" },
+                    { "name": "us", "desiredReplicas": 9, "replicas": 9, "availableReplicas": 9, "message": "" },
+                    { "name": "eu", "desiredReplicas": 0, "replicas": replicas, "availableReplicas": 0, "message": "" },
                 ],
             },
         });
