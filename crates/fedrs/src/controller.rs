@@ -1,13 +1,13 @@
-//! `fedrs controller`: the product itself.
+//! `fedrs controller`: runs the federated controller.
 //!
 //! ```text
-//! standby --Lease won--> term: watchers of members, controller --lost, or signal--> joined --> standby, or the end
+//! standby --Lease acquired--> term: watchers of members, controller --Lease lost or signal--> stopped --> standby or exit
 //! ```
 //!
-//! A standby watches nothing but the Lease: informers of its own would double the load on all clusters, and a
-//! controller that starts anew has listed everything in about a second, where a takeover takes up to 15 s anyway.
+//! A standby watches the Lease only: informers of its own would double the load on all clusters. A controller that starts
+//! lists all objects in about a second, while acquiring the Lease takes up to 15 s anyway.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Context;
 use clap::Args;
@@ -27,51 +27,56 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{host, server, signals::cancel_on_signal};
 
-/// Members that may be told at once; more wait in the folder's watcher.
+/// Member events that may be buffered; the watcher of the directory waits while the buffer is full.
 const MEMBER_EVENTS: usize = 64;
-/// What the names of all metrics begin with.
+/// The prefix of all metrics.
 const METRICS_PREFIX: &str = "fedrs";
-/// Where a pod finds the namespace of its ServiceAccount.
+/// The file with the namespace of a pod's ServiceAccount.
 const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
-/// Run the federated controller: lay replicas out over the member clusters, and keep them there.
+/// Run the controller, which distributes the replicas of FederatedReplicaSets across the member clusters
+///
+/// Each MemberCluster with spec.secretRef is a member; the Secret in the controller's namespace holds its kubeconfig.
+/// With --members, each kubeconfig file in the directory is a member as well, named after the file: members/eu-1.yaml is
+/// the member eu-1. Added and changed files take effect immediately. When a file is removed, the controller reschedules
+/// the member's replicas after the grace period.
+///
+/// If several controllers of a federation run, the one that holds the Lease fedrs-controller on the host is the leader,
+/// and the others are standbys.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  fedrs controller --kubeconfig host.yaml --members members/
-  fedrs controller --kubeconfig host.yaml --members members/ --config controller.yaml
+  # Run the controller with the members that have joined
+  fedrs controller --kubeconfig host.yaml
 
-The members folder holds one kubeconfig per member cluster, named after it: members/eu-1.yaml is member eu-1.
-Files that are added or changed take effect at once; a removed one is a member lost, with its grace period.
-A MemberCluster with spec.secretRef is a member as well: its kubeconfig is in that Secret of the controller's namespace.
-
-Of several controllers of a federation one leads, by the Lease fedrs-controller on the host; the others stand by.")]
+  # Run the controller with a directory of kubeconfigs and a configuration file
+  fedrs controller --kubeconfig host.yaml --members members/ --config controller.yaml")]
 pub(crate) struct ControllerArgs {
     #[command(flatten)]
     host: host::HostArgs,
-    /// Folder of kubeconfigs, one per member cluster, named after it; beside those of MemberClusters that name a Secret
+    /// Directory with one kubeconfig for each member cluster, in addition to the members that have joined
     #[arg(long, value_name = "DIR")]
     members: Option<PathBuf>,
-    /// Configuration file; every default is stated in config/controller.yaml
+    /// Configuration file; config/controller.yaml documents all fields and defaults
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The federation to handle: FederatedReplicaSets that name it in spec.federation (overrides the file)
+    /// Name of the federation: the controller handles FederatedReplicaSets with this spec.federation (overrides the configuration file)
     #[arg(long, value_name = "NAME")]
     federation: Option<String>,
-    /// The controller's namespace on the host, the same for all of a federation: its Lease and the members' Secrets are there. Made if it is missing.
-    /// Without it the pod's own, or fedrs-system
+    /// Namespace on the host for the Lease and the members' Secrets, the same for all controllers of a federation; created if it
+    /// does not exist. By default the pod's namespace, or fedrs-system outside a pod
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
-    /// Whether to wait for the Lease before working (overrides the file, where it is on). Without it, nothing may keep
-    /// a second controller from working at the same time
+    /// Acquire the Lease before doing anything (overrides the configuration file; enabled by default). If disabled, make sure that
+    /// no second controller runs at the same time
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     leader_elect: Option<bool>,
-    /// Address of /metrics, /healthz and /readyz
+    /// Address to serve /metrics, /healthz and /readyz on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9464")]
     listen: String,
 }
 
-/// Runs the controller until a signal ends it.
-pub(crate) async fn run(args: ControllerArgs) -> anyhow::Result<()> {
+/// Runs the controller until a signal stops it.
+pub(crate) async fn run(args: ControllerArgs) -> anyhow::Result<ExitCode> {
     let config = read_config(&args)?;
     let host = args.host.client().await?;
     let mut registry = Registry::with_prefix(METRICS_PREFIX);
@@ -84,14 +89,14 @@ pub(crate) async fn run(args: ControllerArgs) -> anyhow::Result<()> {
         members: args.members,
         namespace: args.namespace.unwrap_or_else(own_namespace),
         config,
-        shown: server.shown(),
+        state: server.state(),
     };
     let serving = tokio::spawn(server.run(cancel.clone()));
     tokio::spawn(cancel_on_signal(cancel.clone()));
 
     if process.config.leader_election.enabled {
         let elector = Elector::new(process.candidacy(metrics));
-        process.shown.follow(elector.standing());
+        process.state.set_election(elector.standing());
         elector.run(cancel, |term| process.lead(term)).await;
     } else {
         metrics.leader.set(1);
@@ -99,25 +104,24 @@ pub(crate) async fn run(args: ControllerArgs) -> anyhow::Result<()> {
         process.lead(Term { fence, end: cancel }).await;
     }
     serving.await??;
-    tracing::info!("controller ended");
-    Ok(())
+    tracing::info!("controller stopped");
+    Ok(ExitCode::SUCCESS)
 }
 
-/// What stays the same from term to term.
+/// What is the same in all terms of leadership.
 struct Process {
     host: Client,
     members: Option<PathBuf>,
-    /// Where the Lease and the members' Secrets are.
+    /// The namespace of the Lease and of the members' Secrets.
     namespace: String,
     config: Config,
-    shown: server::Shown,
+    state: server::ServerState,
 }
 
 impl Process {
-    /// One term. All is made anew: what was known in an earlier one is old.
+    /// Runs the controller for one term. Nothing is reused from an earlier term: its data is outdated.
     async fn lead(&self, term: Term) {
         let (events, members) = mpsc::channel(MEMBER_EVENTS);
-        // Whatever tells of members. One that writes has its clients guarded by the term's fence.
         let sources = TaskTracker::new();
         sources.spawn(watch_members(
             self.members.clone(),
@@ -139,9 +143,9 @@ impl Process {
         };
         if let Some(running) = controller.start(term.end).await {
             tracing::info!("controller started");
-            self.shown.works(running.readiness(), registry);
+            self.state.set_controller(running.readiness(), registry);
             running.joined().await;
-            self.shown.rests();
+            self.state.remove_controller();
         }
         sources.wait().await;
     }
@@ -160,7 +164,7 @@ impl Process {
     }
 }
 
-/// The name of a federation's Lease, and of its Deployment: two federations on one host have their own.
+/// The name of a federation's Lease and of its Deployment: each federation on a host has its own.
 pub(crate) fn lease_name(federation: &str) -> String {
     match federation {
         "" => names::CONTROLLER.to_owned(),
@@ -168,7 +172,7 @@ pub(crate) fn lease_name(federation: &str) -> String {
     }
 }
 
-/// The pod's namespace, or the usual one where this is no pod.
+/// The pod's namespace, or the default outside a pod.
 fn own_namespace() -> String {
     match std::fs::read_to_string(POD_NAMESPACE) {
         Ok(namespace) => namespace.trim().to_owned(),
@@ -176,25 +180,25 @@ fn own_namespace() -> String {
     }
 }
 
-/// The host's name, in a pod the pod's, for people; and a part that no other process has.
+/// The host name, which is the pod's name in a pod, and a unique part.
 fn identity() -> String {
     let system = rustix::system::uname();
     let host = system.nodename().to_string_lossy();
     format!("{host}_{}", uuid::Uuid::new_v4())
 }
 
-/// Tells of the folder's members; of none without a folder.
+/// Sends the members in the directory `path`; none without one.
 async fn watch_members(
-    folder: Option<PathBuf>,
+    path: Option<PathBuf>,
     events: mpsc::Sender<MemberEvent>,
     cancel: CancellationToken,
 ) {
-    let Some(folder) = folder else {
-        // Without a receiver there is nobody to be told.
+    let Some(path) = path else {
+        // If the receiver is gone, the controller has stopped.
         let _ = events.send(MemberEvent::Complete).await;
         return cancel.cancelled().await;
     };
-    directory::watch(folder, events, cancel).await;
+    directory::watch(path, events, cancel).await;
 }
 
 fn read_config(args: &ControllerArgs) -> anyhow::Result<Config> {
@@ -216,7 +220,7 @@ fn read_config(args: &ControllerArgs) -> anyhow::Result<Config> {
     Ok(config)
 }
 
-/// Spreads probes and pauses of controllers that start at the same time.
+/// A random seed, which spreads the probes and backoffs of controllers that start at the same time.
 fn seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id())

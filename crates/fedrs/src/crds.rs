@@ -2,18 +2,19 @@
 
 use std::process::ExitCode;
 
-use crate::print;
+use crate::output;
 
-/// Print the custom resource definitions that the host cluster needs
-///
-/// Install them, or bring them up to date, with
-///
-///     fedrs crds | kubectl apply --server-side -f -
+/// Print the CustomResourceDefinitions to install on the host cluster
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
-pub(crate) struct Arguments {}
+#[command(after_help = "Examples:
+  # Install or update the CRDs
+  fedrs crds | kubectl apply --server-side -f -
+
+  # Delete the CRDs and all FederatedReplicaSets
+  fedrs crds | kubectl delete -f -")]
+pub(crate) struct CrdsArgs {}
 
 /// Prints the CRDs as YAML.
-pub(crate) fn run(_: &Arguments) -> ExitCode {
-    print::text(&fedrs_api::crd::all_as_yaml())
+pub(crate) fn run(_: &CrdsArgs) -> ExitCode {
+    output::print(&fedrs_api::crd::all_as_yaml())
 }

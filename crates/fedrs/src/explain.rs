@@ -6,7 +6,7 @@ use anyhow::bail;
 use clap::Args;
 use membership::explain;
 
-use crate::{host, print};
+use crate::{host, output};
 
 /// Say how many replicas each cluster has and why, and what is being waited for.
 #[derive(Args, Debug)]
@@ -29,5 +29,5 @@ pub(crate) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
     }
     let host = args.host.cluster().await?;
     let set = explain::read(&host, namespace, name).await?;
-    Ok(print::text(&explain::explain(&set)))
+    Ok(output::print(&explain::explain(&set)))
 }

@@ -1,4 +1,4 @@
-//! How commands reach the host cluster.
+//! How commands connect to the host cluster.
 
 use std::path::PathBuf;
 
@@ -11,19 +11,20 @@ use membership::{
     kubeconfig::Source,
 };
 
-/// Where the host cluster is.
+/// The options for the host cluster.
 #[derive(Args, Debug)]
 pub(crate) struct HostArgs {
-    /// Kubeconfig of the host cluster; without it $KUBECONFIG, ~/.kube/config, or the pod's own account
+    /// Kubeconfig of the host cluster. By default $KUBECONFIG, ~/.kube/config, or the pod's ServiceAccount
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig
+    /// Context in the kubeconfig. By default the current context
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
 }
 
 impl HostArgs {
-    /// The host of a kubeconfig file.
+    /// The host cluster of a kubeconfig file.
+    #[cfg(feature = "demo")]
     pub(crate) fn of(kubeconfig: PathBuf) -> Self {
         Self {
             kubeconfig: Some(kubeconfig),
@@ -31,7 +32,7 @@ impl HostArgs {
         }
     }
 
-    /// A client of the host.
+    /// A client for the controller.
     pub(crate) async fn client(&self) -> anyhow::Result<Client> {
         let source = Source {
             file: self.kubeconfig.clone(),
@@ -40,7 +41,7 @@ impl HostArgs {
         client(config(&source).await?)
     }
 
-    /// The host, for one command.
+    /// A client for a command.
     pub(crate) async fn cluster(&self) -> anyhow::Result<ClusterClient> {
         let source = Source {
             file: self.kubeconfig.clone(),
@@ -50,20 +51,20 @@ impl HostArgs {
     }
 }
 
-/// Where the host cluster is, for commands that are about members, too.
+/// The options for the host cluster, in commands that have options for a member as well.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Clusters")]
 pub(crate) struct HostOfMembers {
-    /// Kubeconfig of the host cluster; without it $KUBECONFIG, or ~/.kube/config
+    /// Kubeconfig of the host cluster. By default $KUBECONFIG or ~/.kube/config
     #[arg(long, value_name = "FILE", visible_alias = "kubeconfig")]
     host_kubeconfig: Option<PathBuf>,
-    /// Context of the host's kubeconfig
+    /// Context in the host's kubeconfig. By default the current context
     #[arg(long, value_name = "NAME", visible_alias = "context")]
     host_context: Option<String>,
 }
 
 impl HostOfMembers {
-    /// The host.
+    /// A client for a command.
     pub(crate) async fn cluster(&self) -> anyhow::Result<ClusterClient> {
         let source = Source {
             file: self.host_kubeconfig.clone(),
@@ -73,17 +74,18 @@ impl HostOfMembers {
     }
 }
 
-/// The host of `source`; where nothing is said, in a pod, the cluster that it runs in.
+/// The configuration of `source`; if that is empty and this is a pod, of the cluster that runs the pod.
 async fn config(source: &Source) -> anyhow::Result<Config> {
     match source.read() {
         Ok(kubeconfig) => source.config(kubeconfig).await,
         Err(error) if source.file.is_some() || source.context.is_some() => Err(error),
-        Err(error) => Config::incluster()
-            .map_err(|_| anyhow!("no host cluster: give its kubeconfig ({error})")),
+        Err(error) => {
+            Config::incluster().map_err(|_| anyhow!("no host cluster: set --kubeconfig ({error})"))
+        }
     }
 }
 
-/// A client of a member or the host must not repeat writes by itself.
+/// A client that does not retry writes: the controller decides what to repeat.
 fn client(mut config: kube::Config) -> anyhow::Result<Client> {
     directory::harden(&mut config);
     Ok(Client::try_from(config)?)

@@ -1,35 +1,41 @@
-//! Logs: for people on a terminal, or as JSON for machines.
+//! Logs: text for people, or JSON for machines.
 
-use std::{fs::File, io::IsTerminal, path::Path};
+use std::io::IsTerminal;
+#[cfg(feature = "demo")]
+use std::{fs::File, path::Path};
 
+#[cfg(feature = "demo")]
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
-/// kube logs every failed request as an error by itself; what matters of it is told by its callers.
+use crate::terminal;
+
+/// kube logs each failed request as an error; its callers log those that matter.
 const DEFAULT: &str = "info,kube_client=off";
 
-/// How logs look.
+/// The format of logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// Lines for people
-    Human,
-    /// One JSON object a line
+    /// Text for people
+    Text,
+    /// One JSON object per line
     Json,
 }
 
-/// What is logged, and how.
+/// The options for logs.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Logging")]
 pub(crate) struct LogArgs {
-    /// How logs look
-    #[arg(long, global = true, value_enum, default_value = "human")]
+    /// Format of logs
+    #[arg(long, global = true, value_enum, default_value = "text")]
     log_format: LogFormat,
-    /// What is logged: error, warn, info, debug, trace, or a filter such as `info,cluster_informer=debug`
+    /// Log level (error, warn, info, debug or trace), or a filter such as `info,federation_controller=debug`
     #[arg(
         long,
         global = true,
         env = "FEDRS_LOG",
+        hide_env_values = true,
         value_name = "FILTER",
         default_value = DEFAULT
     )]
@@ -39,16 +45,19 @@ pub(crate) struct LogArgs {
 impl LogArgs {
     /// Starts logging to standard error.
     pub(crate) fn start(&self) -> anyhow::Result<()> {
-        self.start_to(std::io::stderr, std::io::stderr().is_terminal())
+        let colored = std::io::stderr().is_terminal() && terminal::allows_color();
+        self.start_to(std::io::stderr, colored)
     }
 
-    /// Starts logging to a new file, for commands that need the terminal for something else.
+    /// Starts logging to a new file, for commands that show something else on the terminal.
+    #[cfg(feature = "demo")]
     pub(crate) fn start_in_file(&self, path: &Path) -> anyhow::Result<()> {
-        let file = File::create(path).with_context(|| format!("can't write {}", path.display()))?;
+        let file =
+            File::create(path).with_context(|| format!("failed to create {}", path.display()))?;
         self.start_to(file, false)
     }
 
-    fn start_to<W>(&self, writer: W, coloured: bool) -> anyhow::Result<()>
+    fn start_to<W>(&self, writer: W, colored: bool) -> anyhow::Result<()>
     where
         W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
     {
@@ -56,9 +65,9 @@ impl LogArgs {
         let logs = tracing_subscriber::fmt()
             .with_env_filter(filter)
             .with_writer(writer)
-            .with_ansi(coloured);
+            .with_ansi(colored);
         match self.log_format {
-            LogFormat::Human => logs.with_target(false).init(),
+            LogFormat::Text => logs.with_target(false).init(),
             LogFormat::Json => logs.json().init(),
         }
         Ok(())

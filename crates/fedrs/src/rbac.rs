@@ -1,49 +1,53 @@
-//! `fedrs rbac`: prints what the controller may do, to be read, reviewed or applied.
+//! `fedrs rbac`: prints the controller's RBAC manifests, to review or apply.
 
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use federation_controller::rbac::{Access, Place};
 
-use crate::{print, values};
+use crate::{output, values};
 
-/// Print what the controller may do, each rule with its reason: on the host, or in a member
+/// Print the RBAC manifests that the controller needs on the host or in a member
 ///
-/// `fedrs join` creates the same in a member, under a name of its own for each host.
+/// A comment states the reason of each rule. `fedrs join` creates the same objects in a member; their names contain an
+/// identifier of the host, so that several hosts can share a member.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  fedrs rbac member                                       # to be read
+  # Review the permissions of the controller in a member
+  fedrs rbac member
+
+  # Grant the permissions on the host, in another namespace than fedrs-system
   fedrs rbac host --namespace fleet | kubectl apply -f -")]
 pub(crate) struct RbacArgs {
-    /// Where
+    /// Which cluster the manifests are for
     #[arg(value_enum)]
-    place: Where,
-    /// The namespace of the account
+    cluster: ClusterKind,
+    /// Namespace of the ServiceAccount
     #[arg(long, value_name = "NAME", value_parser = values::dns_label)]
     namespace: Option<String>,
-    /// The name of the account, its roles and bindings
+    /// Name of the ServiceAccount, its roles and bindings
     #[arg(long, value_name = "NAME", value_parser = values::dns_label)]
     account: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Where {
-    /// The cluster that holds the FederatedReplicaSets
+enum ClusterKind {
+    /// The cluster with the FederatedReplicaSets
     Host,
-    /// A cluster that their replicas run in
+    /// A cluster that runs replicas
     Member,
 }
 
 /// Prints the objects as YAML.
 pub(crate) fn run(args: RbacArgs) -> ExitCode {
-    let usual = Access::usual(match args.place {
-        Where::Host => Place::Host,
-        Where::Member => Place::Member,
+    let default = Access::usual(match args.cluster {
+        ClusterKind::Host => Place::Host,
+        ClusterKind::Member => Place::Member,
     });
     let access = Access {
-        namespace: args.namespace.unwrap_or(usual.namespace),
-        name: args.account.unwrap_or(usual.name),
-        ..usual
+        namespace: args.namespace.unwrap_or(default.namespace),
+        name: args.account.unwrap_or(default.name),
+        ..default
     };
-    print::text(&access.to_yaml())
+    output::print(&access.to_yaml())
 }

@@ -15,67 +15,69 @@ use prometheus_client::{
 use tokio::{net::TcpListener, sync::watch};
 use tokio_util::sync::CancellationToken;
 
-/// A server that is bound and not yet running.
+/// A server that has bound its address and does not serve yet.
 pub(crate) struct Server {
     listener: TcpListener,
-    shown: Shown,
+    state: ServerState,
 }
 
-/// What the server shows. Cheap to clone; clones show the same.
+/// What the server reports. Clones share it.
 #[derive(Clone)]
-pub(crate) struct Shown(Arc<Current>);
+pub(crate) struct ServerState(Arc<Shared>);
 
-struct Current {
+struct Shared {
     /// The metrics of the process.
     registry: Registry,
-    now: RwLock<Now>,
+    current: RwLock<Current>,
 }
 
 #[derive(Default)]
-struct Now {
-    /// Where the process stands in the leader election, if it takes part in one.
-    standing: Option<watch::Receiver<Standing>>,
-    /// The controller, while it works.
-    work: Option<Work>,
+struct Current {
+    /// The state of the leader election, if it is enabled.
+    election: Option<watch::Receiver<Standing>>,
+    /// The controller, while it runs.
+    controller: Option<RunningController>,
 }
 
-/// A controller that works.
-struct Work {
+/// A running controller.
+struct RunningController {
     readiness: Readiness,
-    /// Its metrics: they end with it, as they would with a process.
+    /// Its metrics. They end with the controller, as the metrics of a process do.
     registry: Registry,
 }
 
-impl Shown {
-    /// From now on `standing` tells whether a process without a controller is ready to take over.
-    pub(crate) fn follow(&self, standing: watch::Receiver<Standing>) {
-        self.0.now.write().standing = Some(standing);
+impl ServerState {
+    /// Sets the state of the leader election: it decides whether a standby is ready.
+    pub(crate) fn set_election(&self, election: watch::Receiver<Standing>) {
+        self.0.current.write().election = Some(election);
     }
 
-    /// A controller has started: it says from now on whether it is ready.
-    pub(crate) fn works(&self, readiness: Readiness, registry: Registry) {
-        self.0.now.write().work = Some(Work {
+    /// Sets the controller that has started: it decides whether the process is ready.
+    pub(crate) fn set_controller(&self, readiness: Readiness, registry: Registry) {
+        self.0.current.write().controller = Some(RunningController {
             readiness,
             registry,
         });
     }
 
-    /// The controller has ended.
-    pub(crate) fn rests(&self) {
-        self.0.now.write().work = None;
+    /// Removes the controller, which has stopped.
+    pub(crate) fn remove_controller(&self) {
+        self.0.current.write().controller = None;
     }
 
-    /// `Ok` with what to say, else what is being waited for.
+    /// The text of a ready process, or what it waits for.
     fn ready(&self) -> Result<String, String> {
-        let now = self.0.now.read();
-        if let Some(work) = &now.work {
-            return work.readiness.check().map(|()| "ok".to_owned());
+        let current = self.0.current.read();
+        if let Some(controller) = &current.controller {
+            return controller.readiness.check().map(|()| "ok".to_owned());
         }
-        let standing = now.standing.as_ref().map(|it| it.borrow().clone());
-        match standing {
-            Some(Standing::Standby { leader }) => Ok(format!("ok: standby, {leader} leads")),
+        let election = current.election.as_ref();
+        match election.map(|election| election.borrow().clone()) {
+            Some(Standing::Standby { leader }) => {
+                Ok(format!("ok: standby, the leader is {leader}"))
+            }
             Some(Standing::Hindered(why)) => Err(why),
-            Some(Standing::Unknown) => Err("the Lease has not been looked at yet".to_owned()),
+            Some(Standing::Unknown) => Err("waiting for the Lease".to_owned()),
             Some(Standing::Leading) | None => Err("waiting for the host".to_owned()),
         }
     }
@@ -83,8 +85,8 @@ impl Shown {
     fn metrics(&self) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         encode_registry(&mut text, &self.0.registry)?;
-        if let Some(work) = &self.0.now.read().work {
-            encode_registry(&mut text, &work.registry)?;
+        if let Some(controller) = &self.0.current.read().controller {
+            encode_registry(&mut text, &controller.registry)?;
         }
         encode_eof(&mut text)?;
         Ok(text)
@@ -92,28 +94,29 @@ impl Shown {
 }
 
 impl Server {
-    /// Binds `address`, so that a port in use is told before anything starts. `registry` has the metrics of the process.
+    /// Binds `address`, so that a port in use fails the process before anything starts. `registry` has the metrics of the
+    /// process.
     pub(crate) async fn bind(address: &str, registry: Registry) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(address)
             .await
-            .with_context(|| format!("can't listen on {address}"))?;
-        let shown = Shown(Arc::new(Current {
+            .with_context(|| format!("failed to listen on {address}"))?;
+        let state = ServerState(Arc::new(Shared {
             registry,
-            now: RwLock::default(),
+            current: RwLock::default(),
         }));
-        Ok(Self { listener, shown })
+        Ok(Self { listener, state })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub(crate) fn address(&self) -> SocketAddr {
         self.listener
             .local_addr()
             .expect("a bound socket has an address")
     }
 
-    /// What it shows, to be kept current.
-    pub(crate) fn shown(&self) -> Shown {
-        self.shown.clone()
+    /// The state that it reports, for updates.
+    pub(crate) fn state(&self) -> ServerState {
+        self.state.clone()
     }
 
     /// Serves until `cancel`.
@@ -122,15 +125,15 @@ impl Server {
             .route("/metrics", get(metrics))
             .route("/healthz", get(|| async { "ok\n" }))
             .route("/readyz", get(ready))
-            .with_state(self.shown);
+            .with_state(self.state);
         axum::serve(self.listener, routes)
             .with_graceful_shutdown(cancel.cancelled_owned())
             .await
     }
 }
 
-async fn metrics(State(shown): State<Shown>) -> impl IntoResponse {
-    match shown.metrics() {
+async fn metrics(State(state): State<ServerState>) -> impl IntoResponse {
+    match state.metrics() {
         Ok(text) => {
             let format = "application/openmetrics-text; version=1.0.0; charset=utf-8";
             ([(header::CONTENT_TYPE, format)], text).into_response()
@@ -139,8 +142,8 @@ async fn metrics(State(shown): State<Shown>) -> impl IntoResponse {
     }
 }
 
-async fn ready(State(shown): State<Shown>) -> (StatusCode, String) {
-    match shown.ready() {
+async fn ready(State(state): State<ServerState>) -> (StatusCode, String) {
+    match state.ready() {
         Ok(ready) => (StatusCode::OK, format!("{ready}\n")),
         Err(waiting) => (StatusCode::SERVICE_UNAVAILABLE, format!("{waiting}\n")),
     }
@@ -151,14 +154,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_without_a_controller_is_ready_if_it_could_take_over() {
-        let shown = Shown(Arc::new(Current {
+    fn a_standby_is_ready_if_it_could_become_leader() {
+        let state = ServerState(Arc::new(Shared {
             registry: Registry::default(),
-            now: RwLock::default(),
+            current: RwLock::default(),
         }));
-        assert_eq!(shown.ready(), Err("waiting for the host".to_owned()));
-        let (stands, standing) = watch::channel(Standing::Unknown);
-        shown.follow(standing);
+        assert_eq!(state.ready(), Err("waiting for the host".to_owned()));
+        let (sender, election) = watch::channel(Standing::Unknown);
+        state.set_election(election);
         let leader = "other".to_owned();
         for (standing, ready, part) in [
             (Standing::Unknown, false, "Lease"),
@@ -167,11 +170,11 @@ mod tests {
                 false,
                 "forbidden",
             ),
-            (Standing::Standby { leader }, true, "other leads"),
+            (Standing::Standby { leader }, true, "the leader is other"),
             (Standing::Leading, false, "waiting for the host"),
         ] {
-            stands.send_replace(standing);
-            let answer = shown.ready();
+            sender.send_replace(standing);
+            let answer = state.ready();
             assert_eq!(answer.is_ok(), ready, "{answer:?}");
             let (Ok(text) | Err(text)) = answer;
             assert!(text.contains(part), "{text}");

@@ -1,12 +1,14 @@
-//! Signals that end a process in order.
+//! Signals that stop the process gracefully.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Ctrl-C and SIGTERM end everything in order.
+/// Cancels `cancel` on Ctrl-C or SIGTERM.
 pub(crate) async fn cancel_on_signal(cancel: CancellationToken) {
-    let mut terminate = signal(SignalKind::terminate()).expect("a handler can be installed");
-    let mut interrupt = signal(SignalKind::interrupt()).expect("a handler can be installed");
+    let mut terminate =
+        signal(SignalKind::terminate()).expect("the process can install a signal handler");
+    let mut interrupt =
+        signal(SignalKind::interrupt()).expect("the process can install a signal handler");
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}

@@ -1,11 +1,7 @@
 //! `fedrs uninstall`: takes off the host and the members whatever would be in the way once there is no controller.
 
-use std::{
-    io::{self, BufRead, IsTerminal, Write},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
-use anyhow::{Context, bail};
 use clap::Args;
 use fedrs_api::names;
 use membership::{
@@ -13,7 +9,7 @@ use membership::{
     uninstall::{Uninstall, UninstallRequest},
 };
 
-use crate::{controller::lease_name, host::HostOfMembers, values};
+use crate::{controller::lease_name, host::HostOfMembers, terminal, values};
 
 /// Take fedrs off: finalizers, members and what join made. What runs in the members goes on running
 ///
@@ -61,29 +57,11 @@ pub(crate) async fn run(args: UninstallArgs) -> anyhow::Result<ExitCode> {
         host.url(),
         uninstall.plan()
     ));
-    if !args.yes && !is_wanted()? {
+    if !args.yes && !terminal::confirm()? {
         say.line("Nothing was changed.");
         return Ok(ExitCode::FAILURE);
     }
     uninstall.run(&mut say).await?;
     say.line(format_args!("Done. {}", uninstall.left()));
     Ok(ExitCode::SUCCESS)
-}
-
-/// Asks the user.
-fn is_wanted() -> anyhow::Result<bool> {
-    if !io::stdin().is_terminal() {
-        bail!(
-            "nobody can be asked here: with --yes it is done without asking. Nothing was changed"
-        );
-    }
-    let mut out = io::stdout();
-    out.write_all(b"Go on? [y/N] ")?;
-    out.flush()?;
-    let mut answer = String::new();
-    io::stdin()
-        .lock()
-        .read_line(&mut answer)
-        .context("no answer")?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

@@ -1,29 +1,30 @@
-//! `fedrs demo`: a short story of one application over several clusters, told live, in one command.
+//! `fedrs demo`: a short live story of one application across several clusters, with a single command.
 //!
 //! ```text
-//! fleet (embedded clusters) --kubeconfigs--> controller (the product's own) --.
-//!    |                                                                        v
-//!    '--stores--> observer --scenes--> play (deeds, goals) --told--> live table, or lines in a pipe
+//! embedded clusters --kubeconfigs--> controller (as in production) --.
+//!    |                                                               v
+//!    '--stores--> observer --snapshots--> runner (actions, goals) --lines--> live table, or lines in a pipe
 //! ```
 //!
-//! The controller reaches the clusters as everywhere: by a folder of kubeconfigs, over HTTPS. Whether the story
-//! came out as it should is judged by the observer, which reads the clusters' stores.
+//! The controller connects to the clusters as everywhere: with a directory of kubeconfigs, over HTTPS. The observer, which
+//! reads the clusters' stores, judges whether each step reached its goal.
 
-mod deeds;
-mod expect;
-mod live;
+mod expectation;
+mod live_view;
+mod messages;
 mod observer;
-mod plain;
-mod play;
-mod scene;
+mod operator;
+mod output;
+mod plain_view;
+mod runner;
 mod settings;
-pub(crate) mod story;
+mod snapshot;
+mod story;
 mod table;
-mod telling;
 
 use std::{
-    io::{self, IsTerminal},
-    path::PathBuf,
+    io,
+    path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
 };
@@ -37,6 +38,7 @@ use federation_controller::{
     members::{MemberSecrets, directory},
     metrics::Metrics,
 };
+use kube::Client;
 use prometheus_client::registry::Registry;
 use tokio::{
     sync::{mpsc, watch},
@@ -45,101 +47,110 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    deeds::Actor,
-    live::Live,
-    observer::{Observer, Scene},
-    play::Play,
+    live_view::LiveView,
+    messages::DirectoryLifetime,
+    observer::{Observer, Snapshot},
+    operator::Operator,
+    output::{OutputLine, Reporter},
+    runner::StoryRunner,
     story::MEMBERS,
     table::Palette,
-    telling::{Teller, Told, Tone},
 };
 use crate::{
+    embedded::{EmbeddedClusters, KubeconfigDirectory, STOP_TIMEOUT},
     host::HostArgs,
     logging::LogArgs,
     signals::cancel_on_signal,
-    sim::{fleet::Fleet, folder::Folder},
+    terminal,
 };
 
-/// Time to read after each step on a terminal; in a pipe nobody waits.
+/// Time to read after each step on a terminal; a pipe does not wait.
 const READING_PAUSE: Duration = Duration::from_millis(2500);
-/// Everything may take this long to end; the process ends then in any case.
-const STOP_TIMEOUT: Duration = Duration::from_millis(1000);
-/// Members that may be told at once; more wait in the folder's watcher.
+/// Member events that may be buffered; the watcher of the directory waits while the buffer is full.
 const MEMBER_EVENTS: usize = 16;
 
-/// See one application over several clusters: a host, three members and the controller, in this process
+/// Run a host, three member clusters and the controller in this process and show replicas move
 ///
-/// Plays a short story: replicas are laid out, moved when a cluster fills up or goes dark, and taken back when it
-/// returns. Then it stays, and kubectl works against all of it.
+/// The demo creates replicas, fills a cluster, makes a cluster unreachable, and brings it back. A table shows where replicas
+/// run. After the last step the clusters keep running, and kubectl works against them.
+///
+/// The controller logs to controller.log beside the kubeconfigs.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  fedrs demo                      # the story, then stay until Ctrl-C
-  fedrs demo --dir clusters       # the same, with the kubeconfigs in clusters/
-  fedrs demo --exit               # end after the story: status 0 only if every step came out as it should
+  # Run the demo and keep the clusters running until Ctrl-C
+  fedrs demo
 
-The controller's log goes to controller.log beside the kubeconfigs; --log debug says more.")]
+  # Keep the kubeconfigs and the controller's log in the directory clusters
+  fedrs demo --dir clusters
+
+  # Exit after the last step, with status 0 only if every step passed
+  fedrs demo --exit")]
 pub(crate) struct DemoArgs {
-    /// End after the story, with status 0 only if every step reached the planner's layout and no replica was missed
+    /// Exit after the last step, with status 0 only if every step passed
     #[arg(long)]
     exit: bool,
-    /// Folder for the kubeconfigs and the log, kept afterwards; without it a private one that is removed
+    /// Directory for the kubeconfigs and the log, which stays. By default a temporary directory, deleted at the end
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
 
-/// Plays the story.
+/// Runs the demo.
 pub(crate) async fn run(args: DemoArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
     let cancel = CancellationToken::new();
     tokio::spawn(cancel_on_signal(cancel.clone()));
-    // Removed when it is dropped, after everything that uses it has ended.
+    // Deleted when it is dropped, after everything that uses it has stopped.
     let temporary = match args.dir {
         Some(_) => None,
-        None => Some(temporary_folder()?),
+        None => Some(temporary_directory()?),
     };
     let path = args
         .dir
         .as_deref()
         .or(temporary.as_ref().map(tempfile::TempDir::path));
-    let folder = Folder::claim(path.expect("one of the two is there"))?;
-    log.start_in_file(&folder.path().join("controller.log"))?;
-    let fleet = Fleet::start(folder, &MEMBERS, &settings::clusters()).await?;
-    fleet.install_crds()?;
-    let controller = start_controller(&fleet, &cancel).await?;
+    let path = path.expect("the directory is either given or temporary");
+    let directory = KubeconfigDirectory::claim(path)?;
+    log.start_in_file(&directory.path().join("controller.log"))?;
+    let clusters = EmbeddedClusters::start(directory, &MEMBERS, &settings::clusters()).await?;
+    clusters.install_crds()?;
+    let host = HostArgs::of(clusters.directory().host_file())
+        .client()
+        .await?;
+    let controller = start_controller(host.clone(), &clusters, &cancel).await;
     let outcome = match &controller {
-        Some(_) => perform(&args, &fleet, &cancel).await,
+        Some(_) => run_story(&args, host, &clusters, &cancel).await,
         None => Ok(ExitCode::SUCCESS),
     };
     cancel.cancel();
-    let end = async {
+    let stop = async {
         if let Some(running) = controller {
             running.joined().await;
         }
-        fleet.stop().await;
+        clusters.stop().await;
     };
-    // Nothing is kept, so that what is slow to end may as well be dropped.
-    let _ = tokio::time::timeout(STOP_TIMEOUT, end).await;
+    let _ = tokio::time::timeout(STOP_TIMEOUT, stop).await;
     outcome
 }
 
-fn temporary_folder() -> anyhow::Result<tempfile::TempDir> {
-    let made = tempfile::Builder::new().prefix("fedrs-demo-").tempdir();
-    made.context("can't make a temporary folder; give one with --dir")
+fn temporary_directory() -> anyhow::Result<tempfile::TempDir> {
+    let created = tempfile::Builder::new().prefix("fedrs-demo-").tempdir();
+    created.context("failed to create a temporary directory; set a directory with --dir")
 }
 
-/// The product's controller, as `fedrs controller --kubeconfig DIR/host.yaml --members DIR/members` starts it.
-/// `None` if the demo was ended before it had started.
+/// Starts the controller as `fedrs controller --kubeconfig DIR/host.yaml --members DIR/members` does. `None` if the demo was
+/// cancelled before the controller started.
 async fn start_controller(
-    fleet: &Fleet,
+    host: Client,
+    clusters: &EmbeddedClusters,
     cancel: &CancellationToken,
-) -> anyhow::Result<Option<Running>> {
+) -> Option<Running> {
     let (events, members) = mpsc::channel(MEMBER_EVENTS);
     tokio::spawn(directory::watch(
-        fleet.folder().members(),
+        clusters.directory().members(),
         events,
         cancel.clone(),
     ));
     let controller = Controller {
-        host: HostArgs::of(fleet.folder().host_file()).client().await?,
+        host,
         members,
         secrets: MemberSecrets::default(),
         config: settings::controller(),
@@ -148,51 +159,39 @@ async fn start_controller(
         metrics: Metrics::register(&mut Registry::default()),
         fence: Fence::open(),
     };
-    Ok(controller.start(cancel.clone()).await)
+    controller.start(cancel.clone()).await
 }
 
-/// Tells and shows the story, then stays if asked to.
-async fn perform(
+/// Runs the story, then waits for a signal unless the demo is to exit.
+async fn run_story(
     args: &DemoArgs,
-    fleet: &Fleet,
+    host: Client,
+    clusters: &EmbeddedClusters,
     cancel: &CancellationToken,
 ) -> anyhow::Result<ExitCode> {
     let (steps, step) = watch::channel(0);
-    let (seen, scenes) = watch::channel(Scene::default());
-    // Ended by itself, so that the table shows what happens up to the end.
-    let watching = CancellationToken::new();
-    let observing = Observer::of(fleet)?.start(step, seen, watching.clone())?;
-    let (teller, told) = Teller::new();
-    let (showing, live) = show(told, scenes.clone(), cancel)?;
-    let mut play = Play {
-        actor: Actor::new(
-            HostArgs::of(fleet.folder().host_file()).client().await?,
-            fleet,
-        ),
-        teller: &teller,
+    let (seen, snapshots) = watch::channel(Snapshot::default());
+    // Cancelled separately, so that the table shows the clusters until the end.
+    let stop_observing = CancellationToken::new();
+    let observing = Observer::new(clusters)?.start(step, seen, stop_observing.clone())?;
+    let (reporter, lines) = Reporter::new();
+    let interactive = terminal::is_interactive();
+    let showing = show(lines, snapshots.clone(), interactive, cancel)?;
+    let directory = std::path::absolute(clusters.directory().path())?;
+    let runner = StoryRunner {
+        operator: Operator::new(host, clusters),
+        reporter: &reporter,
         steps,
-        scenes: scenes.clone(),
-        pause: if live { READING_PAUSE } else { Duration::ZERO },
+        snapshots: snapshots.clone(),
+        pause: if interactive {
+            READING_PAUSE
+        } else {
+            Duration::ZERO
+        },
     };
-    teller.tell_all(opening(args, fleet)).await;
-    let played = cancel.run_until_cancelled(play.run()).await;
-    let outcome = match played {
-        Some(Ok(failed)) => {
-            teller
-                .tell_all(ending(&failed, &scenes.borrow().clone()))
-                .await;
-            if !args.exit {
-                teller.tell_all(next_commands(args, fleet)).await;
-                cancel.cancelled().await;
-            }
-            Ok(failed.is_empty())
-        }
-        Some(Err(error)) => Err(error),
-        // Ended by the user: no failure, unless the outcome was asked for.
-        None => Ok(!args.exit),
-    };
-    drop(teller);
-    watching.cancel();
+    let outcome = report_story(args, runner, &directory, cancel).await;
+    drop(reporter);
+    stop_observing.cancel();
     observing.join().expect("the observer does not panic");
     showing
         .await?
@@ -204,133 +203,61 @@ async fn perform(
     })
 }
 
-/// Shows the story where it is read: whether that is a terminal, too.
-fn show(
-    told: mpsc::Receiver<Told>,
-    scenes: watch::Receiver<Scene>,
+/// Reports the story from its opening to its ending; false if a step failed.
+async fn report_story(
+    args: &DemoArgs,
+    mut runner: StoryRunner<'_>,
+    directory: &Path,
     cancel: &CancellationToken,
-) -> io::Result<(JoinHandle<io::Result<()>>, bool)> {
-    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-    let live = io::stdout().is_terminal() && io::stdin().is_terminal() && !dumb;
-    let coloured = std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
-    let screen = if live {
-        Some(Live::start(Palette { coloured })?)
+) -> anyhow::Result<bool> {
+    let lifetime = match args.dir {
+        Some(_) => DirectoryLifetime::Kept,
+        None => DirectoryLifetime::Deleted,
+    };
+    let reporter = runner.reporter;
+    let opening = messages::opening(directory, lifetime, &settings::controller());
+    reporter.report(opening).await;
+    let Some(failed) = cancel.run_until_cancelled(runner.run()).await else {
+        // The user stopped the demo: a failure only if the outcome was requested.
+        return Ok(!args.exit);
+    };
+    let failed = failed?;
+    let ending = messages::ending(&failed, &runner.snapshots.borrow().clone());
+    reporter.report(ending).await;
+    if !args.exit {
+        let commands = messages::next_commands(directory, lifetime);
+        reporter.report(commands).await;
+        cancel.cancelled().await;
+    }
+    Ok(failed.is_empty())
+}
+
+/// Shows lines and snapshots on the terminal, or only lines in a pipe. Cancels the demo when that fails.
+fn show(
+    lines: mpsc::Receiver<OutputLine>,
+    snapshots: watch::Receiver<Snapshot>,
+    interactive: bool,
+    cancel: &CancellationToken,
+) -> io::Result<JoinHandle<io::Result<()>>> {
+    let view = if interactive {
+        let colored = terminal::allows_color();
+        Some(LiveView::start(Palette { colored })?)
     } else {
         None
     };
     let cancel = cancel.clone();
-    let showing = tokio::spawn(async move {
-        let shown = match screen {
-            Some(screen) => screen.show(told, scenes, cancel.clone()).await,
-            None => plain::show(io::stdout(), told, scenes).await,
+    Ok(tokio::spawn(async move {
+        let shown = match view {
+            Some(view) => view.show(lines, snapshots, cancel.clone()).await,
+            None => plain_view::show(io::stdout(), lines, snapshots).await,
         };
-        // Nobody sees it any more.
         if shown.is_err() {
             cancel.cancel();
         }
         match shown {
+            // The reader has gone.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             shown => shown,
         }
-    });
-    Ok((showing, live))
-}
-
-fn opening(args: &DemoArgs, fleet: &Fleet) -> Vec<Told> {
-    let folder = fleet.folder().path().display();
-    let members: Vec<_> = MEMBERS
-        .iter()
-        .map(|it| {
-            format!(
-                "{} ({} nodes for {} pods each)",
-                it.name, it.nodes, it.pods_per_node
-            )
-        })
-        .collect();
-    let kept = if args.dir.is_some() {
-        ""
-    } else {
-        ", removed at the end"
-    };
-    let texts = [
-        format!(
-            "A host cluster and three members run in this process: {}.",
-            members.join(", ")
-        ),
-        format!(
-            "The controller reaches them by the kubeconfigs in {folder}{kept}; its log is controller.log there."
-        ),
-        settings::told(),
-    ];
-    texts
-        .map(|text| Told {
-            tone: Tone::Aside,
-            text,
-        })
-        .into()
-}
-
-fn ending(failed: &[usize], scene: &Scene) -> Vec<Told> {
-    let gap = scene.longest_gap.as_millis();
-    let (tone, text) = match failed {
-        [] => (
-            Tone::Good,
-            format!(
-                "Every step reached the planner's layout and no move lost a ready replica (looked at every 25 ms, at \
-                 most {gap} ms apart)."
-            ),
-        ),
-        failed => {
-            let numbers: Vec<_> = failed.iter().map(ToString::to_string).collect();
-            (
-                Tone::Bad,
-                format!(
-                    "The story did not come out as it should: step {} failed.",
-                    numbers.join(", ")
-                ),
-            )
-        }
-    };
-    vec![
-        Told {
-            tone: Tone::Plain,
-            text: String::new(),
-        },
-        Told { tone, text },
-    ]
-}
-
-/// What to type next, in another terminal.
-fn next_commands(args: &DemoArgs, fleet: &Fleet) -> Vec<Told> {
-    let dir = fleet.folder().path();
-    let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
-    let dir = dir.display();
-    let commands = [
-        format!("export KUBECONFIG={dir}/host.yaml"),
-        "kubectl get frs,mc".to_owned(),
-        "kubectl describe frs web".to_owned(),
-        "kubectl scale frs/web --replicas=80".to_owned(),
-        format!(
-            "kubectl get rs --kubeconfig {dir}/members/{}.yaml",
-            MEMBERS[0].name
-        ),
-        format!("fedrs explain default/web --kubeconfig {dir}/host.yaml"),
-    ];
-    let intro = format!(
-        "Everything stays until Ctrl-C{}. Try, in another terminal:",
-        if args.dir.is_some() {
-            ""
-        } else {
-            ", which removes the kubeconfigs"
-        }
-    );
-    let commands = commands.into_iter().map(|it| format!("  {it}"));
-    [intro]
-        .into_iter()
-        .chain(commands)
-        .map(|text| Told {
-            tone: Tone::Plain,
-            text,
-        })
-        .collect()
+    }))
 }

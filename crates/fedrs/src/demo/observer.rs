@@ -1,9 +1,9 @@
-//! Looks at what really runs, independently of the controller: reads the clusters' stores in this process, not
-//! through the network that the story breaks.
+//! Observes what actually runs, independently of the controller: reads the clusters' stores in this process, because the
+//! story disconnects the network.
 //!
 //! ```text
 //! members' pods and local sets --.
-//! host's set, MemberClusters   --+-- every 25 ms --> Scene --> story (is the goal reached?), screen
+//! host's set, MemberClusters   --+-- every 25 ms --> Snapshot --> runner (is the goal reached?), views
 //! ```
 
 use std::{
@@ -20,31 +20,28 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    expect::NAMESPACE,
-    scene::{MemberScene, ReadyWatch, SetScene, State},
-    story::{SHOP, WEB},
+    snapshot::{ClusterSnapshot, ReadyTracker, SetSnapshot, State},
+    story::{APP_LABEL, NAMESPACE, SHOP, WEB},
 };
-use crate::sim::fleet::Fleet;
+use crate::embedded::EmbeddedClusters;
 
-/// How often the clusters are looked at. A pod of the demo takes 40 times as long to get ready.
-const PERIOD: Duration = Duration::from_millis(25);
-/// The label that the story's pods carry: the user's own, not one of fedrs's marks.
-pub(crate) const APP_LABEL: &str = "app";
+/// How often the observer reads the clusters. A pod of the demo takes 80 times as long to become ready.
+pub(crate) const PERIOD: Duration = Duration::from_millis(25);
 
-/// Everything there is to see at one moment.
+/// All sets of the story at one moment.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Scene {
-    /// Since the demo started.
+pub(crate) struct Snapshot {
+    /// The time since the demo started.
     pub(crate) at: Duration,
-    /// The step of the story, from 1; 0 before it begins.
+    /// The number of the current step; 0 before the first one.
     pub(crate) step: usize,
     /// The sets of the story, by name.
-    pub(crate) sets: BTreeMap<&'static str, SetScene>,
-    /// The longest time between two looks.
+    pub(crate) sets: BTreeMap<&'static str, SetSnapshot>,
+    /// The longest time between two observations.
     pub(crate) longest_gap: Duration,
 }
 
-/// Where the observer looks.
+/// Reads the clusters periodically.
 pub(crate) struct Observer {
     host: Api,
     sets_kind: Kind,
@@ -54,17 +51,17 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// An observer of `fleet`, whose host has the CRDs.
-    pub(crate) fn of(fleet: &Fleet) -> anyhow::Result<Self> {
+    /// An observer of `clusters`. The CRDs are installed on the host.
+    pub(crate) fn new(clusters: &EmbeddedClusters) -> anyhow::Result<Self> {
         let kind = |name| {
-            let kind = fleet.host().kind_of("fedrs.dev/v1alpha1", name);
+            let kind = clusters.host().kind_of("fedrs.dev/v1alpha1", name);
             kind.ok_or_else(|| anyhow::anyhow!("the embedded host does not serve {name}"))
         };
         Ok(Self {
-            host: fleet.host().clone(),
+            host: clusters.host().clone(),
             sets_kind: kind("FederatedReplicaSet")?,
             members_kind: kind("MemberCluster")?,
-            members: fleet
+            members: clusters
                 .members()
                 .map(|(name, api)| (name.to_owned(), api.clone()))
                 .collect(),
@@ -72,44 +69,44 @@ impl Observer {
         })
     }
 
-    /// Looks until `cancel`, on a thread of its own: a busy runtime must not make it look away. `steps` says
-    /// which step of the story it is.
+    /// Observes until `cancel`, on a thread of its own, so that a busy runtime does not delay it. `steps` has the number of the
+    /// current step.
     pub(crate) fn start(
         self,
         steps: watch::Receiver<usize>,
-        scenes: watch::Sender<Scene>,
+        snapshots: watch::Sender<Snapshot>,
         cancel: CancellationToken,
     ) -> std::io::Result<JoinHandle<()>> {
-        let look = move || {
-            let mut scene = Scene::default();
+        let observe = move || {
+            let mut snapshot = Snapshot::default();
             while !cancel.is_cancelled() {
-                scene = self.look(scene, *steps.borrow());
-                scenes.send_replace(scene.clone());
+                snapshot = self.observe(snapshot, *steps.borrow());
+                snapshots.send_replace(snapshot.clone());
                 thread::sleep(PERIOD);
             }
         };
         thread::Builder::new()
             .name("observer".to_owned())
-            .spawn(look)
+            .spawn(observe)
     }
 
-    fn look(&self, before: Scene, step: usize) -> Scene {
+    fn observe(&self, before: Snapshot, step: usize) -> Snapshot {
         let at = self.started.elapsed();
         let mut sets = before.sets;
         for name in [WEB, SHOP] {
-            let mut watch = sets.remove(name).unwrap_or_default().watch;
+            let mut tracker = sets.remove(name).unwrap_or_default().ready_tracker;
             if step != before.step {
-                watch.begin();
+                tracker.begin_step();
             }
-            sets.insert(name, self.set(name, watch, at));
+            sets.insert(name, self.set(name, tracker, at));
         }
-        // There is no gap before the first look.
+        // There is no gap before the first observation.
         let gap = if before.at.is_zero() {
             before.at
         } else {
             at.saturating_sub(before.at)
         };
-        Scene {
+        Snapshot {
             at,
             step,
             sets,
@@ -117,15 +114,15 @@ impl Observer {
         }
     }
 
-    fn set(&self, name: &str, mut watch: ReadyWatch, at: Duration) -> SetScene {
-        // The members first: a set that asks for less meanwhile has not lost anything yet.
+    fn set(&self, name: &str, mut tracker: ReadyTracker, at: Duration) -> SetSnapshot {
+        // Read the members first: a scale-down between the reads must not look like a dip.
         let running: Vec<_> = self
             .members
             .iter()
             .map(|(_, api)| running(api, name))
             .collect();
         let set = self.host.get(&self.sets_kind, NAMESPACE, name).ok();
-        let wanted = set
+        let desired = set
             .as_ref()
             .and_then(|set| set["spec"]["replicas"].as_u64());
         let status: FederatedReplicaSetStatus = set
@@ -135,58 +132,64 @@ impl Observer {
         let deleting = set
             .as_ref()
             .is_some_and(|set| !set["metadata"]["deletionTimestamp"].is_null());
-        let members: Vec<_> = self
+        let clusters: Vec<_> = self
             .members
             .iter()
             .zip(running)
-            .map(|((member, _), running)| self.member(member, &status, running))
+            .map(|((member, _), running)| self.cluster(member, &status, running))
             .collect();
-        let ready = members.iter().map(|it| it.ready).sum();
-        watch.sample(if deleting { 0 } else { wanted.unwrap_or(0) }, ready, at);
-        SetScene {
-            wanted,
+        let ready = clusters.iter().map(|cluster| cluster.ready).sum();
+        tracker.record(if deleting { 0 } else { desired.unwrap_or(0) }, ready, at);
+        SetSnapshot {
+            desired,
             settled: set.as_ref().is_some_and(|set| settled(set, &status)),
             unplaced: u64::try_from(status.unplaced_replicas).unwrap_or(0),
-            members,
-            watch,
+            clusters,
+            ready_tracker: tracker,
         }
     }
 
-    fn member(
+    fn cluster(
         &self,
         name: &str,
         status: &FederatedReplicaSetStatus,
         running: Running,
-    ) -> MemberScene {
-        let cluster = status.clusters.iter().find(|it| it.name == name);
-        let desired = cluster.map(|it| u64::try_from(it.desired_replicas).unwrap_or(0));
+    ) -> ClusterSnapshot {
+        let cluster = status.clusters.iter().find(|cluster| cluster.name == name);
+        let desired = cluster.map(|cluster| u64::try_from(cluster.desired_replicas).unwrap_or(0));
         let full = cluster
-            .and_then(|it| it.capacity)
-            .map(|it| u64::try_from(it).unwrap_or(0));
-        MemberScene {
+            .and_then(|cluster| cluster.capacity)
+            .map(|capacity| u64::try_from(capacity).unwrap_or(0));
+        ClusterSnapshot {
             name: name.to_owned(),
             desired,
-            reason: cluster.map(|it| it.message.clone()).unwrap_or_default(),
+            reason: cluster
+                .map(|cluster| cluster.message.clone())
+                .unwrap_or_default(),
             state: self.state(name, desired, full),
-            asked: running.asked,
+            spec_replicas: running.spec_replicas,
             pods: running.pods,
             ready: running.ready,
-            waiting: running.waiting,
-            stopping: running.stopping,
+            pending: running.pending,
+            terminating: running.terminating,
         }
     }
 
-    /// How the member is, by its MemberCluster, and for the set.
+    /// The state of the cluster, according to its MemberCluster and the set's status.
     fn state(&self, name: &str, desired: Option<u64>, full: Option<u64>) -> State {
         let object = self.host.get(&self.members_kind, "", name).ok();
         let status: MemberClusterStatus = object
             .and_then(|object| parse(&object["status"]))
             .unwrap_or_default();
-        let Some(ready) = status.conditions.iter().find(|it| it.type_ == "Ready") else {
+        let Some(ready) = status
+            .conditions
+            .iter()
+            .find(|condition| condition.type_ == "Ready")
+        else {
             return State::Joining;
         };
         match (ready.status.as_str(), ready.reason.as_str()) {
-            ("True", _) => full.map_or(State::Healthy, State::Full),
+            ("True", _) => full.map_or(State::Ready, State::Full),
             (_, "Unknown") => State::Joining,
             _ if status.unreachable_since.is_some() && desired == Some(0) => State::Lost,
             _ => State::Unreachable,
@@ -194,20 +197,20 @@ impl Observer {
     }
 }
 
-/// What one member runs of a set.
+/// What one member runs for a set.
 #[derive(Clone, Copy, Debug, Default)]
 struct Running {
-    asked: u64,
+    spec_replicas: u64,
     pods: u64,
     ready: u64,
-    waiting: u64,
-    stopping: u64,
+    pending: u64,
+    terminating: u64,
 }
 
 fn running(api: &Api, set: &str) -> Running {
     let local = api.get(&kinds::REPLICA_SETS, NAMESPACE, set).ok();
     let mut running = Running {
-        asked: local
+        spec_replicas: local
             .and_then(|set| set["spec"]["replicas"].as_u64())
             .unwrap_or(0),
         ..Running::default()
@@ -218,29 +221,30 @@ fn running(api: &Api, set: &str) -> Running {
             continue;
         }
         if !metadata["deletionTimestamp"].is_null() {
-            running.stopping += 1;
+            running.terminating += 1;
             continue;
         }
         running.pods += 1;
         running.ready += u64::from(is_ready(&pod));
-        running.waiting += u64::from(pod["spec"]["nodeName"].is_null());
+        running.pending += u64::from(pod["spec"]["nodeName"].is_null());
     }
     running
 }
 
 fn is_ready(pod: &Value) -> bool {
     let mut conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
-    conditions.any(|it| it["type"] == "Ready" && it["status"] == "True")
+    conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
-/// Whether the status answers the current spec and says that nothing is left to do.
+/// Whether the status observes the current spec and reports no change in progress.
 fn settled(set: &Value, status: &FederatedReplicaSetStatus) -> bool {
     let generation = set["metadata"]["generation"].as_i64();
     let progressing = status
         .conditions
         .iter()
-        .find(|it| it.type_ == "Progressing");
-    status.observed_generation == generation && progressing.is_some_and(|it| it.status == "False")
+        .find(|condition| condition.type_ == "Progressing");
+    status.observed_generation == generation
+        && progressing.is_some_and(|condition| condition.status == "False")
 }
 
 fn parse<T: DeserializeOwned>(value: &Value) -> Option<T> {

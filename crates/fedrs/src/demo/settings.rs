@@ -1,4 +1,4 @@
-//! What the demo shortens so that nobody has to wait: every other setting is the product's default.
+//! The settings that the demo shortens, so that nobody has to wait. All others have their defaults.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(crate) fn controller() -> Config {
     }
 }
 
-/// How quick the embedded clusters are: pods take two seconds to start, so that it is seen.
+/// The settings of the embedded clusters. Pods take two seconds to start, so that the table shows it.
 pub(crate) fn clusters() -> Settings {
     Settings {
         start_time: Duration::from_secs(2),
@@ -32,33 +32,15 @@ pub(crate) fn clusters() -> Settings {
     }
 }
 
-/// What is said about it.
-pub(crate) fn told() -> String {
-    let demo = controller();
-    let product = Config::default();
-    let wait = |it: Duration| it.as_secs();
-    format!(
-        "Waits are shortened: a pod may wait {} s for a node (by default {} s), a lost cluster has {} s of grace ({} s), \
-         probes come every {} ms ({} s).",
-        wait(demo.unscheduled_timeout),
-        wait(product.unscheduled_timeout),
-        wait(demo.lost_grace_period),
-        wait(product.lost_grace_period),
-        demo.probe.period.as_millis(),
-        wait(product.probe.period),
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_storys_probes_are_the_products() {
+    fn the_expected_capacity_probes_are_the_default() {
         assert_eq!(
             u64::from(controller().probe_replicas),
-            crate::demo::expect::PROBES
+            crate::demo::expectation::CAPACITY_PROBES
         );
-        assert!(told().contains("a pod may wait 4 s for a node (by default 60 s)"));
     }
 }

@@ -1,21 +1,21 @@
-//! The story as data: what is done in each step, and what must come of it.
+//! The story as data: what the operator does in each step, and which layout must result.
 //!
-//! Numbers of the design document stand beside the goals that it gives; every other number is the planner's.
+//! Where the design document states a layout, it stands beside the goal; the scheduler computes every other layout.
 
 use std::collections::BTreeMap;
 
 use fedrs_api::{ClusterPreference, Placement};
 
-use crate::sim::fleet::MemberSize;
+use crate::embedded::{MEMBER_NAMES, MemberSize};
 
 /// The large member, which gets twice the weight in the last step.
-pub(crate) const LARGE: &str = "eu-west";
-/// The member that goes dark.
-pub(crate) const DARK: &str = "us-east";
-/// The small member, where another team's workload takes the room.
-pub(crate) const SMALL: &str = "ap-south";
+pub(crate) const LARGE: &str = MEMBER_NAMES[0];
+/// The member that becomes unreachable.
+pub(crate) const UNREACHABLE: &str = MEMBER_NAMES[1];
+/// The small member, where another team's workload uses most of the capacity.
+pub(crate) const SMALL: &str = MEMBER_NAMES[2];
 
-/// The members: of different sizes, so that it is seen that size alone moves nothing.
+/// The members. Their sizes differ, to show that size alone moves no replica.
 pub(crate) const MEMBERS: [MemberSize<'static>; 3] = [
     MemberSize {
         name: LARGE,
@@ -23,7 +23,7 @@ pub(crate) const MEMBERS: [MemberSize<'static>; 3] = [
         pods_per_node: 20,
     },
     MemberSize {
-        name: DARK,
+        name: UNREACHABLE,
         nodes: 3,
         pods_per_node: 20,
     },
@@ -34,83 +34,89 @@ pub(crate) const MEMBERS: [MemberSize<'static>; 3] = [
     },
 ];
 
-/// The set that lives through the whole story.
+/// The namespace of the story's objects.
+pub(crate) const NAMESPACE: &str = "default";
+/// The label that selects the pods of the story.
+pub(crate) const APP_LABEL: &str = "app";
+/// The set that exists in all steps.
 pub(crate) const WEB: &str = "web";
-/// The set that meets a full cluster.
+/// The set that is created while a cluster is full.
 pub(crate) const SHOP: &str = "shop";
-/// Places that the other team's workload leaves for [`SHOP`] in [`SMALL`] (scenario 1b).
-pub(crate) const ROOM: u64 = 6;
+/// The number of pods for which the other team's workload leaves capacity in [`SMALL`] (scenario 1b).
+pub(crate) const FREE_PODS: u64 = 6;
+/// How long a step may take to reach its goal. Each takes some seconds on an idle machine.
+pub(crate) const STEP_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// The clusters that have their weight in common: `*`.
+/// The same weight for all clusters.
 const EVENLY: &[(&str, u64)] = &[("*", 1)];
 
 /// One step of the story.
 pub(crate) struct Step {
     /// What happens, in one sentence.
-    pub(crate) told: &'static str,
-    /// What the demo does.
-    pub(crate) deed: Deed,
-    /// What the controller must make of it.
+    pub(crate) title: &'static str,
+    /// What the operator does.
+    pub(crate) action: Action,
+    /// What the controller must achieve.
     pub(crate) goal: Goal,
 }
 
-/// What the demo does in a step. Replicas and weights are the goal's.
+/// What the operator does in a step. Replicas and weights are those of the goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Deed {
+pub(crate) enum Action {
     /// Create the FederatedReplicaSet.
     Create,
-    /// Let another team's workload take the room in [`SMALL`] but for [`ROOM`] places, then create the set.
-    CreateCrowded,
+    /// Create another team's workload that fills [`SMALL`] except for [`FREE_PODS`] pods, then create the set.
+    FillAndCreate,
     /// Delete the set with its local sets, and the other team's workload.
     Delete,
-    /// Cut [`DARK`] off from the network.
+    /// Disconnect [`UNREACHABLE`] from the network.
     Disconnect,
     /// Connect it again.
     Reconnect,
-    /// Write the replicas through the scale subresource, as `kubectl scale` and autoscalers do.
+    /// Update the replicas through the scale subresource, as `kubectl scale` and autoscalers do.
     Scale,
-    /// Write other weights into `spec.placement`.
-    Prefer,
+    /// Update the weights in `spec.placement`.
+    UpdateWeights,
 }
 
-/// What must come of a step.
+/// What a step must achieve.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Goal {
-    /// The set runs where the planner puts it.
-    Layout(LaidOut),
-    /// Nothing is left of the set, on the host and in any member.
-    Gone(&'static str),
+    /// The set runs where the scheduler places it.
+    Layout(LayoutGoal),
+    /// The set exists neither on the host nor in any member.
+    Deleted(&'static str),
 }
 
-/// The inputs of a layout, and what the document says of it.
+/// The inputs of a layout, and the layout that the design document states for them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct LaidOut {
+pub(crate) struct LayoutGoal {
     /// The set's name.
     pub(crate) set: &'static str,
-    /// Replicas wanted.
+    /// Desired replicas.
     pub(crate) replicas: u64,
     /// Weight by member, or `*`.
     pub(crate) weights: &'static [(&'static str, u64)],
-    /// A member that can't be reached, so that the layout does without it.
-    pub(crate) without: Option<&'static str>,
-    /// A member that is full, and what it holds.
+    /// A member that is unreachable and gets no replicas.
+    pub(crate) unreachable: Option<&'static str>,
+    /// A member that is full, and its capacity.
     pub(crate) full: Option<(&'static str, u64)>,
-    /// The document's numbers, ascending: which of them a tie favours is left open.
-    pub(crate) document: Option<&'static [u64]>,
+    /// The document's numbers in ascending order: it does not say which cluster a tie favors.
+    pub(crate) documented: Option<&'static [u64]>,
 }
 
 impl Goal {
-    /// The set that it is about.
+    /// The name of its set.
     pub(crate) fn set(&self) -> &'static str {
         match self {
             Self::Layout(layout) => layout.set,
-            Self::Gone(set) => set,
+            Self::Deleted(set) => set,
         }
     }
 }
 
-impl LaidOut {
-    /// The preferences, as the set has them in `spec.placement`.
+impl LayoutGoal {
+    /// The preferences, as in `spec.placement` of the set.
     pub(crate) fn placement(&self) -> Placement {
         let preference = |weight: u64| ClusterPreference {
             weight: i64::try_from(weight).expect("the story's weights are small"),
@@ -128,67 +134,67 @@ impl LaidOut {
     }
 }
 
-const EVEN_50: LaidOut = LaidOut {
+const EVEN_50: LayoutGoal = LayoutGoal {
     set: WEB,
     replicas: 50,
     weights: EVENLY,
-    without: None,
+    unreachable: None,
     full: None,
-    document: Some(&[16, 17, 17]),
+    documented: Some(&[16, 17, 17]),
 };
 
-/// The story, step by step.
+/// The steps of the story.
 pub(crate) const STEPS: [Step; 7] = [
     Step {
-        told: "A FederatedReplicaSet `web` asks for 50 replicas, spread evenly over three clusters.",
-        deed: Deed::Create,
+        title: "Create the FederatedReplicaSet `web` with 50 replicas, spread evenly across three clusters.",
+        action: Action::Create,
         goal: Goal::Layout(EVEN_50),
     },
     Step {
-        told: "Another team's workload fills ap-south but for 6 places; then `shop` asks for 50 replicas as well.",
-        deed: Deed::CreateCrowded,
-        goal: Goal::Layout(LaidOut {
+        title: "Another team's pods fill ap-south: it has capacity for only 6 more. Create `shop` with 50 replicas.",
+        action: Action::FillAndCreate,
+        goal: Goal::Layout(LayoutGoal {
             set: SHOP,
-            full: Some((SMALL, ROOM)),
-            document: Some(&[6, 22, 22]),
+            full: Some((SMALL, FREE_PODS)),
+            documented: Some(&[6, 22, 22]),
             ..EVEN_50
         }),
     },
     Step {
-        told: "`shop` is deleted with its local sets, and the other team's workload goes.",
-        deed: Deed::Delete,
-        goal: Goal::Gone(SHOP),
+        title: "Delete `shop` and the other team's workload.",
+        action: Action::Delete,
+        goal: Goal::Deleted(SHOP),
     },
     Step {
-        told: "us-east goes dark: its API server can't be reached any more.",
-        deed: Deed::Disconnect,
-        goal: Goal::Layout(LaidOut {
-            without: Some(DARK),
-            document: None,
+        title: "us-east becomes unreachable: its API server stops answering.",
+        action: Action::Disconnect,
+        goal: Goal::Layout(LayoutGoal {
+            unreachable: Some(UNREACHABLE),
+            documented: None,
             ..EVEN_50
         }),
     },
     Step {
-        told: "us-east is back, with all it ran: for a moment there are more replicas than wanted.",
-        deed: Deed::Reconnect,
+        title: "us-east is reachable again. Its pods kept running, so there are more replicas than desired for a moment.",
+        action: Action::Reconnect,
         goal: Goal::Layout(EVEN_50),
     },
     Step {
-        told: "`web` is scaled to 60 through its scale subresource, as kubectl scale and autoscalers do it.",
-        deed: Deed::Scale,
-        goal: Goal::Layout(LaidOut {
+        title: "Scale `web` to 60 replicas through the scale subresource, as kubectl scale and autoscalers do.",
+        action: Action::Scale,
+        goal: Goal::Layout(LayoutGoal {
             replicas: 60,
-            document: None,
+            documented: None,
             ..EVEN_50
         }),
     },
     Step {
-        told: "eu-west gets twice the weight of the others.",
-        deed: Deed::Prefer,
-        goal: Goal::Layout(LaidOut {
+        title: "Give eu-west twice the weight of the other clusters.",
+        action: Action::UpdateWeights,
+        goal: Goal::Layout(LayoutGoal {
             replicas: 60,
             weights: &[("*", 1), (LARGE, 2)],
-            document: None,
+            documented: None,
             ..EVEN_50
         }),
     },

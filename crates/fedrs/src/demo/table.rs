@@ -1,4 +1,4 @@
-//! The live table: one set over its members, as lines of a terminal. Pure.
+//! The live table: one set and its clusters, as lines of a terminal. Pure.
 
 use ratatui::{
     style::{Color, Modifier, Style},
@@ -6,36 +6,36 @@ use ratatui::{
 };
 
 use super::{
-    observer::Scene,
-    scene::{MemberScene, SetScene, State},
+    observer::Snapshot,
+    snapshot::{ClusterSnapshot, SetSnapshot, State},
     story::{Goal, STEPS, WEB},
 };
 
-/// Lines of the table, with the empty one above it.
+/// The number of lines of the table, with the empty one above it.
 pub(crate) const HEIGHT: u16 = 8;
-/// Cells of a full bar.
+/// The number of cells of a full bar.
 const BAR: u64 = 30;
-/// Width of a member's name; longer ones are the user's own business elsewhere.
+/// The width of the column with the clusters' names.
 const NAME: usize = 10;
 
-/// Colours, or none (`NO_COLOR`).
+/// Whether styles have colors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Palette {
-    /// Whether there are colours.
-    pub(crate) coloured: bool,
+    /// False if `NO_COLOR` is set.
+    pub(crate) colored: bool,
 }
 
 impl Palette {
-    /// `style` in `color`, if there are colours.
+    /// The style of text in `color`.
     pub(crate) fn paint(self, color: Color) -> Style {
-        if self.coloured {
+        if self.colored {
             Style::new().fg(color)
         } else {
             Style::new()
         }
     }
 
-    /// Stands out without colours as well.
+    /// A style that stands out without colors.
     pub(crate) fn bold() -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
@@ -43,51 +43,54 @@ impl Palette {
     fn state(self, state: &State) -> Style {
         match state {
             State::Joining => self.paint(Color::DarkGray),
-            State::Healthy => self.paint(Color::Green),
+            State::Ready => self.paint(Color::Green),
             State::Full(_) => self.paint(Color::Yellow),
             State::Unreachable | State::Lost => self.paint(Color::Red),
         }
     }
 }
 
-/// The set of the step that the story is at; one that is gone gives way to the one that stays.
-pub(crate) fn set_shown(scene: &Scene) -> (&'static str, SetScene) {
-    let set = |name| scene.sets.get(name).cloned().unwrap_or_default();
-    let step = scene.step.checked_sub(1).and_then(|index| STEPS.get(index));
+/// The set of the current step, or [`WEB`] after that set was deleted.
+pub(crate) fn current_set(snapshot: &Snapshot) -> (&'static str, SetSnapshot) {
+    let set = |name| snapshot.sets.get(name).cloned().unwrap_or_default();
+    let step = snapshot
+        .step
+        .checked_sub(1)
+        .and_then(|index| STEPS.get(index));
     if let Some(step) = step {
-        let shown = set(step.goal.set());
-        let gone = matches!(step.goal, Goal::Gone(_)) && shown.wanted.is_none();
-        if !gone {
-            return (step.goal.set(), shown);
+        let current = set(step.goal.set());
+        let deleted = matches!(step.goal, Goal::Deleted(_)) && current.desired.is_none();
+        if !deleted {
+            return (step.goal.set(), current);
         }
     }
     (WEB, set(WEB))
 }
 
-/// The table of `scene`, [`HEIGHT`] lines.
-pub(crate) fn lines(scene: &Scene, hint: &str, palette: Palette) -> Vec<Line<'static>> {
-    let (name, set) = set_shown(scene);
-    let mut lines = vec![Line::default(), title(scene, name, &set)];
+/// The table of `snapshot`, [`HEIGHT`] lines.
+pub(crate) fn lines(snapshot: &Snapshot, hint: &str, palette: Palette) -> Vec<Line<'static>> {
+    let (name, set) = current_set(snapshot);
+    let mut lines = vec![Line::default(), title(snapshot, name, &set)];
     let header = format!(
         " {:<NAME$} {:>7}  {:>5}  {:<bar$} {:>7}  {}",
         "CLUSTER",
         "DESIRED",
         "READY",
         "",
-        "WAITING",
-        "STATE",
-        bar = usize::try_from(BAR).expect("a bar is short"),
+        "PENDING",
+        "STATUS",
+        bar = usize::try_from(BAR).expect("BAR fits usize"),
     );
     lines.push(Line::styled(header, Palette::bold()));
-    let most = set
-        .members
+    let largest = set
+        .clusters
         .iter()
-        .map(|it| it.pods.max(it.desired.unwrap_or(0)))
+        .map(|cluster| cluster.pods.max(cluster.desired.unwrap_or(0)))
         .max();
     lines.extend(
-        set.members
+        set.clusters
             .iter()
-            .map(|it| row(it, most.unwrap_or(0), palette)),
+            .map(|cluster| row(cluster, largest.unwrap_or(0), palette)),
     );
     lines.push(total(&set));
     lines.push(Line::styled(
@@ -97,18 +100,18 @@ pub(crate) fn lines(scene: &Scene, hint: &str, palette: Palette) -> Vec<Line<'st
     lines
 }
 
-fn title(scene: &Scene, name: &str, set: &SetScene) -> Line<'static> {
-    let wanted = set
-        .wanted
-        .map_or("not there".to_owned(), |wanted| format!("{wanted} wanted"));
-    // A set that starts from nothing has had none.
-    let lowest = match set.watch.lowest() {
+fn title(snapshot: &Snapshot, name: &str, set: &SetSnapshot) -> Line<'static> {
+    let desired = set.desired.map_or("not created".to_owned(), |desired| {
+        format!("{desired} replicas")
+    });
+    // A new set begins with 0 ready replicas.
+    let lowest = match set.ready_tracker.lowest() {
         None | Some(0) => String::new(),
-        Some(lowest) => format!(", never below {lowest} in this step"),
+        Some(lowest) => format!(", never fewer than {lowest} in this step"),
     };
-    let seconds = scene.at.as_secs();
+    let seconds = snapshot.at.as_secs();
     let rest = format!(
-        ": {wanted}, {} ready{lowest}  [{}:{:02}]",
+        ": {desired}, {} ready{lowest}  [{}:{:02}]",
         set.ready(),
         seconds / 60,
         seconds % 60
@@ -119,43 +122,47 @@ fn title(scene: &Scene, name: &str, set: &SetScene) -> Line<'static> {
     ])
 }
 
-fn row(member: &MemberScene, most: u64, palette: Palette) -> Line<'static> {
-    let cells = |count: u64| usize::try_from((count * BAR).div_ceil(most.max(1))).unwrap_or(0);
-    let ready = cells(member.ready);
-    let starting = cells(member.pods.max(member.ready)) - ready;
+fn row(cluster: &ClusterSnapshot, largest: u64, palette: Palette) -> Line<'static> {
+    let cells = |count: u64| usize::try_from((count * BAR).div_ceil(largest.max(1))).unwrap_or(0);
+    let ready = cells(cluster.ready);
+    let starting = cells(cluster.pods.max(cluster.ready)) - ready;
     let empty = usize::try_from(BAR)
         .unwrap_or(0)
         .saturating_sub(ready + starting);
-    let style = palette.state(&member.state);
-    let desired = member
+    let style = palette.state(&cluster.state);
+    let desired = cluster
         .desired
         .map_or("-".to_owned(), |desired| desired.to_string());
     Line::from(vec![
         Span::raw(format!(
             " {:<NAME$} {desired:>7}  {:>5}  ",
-            member.name, member.ready
+            cluster.name, cluster.ready
         )),
         Span::styled("█".repeat(ready), style),
         Span::styled("░".repeat(starting), style),
         Span::raw(" ".repeat(empty)),
-        Span::raw(format!(" {:>7}  ", member.waiting)),
-        Span::styled(member.state.to_string(), style),
+        Span::raw(format!(" {:>7}  ", cluster.pending)),
+        Span::styled(cluster.state.to_string(), style),
     ])
 }
 
-fn total(set: &SetScene) -> Line<'static> {
-    let desired: u64 = set.members.iter().filter_map(|it| it.desired).sum();
-    let waiting: u64 = set.members.iter().map(|it| it.waiting).sum();
+fn total(set: &SetSnapshot) -> Line<'static> {
+    let desired: u64 = set
+        .clusters
+        .iter()
+        .filter_map(|cluster| cluster.desired)
+        .sum();
+    let pending: u64 = set.clusters.iter().map(|cluster| cluster.pending).sum();
     let unplaced = match set.unplaced {
         0 => String::new(),
-        unplaced => format!("  {unplaced} without a place"),
+        unplaced => format!("  {unplaced} not placed"),
     };
     Line::raw(format!(
-        " {:<NAME$} {desired:>7}  {:>5}  {:bar$} {waiting:>7}{unplaced}",
+        " {:<NAME$} {desired:>7}  {:>5}  {:bar$} {pending:>7}{unplaced}",
         "total",
         set.ready(),
         "",
-        bar = usize::try_from(BAR).expect("a bar is short"),
+        bar = usize::try_from(BAR).expect("BAR fits usize"),
     ))
 }
 
@@ -164,94 +171,94 @@ mod tests {
     use std::{collections::BTreeMap, time::Duration};
 
     use super::*;
-    use crate::demo::scene::ReadyWatch;
+    use crate::demo::snapshot::ReadyTracker;
 
-    fn member(name: &str, desired: u64, pods: u64, ready: u64, state: State) -> MemberScene {
-        let waiting = if matches!(state, State::Full(_)) {
+    fn cluster(name: &str, desired: u64, pods: u64, ready: u64, state: State) -> ClusterSnapshot {
+        let pending = if matches!(state, State::Full(_)) {
             pods - ready
         } else {
             0
         };
-        MemberScene {
+        ClusterSnapshot {
             name: name.to_owned(),
             desired: Some(desired),
-            asked: pods,
+            spec_replicas: pods,
             pods,
             ready,
-            waiting,
+            pending,
             state,
-            ..MemberScene::default()
+            ..ClusterSnapshot::default()
         }
     }
 
-    fn scene(step: usize, wanted: u64, members: Vec<MemberScene>) -> Scene {
-        let mut watch = ReadyWatch::default();
-        watch.sample(
-            wanted,
-            members.iter().map(|it| it.ready).sum(),
+    fn snapshot(step: usize, desired: u64, clusters: Vec<ClusterSnapshot>) -> Snapshot {
+        let mut ready_tracker = ReadyTracker::default();
+        ready_tracker.record(
+            desired,
+            clusters.iter().map(|cluster| cluster.ready).sum(),
             Duration::ZERO,
         );
-        let set = SetScene {
-            wanted: Some(wanted),
-            members,
-            watch,
-            ..SetScene::default()
+        let set = SetSnapshot {
+            desired: Some(desired),
+            clusters,
+            ready_tracker,
+            ..SetSnapshot::default()
         };
-        let mut scene = Scene {
+        let mut snapshot = Snapshot {
             at: Duration::from_secs(75),
             step,
-            ..Scene::default()
+            ..Snapshot::default()
         };
-        scene.sets = BTreeMap::from([(set_shown(&scene).0, set)]);
-        scene
+        snapshot.sets = BTreeMap::from([(current_set(&snapshot).0, set)]);
+        snapshot
     }
 
-    fn text(scene: &Scene) -> String {
-        let lines = lines(scene, "Ctrl-C ends the demo", Palette { coloured: false });
+    fn text(snapshot: &Snapshot) -> String {
+        let lines = lines(snapshot, "Press Ctrl-C", Palette { colored: false });
         assert_eq!(lines.len(), usize::from(HEIGHT));
         assert!(
             lines.iter().all(|line| line.width() <= 80),
-            "it fits on any terminal"
+            "the table fits on a terminal of 80 columns"
         );
         let lines: Vec<_> = lines.iter().map(ToString::to_string).collect();
         lines.join("\n")
     }
 
     #[test]
-    fn shows_a_full_cluster_and_those_that_wait_there() {
-        insta::assert_snapshot!(text(&scene(
+    fn shows_a_full_cluster_and_its_pending_pods() {
+        insta::assert_snapshot!(text(&snapshot(
             2,
             50,
             vec![
-                member("eu-west", 22, 22, 18, State::Healthy),
-                member("us-east", 22, 22, 22, State::Healthy),
-                member("ap-south", 6, 8, 6, State::Full(6)),
+                cluster("eu-west", 22, 22, 18, State::Ready),
+                cluster("us-east", 22, 22, 22, State::Ready),
+                cluster("ap-south", 6, 8, 6, State::Full(6)),
             ],
         )));
     }
 
     #[test]
-    fn shows_a_lost_cluster_and_more_ready_than_wanted() {
-        insta::assert_snapshot!(text(&scene(
+    fn shows_a_lost_cluster_and_a_surplus() {
+        insta::assert_snapshot!(text(&snapshot(
             4,
             50,
             vec![
-                member("eu-west", 25, 25, 25, State::Healthy),
-                member("us-east", 0, 17, 17, State::Lost),
-                member("ap-south", 25, 25, 25, State::Healthy),
+                cluster("eu-west", 25, 25, 25, State::Ready),
+                cluster("us-east", 0, 17, 17, State::Lost),
+                cluster("ap-south", 25, 25, 25, State::Ready),
             ],
         )));
     }
 
     #[test]
-    fn before_anything_is_known_there_is_nothing_to_show_yet() {
+    fn shows_no_numbers_before_the_first_status() {
         let names = ["eu-west", "us-east", "ap-south"];
-        let members = names.map(|name| MemberScene {
+        let clusters = names.map(|name| ClusterSnapshot {
             name: name.to_owned(),
-            ..MemberScene::default()
+            ..ClusterSnapshot::default()
         });
-        let mut scene = scene(0, 50, members.to_vec());
-        scene.sets.get_mut(WEB).unwrap().wanted = None;
-        insta::assert_snapshot!(text(&scene));
+        let mut snapshot = snapshot(0, 50, clusters.to_vec());
+        snapshot.sets.get_mut(WEB).unwrap().desired = None;
+        insta::assert_snapshot!(text(&snapshot));
     }
 }

@@ -1,4 +1,4 @@
-//! A case: a set with its preferences, and the clusters it meets.
+//! A case: the replicas and preferences of a set, and the clusters that can run them.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use federation_controller::preferences::Preferences;
 use fedrs_api::{FieldError, Placement, preferences};
 use serde_json::Value;
 
-use super::fields::{self, Fields};
+use super::fields::{self, Fields, SyntaxError};
 
-/// One "what if".
+/// The inputs of one layout.
 #[derive(Debug, Default)]
 pub(super) struct Case {
     pub(super) name: Option<String>,
-    /// Decides ties, as namespace and name of a set do.
+    /// Decides ties, as the namespace and name of a set do.
     pub(super) key: String,
     pub(super) replicas: u64,
     pub(super) placement: Placement,
@@ -26,30 +26,49 @@ pub(super) struct Case {
 #[derive(Debug)]
 pub(super) struct Cases {
     pub(super) list: Vec<Case>,
-    /// Whether they were given as a list, and are answered as one.
+    /// Whether the input is a list; then the output is one as well.
     pub(super) is_list: bool,
 }
 
+/// Why the input is invalid.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CaseError {
+    /// It is neither JSON nor YAML.
+    #[error("invalid input: {0}")]
+    Syntax(#[from] SyntaxError),
+    /// A field beside `cases`.
+    #[error("{0}")]
+    List(FieldError),
+    /// A field of one case.
+    #[error("{case}: {error}")]
+    Case {
+        /// Its number and name.
+        case: String,
+        /// What is wrong.
+        error: FieldError,
+    },
+}
+
 impl Cases {
-    /// Reads one case, a list, or an object with a list under `cases`. An error says which case and which field.
-    pub(super) fn parse(text: &str) -> Result<Self, Vec<String>> {
-        let input = fields::parse(text).map_err(|error| vec![format!("the input {error}")])?;
+    /// Reads one case, a list of cases, or an object with a list under `cases`.
+    pub(super) fn parse(text: &str) -> Result<Self, Vec<CaseError>> {
+        let input = fields::parse(text).map_err(|error| vec![error.into()])?;
         let (values, is_list) = match &input {
             Value::Array(list) => (list.as_slice(), true),
             Value::Object(object) if object.contains_key("cases") => {
-                let others = object
-                    .keys()
-                    .filter(|name| !["cases", "source"].contains(&name.as_str()));
-                let errors: Vec<_> = others
-                    .map(|name| format!("{name}: is not a field beside cases"))
-                    .collect();
-                if !errors.is_empty() {
-                    return Err(errors);
+                let mut fields = Fields::default();
+                let known = ["cases", "source"];
+                for name in object.keys().filter(|name| !known.contains(&name.as_str())) {
+                    fields.error(name, "is not a known field beside cases");
                 }
-                let list = object["cases"]
-                    .as_array()
-                    .ok_or_else(|| vec!["cases: must be a list".to_owned()])?;
-                (list.as_slice(), true)
+                let list = object["cases"].as_array();
+                if list.is_none() {
+                    fields.error("cases", "must be a list");
+                }
+                if !fields.errors.is_empty() {
+                    return Err(fields.errors.into_iter().map(CaseError::List).collect());
+                }
+                (list.map_or(&[][..], Vec::as_slice), true)
             }
             value => (std::slice::from_ref(value), false),
         };
@@ -58,9 +77,12 @@ impl Cases {
         for (place, value) in values.iter().enumerate() {
             match Case::from_value(value) {
                 Ok(case) => list.push(case),
-                Err(wrong) => {
+                Err(invalid) => {
                     let case = describe(value, place + 1, is_list);
-                    errors.extend(wrong.iter().map(|error| format!("{case}: {error}")));
+                    errors.extend(invalid.into_iter().map(|error| CaseError::Case {
+                        case: case.clone(),
+                        error,
+                    }));
                 }
             }
         }
@@ -84,7 +106,7 @@ fn describe(value: &Value, number: usize, is_list: bool) -> String {
 }
 
 impl Case {
-    /// Reads one case strictly: a field it doesn't know is an error.
+    /// Reads one case. An unknown field is an error.
     fn from_value(value: &Value) -> Result<Self, Vec<FieldError>> {
         let mut fields = Fields::default();
         let mut case = Self {
@@ -108,14 +130,14 @@ impl Case {
                 "clusters" => case.clusters = fields.names(value, name),
                 "current" => case.current = fields.counts(value, name),
                 "capacity" => case.capacity = fields.counts(value, name),
-                // What a file of expected layouts holds beside the question.
+                // A file of expected layouts has these as well.
                 "layout" | "unplaced" | "ties" => {}
-                _ => fields.error(name, "is not a field of a case"),
+                _ => fields.error(name, "is not a known field of a case"),
             }
         }
         for required in ["replicas", "clusters"] {
             if !object.contains_key(required) {
-                fields.error(required, "is missing");
+                fields.error(required, "is required");
             }
         }
         case.key =
@@ -127,8 +149,8 @@ impl Case {
         }
     }
 
-    /// What of the input has no effect.
-    pub(super) fn notes(&self) -> Vec<String> {
+    /// Warnings about input that has no effect.
+    pub(super) fn warnings(&self) -> Vec<String> {
         let name = self
             .name
             .as_deref()
@@ -138,12 +160,12 @@ impl Case {
             .flat_map(|(field, counts)| counts.keys().map(move |cluster| (field, cluster)))
             .filter(|(_, cluster)| !self.clusters.contains(cluster))
             .map(|(field, cluster)| {
-                format!("{name}{field}[{cluster}] is ignored: clusters doesn't list it")
+                format!("{name}ignored {field}[{cluster}]: the cluster is not in clusters")
             })
             .collect()
     }
 
-    /// Asks the scheduler.
+    /// Computes the layout.
     pub(super) fn plan(&self) -> Layout {
         let mut preferences = Preferences::of(&self.placement);
         let mut current = Lookup::new(&self.current);
@@ -172,7 +194,8 @@ mod tests {
     use super::*;
 
     fn errors(text: &str) -> Vec<String> {
-        Cases::parse(text).expect_err("is invalid")
+        let errors = Cases::parse(text).expect_err("is invalid");
+        errors.iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -208,28 +231,28 @@ mod tests {
         assert_eq!(
             errors(two),
             [
-                r#"case 2 "x": cluster: is not a field of a case"#,
-                r#"case 2 "x": current[A]: must be a whole number from 0 to 9223372036854775807, not 1.5"#,
-                r#"case 2 "x": replicas: must be a whole number from 0 to 9223372036854775807, not -1"#,
-                r#"case 2 "x": clusters: is missing"#,
+                r#"case 2 "x": cluster: is not a known field of a case"#,
+                r#"case 2 "x": current[A]: must be an integer from 0 to 9223372036854775807, not 1.5"#,
+                r#"case 2 "x": replicas: must be an integer from 0 to 9223372036854775807, not -1"#,
+                r#"case 2 "x": clusters: is required"#,
             ]
         );
         let nested = r#"{"replicas": 1, "clusters": ["A", "A"], "preferences": {"clusters": {"A": {"weigth": 1}}}}"#;
         assert_eq!(
             errors(nested),
             [
-                "case: clusters[1]: \"A\" is listed twice",
+                "case: clusters[1]: \"A\" is a duplicate",
                 "case: preferences.clusters[A].weigth: is not a field of a cluster's preferences: \
                  minReplicas, maxReplicas, weight",
             ]
         );
         assert_eq!(
             errors("{\"replicas\": 1,, }"),
-            ["the input is not JSON: key must be a string at line 1 column 16"]
+            ["invalid input: not JSON: key must be a string at line 1 column 16"]
         );
         assert_eq!(
             errors("{\"cases\": [], \"case\": 1}"),
-            ["case: is not a field beside cases"]
+            ["case: is not a known field beside cases"]
         );
         assert_eq!(
             errors("5"),
@@ -238,13 +261,13 @@ mod tests {
     }
 
     #[test]
-    fn f13_what_clusters_does_not_list_is_ignored_and_said_so() {
+    fn f13_counts_of_unlisted_clusters_are_ignored_with_a_warning() {
         let cases =
             Cases::parse(r#"{"name": "x", "replicas": 1, "clusters": ["A"], "current": {"B": 1}}"#);
-        let notes = cases.expect("is valid").list[0].notes();
+        let warnings = cases.expect("is valid").list[0].warnings();
         assert_eq!(
-            notes,
-            ["x: current[B] is ignored: clusters doesn't list it"]
+            warnings,
+            ["x: ignored current[B]: the cluster is not in clusters"]
         );
     }
 }

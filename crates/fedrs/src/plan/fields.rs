@@ -1,23 +1,33 @@
-//! Reading values field by field: every error is found, and says where it is.
+//! Reads values field by field, and collects all errors with their fields.
 
 use std::collections::BTreeMap;
 
 use fedrs_api::FieldError;
 use serde_json::Value;
 
-/// Parses JSON or YAML. JSON is told by its first character and gets messages about JSON.
-pub(super) fn parse(text: &str) -> Result<Value, String> {
+/// Why a text can't be parsed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SyntaxError {
+    /// It begins like JSON.
+    #[error("not JSON: {0}")]
+    Json(serde_json::Error),
+    /// It does not begin like JSON.
+    #[error("not YAML: {0}")]
+    Yaml(serde_saphyr::Error),
+}
+
+/// Parses JSON or YAML. The first character decides which of the two an error is about.
+pub(super) fn parse(text: &str) -> Result<Value, SyntaxError> {
     if text.trim_start().starts_with(['{', '[']) {
-        // YAML's flow style starts with the same characters: `{replicas: 5}`.
-        serde_json::from_str(text).or_else(|error| {
-            serde_saphyr::from_str(text).map_err(|_| format!("is not JSON: {error}"))
-        })
+        // YAML in flow style begins with the same characters: `{replicas: 5}`.
+        serde_json::from_str(text)
+            .or_else(|error| serde_saphyr::from_str(text).map_err(|_| SyntaxError::Json(error)))
     } else {
-        serde_saphyr::from_str(text).map_err(|error| format!("is not YAML: {error}"))
+        serde_saphyr::from_str(text).map_err(SyntaxError::Yaml)
     }
 }
 
-/// The errors of one object.
+/// Collects the errors of one object.
 #[derive(Default)]
 pub(super) struct Fields {
     pub(super) errors: Vec<FieldError>,
@@ -40,24 +50,24 @@ impl Fields {
         text.map(str::to_owned)
     }
 
-    /// A whole number from 0 to `i64::MAX`, as Kubernetes has them.
+    /// An integer from 0 to `i64::MAX`.
     pub(super) fn count(&mut self, value: &Value, field: &str) -> Option<u64> {
         let count = value.as_i64().and_then(|count| u64::try_from(count).ok());
         if count.is_none() {
             self.error(
                 field,
-                format!("must be a whole number from 0 to {}, not {value}", i64::MAX),
+                format!("must be an integer from 0 to {}, not {value}", i64::MAX),
             );
         }
         count
     }
 
-    /// Counts by name.
+    /// Counts by cluster.
     pub(super) fn counts(&mut self, value: &Value, field: &str) -> BTreeMap<String, u64> {
         let Some(object) = value.as_object() else {
             self.error(
                 field,
-                format!("must be an object of counts by cluster, not {value}"),
+                format!("must be an object with a count for each cluster, not {value}"),
             );
             return BTreeMap::new();
         };
@@ -70,7 +80,7 @@ impl Fields {
         counts
     }
 
-    /// Names, each of them once.
+    /// A list of distinct names.
     pub(super) fn names(&mut self, value: &Value, field: &str) -> Vec<String> {
         let Some(list) = value.as_array() else {
             self.error(field, format!("must be a list of names, not {value}"));
@@ -85,19 +95,19 @@ impl Fields {
         names
     }
 
-    /// Checks that each name is there once, and is none that means something else.
+    /// Checks that names are distinct, and that none is empty or `*`.
     pub(super) fn check_names(&mut self, names: &[String], field: &str) {
         let mut seen = std::collections::BTreeSet::new();
         for (place, name) in names.iter().enumerate() {
             if name.is_empty() || name == "*" {
                 self.error(
                     format!("{field}[{place}]"),
-                    format!("{name:?} can't be the name of a cluster"),
+                    format!("{name:?} is not a valid cluster name"),
                 );
             } else if !seen.insert(name) {
                 self.error(
                     format!("{field}[{place}]"),
-                    format!("{name:?} is listed twice"),
+                    format!("{name:?} is a duplicate"),
                 );
             }
         }

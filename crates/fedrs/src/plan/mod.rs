@@ -1,76 +1,74 @@
-//! `fedrs plan`: what would happen if, with no cluster at all.
+//! `fedrs plan`: computes layouts without any cluster.
 //!
 //! ```text
-//! file or - -> cases (checked strictly: input)      -.
-//! FRS and flags -> one case (set)                    -+-> federated-scheduler -> answer -> table, JSON or YAML
+//! cases from a file or - (validated strictly) -.
+//! FederatedReplicaSet and flags -> one case   -+-> federated-scheduler -> results -> table, JSON or YAML
 //! ```
 //!
-//! Nothing is printed unless all of the input is valid.
+//! The command prints nothing unless all input is valid.
 
-mod answer;
 mod case;
 mod fields;
-mod set;
+mod manifest;
+mod result;
 mod table;
 
 use std::{
-    fs,
-    io::{self, Read},
+    fs, io,
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
-use answer::Answer;
-use case::{Case, Cases};
-use clap::ValueEnum;
+use case::{Case, CaseError, Cases};
+use clap::{Args, ValueEnum};
+use manifest::{ClusterFlags, ManifestError};
+use result::CaseResult;
 
-/// Exit status of invalid input, the same as of invalid arguments.
+use crate::output;
+
+/// The exit status for invalid input, the same as for invalid arguments.
 const INVALID_INPUT: u8 = 2;
 
-/// What `fedrs plan --help` teaches.
-const HELP: &str = r#"Show how replicas would be laid out, and why, without any cluster
+/// Show how replicas would be distributed across clusters, and why, without any cluster
+///
+/// The input is a file with cases (- for standard input), or the manifest of a FederatedReplicaSet with flags that describe
+/// the clusters.
+///
+/// A file holds one case, a list of cases, or an object with a list under "cases". Without preferences, replicas spread
+/// evenly. "key" decides ties between clusters, as the namespace and name of a FederatedReplicaSet do; the default is
+/// default/NAME. The command ignores counts for clusters that are not listed, with a warning. It does not read "layout",
+/// "unplaced" and "ties", which a file of expected layouts may contain.
+///
+/// If the input is invalid, the command prints an error for each invalid field, prints nothing to standard output, and
+/// exits with status 2.
+#[derive(Args)]
+#[command(after_help = r#"Examples:
+  # Plan a FederatedReplicaSet for three clusters
+  fedrs plan -f web.yaml --clusters eu,us,asia --current eu=20 --capacity asia=6
 
-Give it cases from a file (JSON or YAML; - reads standard input):
-
-    fedrs plan - <<EOF
-    name: web
-    replicas: 50
-    preferences:
-      rebalance: true
-      clusters: {"*": {weight: 1}, C: {weight: 1, maxReplicas: 20}}
-    clusters: [A, B, C]
-    current: {A: 20}     # replicas that are present; none by default
-    capacity: {B: 6}     # the most a cluster can run; no limit by default
-    EOF
-
-or a FederatedReplicaSet and the clusters it would meet:
-
-    fedrs plan -f web.yaml --clusters eu,us,asia --current eu=20 --capacity asia=6
-
-A file holds one case, a list of cases, or an object with a list under "cases".
-Without preferences replicas spread evenly. "key" decides ties between clusters,
-as namespace and name of a FederatedReplicaSet do: default/NAME if it isn't given.
-What is given for clusters that are not listed is ignored, with a note. "layout",
-"unplaced" and "ties" may be there, as in a file of expected layouts, and are not read.
-
-Invalid input ends with status 2, with a message for each wrong field and nothing
-on standard output."#;
-
-/// Show how replicas would be laid out, and why, without any cluster
-#[derive(clap::Args)]
-#[command(long_about = HELP)]
-pub(crate) struct Arguments {
-    /// File with cases, JSON or YAML; - for standard input
+  # Plan a case from standard input
+  fedrs plan - <<EOF
+  name: web
+  replicas: 50
+  preferences:
+    rebalance: true
+    clusters: {"*": {weight: 1}, C: {weight: 1, maxReplicas: 20}}
+  clusters: [A, B, C]
+  current: {A: 20}     # existing replicas; none by default
+  capacity: {B: 6}     # the most replicas that the cluster can run; unlimited by default
+  EOF"#)]
+pub(crate) struct PlanArgs {
+    /// File with cases in JSON or YAML; - for standard input
     #[arg(
         value_name = "CASES",
         required_unless_present = "file",
         conflicts_with = "file"
     )]
     cases: Option<PathBuf>,
-    /// File with a FederatedReplicaSet, JSON or YAML; - for standard input
+    /// File with a FederatedReplicaSet in JSON or YAML; - for standard input
     #[arg(short, long, value_name = "FRS", requires = "clusters")]
     file: Option<PathBuf>,
-    /// The clusters that can be used, with --file
+    /// Names of the clusters, with --file
     #[arg(
         long,
         value_name = "NAME,...",
@@ -78,41 +76,52 @@ pub(crate) struct Arguments {
         requires = "file"
     )]
     clusters: Vec<String>,
-    /// Replicas that are present in a cluster, with --file
-    #[arg(long, value_name = "NAME=N,...", value_delimiter = ',', requires = "file", value_parser = count_of)]
+    /// Existing replicas in a cluster, with --file
+    #[arg(long, value_name = "NAME=N,...", value_delimiter = ',', requires = "file", value_parser = parse_count)]
     current: Vec<(String, u64)>,
-    /// The most replicas a cluster can run, with --file
-    #[arg(long, value_name = "NAME=N,...", value_delimiter = ',', requires = "file", value_parser = count_of)]
+    /// The most replicas that a cluster can run, with --file
+    #[arg(long, value_name = "NAME=N,...", value_delimiter = ',', requires = "file", value_parser = parse_count)]
     capacity: Vec<(String, u64)>,
-    /// How to print the layouts
-    #[arg(short, long, value_enum, default_value_t = Output::Table)]
-    output: Output,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    output: Format,
 }
 
-/// How layouts are printed.
+/// The output format.
 #[derive(Clone, Copy, ValueEnum)]
-enum Output {
-    /// A table for each case, for people
+enum Format {
+    /// A table for each case
     Table,
-    /// An object, or a list where the cases are one
+    /// A JSON object, or a list if the input is one
     Json,
     /// The same as YAML
     Yaml,
 }
 
-/// `NAME=N` of a flag.
-fn count_of(text: &str) -> Result<(String, u64), String> {
+/// Parses `NAME=N` of a flag.
+fn parse_count(text: &str) -> Result<(String, u64), String> {
     let (name, count) = text.rsplit_once('=').ok_or("must be NAME=N")?;
     let count: i64 = count
         .parse()
-        .map_err(|_| format!("{count:?} is no whole number"))?;
+        .map_err(|_| format!("{count:?} is not an integer"))?;
     let count = u64::try_from(count).map_err(|_| "must not be negative".to_owned())?;
     Ok((name.to_owned(), count))
 }
 
-/// Reads, plans and prints.
-pub(crate) fn run(arguments: &Arguments) -> ExitCode {
-    let cases = match read(arguments) {
+/// Why the input can't be planned.
+#[derive(Debug, thiserror::Error)]
+enum InputError {
+    #[error("failed to read {path}: {source}")]
+    Read { path: String, source: io::Error },
+    #[error("{path}: {source}")]
+    Manifest { path: String, source: ManifestError },
+    #[error("{0}")]
+    Case(CaseError),
+}
+
+/// Reads the input, computes the layouts and prints them.
+pub(crate) fn run(args: &PlanArgs) -> ExitCode {
+    let cases = match read(args) {
         Ok(cases) => cases,
         Err(errors) => {
             for error in errors {
@@ -121,26 +130,30 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
             return ExitCode::from(INVALID_INPUT);
         }
     };
-    for note in cases.list.iter().flat_map(Case::notes) {
-        eprintln!("note: {note}");
+    for warning in cases.list.iter().flat_map(Case::warnings) {
+        eprintln!("warning: {warning}");
     }
-    let answers: Vec<Answer<'_>> = cases.list.iter().map(Answer::new).collect();
-    let text = print(&answers, cases.is_list, arguments.output);
-    crate::print::text(&text)
+    let results: Vec<CaseResult<'_>> = cases.list.iter().map(CaseResult::new).collect();
+    output::print(&format(&results, cases.is_list, args.output))
 }
 
-/// The cases of the arguments, or what is wrong with them.
-fn read(arguments: &Arguments) -> Result<Cases, Vec<String>> {
-    if let Some(path) = &arguments.file {
-        let circumstances = set::Circumstances {
-            clusters: &arguments.clusters,
-            current: &arguments.current,
-            capacity: &arguments.capacity,
+/// Reads the cases, or finds all errors of the input.
+fn read(args: &PlanArgs) -> Result<Cases, Vec<InputError>> {
+    if let Some(path) = &args.file {
+        let flags = ClusterFlags {
+            clusters: &args.clusters,
+            current: &args.current,
+            capacity: &args.capacity,
         };
-        let case = set::case(&text_of(path)?, &circumstances).map_err(|errors| {
+        let case = manifest::case(&read_text(path)?, &flags);
+        let case = case.map_err(|errors| {
+            let path = path.display().to_string();
+            let errors = errors.into_iter();
             errors
-                .iter()
-                .map(|error| format!("{}: {error}", path.display()))
+                .map(|source| InputError::Manifest {
+                    path: path.clone(),
+                    source,
+                })
                 .collect::<Vec<_>>()
         })?;
         return Ok(Cases {
@@ -148,33 +161,36 @@ fn read(arguments: &Arguments) -> Result<Cases, Vec<String>> {
             is_list: false,
         });
     }
-    let path = arguments.cases.as_deref().unwrap_or(Path::new("-"));
-    Cases::parse(&text_of(path)?)
+    let path = args.cases.as_deref().unwrap_or(Path::new("-"));
+    let cases = Cases::parse(&read_text(path)?);
+    cases.map_err(|errors| errors.into_iter().map(InputError::Case).collect())
 }
 
-/// The text of a file, or of standard input.
-fn text_of(path: &Path) -> Result<String, Vec<String>> {
+/// Reads a file, or standard input.
+fn read_text(path: &Path) -> Result<String, Vec<InputError>> {
     let text = if path == Path::new("-") {
-        let mut text = String::new();
-        io::stdin().read_to_string(&mut text).map(|_| text)
+        io::read_to_string(io::stdin())
     } else {
         fs::read_to_string(path)
     };
-    text.map_err(|error| vec![format!("failed to read {}: {error}", path.display())])
+    text.map_err(|source| {
+        let path = path.display().to_string();
+        vec![InputError::Read { path, source }]
+    })
 }
 
-/// The answers as text, with a newline at the end.
-fn print(answers: &[Answer<'_>], is_list: bool, output: Output) -> String {
-    const SERIALIZABLE: &str = "answers are made of strings and numbers";
-    match (output, answers) {
-        (Output::Table, _) => table::print(answers),
-        (Output::Json, [answer]) if !is_list => {
-            serde_json::to_string_pretty(answer).expect(SERIALIZABLE) + "\n"
+/// The results as text, with a newline at the end.
+fn format(results: &[CaseResult<'_>], is_list: bool, format: Format) -> String {
+    const SERIALIZABLE: &str = "results consist of strings and numbers";
+    match (format, results) {
+        (Format::Table, _) => table::format(results),
+        (Format::Json, [result]) if !is_list => {
+            serde_json::to_string_pretty(result).expect(SERIALIZABLE) + "\n"
         }
-        (Output::Json, _) => serde_json::to_string_pretty(answers).expect(SERIALIZABLE) + "\n",
-        (Output::Yaml, [answer]) if !is_list => {
-            serde_saphyr::to_string(answer).expect(SERIALIZABLE)
+        (Format::Json, _) => serde_json::to_string_pretty(results).expect(SERIALIZABLE) + "\n",
+        (Format::Yaml, [result]) if !is_list => {
+            serde_saphyr::to_string(result).expect(SERIALIZABLE)
         }
-        (Output::Yaml, _) => serde_saphyr::to_string(&answers).expect(SERIALIZABLE) + "\n",
+        (Format::Yaml, _) => serde_saphyr::to_string(&results).expect(SERIALIZABLE) + "\n",
     }
 }

@@ -4,32 +4,36 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-use super::answer::Answer;
+use super::result::CaseResult;
 
-/// A table for each answer, with an empty line between them.
-pub(super) fn print(answers: &[Answer<'_>]) -> String {
-    answers.iter().map(one).collect::<Vec<_>>().join("\n")
+/// A table for each result, with an empty line between them.
+pub(super) fn format(results: &[CaseResult<'_>]) -> String {
+    results
+        .iter()
+        .map(format_one)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
-fn one(answer: &Answer<'_>) -> String {
-    let case = answer.case;
-    // Columns that say nothing in this case are left out.
-    let (present, capacity) = (!case.current.is_empty(), !case.capacity.is_empty());
+fn format_one(result: &CaseResult<'_>) -> String {
+    let case = result.case;
+    // Omit columns without values.
+    let (current, capacity) = (!case.current.is_empty(), !case.capacity.is_empty());
     let mut header = vec!["CLUSTER", "REPLICAS"];
-    header.extend(present.then_some("PRESENT"));
+    header.extend(current.then_some("CURRENT"));
     header.extend(capacity.then_some("CAPACITY"));
-    header.push("WHY");
+    header.push("REASON");
     let mut table = Table::new();
-    // Wraps the reasons where the terminal is too narrow; a pipe has no width.
+    // Wraps the reasons on a narrow terminal; a pipe has no width.
     table
         .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_header(&header);
-    for (cluster, share) in answer.shares() {
+    for (cluster, share) in result.shares() {
         let mut row = vec![cluster.to_owned(), share.replicas.to_string()];
         let number =
             |count: Option<&u64>| count.map_or_else(|| "-".to_owned(), ToString::to_string);
-        if present {
+        if current {
             row.push(number(case.current.get(cluster)));
         }
         if capacity {
@@ -43,11 +47,11 @@ fn one(answer: &Answer<'_>) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let mut text = format!("{case}\n\n{}\n", table.trim_fmt());
-    if answer.layout.unplaced > 0 {
+    if result.layout.unplaced > 0 {
         writeln!(
             text,
-            "\nunplaced: {} (no cluster can take more)",
-            answer.layout.unplaced
+            "\nunplaced: {} (no cluster can run more replicas)",
+            result.layout.unplaced
         )
         .expect("writing to a string never fails");
     }
@@ -60,11 +64,11 @@ mod tests {
 
     fn table_of(case: &str) -> String {
         let cases = Cases::parse(case).expect("is valid");
-        print(&cases.list.iter().map(Answer::new).collect::<Vec<_>>())
+        format(&cases.list.iter().map(CaseResult::new).collect::<Vec<_>>())
     }
 
     #[test]
-    fn f19_a_table_says_how_many_and_why() {
+    fn f19_a_table_shows_replicas_and_reasons() {
         insta::assert_snapshot!(table_of(
             "- {name: even, replicas: 50, clusters: [A, B, C]}
 - {name: full and kept, replicas: 50, clusters: [A, B, C], current: {A: 30}, capacity: {C: 6}}

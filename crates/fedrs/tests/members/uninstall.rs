@@ -115,7 +115,7 @@ async fn nothing_is_done_without_being_asked_for() {
     let told = fleet.fedrs("uninstall").await.badly();
     told.telling(&[
         "1 member (eu): what join made",
-        "nobody can be asked here: with --yes",
+        "standard input is not a terminal: confirm with --yes",
     ]);
     assert_eq!(fleet.contents(), before);
 }

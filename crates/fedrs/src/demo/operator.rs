@@ -1,5 +1,5 @@
-//! What the demo does in each step: to the set through the host's API, as a user does; to the members behind
-//! everybody's back, as life does.
+//! Performs the action of each step: on the set through the host's API, as a user does; on the members directly, without
+//! the controller's knowledge.
 
 use std::time::Duration;
 
@@ -12,51 +12,51 @@ use kube::{
 use serde_json::{Value, json};
 use sim_cluster::{DeleteOptions, Propagation, WriteOptions, kinds};
 
-use super::{
-    expect::NAMESPACE,
-    observer::APP_LABEL,
-    play::STEP_DEADLINE,
-    story::{DARK, Deed, Goal, LaidOut, MEMBERS, ROOM, SMALL, Step},
+use super::story::{
+    APP_LABEL, Action, FREE_PODS, Goal, LayoutGoal, MEMBERS, NAMESPACE, SMALL, STEP_TIMEOUT, Step,
+    UNREACHABLE,
 };
-use crate::sim::fleet::Fleet;
+use crate::embedded::EmbeddedClusters;
 
 /// The other team's workload.
 const BATCH: &str = "batch";
-/// How often a condition is looked at again.
-const LOOK_AGAIN: Duration = Duration::from_millis(25);
+/// How often a condition is polled.
+const POLL_PERIOD: Duration = Duration::from_millis(25);
 
-/// Who does it: a user of the host, and the fleet's operator.
-pub(crate) struct Actor<'a> {
+/// A user of the host, who also operates the member clusters.
+pub(crate) struct Operator<'a> {
     host: Client,
-    fleet: &'a Fleet,
+    clusters: &'a EmbeddedClusters,
 }
 
-impl<'a> Actor<'a> {
-    /// An actor who reaches the host by `host`.
-    pub(crate) fn new(host: Client, fleet: &'a Fleet) -> Self {
-        Self { host, fleet }
+impl<'a> Operator<'a> {
+    /// An operator who connects to the host with `host`.
+    pub(crate) fn new(host: Client, clusters: &'a EmbeddedClusters) -> Self {
+        Self { host, clusters }
     }
 
-    /// Does what `step` says.
-    pub(crate) async fn act(&self, step: &Step) -> anyhow::Result<()> {
-        match (step.deed, &step.goal) {
-            (Deed::Create, Goal::Layout(goal)) => self.create(goal).await,
-            (Deed::CreateCrowded, Goal::Layout(goal)) => {
-                self.crowd().await?;
+    /// Performs the action of `step`.
+    pub(crate) async fn perform(&self, step: &Step) -> anyhow::Result<()> {
+        match (step.action, &step.goal) {
+            (Action::Create, Goal::Layout(goal)) => self.create(goal).await,
+            (Action::FillAndCreate, Goal::Layout(goal)) => {
+                self.fill().await?;
                 self.create(goal).await
             }
-            (Deed::Scale, Goal::Layout(goal)) => self.scale(goal).await,
-            (Deed::Prefer, Goal::Layout(goal)) => self.prefer(goal).await,
-            (Deed::Delete, Goal::Gone(set)) => self.delete(set).await,
-            (Deed::Disconnect, _) => {
-                self.fleet.faults(DARK).set_unreachable(true);
+            (Action::Scale, Goal::Layout(goal)) => self.scale(goal).await,
+            (Action::UpdateWeights, Goal::Layout(goal)) => self.update_weights(goal).await,
+            (Action::Delete, Goal::Deleted(set)) => self.delete(set).await,
+            (Action::Disconnect, _) => {
+                self.clusters.faults(UNREACHABLE).set_unreachable(true);
                 Ok(())
             }
-            (Deed::Reconnect, _) => {
-                self.fleet.faults(DARK).set_unreachable(false);
+            (Action::Reconnect, _) => {
+                self.clusters.faults(UNREACHABLE).set_unreachable(false);
                 Ok(())
             }
-            (deed, goal) => unreachable!("the story never asks for {deed:?} to get {goal:?}"),
+            (action, goal) => {
+                unreachable!("no step has the action {action:?} with the goal {goal:?}")
+            }
         }
     }
 
@@ -64,30 +64,30 @@ impl<'a> Actor<'a> {
         Api::namespaced(self.host.clone(), NAMESPACE)
     }
 
-    async fn create(&self, goal: &LaidOut) -> anyhow::Result<()> {
+    async fn create(&self, goal: &LayoutGoal) -> anyhow::Result<()> {
         let set: FederatedReplicaSet = serde_json::from_value(manifest(goal))?;
         let created = self.sets().create(&PostParams::default(), &set).await;
-        created.with_context(|| format!("the host refuses {}", goal.set))?;
+        created.with_context(|| format!("the host rejects {}", goal.set))?;
         Ok(())
     }
 
-    async fn scale(&self, goal: &LaidOut) -> anyhow::Result<()> {
+    async fn scale(&self, goal: &LayoutGoal) -> anyhow::Result<()> {
         let patch = Patch::Merge(json!({ "spec": { "replicas": goal.replicas } }));
         let scaled = self
             .sets()
             .patch_scale(goal.set, &PatchParams::default(), &patch)
             .await;
-        scaled.with_context(|| format!("{} can't be scaled", goal.set))?;
+        scaled.with_context(|| format!("failed to scale {}", goal.set))?;
         Ok(())
     }
 
-    async fn prefer(&self, goal: &LaidOut) -> anyhow::Result<()> {
+    async fn update_weights(&self, goal: &LayoutGoal) -> anyhow::Result<()> {
         let patch = Patch::Merge(json!({ "spec": { "placement": goal.placement() } }));
         let patched = self
             .sets()
             .patch(goal.set, &PatchParams::default(), &patch)
             .await;
-        patched.with_context(|| format!("{} can't be edited", goal.set))?;
+        patched.with_context(|| format!("failed to update {}", goal.set))?;
         Ok(())
     }
 
@@ -97,35 +97,35 @@ impl<'a> Actor<'a> {
             ..DeleteParams::default()
         };
         let deleted = self.sets().delete(set, &foreground).await;
-        deleted.with_context(|| format!("{set} can't be deleted"))?;
+        deleted.with_context(|| format!("failed to delete {set}"))?;
         let background = DeleteOptions {
             propagation: Some(Propagation::Background),
             ..DeleteOptions::default()
         };
-        let member = self.fleet.member(SMALL);
+        let member = self.clusters.member(SMALL);
         let deleted = member.delete(&kinds::REPLICA_SETS, NAMESPACE, BATCH, &background);
-        deleted.map_err(|status| anyhow::anyhow!("{BATCH} can't be deleted: {status}"))?;
+        deleted.map_err(|status| anyhow::anyhow!("failed to delete {BATCH}: {status}"))?;
         Ok(())
     }
 
-    /// Another team runs something in the small member that leaves [`ROOM`] places.
-    async fn crowd(&self) -> anyhow::Result<()> {
-        let member = self.fleet.member(SMALL);
-        let taken = member.list(&kinds::PODS, None).len();
+    /// Creates another team's workload in the small member that leaves capacity for [`FREE_PODS`] pods.
+    async fn fill(&self) -> anyhow::Result<()> {
+        let member = self.clusters.member(SMALL);
+        let running = member.list(&kinds::PODS, None).len();
         let size = MEMBERS
             .iter()
-            .find(|it| it.name == SMALL)
-            .expect("it is one of the members");
-        let places = u64::from(size.nodes) * u64::from(size.pods_per_node);
-        let replicas = places.saturating_sub(u64::try_from(taken)? + ROOM);
+            .find(|member| member.name == SMALL)
+            .expect("SMALL is one of the members");
+        let capacity = u64::from(size.nodes) * u64::from(size.pods_per_node);
+        let replicas = capacity.saturating_sub(u64::try_from(running)? + FREE_PODS);
         let created = member.create(
             &kinds::REPLICA_SETS,
             NAMESPACE,
             replica_set(BATCH, replicas),
             &WriteOptions::default(),
         );
-        created.map_err(|status| anyhow::anyhow!("{BATCH} can't be created: {status}"))?;
-        // Its pods must have their places before anybody else asks for them.
+        created.map_err(|status| anyhow::anyhow!("failed to create {BATCH}: {status}"))?;
+        // Its pods must be scheduled before those of the set.
         let ready = async {
             loop {
                 let set = member.get(&kinds::REPLICA_SETS, NAMESPACE, BATCH).ok();
@@ -133,16 +133,16 @@ impl<'a> Actor<'a> {
                 if ready == Some(replicas) {
                     return;
                 }
-                tokio::time::sleep(LOOK_AGAIN).await;
+                tokio::time::sleep(POLL_PERIOD).await;
             }
         };
-        let waited = tokio::time::timeout(STEP_DEADLINE, ready).await;
-        waited.with_context(|| format!("{BATCH} in {SMALL} is not ready after {STEP_DEADLINE:?}"))
+        let waited = tokio::time::timeout(STEP_TIMEOUT, ready).await;
+        waited.with_context(|| format!("{BATCH} in {SMALL} is not ready after {STEP_TIMEOUT:?}"))
     }
 }
 
 /// A FederatedReplicaSet as a user would write it.
-fn manifest(goal: &LaidOut) -> Value {
+fn manifest(goal: &LayoutGoal) -> Value {
     let mut set = replica_set(goal.set, goal.replicas);
     set["apiVersion"] = "fedrs.dev/v1alpha1".into();
     set["kind"] = "FederatedReplicaSet".into();
@@ -172,7 +172,7 @@ mod tests {
     use crate::demo::story::STEPS;
 
     #[test]
-    fn every_set_of_the_story_is_valid() {
+    fn all_sets_are_valid() {
         for step in &STEPS {
             let Goal::Layout(goal) = &step.goal else {
                 continue;

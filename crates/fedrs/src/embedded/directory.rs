@@ -1,7 +1,7 @@
-//! The folder of kubeconfigs that embedded clusters are reached by: `host.yaml` and `members/NAME.yaml`.
+//! The directory of the kubeconfigs of embedded clusters: `host.yaml` and `members/NAME.yaml`.
 //!
-//! What an earlier run left behind is replaced; a file that fedrs did not write is never touched. Two runs can't
-//! share a folder: a lock, which ends with the process, tells them apart from a run that crashed.
+//! A run replaces the files that an earlier run wrote, and never touches a file that fedrs did not write. A lock, which ends
+//! with the process, keeps two runs from sharing a directory and distinguishes a run in progress from one that crashed.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -12,24 +12,24 @@ use std::{
 
 use anyhow::{Context, bail};
 
-/// The first line of every kubeconfig written here: what has it may be replaced.
-const MARK: &str =
-    "# Written by fedrs for an embedded cluster; the next run in this folder replaces it.";
-/// Locked as long as a run uses the folder.
+/// The first line of every kubeconfig that fedrs writes here: a run may replace files that begin with it.
+const HEADER: &str =
+    "# Written by fedrs for an embedded cluster; the next run in this directory replaces it.";
+/// Locked while a run uses the directory.
 const LOCK_FILE: &str = ".fedrs-lock";
-/// What the controller takes for a member's kubeconfig.
+/// The extensions of files that the controller reads as kubeconfigs of members.
 const KUBECONFIG_EXTENSIONS: [&str; 3] = ["yaml", "yml", "kubeconfig"];
 
-/// A folder that this process writes kubeconfigs to, and no other.
+/// A directory in which this process alone writes kubeconfigs.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct KubeconfigDirectory {
     path: PathBuf,
     /// Locked until it is dropped.
     _lock: File,
 }
 
-impl Folder {
-    /// Takes `path`: makes it if needed, and removes what an earlier run wrote.
+impl KubeconfigDirectory {
+    /// Locks the directory `path`, creates it if needed, and removes the kubeconfigs of an earlier run.
     pub(crate) fn claim(path: &Path) -> anyhow::Result<Self> {
         let shown = path.display();
         let members = path.join("members");
@@ -37,26 +37,28 @@ impl Folder {
         private.recursive(true).mode(0o700);
         private
             .create(&members)
-            .with_context(|| format!("can't make the folder {shown}"))?;
-        let lock =
-            lock(&path.join(LOCK_FILE)).with_context(|| format!("can't use the folder {shown}"))?;
+            .with_context(|| format!("failed to create the directory {shown}"))?;
+        let lock = lock(&path.join(LOCK_FILE))
+            .with_context(|| format!("failed to lock the directory {shown}"))?;
 
         let mut left_behind = Vec::new();
         for file in [vec![path.join("host.yaml")], kubeconfigs(&members)?].concat() {
-            match is_ours(&file) {
+            match written_by_fedrs(&file) {
                 Ok(true) => left_behind.push(file),
                 Ok(false) => bail!(
-                    "{} was not written by fedrs and would be in the way: move it away, or give another --dir",
+                    "{} was not written by fedrs: move it, or set another directory with --dir",
                     file.display()
                 ),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
-                    return Err(error).with_context(|| format!("can't read {}", file.display()));
+                    return Err(error)
+                        .with_context(|| format!("failed to read {}", file.display()));
                 }
             }
         }
         for file in left_behind {
-            fs::remove_file(&file).with_context(|| format!("can't replace {}", file.display()))?;
+            fs::remove_file(&file)
+                .with_context(|| format!("failed to replace {}", file.display()))?;
         }
         Ok(Self {
             path: path.to_owned(),
@@ -64,7 +66,7 @@ impl Folder {
         })
     }
 
-    /// Where it is.
+    /// The path of the directory.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -74,7 +76,7 @@ impl Folder {
         self.path.join("host.yaml")
     }
 
-    /// The folder of the members' kubeconfigs.
+    /// The directory of the members' kubeconfigs.
     pub(crate) fn members(&self) -> PathBuf {
         self.path.join("members")
     }
@@ -100,35 +102,35 @@ fn lock(path: &Path) -> anyhow::Result<File> {
         .open(path)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => bail!("another `fedrs sim` or `fedrs demo` is using it"),
+        Err(TryLockError::WouldBlock) => bail!("another `fedrs sim` or `fedrs demo` uses it"),
         Err(TryLockError::Error(error)) => Err(error.into()),
     }
 }
 
-/// The files of `folder` that the controller would read, by name.
-fn kubeconfigs(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+/// The files in `directory` that the controller would read, sorted by name.
+fn kubeconfigs(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let read = || -> io::Result<Vec<PathBuf>> {
-        fs::read_dir(folder)?
+        fs::read_dir(directory)?
             .map(|entry| entry.map(|entry| entry.path()))
             .collect()
     };
     let mut files =
-        read().with_context(|| format!("can't read the folder {}", folder.display()))?;
+        read().with_context(|| format!("failed to read the directory {}", directory.display()))?;
     files.retain(|file| {
-        let extension = file.extension().and_then(|it| it.to_str());
-        extension.is_some_and(|it| KUBECONFIG_EXTENSIONS.contains(&it))
+        let extension = file.extension().and_then(std::ffi::OsStr::to_str);
+        extension.is_some_and(|extension| KUBECONFIG_EXTENSIONS.contains(&extension))
     });
     files.sort_unstable();
     Ok(files)
 }
 
-fn is_ours(file: &Path) -> io::Result<bool> {
+fn written_by_fedrs(file: &Path) -> io::Result<bool> {
     let mut first = Vec::new();
     BufReader::new(File::open(file)?).read_until(b'\n', &mut first)?;
-    Ok(first.trim_ascii_end() == MARK.as_bytes())
+    Ok(first.trim_ascii_end() == HEADER.as_bytes())
 }
 
-/// Writes a file that only its owner can read and that appears complete: the controller watches the folder.
+/// Writes a file that only its owner can read. It appears complete, because the controller watches the directory.
 fn write(file: &Path, kubeconfig: &str) -> anyhow::Result<()> {
     let unfinished = file.with_extension("new");
     let put = || -> io::Result<()> {
@@ -139,10 +141,10 @@ fn write(file: &Path, kubeconfig: &str) -> anyhow::Result<()> {
             .truncate(true)
             .mode(0o600)
             .open(&unfinished)?;
-        write!(open, "{MARK}\n{kubeconfig}")?;
+        write!(open, "{HEADER}\n{kubeconfig}")?;
         fs::rename(&unfinished, file)
     };
-    put().with_context(|| format!("can't write {}", file.display()))
+    put().with_context(|| format!("failed to write {}", file.display()))
 }
 
 #[cfg(test)]
@@ -154,11 +156,11 @@ mod tests {
     #[test]
     fn kubeconfigs_are_private_and_replaced_by_the_next_run() {
         let temp = tempfile::tempdir().unwrap();
-        let path = temp.path().join("new/folder");
-        let folder = Folder::claim(&path).unwrap();
-        folder.write_host("host: 1\n").unwrap();
-        folder.write_member("eu-west", "member: 1\n").unwrap();
-        let file = folder.members().join("eu-west.yaml");
+        let path = temp.path().join("new/directory");
+        let directory = KubeconfigDirectory::claim(&path).unwrap();
+        directory.write_host("host: 1\n").unwrap();
+        directory.write_member("eu-west", "member: 1\n").unwrap();
+        let file = directory.members().join("eu-west.yaml");
         assert_eq!(
             fs::metadata(&file).unwrap().permissions().mode() & 0o777,
             0o600
@@ -173,37 +175,42 @@ mod tests {
                 .ends_with("\nmember: 1\n")
         );
 
-        drop(folder);
-        let folder = Folder::claim(&path).unwrap();
+        drop(directory);
+        let directory = KubeconfigDirectory::claim(&path).unwrap();
         assert!(
             !file.exists(),
-            "a member of an earlier run is none of this one"
+            "a member of an earlier run is not a member of this run"
         );
-        assert!(!folder.host_file().exists());
+        assert!(!directory.host_file().exists());
     }
 
     #[test]
     fn a_folder_in_use_is_refused() {
         let temp = tempfile::tempdir().unwrap();
-        let _first = Folder::claim(temp.path()).unwrap();
-        let error = format!("{:#}", Folder::claim(temp.path()).unwrap_err());
+        let _first = KubeconfigDirectory::claim(temp.path()).unwrap();
+        let error = format!("{:#}", KubeconfigDirectory::claim(temp.path()).unwrap_err());
         assert!(
-            error.contains("another `fedrs sim` or `fedrs demo` is using it"),
+            error.contains("another `fedrs sim` or `fedrs demo` uses it"),
             "{error}"
         );
     }
 
     #[test]
-    fn what_fedrs_did_not_write_is_never_touched() {
+    fn files_that_fedrs_did_not_write_are_never_touched() {
         for foreign in [
             "host.yaml",
             "members/production.yaml",
             "members/eu-west.kubeconfig",
         ] {
             let temp = tempfile::tempdir().unwrap();
-            drop(Folder::claim(temp.path()).map(|folder| folder.write_member("ours", "a: 1\n")));
+            drop(
+                KubeconfigDirectory::claim(temp.path())
+                    .map(|directory| directory.write_member("ours", "a: 1\n")),
+            );
             fs::write(temp.path().join(foreign), "apiVersion: v1\n").unwrap();
-            let error = Folder::claim(temp.path()).unwrap_err().to_string();
+            let error = KubeconfigDirectory::claim(temp.path())
+                .unwrap_err()
+                .to_string();
             assert!(
                 error.contains(foreign) && error.contains("not written by fedrs"),
                 "{error}"
@@ -214,7 +221,7 @@ mod tests {
             );
             assert!(
                 temp.path().join("members/ours.yaml").exists(),
-                "nothing is removed before all is checked"
+                "no file is removed before all are checked"
             );
         }
     }
@@ -224,6 +231,6 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         fs::create_dir(temp.path().join("members")).unwrap();
         fs::write(temp.path().join("members/README.md"), "notes").unwrap();
-        assert!(Folder::claim(temp.path()).is_ok());
+        assert!(KubeconfigDirectory::claim(temp.path()).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! The layout of a case, as it is printed.
+//! A case with its layout, as the command prints it.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 use super::case::Case;
 
-/// A case with its layout. Serializes as `{name, layout: {cluster: n}, unplaced, reasons: {cluster: [sentence]}}`,
+/// A case with the layout that the scheduler computes. Serializes as `{name, layout: {cluster: n}, unplaced, reasons: {cluster: [sentence]}}`,
 /// clusters in the order of the case.
-pub(super) struct Answer<'a> {
+pub(super) struct CaseResult<'a> {
     pub(super) case: &'a Case,
     pub(super) layout: Layout,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> CaseResult<'a> {
     pub(super) fn new(case: &'a Case) -> Self {
         Self {
             case,
@@ -23,7 +23,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// The clusters with their shares.
+    /// The clusters and their shares, in the order of the case.
     pub(super) fn shares(&self) -> impl Iterator<Item = (&'a str, &Share)> {
         self.case
             .clusters
@@ -33,12 +33,12 @@ impl<'a> Answer<'a> {
     }
 }
 
-impl Serialize for Answer<'_> {
+impl Serialize for CaseResult<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut answer = serializer.serialize_struct("Answer", 4)?;
-        answer.serialize_field("name", &self.case.name)?;
-        answer.serialize_field("layout", &ByCluster(self, |share: &Share| share.replicas))?;
-        answer.serialize_field("unplaced", &self.layout.unplaced)?;
+        let mut result = serializer.serialize_struct("CaseResult", 4)?;
+        result.serialize_field("name", &self.case.name)?;
+        result.serialize_field("layout", &ByCluster(self, |share: &Share| share.replicas))?;
+        result.serialize_field("unplaced", &self.layout.unplaced)?;
         let sentences = |share: &Share| {
             share
                 .reasons
@@ -46,13 +46,13 @@ impl Serialize for Answer<'_> {
                 .map(|reason| reason.to_string())
                 .collect::<Vec<_>>()
         };
-        answer.serialize_field("reasons", &ByCluster(self, sentences))?;
-        answer.end()
+        result.serialize_field("reasons", &ByCluster(self, sentences))?;
+        result.end()
     }
 }
 
-/// A map from each cluster to what a function makes of its share.
-struct ByCluster<'a, F>(&'a Answer<'a>, F);
+/// Serializes as a map from each cluster to a value that a function derives from its share.
+struct ByCluster<'a, F>(&'a CaseResult<'a>, F);
 
 impl<T: Serialize, F: Fn(&Share) -> T> Serialize for ByCluster<'_, F> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -64,7 +64,7 @@ impl<T: Serialize, F: Fn(&Share) -> T> Serialize for ByCluster<'_, F> {
     }
 }
 
-/// What a case asks, in one line: `web: 50 replicas over 3 clusters, rebalancing`.
+/// The question in one line: `web: 50 replicas across 3 clusters, with rebalancing`.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(name) = &self.name {
@@ -72,11 +72,11 @@ impl fmt::Display for Case {
         }
         let replicas = pluralize(self.replicas, "replica");
         let clusters = pluralize(self.clusters.len(), "cluster");
-        write!(f, "{replicas} over {clusters}")?;
+        write!(f, "{replicas} across {clusters}")?;
         f.write_str(if self.placement.rebalance {
-            ", rebalancing"
+            ", with rebalancing"
         } else {
-            ", keeping what is present"
+            ", without rebalancing"
         })
     }
 }

@@ -1,13 +1,10 @@
-//! `fedrs sim`: embedded clusters alone, to try fedrs or any other client against.
-
-pub(crate) mod fleet;
-pub(crate) mod folder;
+//! `fedrs sim`: embedded clusters without a controller, to try fedrs or any other client against.
 
 use std::{
     fmt::Write as _,
     io::{self, Write as _},
     path::PathBuf,
-    time::Duration,
+    process::ExitCode,
 };
 
 use anyhow::Context;
@@ -15,47 +12,48 @@ use clap::Args;
 use sim_cluster::Settings;
 use tokio_util::sync::CancellationToken;
 
-use self::{
-    fleet::{Fleet, MemberSize},
-    folder::Folder,
+use crate::{
+    embedded::{EmbeddedClusters, KubeconfigDirectory, MEMBER_NAMES, MemberSize, STOP_TIMEOUT},
+    signals::cancel_on_signal,
 };
-use crate::{demo, signals::cancel_on_signal};
 
-/// Clusters may take this long to end; the process ends then in any case.
-const STOP_TIMEOUT: Duration = Duration::from_millis(1000);
-
-/// Start a host and member clusters in this process, reached by kubeconfigs
+/// Start embedded host and member clusters and write their kubeconfigs
 ///
-/// Each is a Kubernetes API server on 127.0.0.1 with nodes, a scheduler, a ReplicaSet controller and kubelets
-/// that run nothing. kubectl and every other client work against them. Nothing is kept when it ends.
+/// Each cluster is a Kubernetes API server on 127.0.0.1 with simulated nodes, a scheduler, a ReplicaSet controller, and
+/// kubelets that run no containers. kubectl and every other client work against it. The clusters persist nothing.
+///
+/// The command writes host.yaml and members/NAME.yaml to the directory. It replaces files of an earlier run, and never
+/// touches a file that fedrs did not write.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  fedrs sim --dir clusters                              # a host and three members
-  fedrs sim --members 10 --nodes 5 --dir clusters
-  fedrs controller --kubeconfig clusters/host.yaml --members clusters/members
+  # Start a host and three members
+  fedrs sim --dir clusters
 
-DIR holds host.yaml and members/NAME.yaml. Files of an earlier run are replaced; files that fedrs did not write
-are never touched.")]
+  # Start ten members with five nodes each
+  fedrs sim --members 10 --nodes 5 --dir clusters
+
+  # Run the controller against them
+  fedrs controller --kubeconfig clusters/host.yaml --members clusters/members")]
 pub(crate) struct SimArgs {
-    /// How many member clusters
+    /// Number of member clusters
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=100))]
     members: u32,
-    /// How many nodes each member has
+    /// Number of nodes in each member
     #[arg(long, value_name = "M", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=5000))]
     nodes: u32,
-    /// How many pods a node can run
+    /// Number of pods that each node can run
     #[arg(long, value_name = "P", default_value_t = 110, value_parser = clap::value_parser!(u32).range(0..=10000))]
     pods_per_node: u32,
-    /// Folder for the kubeconfigs
+    /// Directory for the kubeconfigs
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    /// Don't install the CRDs of fedrs on the host
+    /// Do not install the CRDs of fedrs on the host
     #[arg(long)]
     no_crds: bool,
 }
 
-/// Runs the clusters until a signal ends them.
-pub(crate) async fn run(args: SimArgs) -> anyhow::Result<()> {
+/// Runs the clusters until a signal stops them.
+pub(crate) async fn run(args: SimArgs) -> anyhow::Result<ExitCode> {
     let cancel = CancellationToken::new();
     tokio::spawn(cancel_on_signal(cancel.clone()));
     let names: Vec<_> = (1..=args.members).map(member_name).collect();
@@ -67,39 +65,35 @@ pub(crate) async fn run(args: SimArgs) -> anyhow::Result<()> {
             pods_per_node: args.pods_per_node,
         })
         .collect();
-    let folder = Folder::claim(&args.dir)?;
-    let fleet = Fleet::start(folder, &sizes, &Settings::default()).await?;
+    let directory = KubeconfigDirectory::claim(&args.dir)?;
+    let clusters = EmbeddedClusters::start(directory, &sizes, &Settings::default()).await?;
     if !args.no_crds {
-        fleet.install_crds()?;
+        clusters.install_crds()?;
     }
     let mut out = io::stdout();
-    let told = out
+    let written = out
         .write_all(welcome(&args, &names).as_bytes())
         .and_then(|()| out.flush());
-    match told {
-        // Who was to use the clusters has gone.
+    match written {
+        // The reader, who was to use the clusters, has gone.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        told => {
-            told.context("failed to write to standard output")?;
+        written => {
+            written.context("failed to write to standard output")?;
             cancel.cancelled().await;
         }
     }
-    // Nothing is kept, so that a cluster that is slow to end may as well be dropped.
-    let _ = tokio::time::timeout(STOP_TIMEOUT, fleet.stop()).await;
-    Ok(())
+    let _ = tokio::time::timeout(STOP_TIMEOUT, clusters.stop()).await;
+    Ok(ExitCode::SUCCESS)
 }
 
-/// The members of the demo first, then numbers.
+/// The names of the demo's members first, then numbers.
 fn member_name(number: u32) -> String {
     let index = usize::try_from(number).expect("at most 100 members") - 1;
-    let of_the_demo = demo::story::MEMBERS.get(index);
-    of_the_demo.map_or_else(
-        || format!("member-{number}"),
-        |member| member.name.to_owned(),
-    )
+    let name = MEMBER_NAMES.get(index);
+    name.map_or_else(|| format!("member-{number}"), |name| (*name).to_owned())
 }
 
-/// What is there, and what to type next.
+/// Lists the clusters and the next commands.
 fn welcome(args: &SimArgs, names: &[String]) -> String {
     let dir = args.dir.display();
     let mut text = format!(
@@ -107,19 +101,19 @@ fn welcome(args: &SimArgs, names: &[String]) -> String {
         if args.no_crds {
             ""
         } else {
-            "  (the CRDs of fedrs are installed; --no-crds leaves them out)"
+            "  (with the CRDs of fedrs; --no-crds omits them)"
         }
     );
     for name in names {
         let _ = writeln!(
             text,
-            "{name:<10} {dir}/members/{name}.yaml  {} nodes for {} pods each",
+            "{name:<10} {dir}/members/{name}.yaml  {} nodes, {} pods each",
             args.nodes, args.pods_per_node
         );
     }
     let _ = write!(
         text,
-        "\nNext, in another terminal:\n  \
+        "\nTry these commands in another terminal:\n  \
          fedrs controller --kubeconfig {dir}/host.yaml --members {dir}/members\n  \
          export KUBECONFIG={dir}/host.yaml\n  \
          kubectl apply -f config/samples/hello.yaml\n  \
@@ -131,7 +125,7 @@ fn welcome(args: &SimArgs, names: &[String]) -> String {
             "  kubectl --kubeconfig {dir}/members/{first}.yaml get nodes,rs"
         );
     }
-    text.push_str("\nCtrl-C ends the clusters; nothing in them is kept.\n");
+    text.push_str("\nPress Ctrl-C to stop the clusters. Nothing in them is persisted.\n");
     text
 }
 
@@ -150,13 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_there_and_what_to_type_next() {
+    fn prints_the_clusters_and_the_next_commands() {
         let names: Vec<_> = (1..=4).map(member_name).collect();
         insta::assert_snapshot!(welcome(&args(4, false), &names));
     }
 
     #[test]
-    fn without_members_and_crds_it_promises_none() {
+    fn without_members_and_crds_it_mentions_neither() {
         let text = welcome(&args(0, true), &[]);
         assert!(
             !text.contains("CRDs") && !text.contains("get nodes"),

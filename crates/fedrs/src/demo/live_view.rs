@@ -1,6 +1,6 @@
-//! The demo on a terminal: a table that updates in place, below the story's lines that scroll by.
+//! The demo on a terminal: a table that updates in place, below the scrolling lines of the story.
 //!
-//! The terminal is in raw mode meanwhile, so that keys don't tear the table; it is put back however this ends.
+//! The terminal is in raw mode meanwhile, so that echoed keys don't corrupt the table. Raw mode ends however the demo ends.
 
 use std::{
     io::{self, Stdout, Write},
@@ -24,30 +24,29 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    observer::Scene,
+    messages,
+    observer::Snapshot,
+    output::{LineStyle, OutputLine},
     table::{self, Palette},
-    telling::{Told, Tone},
 };
 
-/// How often the table is drawn.
+/// How often the table is redrawn.
 const PERIOD: Duration = Duration::from_millis(80);
-/// What can be done at any time.
-const HINT: &str = "Ctrl-C ends the demo";
 
-/// A terminal that is shown the demo.
-pub(crate) struct Live {
+/// A terminal that shows the demo.
+pub(crate) struct LiveView {
     terminal: Terminal<CrosstermBackend<Stdout>>,
     palette: Palette,
     _raw: RawMode,
 }
 
-/// Raw mode and a hidden cursor, as long as it lives.
+/// Raw mode and a hidden cursor, until it is dropped.
 struct RawMode;
 
 impl RawMode {
     fn enter() -> io::Result<Self> {
         enable_raw_mode()?;
-        // From here on it is put back.
+        // Dropping this restores the terminal, even if hiding the cursor fails.
         let raw = Self;
         execute!(io::stdout(), cursor::Hide)?;
         Ok(raw)
@@ -56,16 +55,16 @@ impl RawMode {
 
 impl Drop for RawMode {
     fn drop(&mut self) {
-        // Nothing can be done about a terminal that is gone.
+        // The terminal may be gone.
         let _ = execute!(io::stdout(), cursor::Show);
         let _ = disable_raw_mode();
     }
 }
 
-impl Live {
-    /// Makes room for the table below the cursor.
+impl LiveView {
+    /// Reserves lines for the table below the cursor.
     pub(crate) fn start(palette: Palette) -> io::Result<Self> {
-        put_back_on_panic();
+        restore_on_panic();
         let raw = RawMode::enter()?;
         let options = TerminalOptions {
             viewport: Viewport::Inline(table::HEIGHT),
@@ -78,11 +77,11 @@ impl Live {
         })
     }
 
-    /// Shows lines and scenes until nobody tells any more. Ctrl-C and q cancel `cancel`.
+    /// Shows lines and snapshots until the sender of the lines is dropped. Ctrl-C and q cancel `cancel`.
     pub(crate) async fn show(
         mut self,
-        mut told: mpsc::Receiver<Told>,
-        scenes: watch::Receiver<Scene>,
+        mut lines: mpsc::Receiver<OutputLine>,
+        snapshots: watch::Receiver<Snapshot>,
         cancel: CancellationToken,
     ) -> io::Result<()> {
         let mut ticks = tokio::time::interval(PERIOD);
@@ -90,28 +89,28 @@ impl Live {
         loop {
             tokio::select! {
                 biased;
-                line = told.recv() => match line {
-                    Some(line) => self.tell(&line)?,
-                    None => return self.finish(&scenes),
+                line = lines.recv() => match line {
+                    Some(line) => self.print(&line)?,
+                    None => return self.finish(&snapshots),
                 },
                 _ = ticks.tick() => {
-                    if asked_to_end()? {
+                    if stop_requested()? {
                         cancel.cancel();
                     }
-                    self.draw(&scenes)?;
+                    self.draw(&snapshots)?;
                 }
             }
         }
     }
 
-    fn tell(&mut self, told: &Told) -> io::Result<()> {
+    fn print(&mut self, line: &OutputLine) -> io::Result<()> {
         let width = usize::from(self.terminal.size()?.width.max(20));
-        let style = self.style(told.tone);
-        let mut lines: Vec<_> = wrap(&told.text, width - 1)
+        let style = self.style(line.style);
+        let mut lines: Vec<_> = wrap(&line.text, width - 1)
             .into_iter()
-            .map(|line| Line::styled(line, style))
+            .map(|text| Line::styled(text, style))
             .collect();
-        if told.tone == Tone::Heading {
+        if line.style == LineStyle::Heading {
             lines.insert(0, Line::default());
         }
         let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
@@ -121,26 +120,26 @@ impl Live {
         })
     }
 
-    fn style(&self, tone: Tone) -> Style {
-        match tone {
-            Tone::Heading => Palette::bold(),
-            Tone::Plain => Style::new(),
-            Tone::Good => self.palette.paint(Color::Green),
-            Tone::Bad => self.palette.paint(Color::Red),
-            Tone::Aside => self.palette.paint(Color::DarkGray),
+    fn style(&self, style: LineStyle) -> Style {
+        match style {
+            LineStyle::Heading => Palette::bold(),
+            LineStyle::Plain => Style::new(),
+            LineStyle::Success => self.palette.paint(Color::Green),
+            LineStyle::Failure => self.palette.paint(Color::Red),
+            LineStyle::Dimmed => self.palette.paint(Color::DarkGray),
         }
     }
 
-    fn draw(&mut self, scenes: &watch::Receiver<Scene>) -> io::Result<()> {
-        let lines = table::lines(&scenes.borrow(), HINT, self.palette);
+    fn draw(&mut self, snapshots: &watch::Receiver<Snapshot>) -> io::Result<()> {
+        let lines = table::lines(&snapshots.borrow(), messages::HINT, self.palette);
         self.terminal
             .draw(|frame| frame.render_widget(Paragraph::new(lines), frame.area()))?;
         Ok(())
     }
 
-    /// Leaves the last table where it is, and the cursor below it.
-    fn finish(mut self, scenes: &watch::Receiver<Scene>) -> io::Result<()> {
-        self.draw(scenes)?;
+    /// Leaves the last table on the screen and moves the cursor below it.
+    fn finish(mut self, snapshots: &watch::Receiver<Snapshot>) -> io::Result<()> {
+        self.draw(snapshots)?;
         let bottom = self.terminal.get_frame().area().bottom().saturating_sub(1);
         self.terminal.set_cursor_position((0, bottom))?;
         drop(self);
@@ -148,17 +147,17 @@ impl Live {
     }
 }
 
-/// A panic's message must be readable.
-fn put_back_on_panic() {
-    let before = std::panic::take_hook();
+/// Restores the terminal before a panic prints its message.
+fn restore_on_panic() {
+    let default_hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         drop(RawMode);
-        before(panic);
+        default_hook(panic);
     }));
 }
 
-/// In raw mode Ctrl-C is a key like any other.
-fn asked_to_end() -> io::Result<bool> {
+/// Whether the user pressed q, Ctrl-C or Ctrl-D. In raw mode Ctrl-C sends no signal.
+fn stop_requested() -> io::Result<bool> {
     while event::poll(Duration::ZERO)? {
         if let Event::Key(key) = event::read()? {
             let control = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -172,8 +171,7 @@ fn asked_to_end() -> io::Result<bool> {
     Ok(false)
 }
 
-/// Breaks `text` between words into lines of at most `width`; what follows the first is indented like it, and
-/// two more.
+/// Breaks `text` between words into lines of at most `width`. The lines after the first are indented by two more spaces.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let indent = text.len() - text.trim_start().len();
     let mut lines = Vec::new();
@@ -199,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_lines_are_broken_between_words_and_stay_indented() {
+    fn long_lines_break_between_words_and_stay_indented() {
         assert_eq!(
             wrap("  one two three four", 12),
             ["  one two", "    three", "    four"]

@@ -1,46 +1,46 @@
-//! Embedded clusters as a host and its members: started, served over HTTPS on loopback, reached by files.
+//! Embedded clusters as a host and its members: started, served over HTTPS on loopback, reached with kubeconfig files.
 //!
 //! ```text
-//! sizes --> SimCluster each --> HTTPS server each --> kubeconfig each, in the folder
+//! sizes --> SimCluster each --> HTTPS server each --> kubeconfig each, in the directory
 //! ```
 //!
-//! fedrs itself isn't here: a client of these clusters can't tell them from others.
+//! The clusters know nothing of fedrs: a client can't tell them from other clusters.
 
 use anyhow::Context;
 use futures::future::join_all;
 use jiff::Timestamp;
 use sim_cluster::{Api, Faults, NodeSpec, Server, Settings, SimCluster, WriteOptions};
 
-use super::folder::Folder;
+use super::directory::KubeconfigDirectory;
 
 /// How large a member is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MemberSize<'a> {
     /// The member's name.
     pub(crate) name: &'a str,
-    /// How many nodes it has.
+    /// The number of its nodes.
     pub(crate) nodes: u32,
-    /// How many pods each of them can run.
+    /// The number of pods that each node can run.
     pub(crate) pods_per_node: u32,
 }
 
-/// One cluster and the server it is reached by.
+/// One cluster and the server of its API.
 struct Served {
     cluster: SimCluster,
     server: Server,
 }
 
-/// A host and its members, running.
-pub(crate) struct Fleet {
-    folder: Folder,
+/// A running host and its members.
+pub(crate) struct EmbeddedClusters {
+    directory: KubeconfigDirectory,
     host: Served,
     members: Vec<Served>,
 }
 
-impl Fleet {
+impl EmbeddedClusters {
     /// Starts the host and one cluster for each of `members`, and writes their kubeconfigs.
     pub(crate) async fn start(
-        folder: Folder,
+        directory: KubeconfigDirectory,
         members: &[MemberSize<'_>],
         settings: &Settings,
     ) -> anyhow::Result<Self> {
@@ -50,11 +50,12 @@ impl Fleet {
             served.push(Served::start(member.name, member.nodes(), settings).await?);
         }
         for member in &served {
-            folder.write_member(member.cluster.name(), &member.server.kubeconfig().to_yaml())?;
+            let kubeconfig = member.server.kubeconfig().to_yaml();
+            directory.write_member(member.cluster.name(), &kubeconfig)?;
         }
-        folder.write_host(&host.server.kubeconfig().to_yaml())?;
+        directory.write_host(&host.server.kubeconfig().to_yaml())?;
         Ok(Self {
-            folder,
+            directory,
             host,
             members: served,
         })
@@ -65,18 +66,18 @@ impl Fleet {
         let api = self.host().as_manager("fedrs");
         let kind = api
             .kind_of("apiextensions.k8s.io/v1", "CustomResourceDefinition")
-            .context("the embedded host knows no CustomResourceDefinitions")?;
+            .context("the embedded host does not serve CustomResourceDefinitions")?;
         for crd in fedrs_api::crd::all() {
             let object = serde_json::to_value(&crd)?;
             api.create(&kind, "", object, &WriteOptions::default())
-                .map_err(|status| anyhow::anyhow!("the embedded host refuses a CRD: {status}"))?;
+                .map_err(|status| anyhow::anyhow!("the embedded host rejects a CRD: {status}"))?;
         }
         Ok(())
     }
 
-    /// Where the kubeconfigs are.
-    pub(crate) fn folder(&self) -> &Folder {
-        &self.folder
+    /// The directory of the kubeconfigs.
+    pub(crate) fn directory(&self) -> &KubeconfigDirectory {
+        &self.directory
     }
 
     /// The host's API, in this process.
@@ -84,29 +85,30 @@ impl Fleet {
         self.host.cluster.api()
     }
 
-    /// The members' names and APIs, in this process, in the order they were started.
+    /// The members' names and APIs, in this process, in the order in which they were started.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&str, &Api)> {
         self.members
             .iter()
-            .map(|it| (it.cluster.name(), it.cluster.api()))
+            .map(|member| (member.cluster.name(), member.cluster.api()))
     }
 
     /// The API of the member `name`, in this process.
     pub(crate) fn member(&self, name: &str) -> &Api {
-        self.named(name).cluster.api()
+        self.served(name).cluster.api()
     }
 
-    /// The faults of the member `name`.
+    /// Injects faults into the member `name`.
     pub(crate) fn faults(&self, name: &str) -> &Faults {
-        self.named(name).cluster.faults()
+        self.served(name).cluster.faults()
     }
 
-    fn named(&self, name: &str) -> &Served {
-        let found = self.members.iter().find(|it| it.cluster.name() == name);
-        found.expect("only members that were started are asked for")
+    fn served(&self, name: &str) -> &Served {
+        let mut members = self.members.iter();
+        let found = members.find(|member| member.cluster.name() == name);
+        found.expect("callers name members that were started")
     }
 
-    /// Ends all clusters. The kubeconfigs stay: the next run in the folder replaces them.
+    /// Stops all clusters. The kubeconfigs stay: the next run in the directory replaces them.
     pub(crate) async fn stop(self) {
         let all = self.members.into_iter().chain([self.host]);
         join_all(all.map(Served::stop)).await;
@@ -134,7 +136,7 @@ impl Served {
         let server = cluster
             .serve(None)
             .await
-            .with_context(|| format!("cluster {name} can't be served on 127.0.0.1"))?;
+            .with_context(|| format!("failed to serve cluster {name} on 127.0.0.1"))?;
         Ok(Self { cluster, server })
     }
 
@@ -144,7 +146,7 @@ impl Served {
     }
 }
 
-/// Uids are other ones in each run: nothing of an earlier run is taken for this one's.
+/// A random seed: each run has other uids, so that no client takes an object of an earlier run for one of this run.
 fn seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(())

@@ -1,0 +1,148 @@
+//! The command line: the subcommands, and the function that runs each of them.
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::{
+    controller, cordon, crds, drain, explain, help, join, logging, output, plan, rbac, uninstall,
+    unjoin,
+};
+#[cfg(feature = "demo")]
+use crate::{demo, sim};
+
+/// Run one application across many Kubernetes clusters
+#[derive(Parser)]
+#[command(name = "fedrs", version, propagate_version = true)]
+struct Cli {
+    #[command(flatten)]
+    log: logging::LogArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    #[cfg(feature = "demo")]
+    Demo(demo::DemoArgs),
+    #[cfg(feature = "demo")]
+    Sim(sim::SimArgs),
+    Controller(controller::ControllerArgs),
+    Plan(plan::PlanArgs),
+    Explain(explain::ExplainArgs),
+    Join(join::JoinArgs),
+    Unjoin(unjoin::UnjoinArgs),
+    Cordon(cordon::CordonArgs),
+    Uncordon(cordon::UncordonArgs),
+    Drain(drain::DrainArgs),
+    Uninstall(uninstall::UninstallArgs),
+    Crds(crds::CrdsArgs),
+    Rbac(rbac::RbacArgs),
+    Completions(CompletionsArgs),
+}
+
+/// Print the shell completion script
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  # Enable completion in the current bash
+  source <(fedrs completions bash)
+
+  # Install completion for zsh
+  fedrs completions zsh > ~/.zfunc/_fedrs")]
+struct CompletionsArgs {
+    /// The shell
+    shell: clap_complete::Shell,
+}
+
+/// Parses the command line and runs the subcommand. Exits on invalid arguments.
+pub(crate) fn run() -> anyhow::Result<ExitCode> {
+    let matches = help::grouped(Cli::command()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match cli.command {
+        #[cfg(feature = "demo")]
+        Command::Demo(args) => block_on(demo::run(args, &cli.log)),
+        #[cfg(feature = "demo")]
+        Command::Sim(args) => {
+            cli.log.start()?;
+            block_on(sim::run(args))
+        }
+        Command::Controller(args) => {
+            cli.log.start()?;
+            block_on(controller::run(args))
+        }
+        Command::Plan(args) => Ok(plan::run(&args)),
+        Command::Explain(args) => block_on(explain::run(args)),
+        Command::Join(args) => block_on(join::run(args)),
+        Command::Unjoin(args) => block_on(unjoin::run(args)),
+        Command::Cordon(args) => block_on(cordon::cordon(args)),
+        Command::Uncordon(args) => block_on(cordon::uncordon(args)),
+        Command::Drain(args) => block_on(drain::run(args)),
+        Command::Uninstall(args) => block_on(uninstall::run(args)),
+        Command::Crds(args) => Ok(crds::run(&args)),
+        Command::Rbac(args) => Ok(rbac::run(args)),
+        Command::Completions(args) => {
+            let mut script = Vec::new();
+            clap_complete::generate(args.shell, &mut Cli::command(), "fedrs", &mut script);
+            Ok(output::print(&String::from_utf8(script)?))
+        }
+    }
+}
+
+/// Runs a subcommand to its end.
+fn block_on(command: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.enable_all().build()?.block_on(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+
+    fn built() -> clap::Command {
+        let mut command = Cli::command();
+        command.build();
+        command
+    }
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let command = built();
+        let mut all: Vec<&str> = command
+            .get_subcommands()
+            .map(clap::Command::get_name)
+            .collect();
+        let mut grouped: Vec<&str> = help::GROUPS
+            .iter()
+            .flat_map(|(_, names)| *names)
+            .copied()
+            .filter(|name| command.find_subcommand(name).is_some())
+            .collect();
+        all.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(all, grouped);
+    }
+
+    /// One snapshot with the help of all commands, to be read in one sitting.
+    #[test]
+    #[cfg(feature = "demo")]
+    fn all_help_texts() {
+        let mut command = help::grouped(Cli::command()).term_width(100);
+        command.build();
+        let mut text = command.render_long_help().to_string();
+        for subcommand in command.get_subcommands_mut() {
+            let name = subcommand.get_name().to_owned();
+            if name == "help" {
+                continue;
+            }
+            // The first page has them.
+            *subcommand = std::mem::take(subcommand)
+                .mut_arg("log", |arg| arg.hide(true))
+                .mut_arg("log_format", |arg| arg.hide(true));
+            let help = subcommand.render_long_help();
+            let _ = write!(text, "\n==== fedrs {name} ====\n\n{help}");
+        }
+        insta::assert_snapshot!(text);
+    }
+}

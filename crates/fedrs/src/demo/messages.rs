@@ -1,0 +1,327 @@
+//! The texts of the demo, apart from the titles of the steps.
+
+use std::{path::Path, time::Duration};
+
+use federation_controller::config::Config;
+
+use super::{
+    expectation::Expected,
+    observer::{PERIOD, Snapshot},
+    output::{LineStyle, OutputLine},
+    snapshot::{ClusterSnapshot, Dip, SetSnapshot},
+    story::{Goal, MEMBERS, STEPS, Step, WEB},
+};
+
+/// What can be done at any time.
+pub(crate) const HINT: &str = "Press Ctrl-C to stop the demo";
+
+/// What becomes of the directory of kubeconfigs when the demo ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DirectoryLifetime {
+    /// The user chose it: it stays.
+    Kept,
+    /// It is temporary, and the demo deletes it.
+    Deleted,
+}
+
+/// The lines before the first step.
+pub(crate) fn opening(
+    directory: &Path,
+    lifetime: DirectoryLifetime,
+    settings: &Config,
+) -> Vec<OutputLine> {
+    let members: Vec<_> = MEMBERS
+        .iter()
+        .map(|member| {
+            let (name, nodes, pods) = (member.name, member.nodes, member.pods_per_node);
+            format!("{name} ({nodes} nodes, {pods} pods each)")
+        })
+        .collect();
+    let deleted = match lifetime {
+        DirectoryLifetime::Kept => "",
+        DirectoryLifetime::Deleted => " (deleted at the end)",
+    };
+    let directory = directory.display();
+    let texts = [
+        format!(
+            "A host cluster and three member clusters run in this process: {}.",
+            members.join(", ")
+        ),
+        format!(
+            "The controller connects to them with the kubeconfigs in {directory}{deleted}, and logs to controller.log there."
+        ),
+        shortened_timeouts(settings),
+    ];
+    let lines = texts.into_iter();
+    lines
+        .map(|text| OutputLine::new(LineStyle::Dimmed, text))
+        .collect()
+}
+
+fn shortened_timeouts(demo: &Config) -> String {
+    let default = Config::default();
+    format!(
+        "Timeouts are shorter than by default: a pod may be unschedulable for {} s (default {} s), a cluster may be \
+         unreachable for {} s (default {} s), and liveness probes run every {} ms (default {} s).",
+        demo.unscheduled_timeout.as_secs(),
+        default.unscheduled_timeout.as_secs(),
+        demo.lost_grace_period.as_secs(),
+        default.lost_grace_period.as_secs(),
+        demo.probe.period.as_millis(),
+        default.probe.period.as_secs(),
+    )
+}
+
+/// `Step 2 of 7: ...`
+pub(crate) fn heading(number: usize, step: &Step) -> OutputLine {
+    let text = format!("Step {number} of {}: {}", STEPS.len(), step.title);
+    OutputLine::new(LineStyle::Heading, text)
+}
+
+/// A step reached its goal; with the reason for the number of replicas in each cluster.
+pub(crate) fn reached(goal: &Goal, set: &SetSnapshot, took: Duration) -> Vec<OutputLine> {
+    let seconds = took.as_secs_f64();
+    if let Goal::Deleted(name) = goal {
+        let text = format!("  Done in {seconds:.1} s: no cluster has pods of {name}.");
+        return vec![OutputLine::new(LineStyle::Success, text)];
+    }
+    let text = format!(
+        "  Done in {seconds:.1} s: {}, as the scheduler computes. {}",
+        desired_by_cluster(set),
+        lowest_ready(set)
+    );
+    let mut lines = vec![OutputLine::new(LineStyle::Success, text)];
+    let reasons = reasons(&set.clusters).into_iter();
+    lines.extend(reasons.map(|reason| OutputLine::new(LineStyle::Plain, format!("  {reason}"))));
+    lines
+}
+
+/// `eu-west 16, us-east 17, ap-south 17`
+fn desired_by_cluster(set: &SetSnapshot) -> String {
+    let shares: Vec<_> = set.clusters.iter().map(desired_in_cluster).collect();
+    shares.join(", ")
+}
+
+fn desired_in_cluster(cluster: &ClusterSnapshot) -> String {
+    format!("{} {}", cluster.name, cluster.desired.unwrap_or(0))
+}
+
+fn lowest_ready(set: &SetSnapshot) -> String {
+    if let Some(dip) = set.ready_tracker.dip() {
+        return format!("Ready replicas fell to {}.", dip.ready);
+    }
+    match set.ready_tracker.lowest() {
+        None | Some(0) => "The number of ready replicas only grew.".to_owned(),
+        Some(lowest) => format!("Ready replicas never fell below {lowest}."),
+    }
+}
+
+/// The reason for each cluster's number; clusters with the same reason share a line.
+fn reasons(clusters: &[ClusterSnapshot]) -> Vec<String> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for cluster in clusters {
+        let reason = shorten(&cluster.reason);
+        let number = desired_in_cluster(cluster);
+        match groups.iter_mut().find(|(other, _)| *other == reason) {
+            Some((_, numbers)) => numbers.push(number),
+            None => groups.push((reason, vec![number])),
+        }
+    }
+    let lines = groups.into_iter();
+    lines
+        .map(|(reason, numbers)| format!("{}: {reason}", numbers.join(", ")))
+        .collect()
+}
+
+/// The part of a reason that fits a demo; the status has all of it.
+fn shorten(reason: &str) -> String {
+    let sentences: Vec<_> = reason.split("; ").map(shorten_sentence).collect();
+    sentences.join("; ")
+}
+
+fn shorten_sentence(sentence: &str) -> String {
+    if let Some((share, _)) = sentence.split_once(": of equal claims") {
+        return share.to_owned();
+    }
+    // A scheduler's message continues for long after its first sentence.
+    match sentence.split_once(". ") {
+        Some((first, _)) if first.contains('(') => format!("{first})"),
+        _ => sentence.to_owned(),
+    }
+}
+
+/// A step missed its goal; with what is missing.
+pub(crate) fn not_reached(missing: &[String], timeout: Duration) -> Vec<OutputLine> {
+    let first = format!("FAILED: timed out after {} s", timeout.as_secs());
+    let lines = std::iter::once(&first).chain(missing);
+    lines
+        .map(|text| OutputLine::new(LineStyle::Failure, format!("  {text}")))
+        .collect()
+}
+
+/// The scheduler's layout is not the documented one.
+pub(crate) fn wrong_layout(documented: &[u64], expected: &Expected) -> OutputLine {
+    let text = format!(
+        "  FAILED: the scheduler computes {:?}, but the design document states {documented:?}.",
+        expected.replicas()
+    );
+    OutputLine::new(LineStyle::Failure, text)
+}
+
+/// Ready replicas fell below the number that a move must preserve.
+pub(crate) fn dipped(set: &str, dip: Dip) -> OutputLine {
+    let text = format!(
+        "  FAILED: {set} had {} ready replicas at {:.1} s, fewer than {}.",
+        dip.ready,
+        dip.at.as_secs_f64(),
+        dip.floor
+    );
+    OutputLine::new(LineStyle::Failure, text)
+}
+
+/// The lines after the last step; `failed` has the numbers of the steps that failed.
+pub(crate) fn ending(failed: &[usize], snapshot: &Snapshot) -> Vec<OutputLine> {
+    let line = if failed.is_empty() {
+        let text = format!(
+            "All {} steps passed: replicas run where the scheduler places them, and no move reduced the number of ready \
+             replicas (checked every {} ms; the longest gap was {} ms).",
+            STEPS.len(),
+            PERIOD.as_millis(),
+            snapshot.longest_gap.as_millis()
+        );
+        OutputLine::new(LineStyle::Success, text)
+    } else {
+        let numbers: Vec<_> = failed.iter().map(ToString::to_string).collect();
+        let text = format!("FAILED: step {}.", numbers.join(", step "));
+        OutputLine::new(LineStyle::Failure, text)
+    };
+    vec![OutputLine::new(LineStyle::Plain, ""), line]
+}
+
+/// Commands to try in another terminal.
+pub(crate) fn next_commands(directory: &Path, lifetime: DirectoryLifetime) -> Vec<OutputLine> {
+    let dir = directory.display();
+    let deleted = match lifetime {
+        DirectoryLifetime::Kept => "",
+        DirectoryLifetime::Deleted => " and deletes the kubeconfigs",
+    };
+    let lines = [
+        format!(
+            "The clusters keep running. Ctrl-C stops them{deleted}. Try these commands in another terminal:"
+        ),
+        format!("  export KUBECONFIG={dir}/host.yaml"),
+        "  kubectl get frs,mc".to_owned(),
+        format!("  kubectl describe frs {WEB}"),
+        format!("  kubectl scale frs/{WEB} --replicas=80"),
+        format!(
+            "  kubectl get rs --kubeconfig {dir}/members/{}.yaml",
+            MEMBERS[0].name
+        ),
+        format!("  fedrs explain {WEB}"),
+    ];
+    let lines = lines.into_iter();
+    lines
+        .map(|text| OutputLine::new(LineStyle::Plain, text))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::demo::{
+        settings,
+        snapshot::ReadyTracker,
+        story::{SHOP, STEP_TIMEOUT},
+    };
+
+    fn cluster(name: &str, desired: u64, reason: &str) -> ClusterSnapshot {
+        ClusterSnapshot {
+            name: name.to_owned(),
+            desired: Some(desired),
+            reason: reason.to_owned(),
+            ..ClusterSnapshot::default()
+        }
+    }
+
+    /// Ready replicas fall from 50 to 47.
+    fn dip() -> ReadyTracker {
+        let mut tracker = ReadyTracker::default();
+        tracker.record(50, 50, Duration::from_secs(1));
+        tracker.record(50, 47, Duration::from_secs(2));
+        tracker
+    }
+
+    #[test]
+    fn all_texts() {
+        let dir = Path::new("clusters");
+        let web = SetSnapshot {
+            clusters: vec![
+                cluster("eu-west", 25, "50% by weight"),
+                cluster("us-east", 0, "unreachable"),
+                cluster("ap-south", 25, "50% by weight"),
+            ],
+            ..SetSnapshot::default()
+        };
+        let dipped_web = SetSnapshot {
+            ready_tracker: dip(),
+            ..web.clone()
+        };
+        let took = Duration::from_millis(3250);
+        let goal = &STEPS[0].goal;
+        let missing = ["eu-west: ...".to_owned(), "us-east: ...".to_owned()];
+        let Goal::Layout(layout) = goal else {
+            panic!("the first step has a layout")
+        };
+        let expected = super::super::expectation::expected(layout);
+        let steps = (1..)
+            .zip(&STEPS)
+            .map(|(number, step)| heading(number, step));
+        let groups: [Vec<OutputLine>; 12] = [
+            opening(dir, DirectoryLifetime::Kept, &settings::controller()),
+            opening(dir, DirectoryLifetime::Deleted, &settings::controller()),
+            steps.collect(),
+            reached(goal, &web, took),
+            reached(goal, &dipped_web, took),
+            reached(&Goal::Deleted(SHOP), &SetSnapshot::default(), took),
+            not_reached(&missing, STEP_TIMEOUT),
+            vec![
+                wrong_layout(&[10, 20, 20], &expected),
+                dipped(WEB, dip().dip().unwrap()),
+            ],
+            ending(&[], &Snapshot::default()),
+            ending(&[2, 5], &Snapshot::default()),
+            next_commands(dir, DirectoryLifetime::Kept),
+            next_commands(dir, DirectoryLifetime::Deleted),
+        ];
+        let lines = groups.iter().map(|lines| {
+            let texts: Vec<_> = lines.iter().map(|line| line.text.as_str()).collect();
+            texts.join("\n")
+        });
+        insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n---\n"));
+    }
+
+    #[test]
+    fn f19_reasons_are_grouped_and_shortened() {
+        let up = "its share by weight is 16.67 of 50 (weight 1 of 3), rounded up";
+        let clusters = [
+            cluster(
+                "a",
+                17,
+                &format!("{up}: of equal claims to the last replica, this one's comes first"),
+            ),
+            cluster(
+                "b",
+                16,
+                "its share by weight is 16.67 of 50 (weight 1 of 3), rounded down: of equal claims so and so; 2 wait for a node (0/2 nodes are available: 2 Too many pods. no new claims, preemption: none.)",
+            ),
+            cluster("c", 17, up),
+        ];
+        assert_eq!(
+            reasons(&clusters),
+            [
+                "a 17, c 17: its share by weight is 16.67 of 50 (weight 1 of 3), rounded up",
+                "b 16: its share by weight is 16.67 of 50 (weight 1 of 3), rounded down; 2 wait for a node (0/2 nodes are available: 2 Too many pods)",
+            ]
+        );
+    }
+}

@@ -1,0 +1,128 @@
+//! Runs the story: performs each step's action, waits until its goal is reached, and judges the result.
+
+use std::time::Duration;
+
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout_at},
+};
+
+use super::{
+    expectation, messages,
+    observer::Snapshot,
+    operator::Operator,
+    output::Reporter,
+    snapshot::Dip,
+    story::{Goal, STEP_TIMEOUT, STEPS, Step},
+};
+
+/// Runs the steps one after another.
+pub(crate) struct StoryRunner<'a> {
+    /// Performs the actions.
+    pub(crate) operator: Operator<'a>,
+    /// Reports what happens.
+    pub(crate) reporter: &'a Reporter,
+    /// Tells the observer the number of the current step.
+    pub(crate) steps: watch::Sender<usize>,
+    /// What the observer sees.
+    pub(crate) snapshots: watch::Receiver<Snapshot>,
+    /// Time to read after each step.
+    pub(crate) pause: Duration,
+}
+
+/// How a step ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StepOutcome {
+    /// The goal is reached, and the number of ready replicas never dipped.
+    Passed,
+    /// The goal is reached, but the number of ready replicas dipped.
+    Dipped,
+    /// The goal is not reached.
+    Missed,
+}
+
+impl StoryRunner<'_> {
+    /// Runs all steps and returns the numbers of those that failed. Later steps build on the layout of earlier ones, so the
+    /// story ends at a step that misses its goal; it continues after a dip.
+    pub(crate) async fn run(&mut self) -> anyhow::Result<Vec<usize>> {
+        let mut failed = Vec::new();
+        for (number, step) in (1..).zip(&STEPS) {
+            let outcome = self.step(number, step).await?;
+            if outcome != StepOutcome::Passed {
+                failed.push(number);
+            }
+            if outcome == StepOutcome::Missed {
+                break;
+            }
+            tokio::time::sleep(self.pause).await;
+        }
+        Ok(failed)
+    }
+
+    async fn step(&mut self, number: usize, step: &Step) -> anyhow::Result<StepOutcome> {
+        self.reporter
+            .report([messages::heading(number, step)])
+            .await;
+        self.steps.send_replace(number);
+        let started = Instant::now();
+        self.operator.perform(step).await?;
+        let reached = self.wait_for(number, &step.goal, started).await?;
+
+        let snapshot = self.snapshots.borrow().clone();
+        let set = snapshot.sets.get(step.goal.set()).cloned();
+        let set = set.unwrap_or_default();
+        if !reached {
+            let missing = expectation::missing(&step.goal, &set);
+            let lines = messages::not_reached(&missing, STEP_TIMEOUT);
+            self.reporter.report(lines).await;
+            return Ok(StepOutcome::Missed);
+        }
+        if let Some(line) = wrong_layout(&step.goal) {
+            self.reporter.report([line]).await;
+            return Ok(StepOutcome::Missed);
+        }
+        let lines = messages::reached(&step.goal, &set, started.elapsed());
+        self.reporter.report(lines).await;
+        let sets = snapshot.sets.iter();
+        let dips: Vec<(&str, Dip)> = sets
+            .filter_map(|(name, set)| Some((*name, set.ready_tracker.dip()?)))
+            .collect();
+        let lines = dips.iter().map(|(name, dip)| messages::dipped(name, *dip));
+        self.reporter.report(lines).await;
+        Ok(if dips.is_empty() {
+            StepOutcome::Passed
+        } else {
+            StepOutcome::Dipped
+        })
+    }
+
+    /// Waits until `goal` of step `number` is reached; false after the timeout.
+    async fn wait_for(
+        &mut self,
+        number: usize,
+        goal: &Goal,
+        started: Instant,
+    ) -> anyhow::Result<bool> {
+        let is_reached = |snapshot: &Snapshot| {
+            let set = snapshot.sets.get(goal.set());
+            snapshot.step == number
+                && set.is_some_and(|set| expectation::missing(goal, set).is_empty())
+        };
+        let deadline = started + STEP_TIMEOUT;
+        match timeout_at(deadline, self.snapshots.wait_for(is_reached)).await {
+            Ok(Ok(_)) => Ok(true),
+            Ok(Err(_)) => anyhow::bail!("the observer of the clusters has stopped"),
+            Err(_) => Ok(false),
+        }
+    }
+}
+
+/// An error line if the scheduler's layout for `goal` is not the documented one.
+fn wrong_layout(goal: &Goal) -> Option<super::output::OutputLine> {
+    let Goal::Layout(layout) = goal else {
+        return None;
+    };
+    let documented = layout.documented?;
+    let expected = expectation::expected(layout);
+    (!expected.matches(documented)).then(|| messages::wrong_layout(documented, &expected))
+}

@@ -1,0 +1,36 @@
+//! What the terminal can show, and questions to the user.
+
+use std::{
+    env,
+    io::{self, BufRead, IsTerminal, Write},
+};
+
+use anyhow::{Context, bail};
+
+/// Whether output may have colors: <https://no-color.org>.
+pub(crate) fn allows_color() -> bool {
+    env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Whether output can be updated in place, and keys can be read.
+#[cfg(feature = "demo")]
+pub(crate) fn is_interactive() -> bool {
+    let is_dumb = env::var_os("TERM").is_none_or(|term| term == "dumb");
+    io::stdout().is_terminal() && io::stdin().is_terminal() && !is_dumb
+}
+
+/// Asks the user whether to continue. Fails if standard input is not a terminal.
+pub(crate) fn confirm() -> anyhow::Result<bool> {
+    if !io::stdin().is_terminal() {
+        bail!("standard input is not a terminal: confirm with --yes. No changes were made");
+    }
+    let mut out = io::stdout();
+    out.write_all(b"Continue? [y/N] ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    io::stdin()
+        .lock()
+        .read_line(&mut answer)
+        .context("failed to read the answer")?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
