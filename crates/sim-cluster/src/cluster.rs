@@ -7,13 +7,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::api::{Api, WriteOptions};
 use crate::authorization;
 use crate::clock::Clock;
 use crate::controllers::{self, Controllers, NodeSpec, Settings};
 use crate::faults::Faults;
-use crate::hash::fnv;
 use crate::http::Handler;
 use crate::resources::{Kind, kinds};
 use crate::server::Server;
@@ -203,7 +203,7 @@ impl ClusterBuilder {
     /// Outside of a tokio runtime.
     pub fn start(self) -> SimCluster {
         let clock = Clock::starting_at(self.epoch);
-        let seed = fnv(self.name.as_bytes(), self.seed);
+        let seed = xxh3_64_with_seed(self.name.as_bytes(), self.seed);
         let api = Api::new(clock, seed, self.log_capacity);
         let server = api.as_manager("kube-apiserver");
         for (kind, namespace, object) in standard_objects() {

@@ -185,6 +185,21 @@ impl fmt::Display for FieldError {
     }
 }
 
+/// The errors as one text: the only one, or `[first, second]`, equal ones once.
+pub(crate) fn aggregate(errors: &[FieldError]) -> String {
+    let mut texts: Vec<String> = Vec::with_capacity(errors.len());
+    for error in errors {
+        let text = error.to_string();
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    match texts.as_slice() {
+        [only] => only.clone(),
+        several => format!("[{}]", several.join(", ")),
+    }
+}
+
 /// `prefix` and `path` as one path; either may be empty.
 pub(crate) fn join(prefix: &str, path: &str) -> String {
     match (prefix, path) {

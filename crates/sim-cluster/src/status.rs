@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
+use crate::field::{FieldError, aggregate};
 use crate::resources::Kind;
 
 /// A refusal (or, rarely, a success without an object) as the API server words it.
@@ -18,14 +19,14 @@ pub struct Status {
     /// The sentence for people.
     pub message: String,
     /// What it is about.
-    pub details: Option<Box<Details>>,
+    pub details: Option<Box<StatusDetails>>,
     /// For a list that can't go on: the token to go on inconsistently. Empty otherwise.
     pub continue_token: String,
 }
 
 /// `status.details`: the object concerned and the causes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Details {
+pub struct StatusDetails {
     /// The object's name.
     pub name: String,
     /// The API group.
@@ -35,14 +36,14 @@ pub struct Details {
     /// The object's uid.
     pub uid: String,
     /// One per field or condition at fault.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<StatusCause>,
     /// After how many seconds to try again; 0 for unsaid.
     pub retry_after_seconds: u32,
 }
 
 /// One cause of a refusal: for invalid objects, one field.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Cause {
+pub struct StatusCause {
     /// `FieldValueRequired`, `FieldValueInvalid`, ...
     pub reason: &'static str,
     /// For people, without the field: `Required value`.
@@ -51,61 +52,24 @@ pub struct Cause {
     pub field: String,
 }
 
-impl Cause {
-    /// `field: Required value: detail` (detail may be empty).
-    pub fn required(field: impl Into<String>, detail: &str) -> Self {
-        Self::new("FieldValueRequired", field, join("Required value", detail))
-    }
-
-    /// `field: Invalid value: VALUE: detail`; strings are quoted, everything else is JSON.
-    pub fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> Self {
-        let message = join(&format!("Invalid value: {value}"), detail);
-        Self::new("FieldValueInvalid", field, message)
-    }
-
-    /// `field: Forbidden: detail`.
-    pub fn forbidden(field: impl Into<String>, detail: &str) -> Self {
-        Self::new("FieldValueForbidden", field, join("Forbidden", detail))
-    }
-
-    /// `field: Duplicate value: VALUE`.
-    pub fn duplicate(field: impl Into<String>, value: &Value) -> Self {
-        let message = format!("Duplicate value: {value}");
-        Self::new("FieldValueDuplicate", field, message)
-    }
-
-    /// `field: Not found: VALUE`.
-    pub fn not_found(field: impl Into<String>, value: &Value) -> Self {
-        Self::new("FieldValueNotFound", field, format!("Not found: {value}"))
-    }
-
-    /// `field: Unsupported value: VALUE: supported values: "a", "b"`.
-    pub fn not_supported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
-        let quoted: Vec<String> = supported.iter().map(|each| format!("{each:?}")).collect();
-        let supported = format!("supported values: {}", quoted.join(", "));
-        let message = join(&format!("Unsupported value: {value}"), &supported);
-        Self::new("FieldValueNotSupported", field, message)
-    }
-
-    /// A cause in full, for reasons without a constructor of their own.
-    pub fn new(reason: &'static str, field: impl Into<String>, message: String) -> Self {
+impl StatusCause {
+    /// A cause with this reason.
+    pub fn new(reason: &'static str, field: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             reason,
-            message,
+            message: message.into(),
             field: field.into(),
         }
     }
 }
 
-fn join(head: &str, detail: &str) -> String {
-    if detail.is_empty() {
-        head.to_owned()
-    } else {
-        format!("{head}: {detail}")
+impl From<&FieldError> for StatusCause {
+    fn from(error: &FieldError) -> Self {
+        Self::new(error.kind.reason(), &error.path, error.body())
     }
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for StatusCause {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}: {}", self.field, self.message)
     }
@@ -124,11 +88,11 @@ impl Status {
     }
 
     fn about(code: u16, reason: &'static str, message: String, kind: &Kind, name: &str) -> Self {
-        let details = Details {
+        let details = StatusDetails {
             name: name.to_owned(),
             group: kind.group.clone(),
             kind: kind.plural.clone(),
-            ..Details::default()
+            ..StatusDetails::default()
         };
         Self {
             details: Some(Box::new(details)),
@@ -190,31 +154,28 @@ impl Status {
     }
 
     /// 422: `ReplicaSet.apps "web" is invalid: spec.selector: Required value`.
-    pub fn invalid(kind: &Kind, name: &str, causes: Vec<Cause>) -> Self {
-        let qualified = if kind.group.is_empty() {
-            kind.kind.clone()
+    pub(crate) fn invalid(kind: &Kind, name: &str, errors: &[FieldError]) -> Self {
+        Self::invalid_object((&kind.group, &kind.kind), name, errors)
+    }
+
+    /// [`Status::invalid`] for a group and kind that the server does not serve: `DeleteOptions.meta.k8s.io`.
+    pub(crate) fn invalid_object(
+        (group, kind): (&str, &str),
+        name: &str,
+        errors: &[FieldError],
+    ) -> Self {
+        let qualified = if group.is_empty() {
+            kind.to_owned()
         } else {
-            format!("{}.{}", kind.kind, kind.group)
+            format!("{kind}.{group}")
         };
-        // As the API server does it: equal sentences are said once.
-        let mut sentences: Vec<String> = Vec::new();
-        for cause in &causes {
-            let sentence = cause.to_string();
-            if !sentences.contains(&sentence) {
-                sentences.push(sentence);
-            }
-        }
-        let listed = match sentences.as_slice() {
-            [one] => one.clone(),
-            many => format!("[{}]", many.join(", ")),
-        };
-        let message = format!("{qualified} \"{name}\" is invalid: {listed}");
-        let details = Details {
+        let message = format!("{qualified} \"{name}\" is invalid: {}", aggregate(errors));
+        let details = StatusDetails {
             name: name.to_owned(),
-            group: kind.group.clone(),
-            kind: kind.kind.clone(),
-            causes,
-            ..Details::default()
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            causes: errors.iter().map(StatusCause::from).collect(),
+            ..StatusDetails::default()
         };
         Self {
             details: Some(Box::new(details)),
@@ -259,9 +220,9 @@ impl Status {
 
     /// 429 with a hint when to come back.
     pub fn too_many_requests(message: impl Into<String>, retry_after_seconds: u32) -> Self {
-        let details = Details {
+        let details = StatusDetails {
             retry_after_seconds,
-            ..Details::default()
+            ..StatusDetails::default()
         };
         Self {
             details: Some(Box::new(details)),
@@ -272,12 +233,12 @@ impl Status {
     /// 500.
     pub fn internal(message: impl fmt::Display) -> Self {
         let text = format!("Internal error occurred: {message}");
-        let details = Details {
-            causes: vec![Cause {
+        let details = StatusDetails {
+            causes: vec![StatusCause {
                 message: message.to_string(),
-                ..Cause::default()
+                ..StatusCause::default()
             }],
-            ..Details::default()
+            ..StatusDetails::default()
         };
         Self {
             details: Some(Box::new(details)),
@@ -287,7 +248,7 @@ impl Status {
 
     /// The same with a further cause.
     #[must_use]
-    pub fn with_cause(mut self, cause: Cause) -> Self {
+    pub fn with_cause(mut self, cause: StatusCause) -> Self {
         self.details.get_or_insert_default().causes.push(cause);
         self
     }
@@ -311,7 +272,7 @@ impl Status {
     }
 }
 
-impl Details {
+impl StatusDetails {
     pub(crate) fn to_value(&self) -> Value {
         let mut value = json!({});
         let texts = [
@@ -326,7 +287,7 @@ impl Details {
             }
         }
         if !self.causes.is_empty() {
-            value["causes"] = self.causes.iter().map(Cause::to_value).collect();
+            value["causes"] = self.causes.iter().map(StatusCause::to_value).collect();
         }
         if self.retry_after_seconds > 0 {
             value["retryAfterSeconds"] = json!(self.retry_after_seconds);
@@ -335,7 +296,7 @@ impl Details {
     }
 }
 
-impl Cause {
+impl StatusCause {
     fn to_value(&self) -> Value {
         let mut value = json!({});
         let texts = [
@@ -377,21 +338,17 @@ mod tests {
             "Operation cannot be fulfilled on replicasets.apps \"x\": the object has been modified; \
              please apply your changes to the latest version and try again"
         );
-        let one = vec![Cause::required("spec.selector", "")];
+        let one = [FieldError::required("spec.selector", "")];
         assert_eq!(
-            Status::invalid(&kinds::REPLICA_SETS, "x", one).message,
+            Status::invalid(&kinds::REPLICA_SETS, "x", &one).message,
             "ReplicaSet.apps \"x\" is invalid: spec.selector: Required value"
         );
-        let two = vec![
-            Cause::invalid(
-                "spec.replicas",
-                &json!(-1),
-                "must be greater than or equal to 0",
-            ),
-            Cause::not_supported("spec.restartPolicy", &json!("Never"), &["Always"]),
+        let two = [
+            FieldError::invalid("spec.replicas", -1, "must be greater than or equal to 0"),
+            FieldError::not_supported("spec.restartPolicy", "Never", &["Always"]),
         ];
         assert_eq!(
-            Status::invalid(&kinds::PODS, "x", two).message,
+            Status::invalid(&kinds::PODS, "x", &two).message,
             "Pod \"x\" is invalid: [spec.replicas: Invalid value: -1: must be greater than or equal to 0, \
              spec.restartPolicy: Unsupported value: \"Never\": supported values: \"Always\"]"
         );

@@ -18,7 +18,7 @@ use crate::names::NameRule;
 use crate::object::{Object, text};
 use crate::resources::{Kind, kinds};
 use crate::schema::{TypeInfo, strict_error, validate_definition, validate_definition_update};
-use crate::status::{Cause, Details, Status};
+use crate::status::{Status, StatusCause};
 
 /// Below 2^53 every whole number is exact in a float.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -175,7 +175,7 @@ fn refuse_apply(error: ApplyError) -> Status {
     match error {
         ApplyError::Conflicts(conflicts) => {
             let causes = conflicts.iter().map(|conflict| {
-                Cause::new(
+                StatusCause::new(
                     "FieldManagerConflict",
                     &conflict.field,
                     conflict.cause_message(),
@@ -253,15 +253,8 @@ fn whole_numbers(value: &mut Value) {
 
 /// 422 for a patch whose outcome is no object of the kind; it names no kind, as the API server has it.
 fn unpatchable(patched: &str, detail: &str) -> Status {
-    let cause = Cause::invalid("patch", &patched.into(), detail);
-    let details = Details {
-        causes: vec![cause.clone()],
-        ..Details::default()
-    };
-    Status {
-        details: Some(Box::new(details)),
-        ..Status::new(422, "Invalid", format!(" \"\" is invalid: {cause}"))
-    }
+    let error = FieldError::invalid("patch", patched, detail);
+    Status::invalid_object(("", ""), "", &[error])
 }
 
 fn warnings_of(unknown: &[String], duplicate: &[String]) -> Vec<String> {
@@ -283,10 +276,7 @@ fn refuse_invalid(kind: &Kind, name: &str, errors: &[FieldError]) -> Result<(), 
     if errors.is_empty() {
         return Ok(());
     }
-    let causes = errors
-        .iter()
-        .map(|error| Cause::new(error.kind.reason(), &error.path, error.body()));
-    Err(Status::invalid(kind, name, causes.collect()))
+    Err(Status::invalid(kind, name, errors))
 }
 
 /// Records that the writer owns what it changed.

@@ -11,9 +11,10 @@ use super::state::{Api, State};
 use super::{kind_rules, lifecycle, quota};
 use crate::authorization::{Attributes, authorize, check_escalation};
 use crate::clock::Clock;
+use crate::field::FieldError;
 use crate::object::{self, Object, text};
 use crate::resources::{Kind, kinds};
-use crate::status::{Cause, Status};
+use crate::status::{Status, StatusCause};
 
 /// How often another name is tried when a generated one is taken, as the API server does.
 const GENERATED_NAME_TRIES: usize = 8;
@@ -128,7 +129,7 @@ impl State {
             let why = format!(
                 "unable to create new content in namespace {namespace} because it is being terminated"
             );
-            let cause = Cause::new(
+            let cause = StatusCause::new(
                 "NamespaceTerminating",
                 "metadata.namespace",
                 format!("namespace {namespace} is being terminated"),
@@ -151,8 +152,8 @@ impl State {
         }
         let base = text(object, "/metadata/generateName").to_owned();
         if base.is_empty() {
-            let cause = Cause::required("metadata.name", "name or generateName is required");
-            return Err(Status::invalid(kind, "", vec![cause]));
+            let cause = FieldError::required("metadata.name", "name or generateName is required");
+            return Err(Status::invalid(kind, "", &[cause]));
         }
         let mut name = self.identities.name(&base);
         for _ in 1..GENERATED_NAME_TRIES {

@@ -28,4 +28,4 @@ pub use options::{DeleteOptions, FieldValidation, Preconditions, Propagation, Wr
 pub(crate) use request::Target;
 pub use request::{Patch, Written};
 pub use state::Api;
-pub(crate) use subresources::{ScaleWrite, selector_text};
+pub(crate) use subresources::ScaleWrite;

@@ -7,9 +7,11 @@ use super::options::{DeleteOptions, WriteOptions};
 use super::patch::change;
 use super::request::{Patch, Target};
 use super::state::Api;
+use crate::field::FieldError;
 use crate::object::{self, Object, text};
 use crate::resources::{Kind, ScalePaths, kinds};
-use crate::status::{Cause, Status};
+use crate::selectors::object as selector;
+use crate::status::{Status, StatusCause};
 
 /// What a write to `scale` does.
 #[derive(Clone, Debug)]
@@ -127,10 +129,11 @@ impl Api {
                 "Succeeded" | "Failed" | "Pending"
             );
             if !ended && !object::is_terminating(&found) {
+                let labels = object::map(&found, "/metadata/labels");
                 let mut budgets = state
                     .store
                     .list(&kinds::POD_DISRUPTION_BUDGETS, Some(namespace))
-                    .filter(|budget| selects(&budget["spec"]["selector"], &found));
+                    .filter(|budget| selector::matches(&budget["spec"]["selector"], labels));
                 if let Some(budget) = budgets.find(|budget| !allows_disruption(budget)) {
                     return Err(over_budget(budget));
                 }
@@ -160,12 +163,12 @@ fn check_same_scale(target: Target<'_>, object: &Value, scale: &Value) -> Result
 
 fn negative(name: &str, replicas: i64) -> Status {
     let scale = Kind::of_body("autoscaling", "Scale");
-    let cause = Cause::invalid(
+    let cause = FieldError::invalid(
         "spec.replicas",
-        &json!(replicas),
+        json!(replicas),
         "must be greater than or equal to 0",
     );
-    Status::invalid(&scale, name, vec![cause])
+    Status::invalid(&scale, name, &[cause])
 }
 
 /// Where a kind keeps what `scale` shows; built-in kinds keep it where replica sets do.
@@ -204,60 +207,12 @@ fn to_scale(object: &Value, paths: &ScalePaths) -> Value {
     }
     let selector = match &paths.label_selector {
         Some(pointer) => text(object, pointer).to_owned(),
-        None => selector_text(&object["spec"]["selector"]),
+        None => selector::to_query(&object["spec"]["selector"]),
     };
     if !selector.is_empty() {
         scale["status"]["selector"] = json!(selector);
     }
     scale
-}
-
-/// A `LabelSelector` (or a replication controller's map) in the query's form, as Go prints it.
-pub(crate) fn selector_text(selector: &Value) -> String {
-    let texts = |value: &Value| -> Vec<String> {
-        let values = value.as_array().into_iter().flatten();
-        let mut texts: Vec<String> = values
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect();
-        texts.sort();
-        texts
-    };
-    let structured =
-        selector.get("matchLabels").is_some() || selector.get("matchExpressions").is_some();
-    let labels = if structured {
-        &selector["matchLabels"]
-    } else {
-        selector
-    };
-    let mut requirements: Vec<(String, String)> = Vec::new();
-    for (key, value) in labels.as_object().into_iter().flatten() {
-        let value = value.as_str().unwrap_or_default();
-        requirements.push((key.clone(), format!("{key}={value}")));
-    }
-    for expression in selector["matchExpressions"]
-        .as_array()
-        .into_iter()
-        .flatten()
-    {
-        let key = text(expression, "/key");
-        let values = texts(&expression["values"]).join(",");
-        let text = match text(expression, "/operator") {
-            "In" => format!("{key} in ({values})"),
-            "NotIn" => format!("{key} notin ({values})"),
-            "DoesNotExist" => format!("!{key}"),
-            _ => key.to_owned(),
-        };
-        requirements.push((key.to_owned(), text));
-    }
-    requirements.sort();
-    let texts: Vec<String> = requirements.into_iter().map(|(_, text)| text).collect();
-    texts.join(",")
-}
-
-fn selects(selector: &Value, object: &Value) -> bool {
-    let text = selector_text(selector);
-    crate::selectors::LabelSelector::parse(&text).is_ok_and(|selector| selector.matches(object))
 }
 
 fn allows_disruption(budget: &Value) -> bool {
@@ -281,17 +236,5 @@ fn over_budget(budget: &Value) -> Status {
         "TooManyRequests",
         "Cannot evict pod as it would violate the pod's disruption budget.",
     );
-    status.with_cause(Cause::new("DisruptionBudget", "", message))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn selectors_print_as_go_prints_them() {
-        let selector = json!({"matchLabels": {"b": "1"}, "matchExpressions": [
-            {"key": "a", "operator": "In", "values": ["y", "x"]}, {"key": "c", "operator": "DoesNotExist"}]});
-        assert_eq!(selector_text(&selector), "a in (x,y),b=1,!c");
-    }
+    status.with_cause(StatusCause::new("DisruptionBudget", "", message))
 }

@@ -14,10 +14,12 @@ use super::request::{Origin, Target, Written};
 use super::state::{Api, State};
 use super::{kind_rules, lifecycle};
 use crate::authorization::check_escalation;
+use crate::builtin;
 use crate::clock::Clock;
+use crate::field::FieldError;
 use crate::object::{self, Object, text};
 use crate::resources::{Kind, kinds};
-use crate::status::{Cause, Status};
+use crate::status::Status;
 
 impl Api {
     /// Replaces an object or one of its subresources (`status`, `finalize`).
@@ -202,7 +204,7 @@ fn check_same_object(
         return Err(match origin {
             Origin::Written => another_object(target, uid, is),
             Origin::Patched(_) | Origin::Applied => {
-                let cause = Cause::invalid("metadata.uid", &json!(uid), "field is immutable");
+                let cause = FieldError::invalid("metadata.uid", json!(uid), "field is immutable");
                 twice(kind, name, cause)
             }
         });
@@ -212,22 +214,22 @@ fn check_same_object(
         if kind_rules::updates_unconditionally(kind) {
             return Ok(());
         }
-        let cause = Cause::invalid(
+        let cause = FieldError::invalid(
             "metadata.resourceVersion",
-            &json!(0),
+            json!(0),
             "must be specified for an update",
         );
         // It names the resource where others name the kind.
         let resource = Kind::of_body(&kind.group, &kind.plural);
-        return Err(Status::invalid(&resource, name, vec![cause]));
+        return Err(Status::invalid(&resource, name, &[cause]));
     }
     if version.parse::<u64>().is_err() {
-        let cause = Cause::invalid(
+        let cause = FieldError::invalid(
             "metadata.resourceVersion",
-            &json!(version),
+            json!(version),
             "strconv.ParseUint: invalid syntax",
         );
-        return Err(Status::invalid(kind, name, vec![cause]));
+        return Err(Status::invalid(kind, name, &[cause]));
     }
     if version != text(old, "/metadata/resourceVersion") {
         return Err(Status::modified(kind, name));
@@ -246,8 +248,8 @@ fn another_object(target: Target<'_>, uid: &str, is: &str) -> Status {
 }
 
 /// 422 of a check of metadata, which the API server makes twice: once for every kind, and once for this one.
-fn twice(kind: &Kind, name: &str, cause: Cause) -> Status {
-    Status::invalid(kind, name, vec![cause.clone(), cause])
+fn twice(kind: &Kind, name: &str, error: FieldError) -> Status {
+    Status::invalid(kind, name, &[error.clone(), error])
 }
 
 /// What no update changes.
@@ -330,20 +332,10 @@ fn check_finalizers(kind: &Kind, name: &str, old: &Value, object: &Value) -> Res
     if !object::is_terminating(old) {
         return Ok(());
     }
-    let before = object::finalizers(old);
-    let new: Vec<String> = (object::finalizers(object).into_iter())
-        .filter(|each| !before.contains(each))
-        .collect();
-    if new.is_empty() {
-        return Ok(());
+    match builtin::added_finalizers(old, object) {
+        Some(error) => Err(twice(kind, name, error)),
+        None => Ok(()),
     }
-    let quoted: Vec<String> = new.iter().map(|each| format!("{each:?}")).collect();
-    let detail = format!(
-        "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
-        quoted.join(", ")
-    );
-    let cause = Cause::forbidden("metadata.finalizers", &detail);
-    Err(twice(kind, name, cause))
 }
 
 /// The generation counts the changes of what is wished for.

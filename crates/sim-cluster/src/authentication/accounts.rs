@@ -7,9 +7,10 @@ use super::credentials::Credentials;
 use super::token::{Bound, Claims, ISSUER, LEEWAY, Reference};
 use super::user::{User, account_name};
 use crate::clock::{parse_time, to_time};
+use crate::field::FieldError;
 use crate::object::text;
 use crate::resources::{Kind, kinds};
-use crate::status::{Cause, Status};
+use crate::status::Status;
 use crate::store::{Identities, Store};
 
 /// How long a token is valid unless its request says otherwise.
@@ -92,8 +93,8 @@ fn check_place(kind: &Kind, namespace: &str, name: &str, request: &Value) -> Res
         let given = request["metadata"][field].as_str().unwrap_or_default();
         if !given.is_empty() && given != expected {
             let detail = format!("must match the service account {word} if specified");
-            let cause = Cause::invalid(format!("metadata.{field}"), &json!(given), &detail);
-            return Err(Status::invalid(kind, name, vec![cause]));
+            let cause = FieldError::invalid(format!("metadata.{field}"), json!(given), &detail);
+            return Err(Status::invalid(kind, name, &[cause]));
         }
     }
     Ok(())
@@ -105,8 +106,8 @@ fn check_duration(kind: &Kind, seconds: i64) -> Result<(), Status> {
         MIN_SECONDS..=MAX_SECONDS => return Ok(()),
         _ => "may not specify a duration larger than 2^32 seconds",
     };
-    let cause = Cause::invalid("spec.expirationSeconds", &json!(seconds), detail);
-    Err(Status::invalid(kind, "", vec![cause]))
+    let cause = FieldError::invalid("spec.expirationSeconds", json!(seconds), detail);
+    Err(Status::invalid(kind, "", &[cause]))
 }
 
 /// Binds the token to the object that its request refers to.

@@ -1,6 +1,6 @@
 //! What a request does, as far as rights are concerned.
 
-use crate::status::{Details, Status};
+use crate::status::{Status, StatusDetails};
 
 /// A verb on something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,10 +70,14 @@ impl Attributes {
 
 impl Target {
     /// For refusals: `secrets "a" is `, what of it is meant and where, and the details.
-    fn in_words(&self) -> (String, String, Details) {
+    fn in_words(&self) -> (String, String, StatusDetails) {
         let (group, resource, subresource, namespace, name) = match self {
             Self::Path(path) => {
-                return (String::new(), format!("path {path:?}"), Details::default());
+                return (
+                    String::new(),
+                    format!("path {path:?}"),
+                    StatusDetails::default(),
+                );
             }
             Self::Resource {
                 group,
@@ -99,11 +103,11 @@ impl Target {
             "" => "at the cluster scope".to_owned(),
             namespace => format!("in the namespace {namespace:?}"),
         };
-        let details = Details {
+        let details = StatusDetails {
             name: name.clone(),
             group: group.clone(),
             kind: resource.clone(),
-            ..Details::default()
+            ..StatusDetails::default()
         };
         let what = format!("resource {whole:?} in API group {group:?} {place}");
         (subject, what, details)

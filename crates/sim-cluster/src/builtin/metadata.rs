@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::checks::fields;
 use crate::field::{FieldError, quote};
 use crate::names::{NameRule, is_dns1123_label, validate_label_value, validate_qualified_name};
+use crate::object::strings;
 
 const ANNOTATIONS_MAX: u64 = 256 * 1024;
 
@@ -102,9 +103,6 @@ pub(crate) fn validate_metadata(
 pub(crate) fn validate_metadata_update(old: &Value, new: &Value, builtin: bool) -> Vec<FieldError> {
     let (before, after) = (&old["metadata"], &new["metadata"]);
     let mut errors = Vec::new();
-    if !before["deletionTimestamp"].is_null() {
-        errors.extend(new_finalizers(before, after));
-    }
     for field in [
         "name",
         "namespace",
@@ -125,18 +123,12 @@ pub(crate) fn validate_metadata_update(old: &Value, new: &Value, builtin: bool) 
     errors
 }
 
-fn new_finalizers(before: &Value, after: &Value) -> Option<FieldError> {
-    let names = |metadata: &Value| {
-        metadata["finalizers"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default()
-    };
-    let known = names(before);
-    let added: Vec<String> = names(after)
-        .iter()
+/// The finalizers that an update adds: an error if the object is being deleted.
+pub(crate) fn added_finalizers(old: &Value, new: &Value) -> Option<FieldError> {
+    let known: Vec<&str> = strings(old, "/metadata/finalizers").collect();
+    let added: Vec<String> = strings(new, "/metadata/finalizers")
         .filter(|name| !known.contains(name))
-        .map(|name| quote(name.as_str().unwrap_or_default()))
+        .map(quote)
         .collect();
     (!added.is_empty()).then(|| {
         let words =
@@ -267,12 +259,12 @@ mod tests {
         let old =
             json!({ "metadata": { "name": "a", "deletionTimestamp": "x", "finalizers": ["a/b"] } });
         let new = json!({ "metadata": { "name": "a", "deletionTimestamp": "x", "finalizers": ["a/b", "c/d"] } });
-        let errors = validate_metadata_update(&old, &new, true);
+        let error = added_finalizers(&old, &new).unwrap();
         assert_eq!(
-            errors[0].to_string(),
+            error.to_string(),
             r#"metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"c/d"}"#
         );
-        assert_eq!(errors.len(), 1);
+        assert_eq!(added_finalizers(&new, &old), None);
     }
 
     #[test]

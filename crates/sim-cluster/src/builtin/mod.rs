@@ -22,6 +22,6 @@ mod validate;
 
 pub(crate) use decode::{decode, decode_message, decode_metadata};
 pub(crate) use defaults::defaults;
-pub(crate) use metadata::{validate_metadata, validate_metadata_update};
+pub(crate) use metadata::{added_finalizers, validate_metadata, validate_metadata_update};
 pub(crate) use prepare::{admit_create, admit_update, prepare_create, prepare_update};
 pub(crate) use validate::{validate_create, validate_update};

@@ -2,40 +2,11 @@
 
 use serde_json::Value;
 
-use super::checks::fields;
 use super::metadata::{validate_annotations, validate_labels};
 use super::pod::validate_pod_spec;
 use super::selector::validate_label_selector;
 use crate::field::FieldError;
-
-fn is_empty(selector: &Value) -> bool {
-    fields(&selector["matchLabels"]).next().is_none()
-        && selector["matchExpressions"]
-            .as_array()
-            .is_none_or(Vec::is_empty)
-}
-
-/// Whether `labels` are selected.
-fn selects(selector: &Value, labels: &Value) -> bool {
-    let has = |key: &str| labels.get(key).is_some();
-    fields(&selector["matchLabels"]).all(|(key, value)| &labels[key.as_str()] == value)
-        && selector["matchExpressions"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .all(|expression| {
-                let key = expression["key"].as_str().unwrap_or_default();
-                let listed = expression["values"]
-                    .as_array()
-                    .is_some_and(|values| values.contains(&labels[key]));
-                match expression["operator"].as_str().unwrap_or_default() {
-                    "In" => has(key) && listed,
-                    "NotIn" => !has(key) || !listed,
-                    "Exists" => has(key),
-                    _ => !has(key),
-                }
-            })
-}
+use crate::selectors::object as selector;
 
 /// The specification of a replica set or deployment: counts, selector, and a template that the selector matches.
 pub(super) fn validate_workload_spec(kind: &str, spec: &Value) -> Vec<FieldError> {
@@ -54,7 +25,7 @@ pub(super) fn validate_workload_spec(kind: &str, spec: &Value) -> Vec<FieldError
         errors.push(FieldError::required("spec.selector", ""));
     } else {
         errors.extend(validate_label_selector(selector, "spec.selector"));
-        if is_empty(selector) {
+        if selector::is_empty(selector) {
             // The words are the same for both kinds.
             errors.push(FieldError::invalid(
                 "spec.selector",
@@ -65,7 +36,10 @@ pub(super) fn validate_workload_spec(kind: &str, spec: &Value) -> Vec<FieldError
     }
     let template = &spec["template"];
     let labels = &template["metadata"]["labels"];
-    if !selector.is_null() && !is_empty(selector) && !selects(selector, labels) {
+    if !selector.is_null()
+        && !selector::is_empty(selector)
+        && !selector::matches(selector, labels.as_object())
+    {
         let shown = if labels.is_null() {
             serde_json::json!({})
         } else {

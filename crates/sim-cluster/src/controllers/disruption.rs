@@ -15,9 +15,9 @@ use crate::store::Change;
 use super::controller::Controller;
 use super::pod::Pod;
 use super::queue::Queue;
-use super::selector;
 use super::world::{World, unless_gone};
 use crate::object::{Condition, at, integer, set_condition};
+use crate::selectors::object as selector;
 
 const MANAGER: &str = "kube-controller-manager";
 

@@ -27,7 +27,6 @@ mod queue;
 mod quota;
 mod replicaset;
 mod scheduler;
-mod selector;
 mod settings;
 mod taints;
 mod world;

@@ -8,10 +8,11 @@ use super::query::{ListOptions, Query, invalid_options};
 use super::respond::{Body, answer, success};
 use super::view::{ListMeta, PlainList};
 use crate::api::{Api, DeleteOptions, Preconditions, Propagation};
+use crate::field::FieldError;
 use crate::object::Object;
 use crate::object::text;
 use crate::resources::{Kind, convert};
-use crate::status::{Cause, Status};
+use crate::status::Status;
 
 /// Kinds whose deletion is answered with the object, not with a `Status`.
 const RETURNED: [&str; 8] = [
@@ -46,8 +47,8 @@ pub(crate) fn options(
         Value::Null => query.dry_run("DeleteOptions")?,
         Value::Array(values) if values.iter().all(|value| value == "All") => !values.is_empty(),
         other => {
-            let cause = Cause::not_supported("dryRun", other, &["All"]);
-            return Err(invalid_options("DeleteOptions", vec![cause]));
+            let cause = FieldError::not_supported("dryRun", other.clone(), &["All"]);
+            return Err(invalid_options("DeleteOptions", &[cause]));
         }
     };
     let policy = from_body["propagationPolicy"].as_str().unwrap_or_default();
@@ -79,13 +80,13 @@ fn propagation(
         ("Foreground", None) => Propagation::Foreground,
         (other, None) => {
             let supported = &["Foreground", "Background", "Orphan", "nil"];
-            let cause = Cause::not_supported("propagationPolicy", &other.into(), supported);
-            return Err(invalid_options("DeleteOptions", vec![cause]));
+            let cause = FieldError::not_supported("propagationPolicy", other, supported);
+            return Err(invalid_options("DeleteOptions", &[cause]));
         }
         (other, Some(_)) => {
             let detail = "orphanDependents and deletionPropagation cannot be both set";
-            let cause = Cause::invalid("propagationPolicy", &other.into(), detail);
-            return Err(invalid_options("DeleteOptions", vec![cause]));
+            let cause = FieldError::invalid("propagationPolicy", other, detail);
+            return Err(invalid_options("DeleteOptions", &[cause]));
         }
     }))
 }

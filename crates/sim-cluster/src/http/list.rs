@@ -13,7 +13,7 @@ use crate::api::Api;
 use crate::object::Object;
 use crate::object::text;
 use crate::resources::{Kind, convert};
-use crate::status::{Cause, Details, Status};
+use crate::status::{Status, StatusCause, StatusDetails};
 use crate::tables;
 
 /// A page of a list.
@@ -169,14 +169,14 @@ pub(crate) fn check_not_future(version: Option<u64>, current: u64) -> Result<(),
         return Ok(());
     };
     let message = format!("Too large resource version: {version}, current: {current}");
-    let details = Details {
-        causes: vec![Cause {
+    let details = StatusDetails {
+        causes: vec![StatusCause {
             reason: "ResourceVersionTooLarge",
             message: "Too large resource version".to_owned(),
             field: String::new(),
         }],
         retry_after_seconds: 1,
-        ..Details::default()
+        ..StatusDetails::default()
     };
     Err(Status {
         details: Some(Box::new(details)),

@@ -1,6 +1,7 @@
 //! What a request's path means: a resource, discovery, or one of the other endpoints.
 
 use http::Method;
+use percent_encoding::percent_decode_str;
 
 use crate::verb::Verb;
 
@@ -123,24 +124,9 @@ impl ResourcePath {
     }
 }
 
-/// Undoes percent encoding; what is not valid stays as it is.
+/// Decodes percent encoding; what is malformed stays as it is.
 pub(crate) fn decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut plain = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let encoded = (bytes[at] == b'%')
-            .then(|| text.get(at + 1..at + 3))
-            .flatten();
-        if let Some(byte) = encoded.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            plain.push(byte);
-            at += 3;
-        } else {
-            plain.push(bytes[at]);
-            at += 1;
-        }
-    }
-    String::from_utf8_lossy(&plain).into_owned()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]

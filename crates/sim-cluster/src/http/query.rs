@@ -3,10 +3,13 @@
 use crate::api::{FieldValidation, WriteOptions};
 use crate::resources::Kind;
 use crate::selectors::{FieldSelector, LabelSelector, Selector};
-use crate::status::{Cause, Details, Status};
+use crate::status::Status;
 
 use super::path::decode;
-use crate::field::quote;
+use crate::field::FieldError;
+
+/// The longest name of a field manager.
+const MANAGER_BYTES_MAX: u64 = 128;
 
 /// The query as pairs, decoded, in order.
 #[derive(Clone, Debug, Default)]
@@ -82,8 +85,8 @@ impl Query {
             "" => Ok(false),
             "All" => Ok(true),
             other => {
-                let cause = Cause::not_supported("dryRun", &vec![other].into(), &["All"]);
-                Err(invalid_options(what, vec![cause]))
+                let cause = FieldError::not_supported("dryRun", vec![other], &["All"]);
+                Err(invalid_options(what, &[cause]))
             }
         }
     }
@@ -96,30 +99,28 @@ impl Query {
             "Strict" => FieldValidation::Strict,
             other => {
                 let supported = &["", "Ignore", "Strict", "Warn"];
-                let cause = Cause::not_supported("fieldValidation", &other.into(), supported);
-                return Err(invalid_options(what, vec![cause]));
+                let cause = FieldError::not_supported("fieldValidation", other, supported);
+                return Err(invalid_options(what, &[cause]));
             }
         };
         let manager = match self.get("fieldManager") {
             "" => agent,
             named => named,
         };
-        if manager.len() > 128 {
-            let cause = Cause::new(
-                "FieldValueTooLong",
-                "fieldManager",
-                "Too long: may not be more than 128 bytes".to_owned(),
-            );
-            return Err(invalid_options(what, vec![cause]));
+        if manager.len() as u64 > MANAGER_BYTES_MAX {
+            let error = FieldError::too_long("fieldManager", MANAGER_BYTES_MAX);
+            return Err(invalid_options(what, &[error]));
         }
-        if let Some((at, letter)) = manager.char_indices().find(|(_, it)| it.is_control()) {
+        if let Some((at, letter)) = manager
+            .char_indices()
+            .find(|(_, letter)| letter.is_control())
+        {
             let why = format!(
                 "invalid character U+{:04X} (at position {at})",
                 u32::from(letter)
             );
-            let shown = format!("Invalid value: {}: {why}", quote(manager));
-            let cause = Cause::new("FieldValueInvalid", "fieldManager", shown);
-            return Err(invalid_options(what, vec![cause]));
+            let error = FieldError::invalid("fieldManager", manager, why);
+            return Err(invalid_options(what, &[error]));
         }
         Ok(WriteOptions {
             dry_run: self.dry_run(what)?,
@@ -181,7 +182,7 @@ impl Query {
     fn check_version_options(&self, watch: bool) -> Result<(), Status> {
         let matching = self.get("resourceVersionMatch");
         let mut causes = Vec::new();
-        let mut forbid = |field: &str, why: &str| causes.push(Cause::forbidden(field, why));
+        let mut forbid = |field: &str, why: &str| causes.push(FieldError::forbidden(field, why));
         let initial = self.has("sendInitialEvents");
         if watch {
             if initial && matching != "NotOlderThan" {
@@ -217,44 +218,26 @@ impl Query {
         }
         if watch && initial && matching == "Exact" {
             let supported = &["NotOlderThan"];
-            let cause = Cause::not_supported("resourceVersionMatch", &matching.into(), supported);
+            let cause = FieldError::not_supported("resourceVersionMatch", matching, supported);
             causes.push(cause);
         }
         if !matches!(matching, "" | "Exact" | "NotOlderThan") {
             let supported = &["Exact", "NotOlderThan", ""];
-            causes.push(Cause::not_supported(
+            causes.push(FieldError::not_supported(
                 "resourceVersionMatch",
-                &matching.into(),
+                matching,
                 supported,
             ));
         }
         if causes.is_empty() {
             Ok(())
         } else {
-            Err(invalid_options("ListOptions", causes))
+            Err(invalid_options("ListOptions", &causes))
         }
     }
 }
 
-/// 422 for options, which are kinds of the group `meta.k8s.io` of their own.
-pub(crate) fn invalid_options(what: &str, causes: Vec<Cause>) -> Status {
-    let sentences: Vec<String> = causes.iter().map(ToString::to_string).collect();
-    let listed = match sentences.as_slice() {
-        [one] => one.clone(),
-        many => format!("[{}]", many.join(", ")),
-    };
-    let details = Details {
-        group: "meta.k8s.io".to_owned(),
-        kind: what.to_owned(),
-        causes,
-        ..Details::default()
-    };
-    Status {
-        details: Some(Box::new(details)),
-        ..Status::new(
-            422,
-            "Invalid",
-            format!("{what}.meta.k8s.io \"\" is invalid: {listed}"),
-        )
-    }
+/// 422 for options, which are kinds of the group `meta.k8s.io`.
+pub(crate) fn invalid_options(what: &str, errors: &[FieldError]) -> Status {
+    Status::invalid_object(("meta.k8s.io", what), "", errors)
 }

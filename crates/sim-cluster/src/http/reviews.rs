@@ -8,9 +8,10 @@ use super::respond::{Body, answer};
 use super::write_request::WriteRequest;
 use crate::authentication::User;
 use crate::authorization::{Attributes, Target, decide, rules_of};
+use crate::field::FieldError;
 use crate::object::text;
 use crate::resources::Kind;
-use crate::status::{Cause, Status};
+use crate::status::Status;
 
 /// Answers a review of any kind.
 ///
@@ -65,20 +66,20 @@ fn access_review(
 
 /// What a review asks about.
 fn asked(kind: &Kind, spec: &Value) -> Result<Attributes, Status> {
-    let refuse = |cause| Err(Status::invalid(kind, "", vec![cause]));
+    let refuse = |cause| Err(Status::invalid(kind, "", &[cause]));
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
     let target = match (resource.is_object(), path.is_object()) {
         (true, true) => {
-            return refuse(Cause::invalid(
+            return refuse(FieldError::invalid(
                 "spec.nonResourceAttributes",
-                path,
+                path.clone(),
                 "cannot be specified in combination with resourceAttributes",
             ));
         }
         (false, false) => {
-            return refuse(Cause::invalid(
+            return refuse(FieldError::invalid(
                 "spec.resourceAttributes",
-                &Value::Null,
+                Value::Null,
                 "exactly one of nonResourceAttributes or resourceAttributes must be specified",
             ));
         }
@@ -110,12 +111,12 @@ fn subject(kind: &Kind, spec: &Value) -> Result<User, Status> {
         .collect();
     let name = text(spec, "/user").to_owned();
     if name.is_empty() && groups.is_empty() {
-        let cause = Cause::invalid(
+        let cause = FieldError::invalid(
             "spec.user",
-            &json!(""),
+            json!(""),
             "at least one of user or group must be specified",
         );
-        return Err(Status::invalid(kind, "", vec![cause]));
+        return Err(Status::invalid(kind, "", &[cause]));
     }
     Ok(User {
         name,

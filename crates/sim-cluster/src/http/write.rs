@@ -9,10 +9,11 @@ use super::respond::{Body, answer, warn};
 use super::write_request::WriteRequest;
 use super::{body, reviews};
 use crate::api::{DeleteOptions, Patch, Preconditions, ScaleWrite, Target, WriteOptions, Written};
+use crate::field::FieldError;
 use crate::object::text;
 use crate::resources::convert;
 use crate::schema::duplicate_fields;
-use crate::status::{Cause, Status};
+use crate::status::Status;
 
 impl WriteRequest<'_> {
     fn respond(&self, written: &Written) -> Response<Body> {
@@ -149,12 +150,12 @@ impl WriteRequest<'_> {
         let what = "PatchOptions";
         if matches!(patch, Patch::Apply(_)) {
             if self.query.get("fieldManager").is_empty() {
-                let cause = Cause::required("fieldManager", "is required for apply patch");
-                return Err(invalid_options(what, vec![cause]));
+                let cause = FieldError::required("fieldManager", "is required for apply patch");
+                return Err(invalid_options(what, &[cause]));
             }
         } else if self.query.has("force") {
-            let cause = Cause::forbidden("force", "may not be specified for non-apply patch");
-            return Err(invalid_options(what, vec![cause]));
+            let cause = FieldError::forbidden("force", "may not be specified for non-apply patch");
+            return Err(invalid_options(what, &[cause]));
         }
         self.options(what)
     }

@@ -1,8 +1,12 @@
-//! Label selectors: `app=web,tier in (a,b),!canary,size>3`.
+//! Label selectors of query strings: `app=web,tier in (a,b),!canary,size>3`.
+//!
+//! text -> words and signs -> requirements. The messages of errors are those of Kubernetes' `labels.Parse`.
 
 use serde_json::Value;
 
+use super::requirement::Operator;
 use crate::names::{validate_label_value, validate_qualified_name};
+use crate::object::map;
 use crate::status::Status;
 
 /// All requirements must hold.
@@ -12,87 +16,103 @@ pub(crate) struct LabelSelector(Vec<Requirement>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
     key: String,
-    test: Test,
+    operator: Operator,
+    values: Vec<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Test {
-    Exists,
-    Absent,
-    In(Vec<String>),
-    /// Also true where the label is absent.
-    NotIn(Vec<String>),
-    Above(i64),
-    Below(i64),
+/// Why a text is no label selector.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum LabelSelectorError {
+    /// Between two requirements.
+    #[error("found '{found}', expected: {expected}")]
+    Unexpected {
+        found: String,
+        expected: &'static str,
+    },
+    /// Within a requirement.
+    #[error("unable to parse requirement: {0}")]
+    Requirement(#[from] RequirementError),
+}
+
+/// Why a part of a label selector is no requirement.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum RequirementError {
+    #[error("found '{found}', expected: {expected}")]
+    Unexpected {
+        found: String,
+        expected: &'static str,
+    },
+    #[error("found '{found}' expected: '('")]
+    NoList { found: String },
+    #[error("<nil>: Invalid value: {key:?}: {detail}")]
+    Key { key: String, detail: String },
+    #[error("values[0][{key}]: Invalid value: {value:?}: {detail}")]
+    Value {
+        key: String,
+        value: String,
+        detail: String,
+    },
+    #[error("for 'Gt', 'Lt' operators, the value must be an integer, found '{found}'")]
+    NoInteger { found: String },
+}
+
+impl From<LabelSelectorError> for Status {
+    fn from(error: LabelSelectorError) -> Self {
+        Self::bad_request(error.to_string())
+    }
 }
 
 impl LabelSelector {
-    /// Reads the query's form.
-    ///
-    /// # Errors
-    /// 400 for anything outside of the grammar.
-    pub(crate) fn parse(text: &str) -> Result<Self, Status> {
-        let tokens = tokenize(text);
-        let mut tokens = tokens.iter().map(String::as_str).peekable();
+    /// Parses the form of query strings.
+    pub(crate) fn parse(text: &str) -> Result<Self, LabelSelectorError> {
+        let mut parser = Parser {
+            tokens: tokenize(text),
+            next: 0,
+        };
         let mut requirements = Vec::new();
-        while tokens.peek().is_some() {
-            let first = tokens.peek().copied().unwrap_or_default();
-            if is_sign(first) && first != "!" {
-                return Err(Status::bad_request(format!(
-                    "found '{first}', expected: !, identifier, or 'end of string'"
-                )));
+        while !parser.at_end() {
+            if is_sign(parser.peek()) && parser.peek() != "!" {
+                return Err(unexpected(
+                    parser.peek(),
+                    "!, identifier, or 'end of string'",
+                ));
             }
-            requirements.push(parse_requirement(&mut tokens).map_err(|why| unparsable(&why))?);
-            match (tokens.next(), tokens.peek().copied()) {
-                (None, _) => break,
-                (Some(","), Some(next)) if next == "!" || !is_sign(next) => {}
-                (Some(","), next) => {
-                    return Err(Status::bad_request(format!(
-                        "found '{}', expected: identifier after ','",
-                        next.unwrap_or_default()
-                    )));
-                }
-                (Some(other), _) => {
-                    return Err(Status::bad_request(format!(
-                        "found '{other}', expected: ',' or 'end of string'"
-                    )));
-                }
+            requirements.push(parser.requirement()?);
+            if parser.at_end() {
+                break;
+            }
+            let separator = parser.take();
+            if separator != "," {
+                return Err(unexpected(&separator, "',' or 'end of string'"));
+            }
+            if parser.at_end() || is_sign(parser.peek()) && parser.peek() != "!" {
+                return Err(unexpected(parser.peek(), "identifier after ','"));
             }
         }
         Ok(Self(requirements))
     }
 
-    /// Whether it takes everything.
+    /// Whether it selects everything.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether the object's labels meet every requirement.
     pub(crate) fn matches(&self, object: &Value) -> bool {
-        let labels = &object["metadata"]["labels"];
-        self.0.iter().all(|each| each.matches(labels))
+        let labels = map(object, "/metadata/labels");
+        self.0.iter().all(|requirement| {
+            let present = labels.and_then(|labels| labels.get(&requirement.key)?.as_str());
+            let values = requirement.values.iter().map(String::as_str);
+            requirement.operator.holds(present, values)
+        })
     }
 }
 
-impl Requirement {
-    fn matches(&self, labels: &Value) -> bool {
-        let value = labels.get(&self.key).and_then(Value::as_str);
-        let number = value.and_then(|value| value.parse::<i64>().ok());
-        let is_in =
-            |set: &[String]| value.is_some_and(|value| set.iter().any(|each| each == value));
-        match &self.test {
-            Test::Exists => value.is_some(),
-            Test::Absent => value.is_none(),
-            Test::In(set) => is_in(set),
-            Test::NotIn(set) => !is_in(set),
-            Test::Above(bound) => number.is_some_and(|number| number > *bound),
-            Test::Below(bound) => number.is_some_and(|number| number < *bound),
-        }
+fn unexpected(found: &str, expected: &'static str) -> LabelSelectorError {
+    LabelSelectorError::Unexpected {
+        found: found.to_owned(),
+        expected,
     }
-}
-
-fn unparsable(why: &str) -> Status {
-    Status::bad_request(format!("unable to parse requirement: {why}"))
 }
 
 fn is_sign(token: &str) -> bool {
@@ -127,126 +147,134 @@ fn tokenize(text: &str) -> Vec<String> {
     tokens
 }
 
-type Tokens<'a, I> = std::iter::Peekable<I>;
-
-fn parse_requirement<'a, I>(tokens: &mut Tokens<'a, I>) -> Result<Requirement, String>
-where
-    I: Iterator<Item = &'a str>,
-{
-    let mut key = tokens.next().unwrap_or_default();
-    if key == "!" {
-        key = checked_key(tokens.next().unwrap_or_default())?;
-        return Ok(Requirement {
-            key: key.to_owned(),
-            test: Test::Absent,
-        });
-    }
-    let key = checked_key(key)?.to_owned();
-    if matches!(tokens.peek(), None | Some(&",")) {
-        return Ok(Requirement {
-            key,
-            test: Test::Exists,
-        });
-    }
-    let test = match tokens.next().unwrap_or_default() {
-        "=" | "==" => Test::In(vec![value(tokens, &key)?]),
-        "!=" => Test::NotIn(vec![value(tokens, &key)?]),
-        "in" => Test::In(values(tokens)?),
-        "notin" => Test::NotIn(values(tokens)?),
-        ">" => Test::Above(number(tokens)?),
-        "<" => Test::Below(number(tokens)?),
-        other => {
-            return Err(format!(
-                "found '{other}', expected: in, notin, =, ==, !=, gt, lt"
-            ));
-        }
-    };
-    Ok(Requirement { key, test })
+/// Reads tokens one after the other; the end reads as an empty token.
+struct Parser {
+    tokens: Vec<String>,
+    next: usize,
 }
 
-fn checked_key(key: &str) -> Result<&str, String> {
-    if is_sign(key) || key.is_empty() {
-        return Err(format!("found '{key}', expected: identifier"));
+impl Parser {
+    fn at_end(&self) -> bool {
+        self.next >= self.tokens.len()
     }
-    let wrong = validate_qualified_name(key);
+
+    fn peek(&self) -> &str {
+        self.tokens.get(self.next).map_or("", String::as_str)
+    }
+
+    fn take(&mut self) -> String {
+        let token = self.peek().to_owned();
+        self.next += 1;
+        token
+    }
+
+    fn requirement(&mut self) -> Result<Requirement, RequirementError> {
+        let requirement = |key, operator, values| Requirement {
+            key,
+            operator,
+            values,
+        };
+        let first = self.take();
+        if first == "!" {
+            let key = checked_key(self.take())?;
+            return Ok(requirement(key, Operator::DoesNotExist, Vec::new()));
+        }
+        let key = checked_key(first)?;
+        if matches!(self.peek(), "" | ",") {
+            return Ok(requirement(key, Operator::Exists, Vec::new()));
+        }
+        let (operator, values) = match self.take().as_str() {
+            "=" | "==" => (Operator::In, vec![self.value(&key)?]),
+            "!=" => (Operator::NotIn, vec![self.value(&key)?]),
+            "in" => (Operator::In, self.values()?),
+            "notin" => (Operator::NotIn, self.values()?),
+            ">" => (Operator::Gt, vec![self.integer()?]),
+            "<" => (Operator::Lt, vec![self.integer()?]),
+            other => return Err(not(other, "in, notin, =, ==, !=, gt, lt")),
+        };
+        Ok(requirement(key, operator, values))
+    }
+
+    /// One value, which may be left out: `app=` selects the empty value.
+    fn value(&mut self, key: &str) -> Result<String, RequirementError> {
+        if matches!(self.peek(), "" | ",") {
+            return Ok(String::new());
+        }
+        let wrong = validate_label_value(self.peek());
+        if !wrong.is_empty() {
+            return Err(RequirementError::Value {
+                key: key.to_owned(),
+                value: self.take(),
+                detail: wrong.join("; "),
+            });
+        }
+        Ok(self.take())
+    }
+
+    /// A list in parentheses.
+    fn values(&mut self) -> Result<Vec<String>, RequirementError> {
+        let open = self.take();
+        if open != "(" {
+            return Err(RequirementError::NoList { found: open });
+        }
+        let mut values = Vec::new();
+        loop {
+            let token = self.take();
+            match token.as_str() {
+                "," => values.push(String::new()),
+                ")" => {
+                    values.push(String::new());
+                    return Ok(values);
+                }
+                word if is_value(word) => {
+                    values.push(token);
+                    match self.take().as_str() {
+                        "," => {}
+                        ")" => return Ok(values),
+                        other => return Err(not(other, "',' or ')'")),
+                    }
+                }
+                other => return Err(not(other, "',', ')' or identifier")),
+            }
+        }
+    }
+
+    fn integer(&mut self) -> Result<String, RequirementError> {
+        let word = self.take();
+        match word.parse::<i64>() {
+            Ok(_) => Ok(word),
+            Err(_) => Err(RequirementError::NoInteger { found: word }),
+        }
+    }
+}
+
+fn not(found: &str, expected: &'static str) -> RequirementError {
+    RequirementError::Unexpected {
+        found: found.to_owned(),
+        expected,
+    }
+}
+
+fn checked_key(key: String) -> Result<String, RequirementError> {
+    if is_sign(&key) || key.is_empty() {
+        return Err(not(&key, "identifier"));
+    }
+    let wrong = validate_qualified_name(&key);
     if wrong.is_empty() {
         return Ok(key);
     }
-    let wrong = wrong.join("; ");
-    Err(format!("<nil>: Invalid value: {key:?}: {wrong}"))
+    let detail = wrong.join("; ");
+    Err(RequirementError::Key { key, detail })
 }
 
-fn is_name(text: &str) -> bool {
-    let ends_well =
+/// Whether a token can be a value in a list.
+fn is_value(token: &str) -> bool {
+    let alphanumeric =
         |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
-    let allowed =
-        |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
-    ends_well(text.chars().next()) && ends_well(text.chars().last()) && text.chars().all(allowed)
-}
-
-/// A value may be left out: `app=` selects the empty one.
-fn value<'a, I: Iterator<Item = &'a str>>(
-    tokens: &mut Tokens<'a, I>,
-    key: &str,
-) -> Result<String, String> {
-    let Some(&word) = tokens.peek().filter(|it| **it != ",") else {
-        return Ok(String::new());
-    };
-    let wrong = validate_label_value(word);
-    if !wrong.is_empty() {
-        let wrong = wrong.join("; ");
-        return Err(format!(
-            "values[0][{key}]: Invalid value: {word:?}: {wrong}"
-        ));
-    }
-    tokens.next();
-    Ok(word.to_owned())
-}
-
-fn values<'a, I: Iterator<Item = &'a str>>(
-    tokens: &mut Tokens<'a, I>,
-) -> Result<Vec<String>, String> {
-    match tokens.next() {
-        Some("(") => {}
-        other => {
-            return Err(format!(
-                "found '{}' expected: '('",
-                other.unwrap_or_default()
-            ));
-        }
-    }
-    let mut values = Vec::new();
-    loop {
-        match tokens.next() {
-            Some(",") => values.push(String::new()),
-            Some(")") => {
-                values.push(String::new());
-                return Ok(values);
-            }
-            Some(word) if is_name(word) => {
-                values.push(word.to_owned());
-                match tokens.next() {
-                    Some(",") => {}
-                    Some(")") => return Ok(values),
-                    other => {
-                        let found = other.unwrap_or_default();
-                        return Err(format!("found '{found}', expected: ',' or ')'"));
-                    }
-                }
-            }
-            other => {
-                let found = other.unwrap_or_default();
-                return Err(format!("found '{found}', expected: ',', ')' or identifier"));
-            }
-        }
-    }
-}
-
-fn number<'a, I: Iterator<Item = &'a str>>(tokens: &mut Tokens<'a, I>) -> Result<i64, String> {
-    let word = tokens.next().unwrap_or_default();
-    word.parse().map_err(|_| {
-        format!("for 'Gt', 'Lt' operators, the value must be an integer, found '{word}'")
-    })
+    alphanumeric(token.chars().next())
+        && alphanumeric(token.chars().last())
+        && (token.chars())
+            .all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.'))
 }
 
 #[cfg(test)]
@@ -283,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_outside_of_the_grammar() {
+    fn rejects_what_the_grammar_does_not_allow() {
         for text in [
             "app=web,",
             "a b",
@@ -294,7 +322,11 @@ mod tests {
             "app=web=b",
             "-a=b",
         ] {
-            assert_eq!(LabelSelector::parse(text).unwrap_err().code, 400, "{text}");
+            assert_eq!(
+                Status::from(LabelSelector::parse(text).unwrap_err()).code,
+                400,
+                "{text}"
+            );
         }
     }
 }

@@ -1,30 +1,16 @@
-//! Selectors as lists and watches take them in their query.
+//! Selectors: which objects does a list, a watch or a controller mean?
+//!
+//! ```text
+//! query string -> LabelSelector, FieldSelector -> matches(object)
+//! {matchLabels, matchExpressions} -> object::matches(labels)
+//! ```
 
 mod field;
 mod label;
-
-use serde_json::Value;
+pub(crate) mod object;
+mod requirement;
+mod selector;
 
 pub(crate) use field::FieldSelector;
 pub(crate) use label::LabelSelector;
-
-/// Both selectors of a list or watch.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Selector {
-    /// By labels.
-    pub labels: LabelSelector,
-    /// By fields.
-    pub fields: FieldSelector,
-}
-
-impl Selector {
-    /// Whether it takes everything.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.labels.is_empty() && self.fields.is_empty()
-    }
-
-    /// Whether the object is selected.
-    pub(crate) fn matches(&self, object: &Value) -> bool {
-        self.labels.matches(object) && self.fields.matches(object)
-    }
-}
+pub(crate) use selector::Selector;

@@ -1,114 +1,111 @@
-//! The part of `JSONPath` that printer columns use: fields, quoted fields, indices, `[*]` and simple filters.
+//! `JSONPath` as printer columns write it.
+//!
+//! Kubernetes' dialect -> RFC 9535 -> values. The dialect leaves out `$`, may put the path into braces, and allows names
+//! with dashes (`.status.ready-at`) and escaped dots (`.metadata.annotations.example\.com`).
 
+use jsonpath_rust::parser::model::JpQuery;
+use jsonpath_rust::parser::parse_json_path;
+use jsonpath_rust::query::js_path_process;
 use serde_json::Value;
 
 /// A parsed path: `.status.conditions[?(@.type=="Ready")].status`.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct JsonPath(Vec<Step>);
-
-#[derive(Clone, Debug, PartialEq)]
-enum Step {
-    Field(String),
-    /// From the end if negative.
-    Index(i64),
-    All,
-    /// Items whose value at the path compares equal, or not.
-    Filter(Vec<Step>, bool, Value),
-}
+#[derive(Clone, Debug)]
+pub(super) struct JsonPath(JpQuery);
 
 impl JsonPath {
-    /// Parses a path; `None` if it is outside of what is understood.
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        let text = text.trim();
-        let text = text
+    /// Parses a path; `None` if it is malformed.
+    pub(super) fn parse(path: &str) -> Option<Self> {
+        let path = path.trim();
+        let path = path
             .strip_prefix('{')
-            .and_then(|text| text.strip_suffix('}'))
-            .unwrap_or(text);
-        let text = text.strip_prefix('$').unwrap_or(text);
-        parse_steps(text).map(Self)
+            .and_then(|path| path.strip_suffix('}'))
+            .unwrap_or(path);
+        let segments = standard_segments(path.strip_prefix('$').unwrap_or(path));
+        parse_json_path(&format!("${segments}")).ok().map(Self)
     }
 
     /// Everything at the path.
     pub(super) fn find<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
-        follow(&self.0, value)
+        let found = js_path_process(&self.0, value).unwrap_or_default();
+        found.into_iter().map(|found| found.val()).collect()
     }
 }
 
-fn follow<'a>(steps: &[Step], value: &'a Value) -> Vec<&'a Value> {
-    let mut found = vec![value];
-    for step in steps {
-        found = found
-            .into_iter()
-            .flat_map(|value| step.take(value))
-            .collect();
-    }
-    found
-}
-
-impl Step {
-    fn take<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
-        match self {
-            Self::Field(name) => value.get(name).into_iter().collect(),
-            Self::Index(index) => {
-                let list = value.as_array().map_or(&[][..], Vec::as_slice);
-                let at = usize::try_from(*index).unwrap_or_else(|_| {
-                    let from_end = usize::try_from(-*index).unwrap_or(usize::MAX);
-                    list.len().checked_sub(from_end).unwrap_or(usize::MAX)
-                });
-                list.get(at).into_iter().collect()
-            }
-            Self::All => match value {
-                Value::Array(list) => list.iter().collect(),
-                Value::Object(fields) => fields.values().collect(),
-                _ => Vec::new(),
-            },
-            Self::Filter(path, equal, wanted) => {
-                let holds = |item: &&Value| {
-                    let found = follow(path, item);
-                    found
-                        .first()
-                        .is_some_and(|value| (*value == wanted) == *equal)
-                };
-                value
-                    .as_array()
-                    .into_iter()
-                    .flatten()
-                    .filter(holds)
-                    .collect()
+/// Rewrites the segments of a path: each name is quoted in brackets.
+fn standard_segments(path: &str) -> String {
+    let mut standard = String::with_capacity(path.len());
+    let mut rest = path;
+    while let Some(letter) = rest.chars().next() {
+        if letter == '[' {
+            let end = position(rest, |letter, depth| letter == ']' && depth == 0) + 1;
+            let (selector, behind) = rest.split_at(end.min(rest.len()));
+            standard.push_str(&standard_selector(selector));
+            rest = behind;
+            continue;
+        }
+        rest = rest.strip_prefix('.').unwrap_or(rest);
+        if let Some(descendants) = rest.strip_prefix('.') {
+            standard.push_str("..");
+            rest = descendants;
+        }
+        let name;
+        (name, rest) = take_name(rest);
+        match name.as_str() {
+            // A dot before a bracket, or the whole object.
+            "" => {}
+            "*" => standard.push_str("[*]"),
+            name => {
+                let name = name.replace('\\', "\\\\").replace('\'', "\\'");
+                standard.push_str(&format!("['{name}']"));
             }
         }
     }
+    standard
 }
 
-fn parse_steps(mut text: &str) -> Option<Vec<Step>> {
-    let mut steps = Vec::new();
-    while !text.is_empty() {
-        if let Some(rest) = text.strip_prefix('.') {
-            let (name, rest) = take_name(rest);
-            match name.as_str() {
-                // `.` before a bracket, or the whole object.
-                "" => {}
-                "*" => steps.push(Step::All),
-                _ => steps.push(Step::Field(name)),
-            }
-            text = rest;
-        } else if let Some(rest) = text.strip_prefix('[') {
-            let end = bracket_end(rest)?;
-            steps.push(parse_bracket(rest[..end].trim())?);
-            text = &rest[end + 1..];
-        } else {
-            let (name, rest) = take_name(text);
-            if name.is_empty() {
-                return None;
-            }
-            steps.push(Step::Field(name));
-            text = rest;
+/// Rewrites the paths below `@` in a selector in brackets.
+fn standard_selector(selector: &str) -> String {
+    let ends_path = |letter: char, depth: i32| {
+        depth < 0 || depth == 0 && (letter.is_whitespace() || "=!<>)&|".contains(letter))
+    };
+    let mut standard = String::with_capacity(selector.len());
+    let mut rest = selector;
+    while !rest.is_empty() {
+        let (before, from_root) = rest.split_at(position(rest, |letter, _| letter == '@'));
+        standard.push_str(before);
+        let Some(path) = from_root.strip_prefix('@') else {
+            break;
+        };
+        let (path, behind) = path.split_at(position(path, ends_path));
+        standard.push('@');
+        standard.push_str(&standard_segments(path));
+        rest = behind;
+    }
+    standard
+}
+
+/// The position of the first letter outside of quotes for which `wanted` holds, or the length of the text. `depth` counts
+/// the brackets that are open behind the letter.
+fn position(text: &str, wanted: impl Fn(char, i32) -> bool) -> usize {
+    let mut quote = None;
+    let mut depth = 0;
+    for (at, letter) in text.char_indices() {
+        match (quote, letter) {
+            (Some(open), _) if open == letter => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(letter),
+            (None, '[') => depth += 1,
+            (None, ']') => depth -= 1,
+            (None, _) => {}
+        }
+        if quote.is_none() && wanted(letter, depth) {
+            return at;
         }
     }
-    Some(steps)
+    text.len()
 }
 
-/// A name up to the next `.` or `[`; a backslash takes what follows as it is.
+/// A name up to the next `.` or `[`; a backslash escapes the letter behind it.
 fn take_name(text: &str) -> (String, &str) {
     let mut name = String::new();
     let mut letters = text.char_indices();
@@ -122,55 +119,6 @@ fn take_name(text: &str) -> (String, &str) {
     (name, "")
 }
 
-fn bracket_end(text: &str) -> Option<usize> {
-    let mut quote = None;
-    let mut depth = 0_u32;
-    for (at, letter) in text.char_indices() {
-        match (quote, letter) {
-            (Some(open), _) if open == letter => quote = None,
-            (None, '"' | '\'') => quote = Some(letter),
-            (None, '[') => depth += 1,
-            (None, ']') if depth == 0 => return Some(at),
-            (None, ']') => depth -= 1,
-            (Some(_) | None, _) => {}
-        }
-    }
-    None
-}
-
-fn parse_bracket(text: &str) -> Option<Step> {
-    if text == "*" {
-        return Some(Step::All);
-    }
-    if let Some(name) = unquote(text) {
-        return Some(Step::Field(name.to_owned()));
-    }
-    if let Some(filter) = text
-        .strip_prefix("?(")
-        .and_then(|text| text.strip_suffix(')'))
-    {
-        let (path, equal, value) = match filter.split_once("==") {
-            Some((path, value)) => (path, true, value),
-            None => filter
-                .split_once("!=")
-                .map(|(path, value)| (path, false, value))?,
-        };
-        let path = parse_steps(path.trim().strip_prefix('@')?)?;
-        let value = value.trim();
-        let value = match unquote(value) {
-            Some(text) => Value::String(text.to_owned()),
-            None => serde_json::from_str(value).ok()?,
-        };
-        return Some(Step::Filter(path, equal, value));
-    }
-    text.parse().ok().map(Step::Index)
-}
-
-fn unquote(text: &str) -> Option<&str> {
-    let inner = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
-    inner('"').or_else(|| inner('\''))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -179,7 +127,7 @@ mod tests {
 
     #[test]
     fn finds_what_columns_ask_for() {
-        let object = json!({"spec": {"n": 3, "a.b": "dotted"}, "list": [{"name": "x", "v": 1}, {"name": "y", "v": 2}]});
+        let object = json!({"spec": {"n": 3, "a.b": "dotted"}, "it's-here": true, "list": [{"name": "x", "v": 1}, {"name": "y", "v": 2}]});
         let rows = [
             (".spec.n", vec![json!(3)]),
             ("{.spec.n}", vec![json!(3)]),
@@ -191,6 +139,9 @@ mod tests {
             (".list[?(@.name=='x')].v", vec![json!(1)]),
             (".spec['a.b']", vec![json!("dotted")]),
             (".spec.a\\.b", vec![json!("dotted")]),
+            (".list[?(@.v > 1 && @.name != 'x')].name", vec![json!("y")]),
+            (".it's-here", vec![json!(true)]),
+            (".list[?(@.name=='a ] b')].v", vec![]),
         ];
         for (path, expected) in rows {
             let found = JsonPath::parse(path).unwrap();

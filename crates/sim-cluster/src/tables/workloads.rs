@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::cells::{age, labels_text, name, number, or_none};
 use super::layout::{Cells, Columns, Layout, columns};
 use super::pods::names_and_images;
-use crate::api::selector_text;
 use crate::resources::Kind;
+use crate::selectors::object as selector;
 
 const REPLICA_SET: &[&str] = &[
     "Name",
@@ -123,5 +123,5 @@ fn containers(object: &Value) -> [Value; 2] {
 }
 
 fn selector(object: &Value) -> Value {
-    or_none(&selector_text(&object["spec"]["selector"]))
+    or_none(&selector::to_query(&object["spec"]["selector"]))
 }

@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 
 use crate::clock::to_time;
 use crate::controllers::pod::Pod;
-use crate::hash::fnv;
 use crate::object::{Condition, condition, list, set_condition, text};
 
 use super::life::{Step, same_image};
@@ -115,22 +115,17 @@ fn done(container: &Value, now: Timestamp) -> Value {
     status
 }
 
-/// The same for the same image everywhere, another for another, as registries' digests are.
+/// Depends on the image only, as the digests of registries do.
 fn image_id(image: &str) -> String {
-    let words = [1, 2, 3, 4].map(|round| fnv(image.as_bytes(), round));
-    format!(
-        "sim://{image}@sha256:{:016x}{:016x}{:016x}{:016x}",
-        words[0], words[1], words[2], words[3]
-    )
+    let [high, low] = [1, 2].map(|seed| xxh3_128_with_seed(image.as_bytes(), seed));
+    format!("sim://{image}@sha256:{high:032x}{low:032x}")
 }
 
 fn container_id(name: &str, now: Timestamp) -> String {
     let started = now.as_nanosecond().to_le_bytes();
-    format!(
-        "sim://{:016x}{:016x}",
-        fnv(&started, 1),
-        fnv(name.as_bytes(), 2)
-    )
+    let high = xxh3_64_with_seed(&started, 1);
+    let low = xxh3_64_with_seed(name.as_bytes(), 2);
+    format!("sim://{high:016x}{low:016x}")
 }
 
 fn judge_readiness(pod: &mut Value, now: Timestamp) {

@@ -25,9 +25,9 @@ use super::event_correlator::NewEvent;
 use super::index::controller_reference;
 use super::pod::Pod;
 use super::queue::Queue;
-use super::selector;
 use super::world::{Deletion, World, unless_gone};
 use crate::object::{controller_of, name, namespace, text, uid};
+use crate::selectors::object as selector;
 use plan::{Manage, Plan, slow_start, sync};
 
 const SOURCE: &str = "replicaset-controller";

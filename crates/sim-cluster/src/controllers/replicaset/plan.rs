@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::ranking::deletion_order;
 use crate::controllers::pod::Pod;
-use crate::controllers::selector;
 use crate::object::{integer, is_terminating, uid};
+use crate::selectors::object as selector;
 
 /// At most this many pods are created or deleted in one go.
 pub(crate) const BURST: usize = 500;

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::controllers::pod::Pod;
-use crate::controllers::selector;
 use crate::object::{Condition, condition, integer, map, remove_condition, set_condition};
+use crate::selectors::object as selector;
 
 use super::plan::wanted;
 

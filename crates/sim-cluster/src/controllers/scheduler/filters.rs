@@ -6,9 +6,9 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::controllers::pod::Pod;
-use crate::controllers::selector::{contains, holds, requirement_holds};
 use crate::controllers::taints::{self, hinders_placement, tolerates};
 use crate::object::{at, flag, integer, list, map, name, text};
+use crate::selectors::object::{contains, requirement_holds, value_fits};
 
 use super::amounts::Amounts;
 use super::nodes::NodeInfo;
@@ -133,11 +133,7 @@ pub(crate) fn matches_node_affinity(pod: Pod<'_>, node: &Value) -> bool {
     list(required, "/nodeSelectorTerms").iter().any(|term| {
         let (expressions, fields) = (list(term, "/matchExpressions"), list(term, "/matchFields"));
         let field = |rule: &Value| match text(rule, "/key") {
-            "metadata.name" => holds(
-                text(rule, "/operator"),
-                Some(name(node)),
-                list(rule, "/values"),
-            ),
+            "metadata.name" => value_fits(rule, Some(name(node))),
             _ => false,
         };
         // A term without any rule matches nothing.

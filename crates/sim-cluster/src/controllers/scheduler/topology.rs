@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::controllers::pod::Pod;
-use crate::controllers::selector;
 use crate::object::{integer, list, text};
+use crate::selectors::object as selector;
 
 use super::filters::{Refusal, matches_node_affinity};
 use super::nodes::{NodeInfo, affinity, anti_affinity, spread};
