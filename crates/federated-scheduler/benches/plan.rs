@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use divan::{Bencher, black_box};
-use federated_scheduler::{Cluster, Lookup, Preference, Request, plan};
+use federated_scheduler::{Cluster, Preference, Request, plan};
 
 const CLUSTERS: [usize; 3] = [3, 100, 1000];
 
@@ -72,14 +72,11 @@ impl Case {
 
     fn prepare(&self) -> Vec<Cluster<'_>> {
         let any = self.preferences.get("*");
-        let mut preferences = Lookup::new(&self.preferences);
-        let mut current = Lookup::new(&self.current);
-        let mut capacity = Lookup::new(&self.capacity);
         let cluster = |name| Cluster {
             name,
-            preference: preferences.get(name).or(any).copied(),
-            current: current.get(name).copied().unwrap_or(0),
-            capacity: capacity.get(name).copied(),
+            preference: self.preferences.get(name).or(any).copied(),
+            current: self.current.get(name).copied().unwrap_or(0),
+            capacity: self.capacity.get(name).copied(),
         };
         self.clusters
             .iter()

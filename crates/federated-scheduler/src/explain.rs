@@ -1,165 +1,127 @@
-//! Says what decided each number (F19), from the finished numbers alone.
+//! Finds what decided each number (F19), from the final numbers alone.
 
 use crate::{
-    Cluster, Layout, Request, Share,
-    bounds::{Bounds, Candidate, ceiling, minimum},
-    number::Number,
-    quota::{Pool, Quota},
-    reason::Reason,
-    reasons::Reasons,
-    sharing::{self, Standing},
+    binding::{self, Binding, Pool},
+    bounds::Bounds,
+    candidate::Candidate,
+    layout::{Layout, Share},
+    reason::{Reason, Reasons, TakenBy},
+    request::{Cluster, Request},
 };
 
-/// The layout of the finished `bounds`, with reasons. `unplaced` is what no cluster can take.
-pub(crate) fn layout<N: Number>(
-    request: &Request<'_>,
-    bounds: &mut Bounds<'_, N>,
-    unplaced: u64,
-) -> Layout {
-    let pool = sharing::settle(&mut bounds.candidates[..bounds.weighted], unplaced > 0);
+/// The layout of `bounds`, whose extras are final, with reasons. `unplaced` is what no cluster can take.
+pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds, unplaced: u64) -> Layout {
+    let (bindings, pool) = binding::find(&bounds.candidates[..bounds.weighted], unplaced > 0);
     let explanation = Explanation {
         request,
         bounds,
-        pool: &pool,
+        pool,
     };
-    // Each share is written where it stays: to move it there in one piece, the processor would have to wait for all of
-    // its small parts.
-    let unwritten = Share {
-        replicas: 0,
-        rank: 0,
-        reasons: Reasons::new(),
-    };
-    let mut shares = vec![unwritten; bounds.candidates.len()];
+    let mut ranks = vec![0; bounds.candidates.len()];
     for (rank, candidate) in bounds.candidates.iter().enumerate() {
-        let cluster = &request.clusters[candidate.index];
-        let share = &mut shares[candidate.index];
-        share.replicas = candidate.replicas();
-        share.rank = rank;
-        explanation.explain(
-            cluster,
-            candidate,
-            rank < bounds.weighted,
-            &mut share.reasons,
-        );
+        ranks[candidate.index] = rank;
     }
+    let share = |rank: usize| {
+        let candidate = &bounds.candidates[rank];
+        Share {
+            replicas: candidate.replicas(),
+            rank,
+            reasons: explanation.reasons(candidate, bindings.get(rank).copied()),
+        }
+    };
+    let shares = ranks.into_iter().map(share).collect();
     Layout { shares, unplaced }
 }
 
-/// What the numbers are explained by.
-struct Explanation<'a, N: Number> {
+/// What explains the numbers.
+struct Explanation<'a> {
     request: &'a Request<'a>,
-    bounds: &'a Bounds<'a, N>,
-    /// What those share that have a weight and are at no bound.
-    pool: &'a Pool<N>,
+    bounds: &'a Bounds,
+    /// What the candidates share that have a weight and are at no bound.
+    pool: Pool,
 }
 
-impl<N: Number> Explanation<'_, N> {
-    /// Gives the `reasons` why `cluster` has the numbers of `candidate`. `weighted` says if it has a weight.
-    #[inline]
-    fn explain(
-        &self,
-        cluster: &Cluster<'_>,
-        candidate: &Candidate<N>,
-        weighted: bool,
-        reasons: &mut Reasons,
-    ) {
+impl Explanation<'_> {
+    /// Why the cluster of `candidate` has its number. `binding` is `None` if the cluster has no weight.
+    fn reasons(&self, candidate: &Candidate, binding: Option<Binding>) -> Reasons {
+        let cluster = &self.request.clusters[candidate.index];
+        let minimum = cluster.minimum();
+        let mut reasons = Reasons::default();
         if cluster.preference.is_none() {
-            reasons.push(Reason::NoPreference);
+            reasons.share = Some(Reason::NotSelected);
         } else if self.request.replicas == 0 {
-            reasons.push(Reason::NoReplicas);
-        } else if !explain_minimum(cluster, candidate, reasons) {
-            if self.bounds.rest == N::default() {
-                reasons.push(Reason::NothingLeft);
+            reasons.share = Some(Reason::ScaledToZero);
+        } else if candidate.minimum < minimum && candidate.minimum < cluster.ceiling() {
+            let granted = candidate.minimum;
+            reasons.minimum = Some(Reason::BelowMinimum { granted, minimum });
+        } else {
+            reasons.minimum = (minimum > 0).then_some(Reason::AtMinimum { minimum });
+            if candidate.minimum < minimum {
+                reasons.share = Some(binding_ceiling(cluster));
+            } else if self.bounds.rest == 0 {
+                reasons.share = Some(no_replicas_left(TakenBy::Minimums));
             } else if self.bounds.shrinking {
-                self.explain_shrinking(cluster, candidate, weighted, reasons);
-            } else if weighted {
-                self.explain_growing(cluster, candidate, reasons);
+                self.explain_shrinking(cluster, candidate, binding, &mut reasons);
             } else {
-                self.explain_kept(cluster, candidate, false, reasons);
+                self.explain_growing(cluster, candidate, binding, &mut reasons);
             }
         }
+        reasons
     }
 
+    /// Current replicas exceed what is left: clusters above their share are scaled down.
     fn explain_shrinking(
         &self,
         cluster: &Cluster<'_>,
-        candidate: &Candidate<N>,
-        weighted: bool,
+        candidate: &Candidate,
+        binding: Option<Binding>,
         reasons: &mut Reasons,
     ) {
-        let present = cluster.current;
-        let all_kept = candidate.extra == candidate.upper;
-        let decisive = match (weighted, candidate.upper.get()) {
-            (true, 1..) if all_kept => Reason::NotAboveShare { present },
-            (true, 1..) => {
-                reasons.push(Reason::GivesUp { present });
-                Reason::ByWeight(Quota::of(candidate, self.pool))
+        let (has_weight, current) = (binding.is_some(), cluster.current);
+        let keeps_all = candidate.extra == candidate.upper;
+        (reasons.current, reasons.share) = match (candidate.upper, has_weight) {
+            (0, true) => (None, Some(no_replicas_left(TakenBy::KeptInPlace))),
+            (0, false) => (None, Some(Reason::ZeroWeight)),
+            (_, true) if keeps_all => (Some(Reason::WithinShare { current }), None),
+            (_, false) if keeps_all => (Some(Reason::KeptInPlace { current }), None),
+            (_, true) => {
+                let share = Reason::ByWeight(self.pool.quota(candidate));
+                (Some(Reason::AboveShare { current }), Some(share))
             }
-            (true, 0) => Reason::OthersKeep,
-            (false, 1..) if !all_kept => Reason::WeightZeroGivesUp { present },
-            (false, 1..) => Reason::Kept { present },
-            (false, 0) => Reason::WeightZero,
+            (_, false) => (Some(Reason::RemovedFirst { current }), None),
         };
-        reasons.push(decisive);
     }
 
-    #[inline]
+    /// What is left is shared out on top of current replicas.
     fn explain_growing(
         &self,
         cluster: &Cluster<'_>,
-        candidate: &Candidate<N>,
+        candidate: &Candidate,
+        binding: Option<Binding>,
         reasons: &mut Reasons,
     ) {
-        match candidate.standing {
-            Standing::Free if self.pool.replicas == N::default() => {
-                reasons.push(Reason::OthersKeep);
+        let current = cluster.current;
+        reasons.share = match binding {
+            Some(Binding::Upper) => Some(binding_ceiling(cluster)),
+            Some(Binding::Neither) if self.pool.replicas == 0 => {
+                Some(no_replicas_left(TakenBy::KeptInPlace))
             }
-            Standing::Free => reasons.push(Reason::ByWeight(Quota::of(candidate, self.pool))),
-            Standing::AtUpper => reasons.push(binding_ceiling(cluster)),
-            Standing::AtLower => self.explain_kept(cluster, candidate, true, reasons),
-        }
-    }
-
-    /// Explains a cluster that shares in nothing: it has what is kept there.
-    fn explain_kept(
-        &self,
-        cluster: &Cluster<'_>,
-        candidate: &Candidate<N>,
-        weighted: bool,
-        reasons: &mut Reasons,
-    ) {
-        let present = cluster.current;
-        if candidate.extra > N::default() {
-            reasons.push(Reason::Kept { present });
-        }
-        if !self.request.rebalance && candidate.replicas() < present {
-            reasons.push(binding_ceiling(cluster));
-        } else if !weighted {
-            reasons.push(Reason::WeightZero);
-        }
+            Some(Binding::Neither) => Some(Reason::ByWeight(self.pool.quota(candidate))),
+            Some(Binding::Lower) | None => {
+                let keeps = candidate.extra > 0;
+                reasons.current = keeps.then_some(Reason::KeptInPlace { current });
+                if !self.request.rebalance && candidate.replicas() < current {
+                    Some(binding_ceiling(cluster))
+                } else {
+                    binding.is_none().then_some(Reason::ZeroWeight)
+                }
+            }
+        };
     }
 }
 
-/// Explains the candidate's minimum, if it has one. Returns whether that is all: it didn't get its minimum.
-fn explain_minimum<N: Number>(
-    cluster: &Cluster<'_>,
-    candidate: &Candidate<N>,
-    reasons: &mut Reasons,
-) -> bool {
-    let (minimum, given) = (minimum(cluster), candidate.minimum.get());
-    if given == minimum {
-        if minimum > 0 {
-            reasons.push(Reason::Minimum { minimum });
-        }
-        return false;
-    }
-    if given == ceiling(cluster) {
-        reasons.push(Reason::Minimum { minimum });
-        reasons.push(binding_ceiling(cluster));
-    } else {
-        reasons.push(Reason::PartOfMinimum { given, minimum });
-    }
-    true
+fn no_replicas_left(taken_by: TakenBy) -> Reason {
+    Reason::NoReplicasLeft { taken_by }
 }
 
 /// Which of maximum and capacity binds. The maximum where both do: the user chose it.
@@ -169,8 +131,6 @@ fn binding_ceiling(cluster: &Cluster<'_>) -> Reason {
         (Some(maximum), Some(capacity)) if capacity < maximum => Reason::AtCapacity { capacity },
         (Some(maximum), _) => Reason::AtMaximum { maximum },
         (None, Some(capacity)) => Reason::AtCapacity { capacity },
-        (None, None) => {
-            unreachable!("a cluster without maximum and capacity has no ceiling to be at")
-        }
+        (None, None) => unreachable!("a cluster without maximum and capacity has no ceiling"),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use federated_scheduler::{Change, Cluster, Layout, Preference, Request, plan, what_if};
+use federated_scheduler::{CapacityOverride, Cluster, Layout, Preference, Request, plan, what_if};
 use proptest::prelude::*;
 
 /// A cluster that owns its name, so that it can be generated.
@@ -59,7 +59,7 @@ impl Case {
             .collect()
     }
 
-    /// What the documentation says is done, done literally: a replica at a time to the cheapest seat.
+    /// What the documentation says is done, done literally: one replica at a time, to the highest quotient.
     fn naive(&self) -> Vec<u64> {
         let mut order: Vec<usize> = (0..self.members.len()).collect();
         let ranks = self.plan();
@@ -325,7 +325,7 @@ proptest! {
     #[test]
     fn f34_what_if_says_what_a_plan_would(case in any_case(), capacities in prop::collection::vec(any_capacity(), 60)) {
         let places = (0..case.members.len()).chain(0..case.members.len());
-        let changes: Vec<_> = places.zip(capacities).map(|(cluster, capacity)| Change { cluster, capacity }).collect();
+        let changes: Vec<_> = places.zip(capacities).map(|(cluster, capacity)| CapacityOverride { cluster, capacity }).collect();
         let answers = what_if(&case.request("default/web", &case.clusters()), &changes);
         prop_assert_eq!(answers.len(), changes.len());
         for (change, answer) in changes.iter().zip(answers) {
@@ -338,7 +338,7 @@ proptest! {
     #[test]
     fn f19_every_number_has_its_reasons(case in any_case()) {
         for share in case.plan().shares {
-            prop_assert!(!share.reasons.is_empty());
+            prop_assert!(share.reasons.iter().next().is_some());
         }
     }
 }

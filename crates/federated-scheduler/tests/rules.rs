@@ -1,6 +1,6 @@
 //! The rules by number, as tables.
 
-use federated_scheduler::{Cluster, Layout, Preference, Request, plan};
+use federated_scheduler::{Cluster, Layout, Preference, Reason, Request, plan};
 use rstest::rstest;
 
 /// A cluster by name with min, max, weight, present and capacity; `-1` stands for none.
@@ -99,30 +99,30 @@ fn f3_a_cluster_without_preferences_gets_nothing() {
 }
 
 #[rstest]
-#[case::minimum_and_share(50, true, ("A", 20, -1, 1, 0, -1), even("B", 0), "its minimum is 20; its share by weight is 15 of 30 (weight 1 of 2)")]
-#[case::maximum(50, true, ("A", 0, 10, 1, 0, 20), even("B", 0), "its maximum is 10")]
-#[case::capacity(50, true, ("A", 0, 30, 1, 0, 20), even("B", 0), "it has shown that it can run 20 and no more")]
-#[case::a_bound_that_does_not_bind(50, true, ("A", 0, 25, 1, 0, -1), even("B", 0), "its share by weight is 25 of 50 (weight 1 of 2)")]
+#[case::minimum_and_share(50, true, ("A", 20, -1, 1, 0, -1), even("B", 0), "minimum 20; 15 of 30 by weight (1 of 2)")]
+#[case::maximum(50, true, ("A", 0, 10, 1, 0, 20), even("B", 0), "maximum 10")]
+#[case::capacity(50, true, ("A", 0, 30, 1, 0, 20), even("B", 0), "cluster full: capacity 20")]
+#[case::a_bound_that_does_not_bind(50, true, ("A", 0, 25, 1, 0, -1), even("B", 0), "25 of 50 by weight (1 of 2)")]
 #[case::kept(
     50,
     false,
     even("A", 30),
     even("B", 0),
-    "it has 30, and what is present is kept while rebalancing is off"
+    "30 replicas kept in place (rebalance is off)"
 )]
-#[case::kept_as_far_as_the_maximum(50, false, ("A", 0, 28, 1, 30, -1), even("B", 0), "it has 30, and what is present is kept while rebalancing is off; its maximum is 28")]
+#[case::kept_as_far_as_the_maximum(50, false, ("A", 0, 28, 1, 30, -1), even("B", 0), "30 replicas kept in place (rebalance is off); maximum 28")]
 #[case::others_keep(
     50,
     false,
     even("A", 0),
     even("B", 50),
-    "what other clusters have is kept and leaves none"
+    "no replicas left: other clusters keep theirs in place"
 )]
-#[case::minimum_beyond_capacity(50, true, ("A", 20, -1, 0, 0, 6), even("B", 0), "its minimum is 20; it has shown that it can run 6 and no more")]
-#[case::weight_zero(50, true, ("A", 0, -1, 0, 9, -1), even("B", 0), "its weight is 0: nothing beyond its minimum and what it keeps")]
-#[case::weight_zero_kept(50, false, ("A", 0, -1, 0, 9, -1), even("B", 0), "it has 9, and what is present is kept while rebalancing is off; its weight is 0: nothing beyond its minimum and what it keeps")]
-#[case::kept_where_its_share_would_be_as_well(28, false, even("A", 22), ("B", 0, -1, 1, 6, 6), "its share by weight is 22 of 22 (weight 1 of 1)")]
-#[case::full_where_all_is_kept(28, false, ("B", 0, -1, 1, 6, 6), even("A", 22), "it has shown that it can run 6 and no more")]
+#[case::minimum_beyond_capacity(50, true, ("A", 20, -1, 0, 0, 6), even("B", 0), "minimum 20; cluster full: capacity 6")]
+#[case::weight_zero(50, true, ("A", 0, -1, 0, 9, -1), even("B", 0), "weight 0: no replicas by weight")]
+#[case::weight_zero_kept(50, false, ("A", 0, -1, 0, 9, -1), even("B", 0), "9 replicas kept in place (rebalance is off); weight 0: no replicas by weight")]
+#[case::kept_where_its_share_would_be_as_well(28, false, even("A", 22), ("B", 0, -1, 1, 6, 6), "22 of 22 by weight (1 of 1)")]
+#[case::full_where_all_is_kept(28, false, ("B", 0, -1, 1, 6, 6), even("A", 22), "cluster full: capacity 6")]
 fn f19_reasons_say_what_decided(
     #[case] replicas: u64,
     #[case] rebalance: bool,
@@ -134,7 +134,20 @@ fn f19_reasons_say_what_decided(
     assert_eq!(layout.shares[0].reasons.to_string(), reasons);
 }
 
-#[test]
-fn a_reason_stays_small() {
-    assert_eq!(size_of::<federated_scheduler::Reason>(), 32);
+#[rstest]
+#[case::one_reason(50, true, ("A", 0, 10, 1, 0, -1), even("B", 0), "AtMaximum")]
+#[case::minimum_and_share(50, true, ("A", 20, -1, 1, 0, -1), even("B", 0), "ByWeight")]
+#[case::kept_as_far_as_the_maximum(50, false, ("A", 0, 28, 1, 30, -1), even("B", 0), "AtMaximum")]
+#[case::weight_zero_kept(50, false, ("A", 0, -1, 0, 9, -1), even("B", 0), "KeptInPlace")]
+#[case::weight_zero(50, true, ("A", 0, -1, 0, 9, -1), even("B", 0), "ZeroWeight")]
+fn f19_one_reason_is_decisive(
+    #[case] replicas: u64,
+    #[case] rebalance: bool,
+    #[case] first: Row,
+    #[case] second: Row,
+    #[case] name: &str,
+) {
+    let layout = layout_of(replicas, rebalance, &[first, second]);
+    let decisive = layout.shares[0].reasons.decisive().map(Reason::name);
+    assert_eq!(decisive, Some(name));
 }

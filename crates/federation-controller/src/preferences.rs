@@ -1,12 +1,14 @@
 //! The preferences of a set as the scheduler takes them.
 
-use federated_scheduler::{Lookup, Preference};
+use std::collections::BTreeMap;
+
+use federated_scheduler::Preference;
 use fedrs_api::{ClusterPreference, Placement};
 
-/// Finds what holds for each cluster; quickest in the order of their names.
+/// Finds the preferences of each cluster.
 #[derive(Clone, Debug)]
 pub struct Preferences<'a> {
-    entries: Lookup<'a, ClusterPreference>,
+    entries: &'a BTreeMap<String, ClusterPreference>,
     others: Option<Preference>,
 }
 
@@ -15,13 +17,14 @@ impl<'a> Preferences<'a> {
     #[must_use]
     pub fn of(placement: &'a Placement) -> Self {
         Self {
-            entries: Lookup::new(&placement.clusters),
+            entries: &placement.clusters,
             others: placement.clusters.get("*").map(preference),
         }
     }
 
-    /// What holds for `cluster`: its own entry, else `*`, else nothing (F3).
-    pub fn of_cluster(&mut self, cluster: &str) -> Option<Preference> {
+    /// The preferences of `cluster`: its own entry, else `*`, else none (F3).
+    #[must_use]
+    pub fn of_cluster(&self, cluster: &str) -> Option<Preference> {
         self.entries.get(cluster).map(preference).or(self.others)
     }
 }
@@ -52,8 +55,12 @@ mod tests {
             ..Placement::default()
         };
         let weights = |placement: &Placement| {
-            let mut preferences = Preferences::of(placement);
-            ["c", "a", "b"].map(|name| preferences.of_cluster(name).map(|it| (it.weight, it.max)))
+            let preferences = Preferences::of(placement);
+            ["c", "a", "b"].map(|name| {
+                preferences
+                    .of_cluster(name)
+                    .map(|found| (found.weight, found.max))
+            })
         };
         let (a, c) = (Some((1, Some(2))), Some((3, Some(4))));
         assert_eq!(weights(&placement), [c, a, None]);

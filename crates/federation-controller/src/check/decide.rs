@@ -43,7 +43,7 @@ pub(super) fn decide(
             .filter(|reason| {
                 it.room.capacity.is_some() || !matches!(reason, Reason::AtCapacity { .. })
             })
-            .map(|reason| reason.to_string())
+            .map(ToString::to_string)
             .collect();
     }
     let bounds = bounds(snapshot, &laid_out, frozen, allowed);
@@ -65,7 +65,7 @@ fn lay_out(
     let settings = snapshot.settings;
     let key = snapshot.frs.key.to_string();
     let rebalance = snapshot.frs.placement.rebalance;
-    let mut preferences = Preferences::of(&snapshot.frs.placement);
+    let preferences = Preferences::of(&snapshot.frs.placement);
     let mut clusters: Vec<_> = usable
         .iter()
         .map(|it| {

@@ -6,7 +6,7 @@
 //!   + probes: a couple that wait in a full cluster, on top (F34)
 //! ```
 
-use federated_scheduler::{Change, Cluster, Layout, Preference, Request, plan, what_if};
+use federated_scheduler::{CapacityOverride, Cluster, Layout, Preference, Request, plan, what_if};
 
 use super::{capacity::Room, drain, snapshot::CheckSettings};
 
@@ -112,14 +112,14 @@ pub(crate) fn shares_with_room(
     let limited = clusters
         .iter()
         .enumerate()
-        .filter(|(_, it)| it.is_limited());
-    let changes: Vec<_> = limited
-        .map(|(cluster, it)| Change {
-            cluster,
-            capacity: it.open_limit(),
+        .filter(|(_, cluster)| cluster.is_limited());
+    let overrides: Vec<_> = limited
+        .map(|(index, cluster)| CapacityOverride {
+            cluster: index,
+            capacity: cluster.open_limit(),
         })
         .collect();
-    if changes.is_empty() {
+    if overrides.is_empty() {
         return shares;
     }
     let within: Vec<_> = clusters.iter().map(Usable::within_limit).collect();
@@ -129,8 +129,8 @@ pub(crate) fn shares_with_room(
         rebalance: true,
         clusters: &within,
     };
-    for (change, share) in changes.iter().zip(what_if(&request, &changes)) {
-        shares[change.cluster] = Some(share);
+    for (limit, share) in overrides.iter().zip(what_if(&request, &overrides)) {
+        shares[limit.cluster] = Some(share);
     }
     shares
 }

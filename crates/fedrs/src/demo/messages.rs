@@ -140,9 +140,6 @@ fn shorten(reason: &str) -> String {
 }
 
 fn shorten_sentence(sentence: &str) -> String {
-    if let Some((share, _)) = sentence.split_once(": of equal claims") {
-        return share.to_owned();
-    }
     // A scheduler's message continues for long after its first sentence.
     match sentence.split_once(". ") {
         Some((first, _)) if first.contains('(') => format!("{first})"),
@@ -302,25 +299,21 @@ mod tests {
 
     #[test]
     fn f19_reasons_are_grouped_and_shortened() {
-        let up = "its share by weight is 16.67 of 50 (weight 1 of 3), rounded up";
+        let up = "16.67 of 50 by weight (1 of 3), rounded up by tie-break";
         let clusters = [
-            cluster(
-                "a",
-                17,
-                &format!("{up}: of equal claims to the last replica, this one's comes first"),
-            ),
+            cluster("a", 17, up),
             cluster(
                 "b",
                 16,
-                "its share by weight is 16.67 of 50 (weight 1 of 3), rounded down: of equal claims so and so; 2 wait for a node (0/2 nodes are available: 2 Too many pods. no new claims, preemption: none.)",
+                "16.67 of 50 by weight (1 of 3), rounded down; 2 wait for a node (0/2 nodes are available: 2 Too many pods. no new claims, preemption: none.)",
             ),
             cluster("c", 17, up),
         ];
         assert_eq!(
             reasons(&clusters),
             [
-                "a 17, c 17: its share by weight is 16.67 of 50 (weight 1 of 3), rounded up",
-                "b 16: its share by weight is 16.67 of 50 (weight 1 of 3), rounded down; 2 wait for a node (0/2 nodes are available: 2 Too many pods)",
+                "a 17, c 17: 16.67 of 50 by weight (1 of 3), rounded up by tie-break",
+                "b 16: 16.67 of 50 by weight (1 of 3), rounded down; 2 wait for a node (0/2 nodes are available: 2 Too many pods)",
             ]
         );
     }

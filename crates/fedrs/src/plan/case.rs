@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use federated_scheduler::{Cluster, Layout, Lookup, Request};
+use federated_scheduler::{Cluster, Layout, Request};
 use federation_controller::preferences::Preferences;
 use fedrs_api::{FieldError, Placement, preferences};
 use serde_json::Value;
@@ -167,17 +167,15 @@ impl Case {
 
     /// Computes the layout.
     pub(super) fn plan(&self) -> Layout {
-        let mut preferences = Preferences::of(&self.placement);
-        let mut current = Lookup::new(&self.current);
-        let mut capacity = Lookup::new(&self.capacity);
+        let preferences = Preferences::of(&self.placement);
         let clusters: Vec<Cluster<'_>> = self
             .clusters
             .iter()
             .map(|name| Cluster {
                 name,
                 preference: preferences.of_cluster(name),
-                current: current.get(name).copied().unwrap_or_default(),
-                capacity: capacity.get(name).copied(),
+                current: self.current.get(name).copied().unwrap_or_default(),
+                capacity: self.capacity.get(name).copied(),
             })
             .collect();
         federated_scheduler::plan(&Request {

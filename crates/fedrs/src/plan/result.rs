@@ -43,7 +43,7 @@ impl Serialize for CaseResult<'_> {
             share
                 .reasons
                 .iter()
-                .map(|reason| reason.to_string())
+                .map(ToString::to_string)
                 .collect::<Vec<_>>()
         };
         result.serialize_field("reasons", &ByCluster(self, sentences))?;
