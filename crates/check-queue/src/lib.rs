@@ -1,18 +1,18 @@
-//! `FRS_TO_CHECK` and the work queue behind it (F21 to F25), over any key.
+//! `FRS_TO_CHECK` and the work queue behind it (F21 to F25), over any key. The names are those of client-go's `workqueue`.
 //!
 //! ```text
-//! add(key, delay) --> CheckQueue --due--> WorkQueue --next()--> one worker per key
-//!   the shorter        by due time,        dirty / queue /        dropping the Work
-//!   delay wins         then by key         processing sets        makes room for the next
+//! add_after(key, delay) --> DelayingQueue --due--> WorkQueue --get()--> one worker per key
+//!   the shorter               by due time,           dirty / queue /      dropping the WorkItem
+//!   delay wins                then by key            processing sets      marks it as done
 //! ```
 //!
-//! Keys only, no payloads: whoever works on a key reads the newest state by itself, so merging two additions
-//! loses nothing. Knows neither what a key stands for nor how long a check takes.
+//! Both hold keys only, no payloads: a worker reads the newest state of its key by itself, so that merging two additions
+//! loses nothing. They know neither the meaning of a key nor the duration of a check.
 
-mod check_queue;
+mod delaying_queue;
 mod metrics;
 mod work_queue;
 
-pub use check_queue::{CheckQueue, MAX_DELAY};
-pub use metrics::{Ages, CheckQueueMetrics, WorkQueueMetrics};
-pub use work_queue::{Work, WorkQueue};
+pub use delaying_queue::{DelayingQueue, MAX_DELAY};
+pub use metrics::{DelayingQueueMetrics, OldestAge, WorkQueueMetrics};
+pub use work_queue::{WorkItem, WorkQueue};

@@ -1,4 +1,4 @@
-//! What the two queues tell of themselves. Times in seconds of tokio's clock, so that paused time counts as time.
+//! The metrics of the two queues. Times are seconds of tokio's clock, which tests can pause.
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
@@ -13,31 +13,31 @@ use prometheus_client::{
 };
 use tokio::time::Instant;
 
-/// From 1 ms to about 4 minutes: a key that is due moves at once, a worker may be held up by a slow member.
+/// Buckets from 1 ms to about 4 minutes: a due key moves at once, and a slow member delays its worker.
 fn seconds() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 4.0, 10))
 }
 
-/// Metrics of [`CheckQueue`](crate::CheckQueue). Cheap to clone; clones count into the same numbers.
+/// Metrics of [`DelayingQueue`](crate::DelayingQueue). Cheap to clone; clones share their values.
 #[derive(Clone, Debug)]
-pub struct CheckQueueMetrics {
-    /// Keys that are waiting for their time.
+pub struct DelayingQueueMetrics {
+    /// Keys in the queue.
     pub depth: Gauge,
-    /// Since when keys have been waiting; the oldest is exported.
-    pub ages: Ages,
-    /// Additions, those that were merged with a queued key included.
+    /// Age of the oldest key in the queue.
+    pub oldest_age: OldestAge,
+    /// Additions, merged ones included.
     pub adds: Counter,
-    /// Additions of a key that was queued already (F24).
+    /// Additions of a key that is already queued (F24).
     pub merged: Counter,
-    /// Seconds from a key's due time until it moved to the work queue.
+    /// Seconds from the time at which a key is due until it leaves the queue.
     pub latency: Histogram,
 }
 
-impl Default for CheckQueueMetrics {
+impl Default for DelayingQueueMetrics {
     fn default() -> Self {
         Self {
             depth: Gauge::default(),
-            ages: Ages::default(),
+            oldest_age: OldestAge::default(),
             adds: Counter::default(),
             merged: Counter::default(),
             latency: seconds(),
@@ -45,103 +45,95 @@ impl Default for CheckQueueMetrics {
     }
 }
 
-impl CheckQueueMetrics {
-    /// Adds the metrics to `registry`, which has the queue's name as its prefix.
+impl DelayingQueueMetrics {
+    /// Registers the metrics with `registry`, whose prefix is the name of the queue.
     pub fn register(&self, registry: &mut Registry) {
-        registry.register("depth", "Keys waiting for their delay", self.depth.clone());
+        registry.register("depth", "Keys in the queue", self.depth.clone());
         registry.register(
             "oldest_age_seconds",
-            "How long the oldest key has been waiting",
-            self.ages.clone(),
+            "Age of the oldest key in the queue",
+            self.oldest_age.clone(),
         );
-        registry.register(
-            "adds",
-            "Keys added, merged ones included",
-            self.adds.clone(),
-        );
+        registry.register("adds", "Additions, merged ones included", self.adds.clone());
         registry.register(
             "merged",
-            "Keys added while queued already",
+            "Additions of keys that are already queued",
             self.merged.clone(),
         );
         registry.register(
             "latency_seconds",
-            "From the due time to the work queue",
+            "Time from when a key is due until it leaves the queue",
             self.latency.clone(),
         );
     }
 }
 
-/// Metrics of [`WorkQueue`](crate::WorkQueue). Cheap to clone; clones count into the same numbers.
+/// Metrics of [`WorkQueue`](crate::WorkQueue). Cheap to clone; clones share their values.
 #[derive(Clone, Debug)]
 pub struct WorkQueueMetrics {
-    /// Keys that wait for a worker, those that are worked on and became dirty meanwhile included.
+    /// Dirty keys: those in the queue, and those added again while a worker processes them.
     pub depth: Gauge,
-    /// Since when keys have been waiting for a worker; the oldest is exported.
-    pub ages: Ages,
-    /// Additions, those that were merged with a waiting key included.
+    /// Age of the oldest dirty key.
+    pub oldest_age: OldestAge,
+    /// Additions, merged ones included.
     pub adds: Counter,
-    /// Seconds from the addition of a key until a worker takes it.
-    pub latency: Histogram,
-    /// Seconds a worker spends on a key.
+    /// Seconds from the addition of a key until a worker gets it.
+    pub queue_duration: Histogram,
+    /// Seconds that a worker processes a key.
     pub work_duration: Histogram,
-    /// Since when keys are worked on; the oldest is exported, for a worker that hangs never ends.
-    pub running: Ages,
+    /// How long the longest running worker has processed its key: a worker that hangs never appears in `work_duration`.
+    pub longest_running: OldestAge,
 }
 
 impl Default for WorkQueueMetrics {
     fn default() -> Self {
         Self {
             depth: Gauge::default(),
-            ages: Ages::default(),
+            oldest_age: OldestAge::default(),
             adds: Counter::default(),
-            latency: seconds(),
+            queue_duration: seconds(),
             work_duration: seconds(),
-            running: Ages::default(),
+            longest_running: OldestAge::default(),
         }
     }
 }
 
 impl WorkQueueMetrics {
-    /// Adds the metrics to `registry`, which has the queue's name as its prefix.
+    /// Registers the metrics with `registry`, whose prefix is the name of the queue.
     pub fn register(&self, registry: &mut Registry) {
-        registry.register("depth", "Keys waiting for a worker", self.depth.clone());
+        registry.register("depth", "Keys to be processed", self.depth.clone());
         registry.register(
             "oldest_age_seconds",
-            "How long the oldest key has been waiting for a worker",
-            self.ages.clone(),
+            "Age of the oldest key to be processed",
+            self.oldest_age.clone(),
+        );
+        registry.register("adds", "Additions, merged ones included", self.adds.clone());
+        registry.register(
+            "queue_duration_seconds",
+            "Time from the addition of a key until a worker gets it",
+            self.queue_duration.clone(),
         );
         registry.register(
-            "adds",
-            "Keys added, merged ones included",
-            self.adds.clone(),
-        );
-        registry.register(
-            "latency_seconds",
-            "From the addition of a key to its worker",
-            self.latency.clone(),
-        );
-        registry.register(
-            "duration_seconds",
-            "Time a worker spends on a key",
+            "work_duration_seconds",
+            "Time that a worker processes a key",
             self.work_duration.clone(),
         );
         registry.register(
-            "longest_running_seconds",
-            "How long the oldest unfinished work has been running",
-            self.running.clone(),
+            "longest_running_processor_seconds",
+            "How long the longest running worker has processed its key",
+            self.longest_running.clone(),
         );
     }
 }
 
-/// Points in time of which the oldest is exported as an age, computed when it is asked for: a queue in which
-/// nothing moves any more still grows older.
+/// A gauge of the time since the oldest of several points in time. It is computed when it is read, so that a queue in which
+/// nothing moves still ages.
 #[derive(Clone, Default)]
-pub struct Ages {
+pub struct OldestAge {
     starts: Arc<Mutex<BTreeMap<Instant, usize>>>,
 }
 
-impl Ages {
+impl OldestAge {
     pub(crate) fn insert(&self, start: Instant) {
         *self.starts.lock().entry(start).or_default() += 1;
     }
@@ -156,8 +148,8 @@ impl Ages {
         }
     }
 
-    /// Time since the oldest point, zero if there is none.
-    pub fn oldest(&self) -> Duration {
+    /// Time since the oldest point; zero if there is none.
+    pub fn get(&self) -> Duration {
         self.starts
             .lock()
             .first_key_value()
@@ -165,22 +157,42 @@ impl Ages {
     }
 }
 
-impl fmt::Debug for Ages {
+impl fmt::Debug for OldestAge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Ages").field(&self.oldest()).finish()
+        f.debug_tuple("OldestAge").field(&self.get()).finish()
     }
 }
 
-impl TypedMetric for Ages {
+impl TypedMetric for OldestAge {
     const TYPE: MetricType = MetricType::Gauge;
 }
 
-impl EncodeMetric for Ages {
+impl EncodeMetric for OldestAge {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
-        encoder.encode_gauge(&self.oldest().as_secs_f64())
+        encoder.encode_gauge(&self.get().as_secs_f64())
     }
 
     fn metric_type(&self) -> MetricType {
         Self::TYPE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f38_all_metrics_with_their_help() {
+        let mut registry = Registry::default();
+        DelayingQueueMetrics::default()
+            .register(registry.sub_registry_with_prefix("delaying_queue"));
+        WorkQueueMetrics::default().register(registry.sub_registry_with_prefix("workqueue"));
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).expect("metrics are text");
+        let lines: Vec<_> = text
+            .lines()
+            .filter(|line| line.starts_with("# HELP"))
+            .collect();
+        insta::assert_snapshot!(lines.join("\n"));
     }
 }

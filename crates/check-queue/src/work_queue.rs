@@ -1,10 +1,10 @@
-//! The work queue: many workers, at most one per key, and a key that changed while it was worked on is worked
-//! on again (F25). The sets are those of client-go's workqueue:
+//! The work queue: many workers, at most one per key; a key that is added while a worker processes it is processed
+//! again (F25). The sets are those of client-go's `workqueue`:
 //!
 //! ```text
-//! add ---> dirty (+ queue, unless it is being worked on)
-//! next --> out of queue and dirty, into processing
-//! done --> out of processing; into the queue if it became dirty meanwhile
+//! add  --> dirty, and the queue unless a worker processes the key
+//! get  --> from queue and dirty to processing
+//! done --> out of processing; into the queue if it is dirty again
 //! ```
 
 use std::{
@@ -21,7 +21,7 @@ use tokio::{sync::Notify, time::Instant};
 
 use crate::WorkQueueMetrics;
 
-/// Keys that wait for a worker, first come, first served. Cheap to clone; clones are handles of the same queue.
+/// Keys to be processed, first in, first out. Cheap to clone; clones are handles of the same queue.
 #[derive(Debug)]
 pub struct WorkQueue<K> {
     shared: Arc<Shared<K>>,
@@ -30,7 +30,7 @@ pub struct WorkQueue<K> {
 #[derive(Debug)]
 struct Shared<K> {
     state: Mutex<State<K>>,
-    /// One notification per key that enters the queue; all waiters at shutdown.
+    /// Notified once for each key that enters the queue, and of the shutdown.
     ready: Notify,
     metrics: WorkQueueMetrics,
 }
@@ -38,16 +38,16 @@ struct Shared<K> {
 #[derive(Debug)]
 struct State<K> {
     queue: VecDeque<K>,
-    /// Keys to be worked on, and since when: those in the queue, and those that changed while worked on.
+    /// Keys to be processed, and since when: those in the queue, and those added again while they are processed.
     dirty: HashMap<K, Instant>,
     processing: HashSet<K>,
     shut_down: bool,
 }
 
-enum Turn<K> {
-    Work(K),
-    Wait,
-    End,
+enum Next<K> {
+    Key(K),
+    QueueIsEmpty,
+    ShutDown,
 }
 
 impl<K> Clone for WorkQueue<K> {
@@ -76,7 +76,7 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         }
     }
 
-    /// Queues `key`, unless it waits already. Never waits. Without effect after [`shut_down`](Self::shut_down).
+    /// Queues `key` unless it is already queued. Never blocks. Has no effect after [`shut_down`](Self::shut_down).
     pub fn add(&self, key: K) {
         let Shared {
             state,
@@ -91,7 +91,7 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         let now = Instant::now();
         state.dirty.insert(key.clone(), now);
         metrics.depth.inc();
-        metrics.ages.insert(now);
+        metrics.oldest_age.insert(now);
         if !state.processing.contains(&key) {
             state.queue.push_back(key);
             drop(state);
@@ -99,78 +99,81 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         }
     }
 
-    /// The next key, exclusively until the [`Work`] is dropped. `None` when shut down and the queue is empty.
+    /// Waits for the next key, which the caller processes alone until it drops the [`WorkItem`]. `None` when the queue is
+    /// shut down and empty.
     ///
-    /// Cancel-safe: a dropped call takes no key, and passes on a wake-up it may have received.
-    pub async fn next(&self) -> Option<Work<K>> {
+    /// Cancel-safe: a dropped call takes no key, and passes on a notification that it may have received.
+    pub async fn get(&self) -> Option<WorkItem<K>> {
         loop {
-            // Registered before looking, so that a key added in between is not missed.
+            // Registered before the look at the queue, so that no key added in between is missed.
             let mut ready = pin!(self.shared.ready.notified());
             ready.as_mut().enable();
-            match self.take() {
-                Turn::Work(key) => {
+            match self.try_get() {
+                Next::Key(key) => {
                     let started = Instant::now();
-                    self.shared.metrics.running.insert(started);
-                    return Some(Work {
+                    self.shared.metrics.longest_running.insert(started);
+                    return Some(WorkItem {
                         key,
                         started,
                         queue: self.clone(),
                     });
                 }
-                Turn::End => return None,
-                Turn::Wait => ready.await,
+                Next::ShutDown => return None,
+                Next::QueueIsEmpty => ready.await,
             }
         }
     }
 
-    /// Refuses further keys and lets [`next`](Self::next) end once those queued are worked off. A key that became
-    /// dirty while worked on goes back to the queue, to be taken by the worker that gave it back.
+    /// Ignores further keys. [`get`](Self::get) returns the keys that are still queued, then `None`. A key that is dirty
+    /// again when its worker is done returns to the queue, and that worker gets it.
     pub fn shut_down(&self) {
         self.shared.state.lock().shut_down = true;
         self.shared.ready.notify_waiters();
     }
 
-    /// How many keys wait for a worker, those that are worked on and became dirty meanwhile included.
+    /// How many keys are to be processed, those added again while a worker processes them included.
     pub fn len(&self) -> usize {
         self.shared.state.lock().dirty.len()
     }
 
-    /// Whether no key waits for a worker.
+    /// Whether no key is to be processed.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether no key waits and none is worked on.
+    /// Whether no key is to be processed, and none is being processed.
     pub fn is_idle(&self) -> bool {
         let state = self.shared.state.lock();
         state.dirty.is_empty() && state.processing.is_empty()
     }
 
-    fn take(&self) -> Turn<K> {
+    fn try_get(&self) -> Next<K> {
         let mut state = self.shared.state.lock();
         let Some(key) = state.queue.pop_front() else {
             return if state.shut_down {
-                Turn::End
+                Next::ShutDown
             } else {
-                Turn::Wait
+                Next::QueueIsEmpty
             };
         };
         let added = state.dirty.remove(&key).expect("a queued key is dirty");
         state.processing.insert(key.clone());
         let metrics = &self.shared.metrics;
         metrics.depth.dec();
-        metrics.ages.remove(added);
-        metrics.latency.observe(added.elapsed().as_secs_f64());
-        Turn::Work(key)
+        metrics.oldest_age.remove(added);
+        metrics
+            .queue_duration
+            .observe(added.elapsed().as_secs_f64());
+        Next::Key(key)
     }
 
-    fn finish(&self, key: &K, started: Instant) {
+    fn done(&self, key: &K, started: Instant) {
         let Shared {
             state,
             ready,
             metrics,
         } = &*self.shared;
-        metrics.running.remove(started);
+        metrics.longest_running.remove(started);
         metrics
             .work_duration
             .observe(started.elapsed().as_secs_f64());
@@ -184,21 +187,21 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
     }
 }
 
-/// A key that its holder alone works on. Dropping it gives the key back, also when the worker panics.
-pub struct Work<K: Clone + Eq + Hash> {
+/// A key that its holder alone processes. Dropping it marks the key as done, also when the worker panics.
+pub struct WorkItem<K: Clone + Eq + Hash> {
     key: K,
     started: Instant,
     queue: WorkQueue<K>,
 }
 
-impl<K: Clone + Eq + Hash> Work<K> {
-    /// Gives the key back: it is worked on again if it was added meanwhile.
+impl<K: Clone + Eq + Hash> WorkItem<K> {
+    /// Marks the key as done. It is queued again if it was added meanwhile.
     pub fn done(self) {
         drop(self);
     }
 }
 
-impl<K: Clone + Eq + Hash> Deref for Work<K> {
+impl<K: Clone + Eq + Hash> Deref for WorkItem<K> {
     type Target = K;
 
     fn deref(&self) -> &K {
@@ -206,17 +209,17 @@ impl<K: Clone + Eq + Hash> Deref for Work<K> {
     }
 }
 
-impl<K: Clone + Eq + Hash + fmt::Debug> fmt::Debug for Work<K> {
+impl<K: Clone + Eq + Hash + fmt::Debug> fmt::Debug for WorkItem<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Work")
+        f.debug_struct("WorkItem")
             .field("key", &self.key)
             .finish_non_exhaustive()
     }
 }
 
-impl<K: Clone + Eq + Hash> Drop for Work<K> {
+impl<K: Clone + Eq + Hash> Drop for WorkItem<K> {
     fn drop(&mut self) {
-        self.queue.finish(&self.key, self.started);
+        self.queue.done(&self.key, self.started);
     }
 }
 
@@ -231,7 +234,7 @@ mod tests {
     }
 
     async fn nothing_ready(queue: &WorkQueue<u8>) -> bool {
-        timeout(Duration::from_secs(1), queue.next()).await.is_err()
+        timeout(Duration::from_secs(1), queue.get()).await.is_err()
     }
 
     #[tokio::test(start_paused = true)]
@@ -242,32 +245,35 @@ mod tests {
         }
         assert_eq!(queue.len(), 3);
         for expected in [3, 1, 2] {
-            assert_eq!(*queue.next().await.unwrap(), expected);
+            assert_eq!(*queue.get().await.unwrap(), expected);
         }
         assert!(queue.is_idle());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn f25_one_worker_per_key_and_again_if_changed_meanwhile() {
+    async fn f25_one_worker_per_key_and_again_if_added_meanwhile() {
         let queue = queue();
         queue.add(1);
-        let work = queue.next().await.unwrap();
+        let item = queue.get().await.unwrap();
         queue.add(1);
         queue.add(1);
         assert!(nothing_ready(&queue).await, "a second worker got the key");
-        work.done();
-        assert_eq!(*queue.next().await.unwrap(), 1);
-        assert!(nothing_ready(&queue).await, "worked on a third time");
+        item.done();
+        assert_eq!(*queue.get().await.unwrap(), 1);
+        assert!(
+            nothing_ready(&queue).await,
+            "a worker got the key a third time"
+        );
     }
 
     #[tokio::test(start_paused = true)]
-    async fn f25_others_go_on_while_one_is_worked_on() {
+    async fn f25_workers_process_other_keys_meanwhile() {
         let queue = queue();
         queue.add(1);
-        let _one = queue.next().await.unwrap();
+        let _one = queue.get().await.unwrap();
         queue.add(1);
         queue.add(2);
-        assert_eq!(*queue.next().await.unwrap(), 2);
+        assert_eq!(*queue.get().await.unwrap(), 2);
     }
 
     #[tokio::test(start_paused = true)]
@@ -275,30 +281,30 @@ mod tests {
         let queue = queue();
         queue.add(1);
         queue.add(2);
-        let work = queue.next().await.unwrap();
+        let item = queue.get().await.unwrap();
         queue.add(1);
-        work.done();
-        assert_eq!(*queue.next().await.unwrap(), 2);
-        assert_eq!(*queue.next().await.unwrap(), 1);
+        item.done();
+        assert_eq!(*queue.get().await.unwrap(), 2);
+        assert_eq!(*queue.get().await.unwrap(), 1);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_cancelled_waiter_passes_its_wake_up_on() {
+    async fn a_cancelled_waiter_passes_its_notification_on() {
         let queue = queue();
-        let mut first = Box::pin(queue.next());
-        let mut second = Box::pin(queue.next());
+        let mut first = Box::pin(queue.get());
+        let mut second = Box::pin(queue.get());
         assert!(poll_once(&mut first).is_none());
         assert!(poll_once(&mut second).is_none());
         queue.add(1);
         drop(first);
-        let work = timeout(Duration::from_secs(1), second)
+        let item = timeout(Duration::from_secs(1), second)
             .await
-            .expect("woken")
+            .expect("the second waiter is notified")
             .unwrap();
-        assert_eq!(*work, 1);
+        assert_eq!(*item, 1);
     }
 
-    /// One poll; what it gave, if it was ready.
+    /// Polls once; the output if it is ready.
     fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         match std::pin::Pin::new(future).poll(&mut context) {
@@ -308,42 +314,42 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn shutting_down_drains_and_ends_all_workers() {
+    async fn shutting_down_empties_the_queue_and_ends_all_workers() {
         let queue = queue();
         queue.add(1);
-        let work = queue.next().await.unwrap();
+        let item = queue.get().await.unwrap();
         let waiting = tokio::spawn({
             let queue = queue.clone();
-            async move { queue.next().await.is_none() }
+            async move { queue.get().await.is_none() }
         });
         queue.add(1);
         tokio::task::yield_now().await;
         queue.shut_down();
         queue.add(2);
         assert!(waiting.await.unwrap(), "a waiting worker ends");
-        work.done();
+        item.done();
         assert_eq!(
-            *queue.next().await.unwrap(),
+            *queue.get().await.unwrap(),
             1,
-            "what became dirty before is worked on"
+            "a key that was dirty before the shutdown is processed"
         );
-        assert!(queue.next().await.is_none());
+        assert!(queue.get().await.is_none());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_panicking_worker_gives_the_key_back() {
+    async fn a_panicking_worker_is_done_with_its_key() {
         let queue = queue();
         queue.add(1);
         let worker = tokio::spawn({
             let queue = queue.clone();
             async move {
-                let _work = queue.next().await;
+                let _item = queue.get().await;
                 panic!("on purpose");
             }
         });
         assert!(worker.await.unwrap_err().is_panic());
         queue.add(1);
-        assert_eq!(*queue.next().await.unwrap(), 1);
+        assert_eq!(*queue.get().await.unwrap(), 1);
     }
 
     #[tokio::test(start_paused = true)]
@@ -353,16 +359,16 @@ mod tests {
         queue.add(1);
         advance(Duration::from_secs(3)).await;
         assert_eq!(
-            (metrics.depth.get(), metrics.ages.oldest()),
+            (metrics.depth.get(), metrics.oldest_age.get()),
             (1, Duration::from_secs(3))
         );
-        let work = queue.next().await.unwrap();
+        let item = queue.get().await.unwrap();
         advance(Duration::from_secs(2)).await;
         assert_eq!(
-            (metrics.depth.get(), metrics.running.oldest()),
+            (metrics.depth.get(), metrics.longest_running.get()),
             (0, Duration::from_secs(2))
         );
-        work.done();
-        assert_eq!(metrics.running.oldest(), Duration::ZERO);
+        item.done();
+        assert_eq!(metrics.longest_running.get(), Duration::ZERO);
     }
 }

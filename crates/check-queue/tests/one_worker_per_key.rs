@@ -1,9 +1,9 @@
-//! F25 as a property, over random additions, durations of work and cancelled waits, on paused time: at most one
-//! worker per key, no key lost, and what changed while worked on is worked on again.
+//! F25 as a property, over random additions, durations of work and cancelled waits, on paused time: a key has at most one
+//! worker, no key is lost, and a key that is added while a worker processes it is processed again.
 
 use std::{sync::Arc, time::Duration};
 
-use check_queue::{CheckQueue, CheckQueueMetrics, WorkQueue, WorkQueueMetrics};
+use check_queue::{DelayingQueue, DelayingQueueMetrics, WorkQueue, WorkQueueMetrics};
 use proptest::prelude::*;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -28,18 +28,18 @@ fn addition() -> impl Strategy<Value = Addition> {
 #[derive(Clone, Debug, Default)]
 struct Seen {
     busy: bool,
-    /// When the newest work on the key began.
+    /// When the newest processing of the key began.
     started: Option<Instant>,
-    /// Since when a check of the key is due, and not begun.
+    /// Since when the key is to be processed.
     must_start_after: Option<Instant>,
 }
 
 type Log = Arc<parking_lot::Mutex<Vec<Seen>>>;
 
-async fn worker(work: WorkQueue<usize>, log: Log, patience_ms: u64, work_ms: u64) {
+async fn worker(work: WorkQueue<usize>, log: Log, wait_ms: u64, work_ms: u64) {
     loop {
-        // Waits that are given up again and again must not lose a wake-up.
-        let Ok(next) = timeout(Duration::from_millis(patience_ms), work.next()).await else {
+        // Waits that are cancelled again and again must not lose a notification.
+        let Ok(next) = timeout(Duration::from_millis(wait_ms), work.get()).await else {
             continue;
         };
         let Some(key) = next else { return };
@@ -55,22 +55,20 @@ async fn worker(work: WorkQueue<usize>, log: Log, patience_ms: u64, work_ms: u64
     }
 }
 
-fn feed(work: &WorkQueue<usize>) -> impl FnMut(usize) + Send + 'static {
+fn add_to(work: &WorkQueue<usize>) -> impl FnMut(usize) + Send + 'static {
     let work = work.clone();
     move |key| work.add(key)
 }
 
 async fn run(additions: Vec<Addition>, workers: Vec<(u64, u64)>) -> Vec<Seen> {
-    let to_check = CheckQueue::new(CheckQueueMetrics::default());
+    let to_check = DelayingQueue::new(DelayingQueueMetrics::default());
     let work = WorkQueue::new(WorkQueueMetrics::default());
     let cancel = CancellationToken::new();
     let log: Log = Arc::new(parking_lot::Mutex::new(vec![Seen::default(); KEYS]));
-    let driver = tokio::spawn(to_check.clone().run(feed(&work), cancel.clone()));
+    let driver = tokio::spawn(to_check.clone().run(add_to(&work), cancel.clone()));
     let workers: Vec<_> = workers
         .into_iter()
-        .map(|(patience_ms, work_ms)| {
-            tokio::spawn(worker(work.clone(), log.clone(), patience_ms, work_ms))
-        })
+        .map(|(wait_ms, work_ms)| tokio::spawn(worker(work.clone(), log.clone(), wait_ms, work_ms)))
         .collect();
     for Addition {
         pause_ms,
@@ -81,7 +79,7 @@ async fn run(additions: Vec<Addition>, workers: Vec<(u64, u64)>) -> Vec<Seen> {
         sleep(Duration::from_millis(pause_ms)).await;
         let now = Instant::now();
         log.lock()[key].must_start_after.get_or_insert(now);
-        to_check.add(key, Duration::from_millis(delay_ms));
+        to_check.add_after(key, Duration::from_millis(delay_ms));
     }
     // Longer than any delay and all the work together: 40 times 50 ms by one worker.
     sleep(Duration::from_secs(3)).await;
@@ -102,7 +100,7 @@ async fn run(additions: Vec<Addition>, workers: Vec<(u64, u64)>) -> Vec<Seen> {
 
 proptest! {
     #[test]
-    fn f25_one_worker_per_key_no_lost_key_worked_on_again(
+    fn f25_one_worker_per_key_and_no_lost_key(
         additions in prop::collection::vec(addition(), 1..40),
         workers in prop::collection::vec((1..30u64, 0..50u64), 1..5),
     ) {
@@ -113,8 +111,8 @@ proptest! {
             .expect("runtime");
         let added: Vec<_> = additions.iter().map(|addition| addition.key).collect();
         for (key, seen) in runtime.block_on(run(additions, workers)).into_iter().enumerate() {
-            prop_assert_eq!(seen.started.is_some(), added.contains(&key), "key {} lost or invented", key);
-            prop_assert!(seen.must_start_after.is_none(), "an addition of {} was never worked on", key);
+            prop_assert_eq!(seen.started.is_some(), added.contains(&key), "key {} is lost or was never added", key);
+            prop_assert!(seen.must_start_after.is_none(), "an addition of {} was never processed", key);
         }
     }
 }

@@ -8,7 +8,7 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use check_queue::{CheckQueue, Work, WorkQueue};
+use check_queue::{DelayingQueue, WorkItem, WorkQueue};
 use fedrs_api::SetKey;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -18,8 +18,8 @@ use crate::metrics::Metrics;
 /// The queues of one controller. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Agenda {
-    checks: CheckQueue<SetKey>,
-    statuses: CheckQueue<SetKey>,
+    checks: DelayingQueue<SetKey>,
+    statuses: DelayingQueue<SetKey>,
     work: WorkQueue<SetKey>,
     /// Keys whose check is due: work on any other key only publishes its status.
     due: Arc<Mutex<HashSet<SetKey>>>,
@@ -29,8 +29,8 @@ pub(crate) struct Agenda {
 impl Agenda {
     pub(crate) fn new(metrics: &Metrics, status_delay: Duration) -> Self {
         Self {
-            checks: CheckQueue::new(metrics.checks.clone()),
-            statuses: CheckQueue::new(metrics.statuses.clone()),
+            checks: DelayingQueue::new(metrics.checks.clone()),
+            statuses: DelayingQueue::new(metrics.statuses.clone()),
             work: WorkQueue::new(metrics.work.clone()),
             due: Arc::default(),
             status_delay,
@@ -39,12 +39,12 @@ impl Agenda {
 
     /// Puts `key` on `FRS_TO_CHECK`; the shorter delay wins (F24).
     pub(crate) fn check(&self, key: SetKey, delay: Duration) {
-        self.checks.add(key, delay);
+        self.checks.add_after(key, delay);
     }
 
     /// The status of `key` is published soon (F22).
     pub(crate) fn publish(&self, key: SetKey) {
-        self.statuses.add(key, self.status_delay);
+        self.statuses.add_after(key, self.status_delay);
     }
 
     /// Forgets a set that is gone.
@@ -54,8 +54,8 @@ impl Agenda {
     }
 
     /// The next set to work on, and whether it is to be checked; `None` at the end.
-    pub(crate) async fn next(&self) -> Option<(Work<SetKey>, bool)> {
-        let work = self.work.next().await?;
+    pub(crate) async fn next(&self) -> Option<(WorkItem<SetKey>, bool)> {
+        let work = self.work.get().await?;
         let due = self.due.lock().remove(&*work);
         Some((work, due))
     }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use check_queue::{CheckQueueMetrics, WorkQueueMetrics};
+use check_queue::{DelayingQueueMetrics, WorkQueueMetrics};
 use cluster_informer::InformerMetrics;
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -51,9 +51,9 @@ pub struct Metrics {
     /// Local sets left behind by deletions that could not wait for a member (F5).
     pub left_behind: Counter,
     /// `FRS_TO_CHECK`.
-    pub checks: CheckQueueMetrics,
+    pub checks: DelayingQueueMetrics,
     /// Statuses to publish.
-    pub statuses: CheckQueueMetrics,
+    pub statuses: DelayingQueueMetrics,
     /// The work queue.
     pub work: WorkQueueMetrics,
     /// The members' informers.
@@ -69,8 +69,8 @@ impl Default for Metrics {
             sets: Gauge::default(),
             invalid_sets: Gauge::default(),
             left_behind: Counter::default(),
-            checks: CheckQueueMetrics::default(),
-            statuses: CheckQueueMetrics::default(),
+            checks: DelayingQueueMetrics::default(),
+            statuses: DelayingQueueMetrics::default(),
             work: WorkQueueMetrics::default(),
             informers: InformerMetrics::default(),
         }
@@ -137,7 +137,7 @@ impl Metrics {
         it.statuses
             .register(registry.sub_registry_with_prefix("status_queue"));
         it.work
-            .register(registry.sub_registry_with_prefix("work_queue"));
+            .register(registry.sub_registry_with_prefix("workqueue"));
         it.informers
             .register(registry.sub_registry_with_prefix("member"));
         Arc::new(metrics)

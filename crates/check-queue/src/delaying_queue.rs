@@ -1,7 +1,12 @@
-//! `FRS_TO_CHECK`: keys that wait for their time, on tokio-util's [`DelayQueue`] (F21 to F24).
+//! `FRS_TO_CHECK`: keys with a delay, on the timers of tokio-util's [`DelayQueue`] (F21 to F24). client-go calls it a
+//! delaying queue.
 //!
-//! The handle and the driver share one short lock. `add` wakes the driver by itself when the new key is due
-//! before all others, because the queue keeps the waker of its last poll.
+//! ```text
+//! add_after(key, delay) --> entries, timers --due--> run(): on_due(key)
+//! ```
+//!
+//! Handles and driver share one lock, held briefly. `add_after` wakes the driver when the new key is due before all
+//! others: the timers keep the waker of their last poll.
 
 use std::{
     collections::HashMap,
@@ -19,26 +24,26 @@ use tokio_util::{
     time::{DelayQueue, delay_queue},
 };
 
-use crate::CheckQueueMetrics;
+use crate::DelayingQueueMetrics;
 
-/// Longer delays are cut to this: the timer wheel holds about two years and panics beyond.
+/// The longest delay; longer ones are cut to it. The timers panic beyond about two years.
 pub const MAX_DELAY: Duration = Duration::from_hours(24 * 365);
 
-/// Keys with a due time each. Cheap to clone; clones are handles of the same queue.
+/// Keys, each with the time at which it is due. Cheap to clone; clones are handles of the same queue.
 #[derive(Debug)]
-pub struct CheckQueue<K> {
+pub struct DelayingQueue<K> {
     shared: Arc<Shared<K>>,
 }
 
 #[derive(Debug)]
 struct Shared<K> {
     state: Mutex<State<K>>,
-    metrics: CheckQueueMetrics,
+    metrics: DelayingQueueMetrics,
 }
 
 #[derive(Debug)]
 struct State<K> {
-    wheel: DelayQueue<K>,
+    timers: DelayQueue<K>,
     entries: HashMap<K, Entry>,
 }
 
@@ -46,10 +51,10 @@ struct State<K> {
 struct Entry {
     due: Instant,
     added: Instant,
-    slot: delay_queue::Key,
+    timer: delay_queue::Key,
 }
 
-impl<K> Clone for CheckQueue<K> {
+impl<K> Clone for DelayingQueue<K> {
     fn clone(&self) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
@@ -57,11 +62,11 @@ impl<K> Clone for CheckQueue<K> {
     }
 }
 
-impl<K: Clone + Eq + Hash + Ord + Send> CheckQueue<K> {
-    /// An empty queue; nothing leaves it until [`run`](Self::run) is polled.
-    pub fn new(metrics: CheckQueueMetrics) -> Self {
+impl<K: Clone + Eq + Hash + Ord + Send> DelayingQueue<K> {
+    /// An empty queue. Keys leave it while [`run`](Self::run) is polled.
+    pub fn new(metrics: DelayingQueueMetrics) -> Self {
         let state = State {
-            wheel: DelayQueue::new(),
+            timers: DelayQueue::new(),
             entries: HashMap::new(),
         };
         Self {
@@ -72,49 +77,49 @@ impl<K: Clone + Eq + Hash + Ord + Send> CheckQueue<K> {
         }
     }
 
-    /// Queues `key` to be due after `delay`, or earlier if it is queued for an earlier time already (F24).
+    /// Queues `key` to be due after `delay`, or earlier if it is already queued for an earlier time (F24).
     ///
-    /// Never waits. To be called from within a tokio runtime with time, as the timer is one of its.
-    pub fn add(&self, key: K, delay: Duration) {
+    /// Never blocks. The caller runs within a tokio runtime with time enabled.
+    pub fn add_after(&self, key: K, delay: Duration) {
         let now = Instant::now();
         let due = now + delay.min(MAX_DELAY);
         let metrics = &self.shared.metrics;
         metrics.adds.inc();
         let mut state = self.shared.state.lock();
-        let State { wheel, entries } = &mut *state;
+        let State { timers, entries } = &mut *state;
         if let Some(entry) = entries.get_mut(&key) {
             metrics.merged.inc();
             if due < entry.due {
                 entry.due = due;
-                wheel.reset_at(&entry.slot, due);
+                timers.reset_at(&entry.timer, due);
             }
             return;
         }
-        let slot = wheel.insert_at(key.clone(), due);
+        let timer = timers.insert_at(key.clone(), due);
         entries.insert(
             key,
             Entry {
                 due,
                 added: now,
-                slot,
+                timer,
             },
         );
         metrics.depth.inc();
-        metrics.ages.insert(now);
+        metrics.oldest_age.insert(now);
     }
 
-    /// Takes `key` out; whether it was queued.
+    /// Removes `key`. Returns whether it was queued.
     pub fn remove(&self, key: &K) -> bool {
         let mut state = self.shared.state.lock();
         let Some(entry) = state.entries.remove(key) else {
             return false;
         };
-        state.wheel.remove(&entry.slot);
-        self.forget(&entry);
+        state.timers.remove(&entry.timer);
+        self.record_removal(&entry);
         true
     }
 
-    /// When `key` is due, if it is queued.
+    /// The time at which `key` is due, if it is queued.
     pub fn due(&self, key: &K) -> Option<Instant> {
         self.shared
             .state
@@ -134,10 +139,10 @@ impl<K: Clone + Eq + Hash + Ord + Send> CheckQueue<K> {
         self.len() == 0
     }
 
-    /// Hands keys to `on_due` when they are due, without further delay (F25), until `cancel`.
+    /// Passes keys to `on_due` as soon as they are due (F25), until `cancel`.
     ///
     /// Keys that are due at the same poll come in the order of their due times, then of the keys.
-    /// There is one driver per queue: a second one would take the wake-ups of the first.
+    /// A queue has one driver: a second one would receive the wake-ups of the first.
     pub async fn run(self, mut on_due: impl FnMut(K), cancel: CancellationToken) {
         cancel
             .run_until_cancelled(async {
@@ -150,19 +155,19 @@ impl<K: Clone + Eq + Hash + Ord + Send> CheckQueue<K> {
             .await;
     }
 
-    /// Ready with all keys that are due now, at least one.
+    /// Ready with all keys that are due now; there is at least one.
     fn poll_due(&self, context: &mut Context<'_>) -> Poll<Vec<K>> {
         let mut due = Vec::new();
         {
             let mut state = self.shared.state.lock();
-            // An empty queue is `Ready(None)` and keeps the waker all the same: the next `add` wakes us.
-            while let Poll::Ready(Some(expired)) = state.wheel.poll_expired(context) {
+            // An empty queue is `Ready(None)` and still keeps the waker: the next `add_after` wakes this task.
+            while let Poll::Ready(Some(expired)) = state.timers.poll_expired(context) {
                 let key = expired.into_inner();
                 let entry = state
                     .entries
                     .remove(&key)
-                    .expect("wheel and entries hold the same keys");
-                self.forget(&entry);
+                    .expect("timers and entries have the same keys");
+                self.record_removal(&entry);
                 due.push((entry.due, key));
             }
         }
@@ -179,9 +184,9 @@ impl<K: Clone + Eq + Hash + Ord + Send> CheckQueue<K> {
         Poll::Ready(due.into_iter().map(|(_, key)| key).collect())
     }
 
-    fn forget(&self, entry: &Entry) {
+    fn record_removal(&self, entry: &Entry) {
         self.shared.metrics.depth.dec();
-        self.shared.metrics.ages.remove(entry.added);
+        self.shared.metrics.oldest_age.remove(entry.added);
     }
 }
 
@@ -193,7 +198,7 @@ mod tests {
 
     const MINUTE: Duration = Duration::from_mins(1);
 
-    fn feed<K: Clone + Eq + Hash + Ord + Send + 'static>(
+    fn add_to<K: Clone + Eq + Hash + Ord + Send + 'static>(
         work: &WorkQueue<K>,
     ) -> impl FnMut(K) + Send + 'static {
         let work = work.clone();
@@ -201,27 +206,27 @@ mod tests {
     }
 
     fn queues() -> (
-        CheckQueue<&'static str>,
+        DelayingQueue<&'static str>,
         WorkQueue<&'static str>,
         CancellationToken,
     ) {
-        let to_check = CheckQueue::new(CheckQueueMetrics::default());
+        let to_check = DelayingQueue::new(DelayingQueueMetrics::default());
         let work = WorkQueue::new(WorkQueueMetrics::default());
         let cancel = CancellationToken::new();
-        tokio::spawn(to_check.clone().run(feed(&work), cancel.clone()));
+        tokio::spawn(to_check.clone().run(add_to(&work), cancel.clone()));
         (to_check, work, cancel)
     }
 
     async fn next(work: &WorkQueue<&'static str>) -> (&'static str, Instant) {
-        let work = work.next().await.expect("not shut down");
-        (*work, Instant::now())
+        let item = work.get().await.expect("the queue is not shut down");
+        (*item, Instant::now())
     }
 
     #[tokio::test(start_paused = true)]
     async fn f21_delay_zero_is_due_at_once() {
         let (to_check, work, _cancel) = queues();
         let start = Instant::now();
-        to_check.add("a", Duration::ZERO);
+        to_check.add_after("a", Duration::ZERO);
         let (key, at) = next(&work).await;
         assert_eq!(key, "a");
         assert!(at - start <= Duration::from_millis(1), "{:?}", at - start);
@@ -231,7 +236,7 @@ mod tests {
     async fn f22_waits_for_its_delay() {
         let (to_check, work, _cancel) = queues();
         let start = Instant::now();
-        to_check.add("a", MINUTE);
+        to_check.add_after("a", MINUTE);
         assert_eq!(next(&work).await.1 - start, MINUTE);
         assert!(to_check.is_empty());
     }
@@ -242,7 +247,7 @@ mod tests {
             let (to_check, work, _cancel) = queues();
             let start = Instant::now();
             for seconds in delays {
-                to_check.add("a", Duration::from_secs(seconds));
+                to_check.add_after("a", Duration::from_secs(seconds));
             }
             assert_eq!(to_check.len(), 1);
             assert_eq!(next(&work).await.1 - start, Duration::from_secs(5));
@@ -253,27 +258,27 @@ mod tests {
     async fn f24_a_later_addition_with_less_left_wins() {
         let (to_check, work, _cancel) = queues();
         let start = Instant::now();
-        to_check.add("a", MINUTE);
+        to_check.add_after("a", MINUTE);
         advance(Duration::from_secs(30)).await;
-        to_check.add("a", Duration::from_secs(40));
+        to_check.add_after("a", Duration::from_secs(40));
         assert_eq!(next(&work).await.1 - start, MINUTE);
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_earlier_key_wakes_the_driver() {
         let (to_check, work, _cancel) = queues();
-        to_check.add("late", MINUTE);
+        to_check.add_after("late", MINUTE);
         advance(Duration::from_secs(1)).await;
-        to_check.add("early", Duration::from_secs(1));
+        to_check.add_after("early", Duration::from_secs(1));
         assert_eq!(next(&work).await.0, "early");
         assert_eq!(next(&work).await.0, "late");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn equal_times_move_in_the_order_of_keys() {
+    async fn keys_due_at_the_same_time_come_in_order() {
         let (to_check, work, _cancel) = queues();
         for key in ["d", "b", "a", "c"] {
-            to_check.add(key, MINUTE);
+            to_check.add_after(key, MINUTE);
         }
         let mut order = Vec::new();
         for _ in 0..4 {
@@ -285,17 +290,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn removed_keys_never_become_due() {
         let (to_check, work, _cancel) = queues();
-        to_check.add("a", Duration::from_secs(1));
-        to_check.add("b", MINUTE);
+        to_check.add_after("a", Duration::from_secs(1));
+        to_check.add_after("b", MINUTE);
         assert!(to_check.remove(&"a"));
         assert!(!to_check.remove(&"a"));
         assert_eq!(next(&work).await.0, "b");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_delay_beyond_the_wheel_is_cut() {
+    async fn a_delay_beyond_the_maximum_is_cut() {
         let (to_check, _work, _cancel) = queues();
-        to_check.add("a", Duration::MAX);
+        to_check.add_after("a", Duration::MAX);
         assert_eq!(to_check.due(&"a"), Some(Instant::now() + MAX_DELAY));
     }
 
@@ -303,8 +308,8 @@ mod tests {
     async fn metrics_follow_the_queue() {
         let (to_check, work, _cancel) = queues();
         let metrics = to_check.shared.metrics.clone();
-        to_check.add("a", MINUTE);
-        to_check.add("a", MINUTE);
+        to_check.add_after("a", MINUTE);
+        to_check.add_after("a", MINUTE);
         advance(Duration::from_secs(10)).await;
         assert_eq!(
             (
@@ -314,20 +319,20 @@ mod tests {
             ),
             (1, 2, 1)
         );
-        assert_eq!(metrics.ages.oldest(), Duration::from_secs(10));
+        assert_eq!(metrics.oldest_age.get(), Duration::from_secs(10));
         next(&work).await;
         assert_eq!(
-            (metrics.depth.get(), metrics.ages.oldest()),
+            (metrics.depth.get(), metrics.oldest_age.get()),
             (0, Duration::ZERO)
         );
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_driver_ends_when_cancelled() {
-        let to_check = CheckQueue::<u8>::new(CheckQueueMetrics::default());
+        let to_check = DelayingQueue::<u8>::new(DelayingQueueMetrics::default());
         let cancel = CancellationToken::new();
         let work = WorkQueue::new(WorkQueueMetrics::default());
-        let driver = tokio::spawn(to_check.run(feed(&work), cancel.clone()));
+        let driver = tokio::spawn(to_check.run(add_to(&work), cancel.clone()));
         cancel.cancel();
         driver.await.expect("no panic");
     }
