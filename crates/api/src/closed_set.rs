@@ -22,6 +22,12 @@ macro_rules! closed_set {
             }
         }
 
+        impl From<$name> for &'static str {
+            fn from(word: $name) -> Self {
+                word.as_str()
+            }
+        }
+
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.as_str())

@@ -99,7 +99,7 @@ fn crowded(bencher: Bencher<'_, '_>, count: u32) {
 }
 
 fn run_full(bencher: Bencher<'_, '_>, world: &World) {
-    assert!(world.memory.clusters[0].capacity.is_some());
+    assert!(world.previous.clusters[0].capacity.is_some());
     run(bencher, world);
 }
 

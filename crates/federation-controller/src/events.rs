@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{calls, check::Notice, clock::Clock, error_text::words};
+use crate::{calls, clock::Clock, error_text::words, event::Event};
 
 /// Events written at the same time, so that writing keeps up with many sets that move at once.
 const WRITERS: usize = 8;
@@ -43,7 +43,7 @@ pub(crate) struct Subject {
 /// Records events; cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorder {
-    queues: Arc<[mpsc::Sender<(Subject, Notice, Timestamp)>]>,
+    queues: Arc<[mpsc::Sender<(Subject, Event, Timestamp)>]>,
     clock: Clock,
     dropped: Counter,
 }
@@ -70,15 +70,15 @@ impl Recorder {
         (recorder, writers)
     }
 
-    /// Records `notice` about `subject`.
-    pub(crate) fn record(&self, subject: &Subject, notice: Notice) {
-        let event = (subject.clone(), notice, self.clock.now());
-        if self.queue_of(subject).try_send(event).is_err() {
+    /// Records `event` about `subject`.
+    pub(crate) fn record(&self, subject: &Subject, event: Event) {
+        let queued = (subject.clone(), event, self.clock.now());
+        if self.queue_of(subject).try_send(queued).is_err() {
             self.dropped.inc();
         }
     }
 
-    fn queue_of(&self, subject: &Subject) -> &mpsc::Sender<(Subject, Notice, Timestamp)> {
+    fn queue_of(&self, subject: &Subject) -> &mpsc::Sender<(Subject, Event, Timestamp)> {
         let writers = self.queues.len() as u64;
         let writer = usize::try_from(xxh3_64(subject.uid.as_bytes()) % writers);
         &self.queues[writer.expect("there are few writers")]
@@ -87,37 +87,37 @@ impl Recorder {
 
 async fn write_events(
     host: Client,
-    mut events: mpsc::Receiver<(Subject, Notice, Timestamp)>,
+    mut events: mpsc::Receiver<(Subject, Event, Timestamp)>,
     cancel: CancellationToken,
 ) {
     let mut counts: HashMap<String, u32> = HashMap::new();
-    while let Some(Some((subject, notice, now))) = cancel.run_until_cancelled(events.recv()).await {
+    while let Some(Some((subject, event, now))) = cancel.run_until_cancelled(events.recv()).await {
         if counts.len() >= REMEMBERED {
             counts.clear();
         }
-        let name = event_name(&subject, &notice);
+        let name = event_name(&subject, &event);
         let count = counts.entry(name.clone()).or_default();
         *count += 1;
-        let write = write_event(&host, &subject, &notice, &name, *count, now);
+        let write = write_event(&host, &subject, &event, &name, *count, now);
         let error = match tokio::time::timeout(WRITE_TIMEOUT, write).await {
             Ok(Ok(())) => continue,
             Ok(Err(error)) => words(&error),
             Err(_) => format!("no answer within {WRITE_TIMEOUT:?}"),
         };
-        tracing::warn!(error, frs = %subject.name, reason = notice.reason, "event not written");
+        tracing::warn!(error, frs = %subject.name, reason = event.reason, "event not written");
     }
 }
 
 /// The same words about the same object have the same name.
-fn event_name(subject: &Subject, notice: &Notice) -> String {
-    let text = format!("{}\0{}\0{}", subject.uid, notice.reason, notice.message);
+fn event_name(subject: &Subject, event: &Event) -> String {
+    let text = format!("{}\0{}\0{}", subject.uid, event.reason, event.message);
     format!("{}.{:016x}", subject.name, xxh3_64(text.as_bytes()))
 }
 
 async fn write_event(
     host: &Client,
     subject: &Subject,
-    notice: &Notice,
+    event: &Event,
     name: &str,
     count: u32,
     now: Timestamp,
@@ -136,8 +136,8 @@ async fn write_event(
             answer => return answer.map(drop),
         }
     }
-    let event = event(subject, notice, namespace, name, count, now);
-    match calls::post(host, &folder, &event).await {
+    let object = event_object(subject, event, namespace, name, count, now);
+    match calls::post(host, &folder, &object).await {
         // Written before this process started, which doesn't know how often.
         Err(kube::Error::Api(status)) if status.code == 409 => {
             let again = json!({ "lastTimestamp": now });
@@ -148,16 +148,16 @@ async fn write_event(
     }
 }
 
-/// The event `name` in `namespace` that tells `notice` about `subject`, for the `count`th time.
-pub(crate) fn event(
+/// The event `name` in `namespace` that is `event` about `subject`, for the `count`th time.
+pub(crate) fn event_object(
     subject: &Subject,
-    notice: &Notice,
+    event: &Event,
     namespace: &str,
     name: &str,
     count: u32,
     now: Timestamp,
 ) -> Value {
-    let message: String = notice.message.chars().take(MESSAGE_LEN_MAX).collect();
+    let message: String = event.message.chars().take(MESSAGE_LEN_MAX).collect();
     json!({
         "apiVersion": "v1",
         "kind": "Event",
@@ -169,9 +169,9 @@ pub(crate) fn event(
             "name": subject.name,
             "uid": subject.uid,
         },
-        "reason": notice.reason,
+        "reason": event.reason,
         "message": message,
-        "type": if notice.warning { "Warning" } else { "Normal" },
+        "type": event.type_.as_str(),
         "firstTimestamp": now,
         "lastTimestamp": now,
         "count": count,

@@ -6,7 +6,7 @@
 //! Scale     PATCH replicas, conditional on uid, generation and federation; on the resourceVersion as well where
 //!           replicas are given up because they don't run
 //! Overwrite GET, PUT, conditional on uid, generation and the resourceVersion that was read
-//! MarkPods  LIST, PATCH each pod without our marks, conditional on its uid (F30)
+//! LabelPods  LIST, PATCH each pod without our marks, conditional on its uid (F30)
 //! ```
 //!
 //! The generation counts changes of the spec alone and never goes back: a write meant for a spec that is no longer
@@ -33,7 +33,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     calls::{self, CallError},
-    check::{Action, Notice, Outcome, Outcomes, Seat, SetChange},
+    check::{Action, Outcome, Outcomes, Precondition, SetChange},
+    event::Event,
     host::Entry,
     manifest,
     metrics::Metrics,
@@ -73,9 +74,9 @@ pub(crate) struct LateOutcome {
     pub(crate) member: String,
     pub(crate) outcome: Outcome,
     /// What people should be told if it was done.
-    pub(crate) notice: Notice,
+    pub(crate) event: Event,
     /// What was written.
-    pub(crate) wanted_spec_hash: u64,
+    pub(crate) desired_spec_hash: u64,
 }
 
 /// How long the work on a set waits for members' answers. Healthy ones take milliseconds.
@@ -119,7 +120,7 @@ impl Executor {
                 answer.close();
                 answer.try_recv().ok()
             };
-            outcomes.insert(member, outcome.unwrap_or(Outcome::Unanswered));
+            outcomes.insert(member, outcome.unwrap_or(Outcome::Pending));
         }
         outcomes
     }
@@ -142,7 +143,7 @@ impl Executor {
                 let _turn = access.turn().await;
                 // What was decided so long ago may be wrong by now: a member that hung must not get it all at once.
                 if Instant::now() > latest {
-                    return Outcome::Undecided("its turn came too late".to_owned());
+                    return Outcome::Conflict("its turn came too late".to_owned());
                 }
                 this.act(frs, &access, &action).await
             };
@@ -150,12 +151,12 @@ impl Executor {
                 return;
             };
             if let Err(outcome) = answer.send(outcome) {
-                let wanted_spec_hash = entry.wanted_spec_hash;
+                let desired_spec_hash = entry.desired_spec_hash;
                 late(LateOutcome {
                     member: action.member,
                     outcome,
-                    notice: action.notice,
-                    wanted_spec_hash,
+                    event: action.event,
+                    desired_spec_hash,
                 });
             }
         });
@@ -171,19 +172,14 @@ impl Executor {
         };
         let done = match &action.change {
             SetChange::Create { replicas } => Ok(self.create(frs, member, *replicas).await),
-            SetChange::Scale {
-                seen,
-                from,
-                to,
-                idle,
-            } => {
-                let patch = self.scale_patch(seen, *from, *to, *idle);
+            SetChange::Scale { seen, from, to } => {
+                let patch = self.scale_patch(seen, *from, *to);
                 self.scale(frs, member, &patch).await
             }
             SetChange::Overwrite { seen, replicas, .. } => {
                 self.overwrite(frs, member, seen, *replicas).await
             }
-            SetChange::MarkPods { seen } => {
+            SetChange::LabelPods { seen } => {
                 self.mark_pods(frs, member, &seen.uid, seen.generation)
                     .await
             }
@@ -210,7 +206,7 @@ impl Executor {
     }
 
     /// Sets the replicas of the very set that was seen, unless somebody has changed its spec since.
-    fn scale_patch(&self, seen: &Seat, from: u32, to: u32, idle: bool) -> Value {
+    fn scale_patch(&self, seen: &Precondition, from: u32, to: u32) -> Value {
         let mark = labels::FEDERATION.replace('/', "~1");
         let mut expected = vec![
             ("/metadata/uid".to_owned(), json!(seen.uid)),
@@ -218,9 +214,8 @@ impl Executor {
             ("/spec/replicas".to_owned(), json!(from)),
             (format!("/metadata/labels/{mark}"), json!(*self.federation)),
         ];
-        if idle {
-            let version = json!(seen.resource_version);
-            expected.push(("/metadata/resourceVersion".to_owned(), version));
+        if let Some(version) = &seen.resource_version {
+            expected.push(("/metadata/resourceVersion".to_owned(), json!(version)));
         }
         let mut patch: Vec<_> = expected
             .into_iter()
@@ -247,7 +242,7 @@ impl Executor {
             Some(409) => return self.take_over(frs, member, replicas).await,
             _ => Err(error),
         };
-        retried.unwrap_or_else(|error| Outcome::Refused {
+        retried.unwrap_or_else(|error| Outcome::Rejected {
             kind: RejectionKind::Rejected,
             message: error.to_string(),
         })
@@ -289,7 +284,7 @@ impl Executor {
         &self,
         frs: &ValidFrs,
         member: &MemberAccess,
-        seen: &Seat,
+        seen: &Precondition,
         replicas: u32,
     ) -> Result<Outcome, CallError> {
         let path = set_path(&frs.key);
@@ -335,12 +330,12 @@ impl Executor {
 /// What became of a write of a set that is there, or was. Only a refusal says for sure that nothing was written.
 fn undecided(error: &CallError) -> Outcome {
     match error.code() {
-        Some(404 | 409) => Outcome::Undecided(error.to_string()),
+        Some(404 | 409) => Outcome::Conflict(error.to_string()),
         Some(400..500) => Outcome::Failed(error.to_string()),
         _ => Outcome::Unknown(error.to_string()),
     }
 }
 
 fn changed_meanwhile() -> Outcome {
-    Outcome::Undecided("the set is no longer as it was seen".to_owned())
+    Outcome::Conflict("the set is no longer as it was seen".to_owned())
 }

@@ -18,7 +18,7 @@ pub(crate) struct Entry {
     /// What it asks for, or what is wrong with it (F4).
     pub(crate) valid: Result<ValidFrs, Vec<FieldError>>,
     /// Hash of the local sets' spec as it would be written.
-    pub(crate) wanted_spec_hash: u64,
+    pub(crate) desired_spec_hash: u64,
     /// Hash of the template; 0 while it is invalid.
     pub(crate) template: u32,
 }
@@ -83,7 +83,7 @@ impl HostStore {
             Some(before) if !changed => Entry {
                 object,
                 valid: before.valid.clone(),
-                wanted_spec_hash: before.wanted_spec_hash,
+                desired_spec_hash: before.desired_spec_hash,
                 template: before.template,
             },
             _ => Entry::derive(object, federation),
@@ -160,11 +160,11 @@ impl Entry {
             let spec = manifest::spec_hash(frs, federation);
             (spec, manifest::template_hash(frs))
         });
-        let (wanted_spec_hash, template) = hashes.unwrap_or_default();
+        let (desired_spec_hash, template) = hashes.unwrap_or_default();
         Self {
             object,
             valid,
-            wanted_spec_hash,
+            desired_spec_hash,
             template,
         }
     }

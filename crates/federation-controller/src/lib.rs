@@ -26,6 +26,7 @@ pub mod rbac;
 mod agenda;
 mod deletion;
 mod error_text;
+mod event;
 mod events;
 mod executor;
 mod host;
@@ -35,3 +36,4 @@ mod watch;
 
 pub use controller::{Controller, Readiness, Running};
 pub use error_text::words;
+pub use event::{Event, EventType};

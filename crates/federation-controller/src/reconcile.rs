@@ -22,10 +22,11 @@ pub(crate) use self::memory::Memories;
 use crate::{
     agenda::Agenda,
     calls::{self, CallError},
-    check::{self, Check, CheckSettings, Notice, Outcome, Outcomes, Snapshot},
+    check::{self, Check, CheckSettings, Outcome, Outcomes, Snapshot},
     clock::Clock,
     config::Config,
     deletion,
+    event::Event,
     events::{Recorder, Subject},
     executor::Executor,
     host::{Entry, HostStore},
@@ -116,9 +117,9 @@ impl Reconciler {
         let (memory, members) = self.look(key, entry, now);
         let snapshot = Snapshot {
             frs,
-            wanted_spec_hash: entry.wanted_spec_hash,
-            template: entry.template,
-            memory: &memory,
+            desired_spec_hash: entry.desired_spec_hash,
+            template_hash: entry.template,
+            previous: &memory,
             members: &members,
             overlapping: &self.sets.overlapping(key),
             settings: &self.settings,
@@ -135,22 +136,22 @@ impl Reconciler {
         // Known before anything is written: what follows from a write may be seen before it has returned.
         self.memories.put_moving(key, moving);
         let subject = subject(entry);
-        for notice in events {
-            self.record(key, &subject, notice);
+        for event in events {
+            self.record(key, &subject, event);
         }
         let started = Instant::now();
         let outcomes = self.carry_out(key, entry, &actions).await;
         self.metrics.spent("carry out", started);
         for action in &actions {
             if let Some(outcome) = outcomes.get(&action.member) {
-                self.tell(key, &subject, &action.member, &action.notice, outcome);
+                self.tell(key, &subject, &action.member, &action.event, outcome);
             }
         }
         let now = self.clock.now();
         check::remember(
             &mut status,
             &outcomes,
-            entry.wanted_spec_hash,
+            entry.desired_spec_hash,
             now,
             &self.settings,
         );
@@ -177,21 +178,21 @@ impl Reconciler {
                 key,
                 &subject(entry),
                 &late.member,
-                &late.notice,
+                &late.event,
                 &late.outcome,
             );
             let outcomes = Outcomes::from([(late.member, late.outcome)]);
             check::remember(
                 &mut memory,
                 &outcomes,
-                late.wanted_spec_hash,
+                late.desired_spec_hash,
                 now,
                 &self.settings,
             );
         }
         let mut members = self.metrics.time("snapshot", || self.members.snapshot(key));
         for member in &mut members {
-            member.busy = awaited.contains(&member.name);
+            member.write_pending = awaited.contains(&member.name);
         }
         (memory, members)
     }
@@ -218,7 +219,7 @@ impl Reconciler {
             .carry_out(entry, actions, access, Arc::new(late))
             .await;
         for (member, outcome) in &outcomes {
-            if *outcome == Outcome::Unanswered {
+            if *outcome == Outcome::Pending {
                 self.memories.put_unanswered(key, member);
             }
         }
@@ -232,7 +233,7 @@ impl Reconciler {
         next_check: Option<Timestamp>,
         now: Timestamp,
     ) {
-        if outcomes.values().any(Outcome::is_decided_anew) {
+        if outcomes.values().any(Outcome::needs_retry) {
             self.agenda.check(key.clone(), RETRY);
         }
         if let Some(time) = next_check {
@@ -241,17 +242,10 @@ impl Reconciler {
     }
 
     /// Tells what became of an action in `member`; `done` is what to say if it was carried out.
-    fn tell(
-        &self,
-        key: &SetKey,
-        subject: &Subject,
-        member: &str,
-        done: &Notice,
-        outcome: &Outcome,
-    ) {
-        let notice = match outcome {
+    fn tell(&self, key: &SetKey, subject: &Subject, member: &str, done: &Event, outcome: &Outcome) {
+        let event = match outcome {
             Outcome::Written(_) => done.clone(),
-            Outcome::Repaired { by, .. } => Notice {
+            Outcome::Repaired { by, .. } => Event {
                 message: match by.as_deref() {
                     Some(names::FIELD_MANAGER) => format!(
                         "{} (changed by fedrs itself: before a restart, or by a second controller)",
@@ -262,41 +256,41 @@ impl Reconciler {
                 },
                 ..done.clone()
             },
-            Outcome::TakenOver { changed, .. } => Notice::warning(
+            Outcome::Adopted { changed, .. } => Event::warning(
                 "Overwritten",
                 format!("{member}: a set of that name was there and is taken over: {changed}"),
             ),
-            Outcome::Replaced { was } => Notice::warning(
+            Outcome::Replaced { was } => Event::warning(
                 "Overwritten",
                 format!(
                     "{member}: a set of that name was there ({was}) and is deleted without its pods, for its selector \
                      can't be changed"
                 ),
             ),
-            Outcome::Refused { message, .. } => Notice::warning(
+            Outcome::Rejected { message, .. } => Event::warning(
                 "CreationRefused",
                 format!("{member} refuses the set: {message}"),
             ),
-            Outcome::Failed(message) => Notice::warning(
+            Outcome::Failed(message) => Event::warning(
                 "WriteFailed",
                 format!("{member} refuses a change of the set: {message}"),
             ),
-            Outcome::Marked { pods: 0, .. } | Outcome::Unanswered => return,
-            Outcome::Marked { pods, .. } => Notice {
+            Outcome::PodsLabeled { pods: 0, .. } | Outcome::Pending => return,
+            Outcome::PodsLabeled { pods, .. } => Event {
                 message: format!("{}: {pods}", done.message),
                 ..done.clone()
             },
-            Outcome::Undecided(message) | Outcome::Unknown(message) => {
+            Outcome::Conflict(message) | Outcome::Unknown(message) => {
                 tracing::debug!(frs = %key, cluster = %member, message, "decided anew");
                 return;
             }
         };
-        self.record(key, subject, notice);
+        self.record(key, subject, event);
     }
 
-    fn record(&self, key: &SetKey, subject: &Subject, notice: Notice) {
-        tracing::info!(frs = %key, reason = notice.reason, "{}", notice.message);
-        self.recorder.record(subject, notice);
+    fn record(&self, key: &SetKey, subject: &Subject, event: Event) {
+        tracing::info!(frs = %key, reason = event.reason, "{}", event.message);
+        self.recorder.record(subject, event);
     }
 
     /// F4: the last good layout stays, a condition and an event say what is wrong and where.
@@ -314,12 +308,8 @@ impl Reconciler {
         };
         check::reject(&mut status, &message, self.clock.now());
         if status != memory {
-            let notice = Notice {
-                warning: true,
-                reason: "Invalid",
-                message,
-            };
-            self.record(key, &subject(entry), notice);
+            let event = Event::warning("Invalid", message);
+            self.record(key, &subject(entry), event);
         }
         self.memories.remember(key, status.clone());
         self.publish(key, entry, &status).await;
@@ -406,5 +396,5 @@ fn tell(key: &SetKey, error: &CallError, what: &str) {
 /// Whether what is known of a member is current enough to decide that nothing is left in it.
 fn is_current(member: &check::Member) -> bool {
     let answers = member.health == cluster_informer::Health::Healthy && member.removed.is_none();
-    answers && member.sync == Sync::Synced && !member.busy
+    answers && member.sync == Sync::Synced && !member.write_pending
 }

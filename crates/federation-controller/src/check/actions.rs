@@ -5,7 +5,8 @@ use jiff::Timestamp;
 
 use fedrs_api::TemplateRecord;
 
-use super::{Notice, considered::Considered, report, snapshot::Snapshot};
+use super::{considered::Considered, report, snapshot::Snapshot};
+use crate::event::Event;
 
 /// One change of one member's local set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub struct Action {
     /// Whether that puts right what somebody else has changed (F29, F31).
     pub repairs: bool,
     /// What people should be told once it is done.
-    pub notice: Notice,
+    pub event: Event,
 }
 
 /// How a local set changes. Carries what the write is conditional on.
@@ -31,47 +32,45 @@ pub enum SetChange {
     /// Set its replicas.
     Scale {
         /// The set as it was seen.
-        seen: Seat,
+        seen: Precondition,
         /// The replicas it has.
         from: u32,
         /// The replicas it gets.
         to: u32,
-        /// Whether some are given up because they don't run, which only this very version of the set shows.
-        idle: bool,
     },
     /// Write all of it: its template is not the one wanted (F29).
     Overwrite {
         /// The set as it was seen.
-        seen: Seat,
+        seen: Precondition,
         /// Its `spec.replicas`.
         replicas: u32,
         /// Whether somebody else changed it, and not the user the FederatedReplicaSet.
         drifted: bool,
     },
     /// Put our marks on the pods that it adopted (F30).
-    MarkPods {
+    LabelPods {
         /// The set as it was seen.
-        seen: Seat,
+        seen: Precondition,
     },
 }
 
 /// Which object, in which state, a write is meant for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seat {
+pub struct Precondition {
     /// The object's uid.
     pub uid: String,
     /// The object's generation: every change of its spec raises it.
     pub generation: i64,
-    /// The object's resourceVersion: every change of it, also of its status, makes another.
-    pub resource_version: String,
+    /// The object's resourceVersion, which every change raises, also one of its status: where the status decided the write.
+    pub resource_version: Option<String>,
 }
 
-impl From<&SetFact> for Seat {
+impl From<&SetFact> for Precondition {
     fn from(set: &SetFact) -> Self {
         Self {
             uid: set.uid.clone(),
             generation: set.generation,
-            resource_version: set.resource_version.clone(),
+            resource_version: None,
         }
     }
 }
@@ -117,12 +116,12 @@ fn action(snapshot: &Snapshot<'_>, it: &mut Considered<'_>, now: Timestamp) -> O
     let member = it.member.name.clone();
     let is_update = matches!(change, SetChange::Overwrite { drifted: false, .. });
     let repairs = it.writes.is_disturbed() && !is_update;
-    let notice = report::action_notice(&member, &change, &it.reasons.join("; "), repairs);
+    let event = report::action_notice(&member, &change, &it.reasons.join("; "), repairs);
     Some(Action {
         member,
         change,
         repairs,
-        notice,
+        event,
     })
 }
 
@@ -143,7 +142,7 @@ fn change(snapshot: &Snapshot<'_>, it: &Considered<'_>, now: Timestamp) -> Optio
     let recorded = it
         .memory
         .and_then(|memory| memory.internal.template.as_ref());
-    let written = TemplateRecord::new(snapshot.wanted_spec_hash, set.spec_hash);
+    let written = TemplateRecord::new(snapshot.desired_spec_hash, set.spec_hash);
     if recorded != Some(&written) || !it.member.is_marked() {
         // Without a record it isn't known who wrote it: overwritten all the same, without blaming anybody.
         let drifted = recorded.is_some_and(|recorded| recorded.desired == written.desired);
@@ -159,12 +158,15 @@ fn change(snapshot: &Snapshot<'_>, it: &Considered<'_>, now: Timestamp) -> Optio
             .member
             .view
             .has_unmarked_pods()
-            .then(|| SetChange::MarkPods { seen: set.into() });
+            .then(|| SetChange::LabelPods { seen: set.into() });
     }
     Some(SetChange::Scale {
-        seen: set.into(),
+        // That they don't run is known from the status alone: they may run by now.
+        seen: Precondition {
+            resource_version: idle.then(|| set.resource_version.clone()),
+            ..set.into()
+        },
         from: set.replicas,
         to: next,
-        idle,
     })
 }

@@ -24,11 +24,12 @@ mod target;
 mod twins;
 mod writes;
 
+use crate::event::Event;
 use fedrs_api::FederatedReplicaSetStatus;
 use jiff::Timestamp;
 
 pub use self::{
-    actions::{Action, Seat, SetChange},
+    actions::{Action, Precondition, SetChange},
     outcome::{Outcome, Outcomes, reject, remember},
     snapshot::{CheckSettings, Member, Snapshot},
 };
@@ -43,47 +44,17 @@ pub struct Check {
     /// The status to publish, which is the next check's memory.
     pub status: FederatedReplicaSetStatus,
     /// What people should be told.
-    pub events: Vec<Notice>,
+    pub events: Vec<Event>,
     /// When to check again, if nothing happens before; `None` when settled (F27).
     pub next_check: Option<Timestamp>,
     /// Whether replicas wait for their replacements to be ready: each that gets ready is worth a check (F20).
     pub moving: bool,
 }
 
-/// What people should be told about a FederatedReplicaSet: becomes an Event.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
-    /// Whether it needs attention.
-    pub warning: bool,
-    /// One word in CamelCase.
-    pub reason: &'static str,
-    /// A sentence.
-    pub message: String,
-}
-
-impl Notice {
-    /// Needs attention.
-    pub(crate) fn warning(reason: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            warning: true,
-            reason,
-            message: message.into(),
-        }
-    }
-
-    /// All is well.
-    pub(crate) fn normal(reason: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            warning: false,
-            ..Self::warning(reason, message)
-        }
-    }
-}
-
 /// Checks one FederatedReplicaSet at `now` (F20, F26 to F39).
 #[must_use]
 pub fn check(snapshot: &Snapshot<'_>, now: Timestamp) -> Check {
-    let mut memory = Recall::from(&snapshot.memory.clusters);
+    let mut memory = Recall::from(&snapshot.previous.clusters);
     let standings = standing::standings(snapshot.members, now, snapshot.settings);
     let mut members: Vec<_> = snapshot
         .members
@@ -98,7 +69,7 @@ pub fn check(snapshot: &Snapshot<'_>, now: Timestamp) -> Check {
         .iter()
         .any(|it| matches!(it.standing, Standing::Joining { .. }));
     let unplaced = if joining {
-        count(snapshot.memory.unplaced_replicas)
+        count(snapshot.previous.unplaced_replicas)
     } else {
         decide::decide(snapshot, &mut members, now)
     };
@@ -112,10 +83,10 @@ pub fn check(snapshot: &Snapshot<'_>, now: Timestamp) -> Check {
     };
     // What has been told stays until all have answered: a restart of a settled set writes nothing.
     let (status, events) = if joining && snapshot.is_answered() {
-        (snapshot.memory.clone(), Vec::new())
+        (snapshot.previous.clone(), Vec::new())
     } else {
         let status = report::status(snapshot, &members, unplaced, joining, now);
-        let events = report::notices(snapshot, &members, &status);
+        let events = report::events(snapshot, &members, &status);
         (status, events)
     };
     let next_check = next_check(snapshot, &members, &status, &actions, now);

@@ -18,7 +18,7 @@ pub enum Outcome {
     /// Written; the set as the member now shows it.
     Written(SetFact),
     /// There was a set of somebody: written over (F29); the set as the member now shows it.
-    TakenOver {
+    Adopted {
         /// The set.
         set: SetFact,
         /// What was changed in it, in words.
@@ -38,35 +38,35 @@ pub enum Outcome {
         by: Option<String>,
     },
     /// So many pods that the set adopted carry our marks now (F30); it is still at this generation.
-    Marked {
+    PodsLabeled {
         /// How many had none.
         pods: usize,
         /// The set's generation.
         generation: i64,
     },
     /// The member rejected the creation of the set (F28).
-    Refused {
+    Rejected {
         /// Why.
         kind: RejectionKind,
         /// The member's message.
         message: String,
     },
     /// It didn't happen, because the set is no longer what it was meant for: it is decided anew.
-    Undecided(String),
+    Conflict(String),
     /// The member refused to write a set that is there, and its words: it is decided anew.
     Failed(String),
     /// Whether it happened nobody knows, and it is decided anew: a deadline, a broken connection.
     Unknown(String),
     /// The answer is still awaited: until it comes nothing is decided about the member.
-    Unanswered,
+    Pending,
 }
 
 impl Outcome {
     /// Whether what was to be done is decided once more.
-    pub(crate) fn is_decided_anew(&self) -> bool {
+    pub(crate) fn needs_retry(&self) -> bool {
         matches!(
             self,
-            Self::Replaced { .. } | Self::Undecided(_) | Self::Failed(_) | Self::Unknown(_)
+            Self::Replaced { .. } | Self::Conflict(_) | Self::Failed(_) | Self::Unknown(_)
         )
     }
 }
@@ -99,19 +99,19 @@ pub fn remember(
 ) {
     for cluster in &mut status.clusters {
         match outcomes.get(&cluster.name) {
-            Some(Outcome::Written(set) | Outcome::TakenOver { set, .. }) => {
+            Some(Outcome::Written(set) | Outcome::Adopted { set, .. }) => {
                 remember_written(cluster, set, wanted, None);
             }
             Some(Outcome::Repaired { set, by }) => {
                 remember_written(cluster, set, wanted, by.clone());
             }
-            Some(Outcome::Marked { generation, .. }) => {
+            Some(Outcome::PodsLabeled { generation, .. }) => {
                 change_writes(cluster, |it| it.succeed(*generation, None));
             }
-            Some(Outcome::Refused { kind, message }) => {
+            Some(Outcome::Rejected { kind, message }) => {
                 report::refused(cluster, *kind, message, now, settings);
             }
-            Some(Outcome::Undecided(_) | Outcome::Replaced { .. }) => {
+            Some(Outcome::Conflict(_) | Outcome::Replaced { .. }) => {
                 change_writes(cluster, |it| it.fail(None, now));
             }
             Some(Outcome::Failed(error)) => {
@@ -121,7 +121,7 @@ pub fn remember(
                 it.fail(Some(error.clone()), now);
                 it.lose_track();
             }),
-            Some(Outcome::Unanswered) => change_writes(cluster, Writes::lose_track),
+            Some(Outcome::Pending) => change_writes(cluster, Writes::lose_track),
             None => {}
         }
     }

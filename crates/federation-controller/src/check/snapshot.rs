@@ -12,11 +12,11 @@ pub struct Snapshot<'a> {
     /// What the user wants.
     pub frs: &'a ValidFrs,
     /// Hash of the local set's spec as fedrs writes it, without replicas.
-    pub wanted_spec_hash: u64,
+    pub desired_spec_hash: u64,
     /// Hash of the template, as pods that were made from it carry it.
-    pub template: u32,
+    pub template_hash: u32,
     /// What the last check answered and learnt: the memory that outlives the process.
-    pub memory: &'a FederatedReplicaSetStatus,
+    pub previous: &'a FederatedReplicaSetStatus,
     /// The members of the federation, by name, each once.
     pub members: &'a [Member],
     /// Names of other sets of the namespace whose selectors overlap with this one's.
@@ -30,8 +30,8 @@ pub struct Snapshot<'a> {
 impl Snapshot<'_> {
     /// Whether the memory answers this very spec and these preferences.
     pub(super) fn is_answered(&self) -> bool {
-        self.memory.observed_generation == Some(self.frs.generation)
-            && self.memory.observed_preferences_hash == self.frs.preferences_hash
+        self.previous.observed_generation == Some(self.frs.generation)
+            && self.previous.observed_preferences_hash == self.frs.preferences_hash
     }
 }
 
@@ -51,13 +51,13 @@ pub struct Member {
     /// Since when its kubeconfig is gone: a removed member is a lost one, with its grace.
     pub removed: Option<Timestamp>,
     /// Why its kubeconfig can't be used, where none ever could.
-    pub unusable: Option<String>,
+    pub invalid_kubeconfig: Option<String>,
     /// What the probe says.
     pub health: Health,
     /// Whether `view` is current.
     pub sync: Sync,
     /// Whether an earlier write for this FederatedReplicaSet has not been answered yet.
-    pub busy: bool,
+    pub write_pending: bool,
     /// What it holds for this FederatedReplicaSet.
     pub view: SetView,
 }

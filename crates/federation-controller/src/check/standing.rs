@@ -59,7 +59,7 @@ fn standing(member: &Member, now: Timestamp, settings: &CheckSettings) -> Standi
         };
         return lost_after_grace(member, since, now, "its kubeconfig was removed");
     }
-    if let Some(why) = &member.unusable {
+    if let Some(why) = &member.invalid_kubeconfig {
         let why = format!("its kubeconfig can't be used ({why})");
         return Standing::Frozen { why, until: None };
     }
@@ -80,7 +80,7 @@ fn standing(member: &Member, now: Timestamp, settings: &CheckSettings) -> Standi
             until: None,
         },
         Health::Healthy => match member.sync {
-            Sync::Synced if member.busy => Standing::Frozen {
+            Sync::Synced if member.write_pending => Standing::Frozen {
                 why: "it has not answered our last write yet".to_owned(),
                 until: None,
             },

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::{
     calls::{self, CallError},
-    check::Notice,
-    events::{Subject, event},
+    event::Event,
+    events::{Subject, event_object},
 };
 
 /// Why a call about the Lease did not bring what it was made for.
@@ -104,8 +104,8 @@ impl HostLease {
             name: self.name.clone(),
             uid: lease.metadata.uid.clone().unwrap_or_default(),
         };
-        let notice = Notice::normal("LeaderElection", message);
-        let event = event(&subject, &notice, &self.namespace, &name, 1, now);
+        let event = Event::normal("LeaderElection", message);
+        let event = event_object(&subject, &event, &self.namespace, &name, 1, now);
         let path = format!("/api/v1/namespaces/{}/events", self.namespace);
         self.call(calls::post(&self.host, &path, &event)).await?;
         Ok(())

@@ -41,7 +41,7 @@ impl Executor {
         let pods = self
             .patch_pods(&frs.key, member, unmarked, &json!({ "labels": marks }))
             .await?;
-        Ok(Outcome::Marked { pods, generation })
+        Ok(Outcome::PodsLabeled { pods, generation })
     }
 
     /// Takes our marks off the pods of the set with this uid (F5).

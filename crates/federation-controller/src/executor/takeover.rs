@@ -71,7 +71,7 @@ fn taken_over(outcome: Outcome, frs: &ValidFrs, before: &Value) -> Outcome {
         changed.push(format!("images {} to {}", old.join(", "), new.join(", ")));
     }
     changed.push("template and labels".to_owned());
-    Outcome::TakenOver {
+    Outcome::Adopted {
         set,
         changed: changed.join("; "),
     }
@@ -106,10 +106,10 @@ impl Executor {
                 written.map(|outcome| taken_over(outcome, frs, &before))
             }
             Claim::Replace => self.replace(frs, member, &live).await,
-            Claim::Wait => Ok(Outcome::Undecided(
+            Claim::Wait => Ok(Outcome::Conflict(
                 "the set there is being deleted".to_owned(),
             )),
-            Claim::Refused(message) => Ok(Outcome::Refused {
+            Claim::Refused(message) => Ok(Outcome::Rejected {
                 kind: RejectionKind::NameConflict,
                 message,
             }),

@@ -18,7 +18,7 @@ use super::{
     sources::{Follow, Origin, Way},
 };
 use crate::{
-    check::Notice, clock::Clock, config::Config, election::Fence, executor::MemberAccess,
+    clock::Clock, config::Config, election::Fence, event::Event, executor::MemberAccess,
     reconcile::Reconciler,
 };
 
@@ -53,7 +53,7 @@ pub(super) struct Link {
     /// What people were told of its kubeconfig.
     warnings: Vec<&'static str>,
     /// What they are told once there is a MemberCluster that events can be about.
-    untold: VecDeque<Notice>,
+    untold: VecDeque<Event>,
 }
 
 /// What follows a member.
@@ -164,7 +164,7 @@ impl Link {
         for warning in &warnings {
             if !self.warnings.contains(warning) {
                 let message = format!("the kubeconfig is used, but {warning}");
-                self.tell(tools, Notice::warning("InsecureKubeconfig", message));
+                self.tell(tools, Event::warning("InsecureKubeconfig", message));
             }
         }
         self.warnings = warnings;
@@ -280,12 +280,12 @@ impl Link {
 
     /// Something is wrong with its sources, or nothing any more.
     pub(super) fn trouble(&mut self, tools: &Tools, trouble: Option<Trouble>) {
-        let notice = trouble
+        let event = trouble
             .as_ref()
-            .map(|it| Notice::warning(it.reason, it.message.clone()));
+            .map(|it| Event::warning(it.reason, it.message.clone()));
         if tools.registry.put_trouble(&self.name, trouble) {
-            if let Some(notice) = notice {
-                self.tell(tools, notice);
+            if let Some(event) = event {
+                self.tell(tools, event);
             }
             tools.reconciler.check_all();
         }
@@ -306,7 +306,7 @@ impl Link {
         self.stop(tools);
         if tools.registry.put_removed(&self.name, tools.clock.now()) {
             let message = "no kubeconfig is left: the member is lost after its grace period";
-            self.tell(tools, Notice::warning("Removed", message));
+            self.tell(tools, Event::warning("Removed", message));
             tools.reconciler.check_all();
         }
     }
@@ -320,9 +320,9 @@ impl Link {
         tools.reconciler.check_all();
     }
 
-    fn tell(&mut self, tools: &Tools, notice: Notice) {
-        tracing::warn!(cluster = %self.name, reason = notice.reason, "{}", notice.message);
-        self.untold.push_back(notice);
+    fn tell(&mut self, tools: &Tools, event: Event) {
+        tracing::warn!(cluster = %self.name, reason = event.reason, "{}", event.message);
+        self.untold.push_back(event);
         self.tell_untold(tools);
     }
 
@@ -332,8 +332,8 @@ impl Link {
             return;
         }
         if let Some(subject) = subject(&tools.registry, &self.name) {
-            for notice in self.untold.drain(..) {
-                tools.reconciler.recorder.record(&subject, notice);
+            for event in self.untold.drain(..) {
+                tools.reconciler.recorder.record(&subject, event);
             }
         }
         while self.untold.len() > UNTOLD {

@@ -300,10 +300,10 @@ impl Entry {
             grace_period: self.grace_period(grace_period),
             joined: self.joined,
             removed: self.removed,
-            unusable: trouble.map(|it| it.message.clone()),
+            invalid_kubeconfig: trouble.map(|it| it.message.clone()),
             health,
             sync,
-            busy: false,
+            write_pending: false,
             view: self.access.as_ref().map_or_else(SetView::default, view),
         }
     }

@@ -23,8 +23,8 @@ use super::{
 };
 use crate::{
     calls,
-    check::Notice,
     clock::Clock,
+    event::{Event, EventType},
     events::{Recorder, Subject},
 };
 
@@ -79,8 +79,8 @@ impl Renewal {
                 "the token of {} can't be renewed: it is none of a ServiceAccount that says when it begins and ends",
                 self.place()
             );
-            let notice = Notice::warning("TokenNotRenewable", message.clone());
-            return self.tell(Some(&message), notice);
+            let event = Event::warning("TokenNotRenewable", message.clone());
+            return self.tell(Some(&message), event);
         };
         let mut pause = Duration::ZERO;
         loop {
@@ -97,7 +97,7 @@ impl Renewal {
                 Ok(until) => {
                     let place = self.place();
                     let message = format!("the token of {place} was renewed until {until:.0}");
-                    return self.tell(None, Notice::normal("TokenRenewed", message));
+                    return self.tell(None, Event::normal("TokenRenewed", message));
                 }
                 // The watch brings the change, and with it another renewal.
                 Err(_) if self.cancel.is_cancelled() => return,
@@ -108,8 +108,8 @@ impl Renewal {
                         self.place(),
                         claims.expires
                     );
-                    let notice = Notice::warning("TokenRenewalFailed", message.clone());
-                    self.tell(Some(&message), notice);
+                    let event = Event::warning("TokenRenewalFailed", message.clone());
+                    self.tell(Some(&message), event);
                 }
             }
             pause = (pause * 2).clamp(FIRST_PAUSE, MAX_PAUSE);
@@ -182,16 +182,16 @@ impl Renewal {
     }
 
     /// Tells people, by an event and by the condition Ready.
-    fn tell(&self, trouble: Option<&str>, notice: Notice) {
-        if notice.warning {
-            tracing::warn!(cluster = %self.cluster, "{}", notice.message);
+    fn tell(&self, trouble: Option<&str>, event: Event) {
+        if event.type_ == EventType::Warning {
+            tracing::warn!(cluster = %self.cluster, "{}", event.message);
         } else {
-            tracing::info!(cluster = %self.cluster, "{}", notice.message);
+            tracing::info!(cluster = %self.cluster, "{}", event.message);
         }
         self.registry
             .put_credentials_trouble(&self.cluster, trouble.map(str::to_owned));
         if let Some(subject) = subject(&self.registry, &self.cluster) {
-            self.recorder.record(&subject, notice);
+            self.recorder.record(&subject, event);
         }
     }
 }

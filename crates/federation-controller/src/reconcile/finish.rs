@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use super::{RETRY, Reconciler, frs_path, is_current, marker::if_there, subject, tell};
 use crate::{
     calls::{self, CallError},
-    check::{self, Notice},
-    deletion,
+    check, deletion,
+    event::Event,
     host::Entry,
 };
 
@@ -29,7 +29,7 @@ impl Reconciler {
         let mut members = self.members.snapshot(key);
         let (_, awaited) = self.memories.take_late(key);
         for member in &mut members {
-            member.busy = awaited.contains(&member.name);
+            member.write_pending = awaited.contains(&member.name);
         }
         let open: Vec<String> =
             join_all(members.iter().map(|it| self.finish_member(key, entry, it)))
@@ -67,7 +67,7 @@ impl Reconciler {
         });
         let Some(set) = &member.view.set else {
             // A write that is under way may still make one.
-            return if is_current(member) || !(known || member.busy) {
+            return if is_current(member) || !(known || member.write_pending) {
                 None
             } else {
                 open
@@ -97,11 +97,7 @@ impl Reconciler {
             self.record(
                 key,
                 &subject(entry),
-                Notice {
-                    warning: true,
-                    reason: "DeletionWaits",
-                    message,
-                },
+                Event::warning("DeletionWaits", message),
             );
         }
         self.agenda
@@ -116,14 +112,8 @@ impl Reconciler {
         );
         tracing::warn!(frs = %key, "{message}");
         self.metrics.left_behind.inc_by(members.len() as u64);
-        self.recorder.record(
-            &subject(entry),
-            Notice {
-                warning: true,
-                reason: "LeftBehind",
-                message,
-            },
-        );
+        self.recorder
+            .record(&subject(entry), Event::warning("LeftBehind", message));
     }
 
     /// Forgets what is gone, or was let go. Where somebody else took our finalizer off, the marker is still there: it would

@@ -75,9 +75,9 @@ fn a_drained_member_says_why_its_replicas_leave() {
     let second = world.step();
     let down = second.actions.iter().find(|it| it.member == "c").unwrap();
     assert!(
-        down.notice.message.contains(": drained: "),
+        down.event.message.contains(": drained: "),
         "{:?}",
-        down.notice
+        down.event
     );
 }
 
@@ -167,7 +167,7 @@ fn with_all_members_drained_nothing_moves_and_nothing_is_placed() {
     assert_eq!(world.placed(), [10, 10, 10]);
     let new = World {
         members: World::new(world.frs.clone(), &["a", "b", "c"]).members,
-        memory: fedrs_api::FederatedReplicaSetStatus::default(),
+        previous: fedrs_api::FederatedReplicaSetStatus::default(),
         ..world
     };
     let decided = drained(drained(drained(new, "a"), "b"), "c").check();

@@ -16,11 +16,11 @@ fn tries(outcome: &Outcome) -> (World, Vec<i64>) {
         let decided = world.check();
         let mut actions = decided.actions.iter();
         let is_tried = actions.any(|it| it.member == "a");
-        world.memory = decided.status;
+        world.previous = decided.status;
         if is_tried {
             tried.push(now);
             remember(
-                &mut world.memory,
+                &mut world.previous,
                 &outcomes,
                 WANTED,
                 at(now),
@@ -38,11 +38,11 @@ fn f38_what_can_not_be_written_is_tried_after_pauses_that_double() {
     for (outcome, told) in [
         (Outcome::Failed("a webhook says no".into()), true),
         (Outcome::Unknown("no answer within 10s".into()), true),
-        (Outcome::Undecided("changed meanwhile".into()), false),
+        (Outcome::Conflict("changed meanwhile".into()), false),
     ] {
         let (world, tried) = tries(&outcome);
         assert_eq!(tried, [0, 1, 2, 12, 32, 72, 132, 192, 252], "{outcome:?}");
-        let (Outcome::Failed(words) | Outcome::Unknown(words) | Outcome::Undecided(words)) =
+        let (Outcome::Failed(words) | Outcome::Unknown(words) | Outcome::Conflict(words)) =
             &outcome
         else {
             unreachable!("as listed above")
@@ -60,10 +60,10 @@ fn f27_what_failed_is_forgotten_with_the_next_write_and_when_none_is_needed() {
     written.now = 400;
     let decided = written.step();
     assert!(matches!(decided.actions[0].change, SetChange::Scale { .. }));
-    assert_eq!(written.memory.clusters[0].internal.write_failures, 0);
+    assert_eq!(written.previous.clusters[0].internal.write_failures, 0);
     let mut not_needed = world;
     not_needed.frs = frs(9, even(true));
     not_needed.step();
-    assert_eq!(not_needed.memory.clusters[0].internal.write_failures, 0);
-    assert_eq!(not_needed.memory.clusters[0].internal.write_error, None);
+    assert_eq!(not_needed.previous.clusters[0].internal.write_failures, 0);
+    assert_eq!(not_needed.previous.clusters[0].internal.write_error, None);
 }

@@ -115,7 +115,13 @@ fn f29_only_what_somebody_else_undid_counts() {
     );
     // Our own write, whose answer never came.
     let unknown: Outcomes = [("a".to_owned(), Outcome::Unknown("deadline".into()))].into();
-    remember(&mut world.memory, &unknown, WANTED, at(0), &world.settings);
+    remember(
+        &mut world.previous,
+        &unknown,
+        WANTED,
+        at(0),
+        &world.settings,
+    );
     meddle(&mut world);
     let decided = world.step();
     assert_eq!(decided.actions.len(), 1);

@@ -4,12 +4,14 @@ use federation_controller::check::SetChange;
 
 use crate::world::{World, even, frs, hold};
 
-/// Changes asked of the members: `(member, from, to, idle)`.
+/// Changes asked of the members: `(member, from, to, whether the status decided it)`.
 fn scales(world: &World) -> Vec<(String, u32, u32, bool)> {
     let actions = world.check().actions.into_iter();
     actions
         .filter_map(|action| match action.change {
-            SetChange::Scale { from, to, idle, .. } => Some((action.member, from, to, idle)),
+            SetChange::Scale { seen, from, to } => {
+                Some((action.member, from, to, seen.resource_version.is_some()))
+            }
             _ => None,
         })
         .collect()
@@ -47,7 +49,7 @@ fn f34_a_status_that_lags_behind_a_scale_down_shows_no_room() {
     world.step();
     world.now = 60;
     world.step();
-    let full = world.memory.clusters[2].capacity;
+    let full = world.previous.clusters[2].capacity;
     assert_eq!(full, Some(6));
     // Scaled down to 8, two of which wait; the status still counts the 10 that there were.
     world.members[2].view.set.as_mut().unwrap().current = 10;

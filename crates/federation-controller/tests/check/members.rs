@@ -59,7 +59,7 @@ fn f33_a_lost_cluster_whose_kubeconfig_is_taken_away_stays_lost() {
         (&decided.actions[..], &decided.events[..]),
         (&[][..], &[][..])
     );
-    assert_eq!(decided.status, world.memory, "nothing is news");
+    assert_eq!(decided.status, world.previous, "nothing is news");
     assert_eq!(decided.status.available_replicas, 50);
 }
 
@@ -134,13 +134,13 @@ fn f23_after_a_restart_what_was_told_stays_until_the_members_have_answered() {
     for (i, view) in views.into_iter().enumerate() {
         let decided = world.check();
         let told = (&decided.status, decided.actions.len(), decided.events.len());
-        assert_eq!(told, (&world.memory, 0, 0), "{i} have answered");
+        assert_eq!(told, (&world.previous, 0, 0), "{i} have answered");
         let member = &mut world.members[i];
         (member.health, member.sync) = (Health::Healthy, Sync::Synced);
         member.view = view;
     }
     let decided = world.check();
-    assert_eq!((decided.status, decided.actions), (world.memory, vec![]));
+    assert_eq!((decided.status, decided.actions), (world.previous, vec![]));
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_cordoned_member_keeps_what_it_has_and_gets_no_more() {
 #[test]
 fn a_member_that_was_never_usable_unsettles_nothing() {
     let mut world = World::new(frs(30, even(true)), &["a", "b", "c"]);
-    world.members[2].unusable = Some("no YAML".into());
+    world.members[2].invalid_kubeconfig = Some("no YAML".into());
     world.settle(1);
     assert_eq!(world.placed(), [15, 15, 0]);
     let decided = world.check();

@@ -30,7 +30,7 @@ fn f29_drift_is_told_from_a_new_template() {
     ));
     world.members[0].view.set.as_mut().unwrap().spec_hash = LIVE;
     let mut snapshot = world.snapshot();
-    snapshot.wanted_spec_hash = 5;
+    snapshot.desired_spec_hash = 5;
     let decided = check(&snapshot, at(world.now));
     assert_eq!(decided.actions.len(), 3);
     assert!(
@@ -83,7 +83,7 @@ fn f30_pods_that_were_adopted_get_our_marks() {
     assert!(matches!(
         decided.actions[..],
         [Action {
-            change: SetChange::MarkPods { .. },
+            change: SetChange::LabelPods { .. },
             repairs: false,
             ..
         }]
@@ -125,7 +125,7 @@ fn f28_a_refused_creation_backs_off_and_its_replicas_go_elsewhere_meanwhile() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     let refused: Outcomes = [(
         "c".to_owned(),
-        Outcome::Refused {
+        Outcome::Rejected {
             kind: fedrs_api::RejectionKind::Rejected,
             message: "no".into(),
         },
@@ -133,7 +133,13 @@ fn f28_a_refused_creation_backs_off_and_its_replicas_go_elsewhere_meanwhile() {
     .into();
     world.step();
     world.members[2].view = SetView::default();
-    remember(&mut world.memory, &refused, WANTED, at(0), &world.settings);
+    remember(
+        &mut world.previous,
+        &refused,
+        WANTED,
+        at(0),
+        &world.settings,
+    );
     let decided = world.check();
     assert_eq!(decided.actions, [], "backs off, and X is not over");
     assert_eq!(

@@ -43,7 +43,7 @@ fn f20_another_name_of_a_member_counts_for_nothing() {
         assert_eq!(decided.next_check, None);
         let reasons: Vec<_> = decided.events.iter().map(|it| it.reason).collect();
         assert_eq!(reasons, ["SameCluster"]);
-        world.memory = decided.status;
+        world.previous = decided.status;
         assert_eq!(world.check().events, [], "told once");
     }
 }
@@ -102,7 +102,7 @@ fn f20_after_a_restart_the_name_that_the_set_is_marked_with_is_waited_for() {
     world.members[2].sync = Sync::NotSynced;
     let decided = world.check();
     assert_eq!((decided.actions, decided.events), (vec![], vec![]));
-    assert_eq!(decided.status, world.memory, "nothing is news");
+    assert_eq!(decided.status, world.previous, "nothing is news");
     assert_eq!(decided.next_check, Some(at(10)));
 }
 

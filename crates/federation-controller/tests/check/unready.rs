@@ -19,7 +19,7 @@ fn moving(ready: u32) -> World {
 /// A check that is carried out only in so far as it is remembered.
 fn look(world: &mut World) -> Check {
     let decided = world.check();
-    world.memory = decided.status.clone();
+    world.previous = decided.status.clone();
     decided
 }
 

@@ -55,10 +55,10 @@ pub(crate) fn running(name: &str, replicas: u32) -> Member {
         grace_period: Duration::from_secs(60),
         joined: at(-3600),
         removed: None,
-        unusable: None,
+        invalid_kubeconfig: None,
         health: Health::Healthy,
         sync: Sync::Synced,
-        busy: false,
+        write_pending: false,
         view: SetView::default(),
     };
     if replicas > 0 {
@@ -103,7 +103,7 @@ pub(crate) struct World {
     pub(crate) members: Vec<Member>,
     /// Nodes' room per member; unlimited if absent.
     pub(crate) room: std::collections::BTreeMap<String, u32>,
-    pub(crate) memory: FederatedReplicaSetStatus,
+    pub(crate) previous: FederatedReplicaSetStatus,
     pub(crate) settings: CheckSettings,
     pub(crate) now: i64,
 }
@@ -114,7 +114,7 @@ impl World {
             frs,
             members: names.iter().map(|name| running(name, 0)).collect(),
             room: std::collections::BTreeMap::new(),
-            memory: FederatedReplicaSetStatus::default(),
+            previous: FederatedReplicaSetStatus::default(),
             settings: CheckSettings::default(),
             now: 0,
         }
@@ -123,9 +123,9 @@ impl World {
     pub(crate) fn snapshot(&self) -> Snapshot<'_> {
         Snapshot {
             frs: &self.frs,
-            wanted_spec_hash: WANTED,
-            template: TEMPLATE,
-            memory: &self.memory,
+            desired_spec_hash: WANTED,
+            template_hash: TEMPLATE,
+            previous: &self.previous,
             members: &self.members,
             overlapping: &[],
             settings: &self.settings,
@@ -151,7 +151,7 @@ impl World {
             let replicas = match change {
                 SetChange::Create { replicas } | SetChange::Overwrite { replicas, .. } => *replicas,
                 SetChange::Scale { to, .. } => *to,
-                SetChange::MarkPods { .. } => panic!("a world without adopted pods"),
+                SetChange::LabelPods { .. } => panic!("a world without adopted pods"),
             };
             let room = self.room.get(name).copied().unwrap_or(u32::MAX);
             run(member, replicas, room, self.now);
@@ -175,14 +175,14 @@ impl World {
         };
         let observed = check(&snapshot, at(self.now));
         assert_eq!(observed.actions, []);
-        assert_eq!(observed.status, self.memory);
+        assert_eq!(observed.status, self.previous);
     }
 
     /// Makes what was decided, and what came of it, the next check's memory.
     pub(crate) fn remember(&mut self, decided: &Check, outcomes: &Outcomes) {
-        self.memory = decided.status.clone();
+        self.previous = decided.status.clone();
         let now = at(self.now);
-        remember(&mut self.memory, outcomes, WANTED, now, &self.settings);
+        remember(&mut self.previous, outcomes, WANTED, now, &self.settings);
     }
 
     /// Steps, `seconds` apart, until a step changes nothing; answers the largest surplus of asked replicas.
@@ -193,7 +193,7 @@ impl World {
             }
             self.now += seconds;
         }
-        panic!("no end: {:#?}", self.memory.clusters);
+        panic!("no end: {:#?}", self.previous.clusters);
     }
 
     pub(crate) fn placed(&self) -> Vec<u32> {

@@ -267,7 +267,7 @@ fn outdated(snapshot: &Snapshot<'_>, members: &[Considered<'_>]) -> Option<Strin
     let parts: Vec<_> = members
         .iter()
         .filter(|it| is_counted(it))
-        .map(|it| (it.outdated(snapshot.template), &it.member.name))
+        .map(|it| (it.outdated(snapshot.template_hash), &it.member.name))
         .filter(|(pods, _)| *pods > 0)
         .map(|(pods, name)| format!("{pods} in {name}"))
         .collect();
@@ -313,7 +313,7 @@ struct Conditions<'a> {
 impl<'a> Conditions<'a> {
     fn after(snapshot: &Snapshot<'a>, now: Timestamp) -> Self {
         Self {
-            before: &snapshot.memory.conditions,
+            before: &snapshot.previous.conditions,
             generation: snapshot.frs.generation,
             now,
             built: Vec::new(),

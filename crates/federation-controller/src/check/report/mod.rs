@@ -1,7 +1,7 @@
 //! What a check tells people: the status with its reasons (F6, F19); conditions and notices beside it.
 
 mod conditions;
-mod notices;
+mod events;
 mod unready;
 
 use fedrs_api::{ClusterState, ClusterStatus, FederatedReplicaSetStatus, Rejection, RejectionKind};
@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 pub(crate) use self::conditions::condition;
 use self::conditions::conditions;
-pub(super) use self::notices::{action_notice, notices};
+pub(super) use self::events::{action_notice, events};
 use self::unready::unready_since;
 use super::{
     after,
@@ -90,7 +90,7 @@ fn cluster_status(
         status.replicas = it.set().map_or(0, |set| number(u64::from(set.current)));
         status.available_replicas = number(it.available());
         status.ready_replicas = number(it.ready());
-        status.updated_replicas = number(it.updated(snapshot.template));
+        status.updated_replicas = number(it.updated(snapshot.template_hash));
         status.unscheduled_replicas = number(it.seen.waiting);
         status.internal.unready_since = unready_since(it, now).map(Time);
     } else {

@@ -9,35 +9,38 @@ use super::{
     twin_words,
 };
 use crate::check::{
-    Notice, SetChange, considered::Considered, count, snapshot::Snapshot, standing::Standing,
+    SetChange, considered::Considered, count, snapshot::Snapshot, standing::Standing,
 };
+use crate::event::{Event, EventType};
 
 /// What changed since the last status, for people.
-pub(in crate::check) fn notices(
+pub(in crate::check) fn events(
     snapshot: &Snapshot<'_>,
     members: &[Considered<'_>],
     status: &FederatedReplicaSetStatus,
-) -> Vec<Notice> {
-    let mut notices = Vec::new();
+) -> Vec<Event> {
+    let mut events = Vec::new();
     for it in members {
-        notices.extend(room_notice(it));
-        notices.extend(loss_notice(it));
-        notices.extend(twin_notice(it, snapshot, status));
+        events.extend(room_notice(it));
+        events.extend(loss_notice(it));
+        events.extend(twin_notice(it, snapshot, status));
     }
-    let unplaced = (snapshot.memory.unplaced_replicas, status.unplaced_replicas);
+    let unplaced = (
+        snapshot.previous.unplaced_replicas,
+        status.unplaced_replicas,
+    );
     if unplaced.1 > 0 && unplaced.0 != unplaced.1 {
-        notices.push(Notice {
-            warning: true,
-            reason: "Unplaced",
-            message: format!(
+        events.push(Event::warning(
+            "Unplaced",
+            format!(
                 "no cluster has room for {}",
                 pluralize(unplaced.1, "replica")
             ),
-        });
+        ));
     }
     let told = [CONTENDED, NOT_BECOMING_READY].map(|it| trouble_notice(it, snapshot, status));
-    notices.extend(told.into_iter().flatten());
-    notices
+    events.extend(told.into_iter().flatten());
+    events
 }
 
 /// A condition that says of some trouble that it has begun.
@@ -45,28 +48,24 @@ fn trouble_notice(
     type_: &'static str,
     snapshot: &Snapshot<'_>,
     status: &FederatedReplicaSetStatus,
-) -> Option<Notice> {
+) -> Option<Event> {
     let find = |all: &[Condition]| all.iter().find(|it| it.type_ == type_).cloned();
-    if find(&snapshot.memory.conditions).is_some() {
+    if find(&snapshot.previous.conditions).is_some() {
         return None;
     }
-    Some(Notice {
-        warning: true,
-        reason: type_,
-        message: find(&status.conditions)?.message,
-    })
+    Some(Event::warning(type_, find(&status.conditions)?.message))
 }
 
 /// A cluster that turned out to be full, or to have room again (F34).
-fn room_notice(it: &Considered<'_>) -> Option<Notice> {
+fn room_notice(it: &Considered<'_>) -> Option<Event> {
     if !it.usable() {
         return None;
     }
     let name = &it.member.name;
     let before = it.memory.and_then(|memory| memory.capacity).map(count);
-    let (warning, reason, message) = match (before, it.room.capacity) {
+    let (type_, reason, message) = match (before, it.room.capacity) {
         (None, Some(capacity)) => (
-            true,
+            EventType::Warning,
             "ClusterFull",
             format!(
                 "{name} holds {capacity}: {} have waited too long ({})",
@@ -75,45 +74,43 @@ fn room_notice(it: &Considered<'_>) -> Option<Notice> {
             ),
         ),
         (Some(before), Some(capacity)) if capacity > before => (
-            false,
+            EventType::Normal,
             "ClusterHasRoom",
             format!("{name} has room again: {before} to {capacity} are tried"),
         ),
         (Some(_), None) => (
-            false,
+            EventType::Normal,
             "ClusterHasRoom",
             format!("{name} has no known limit any more"),
         ),
         _ => return None,
     };
-    Some(Notice {
-        warning,
+    Some(Event {
+        type_,
         reason,
         message,
     })
 }
 
 /// A cluster that is lost, or back (F33).
-fn loss_notice(it: &Considered<'_>) -> Option<Notice> {
+fn loss_notice(it: &Considered<'_>) -> Option<Event> {
     let name = &it.member.name;
     let was_lost = it
         .memory
         .is_some_and(|memory| memory.internal.lost_since.is_some());
     match it.standing {
-        Standing::Lost { since } if !was_lost && it.placed() > 0 => Some(Notice {
-            warning: true,
-            reason: "ClusterLost",
-            message: format!(
+        Standing::Lost { since } if !was_lost && it.placed() > 0 => Some(Event::warning(
+            "ClusterLost",
+            format!(
                 "{name} is lost since {}, with {}: placed elsewhere",
                 clock(since),
                 pluralize(it.placed(), "replica")
             ),
-        }),
-        Standing::Usable if was_lost => Some(Notice {
-            warning: false,
-            reason: "ClusterBack",
-            message: format!("{name} is back, with {}", pluralize(it.placed(), "replica")),
-        }),
+        )),
+        Standing::Usable if was_lost => Some(Event::normal(
+            "ClusterBack",
+            format!("{name} is back, with {}", pluralize(it.placed(), "replica")),
+        )),
         _ => None,
     }
 }
@@ -123,7 +120,7 @@ fn twin_notice(
     it: &Considered<'_>,
     snapshot: &Snapshot<'_>,
     status: &FederatedReplicaSetStatus,
-) -> Option<Notice> {
+) -> Option<Event> {
     let Standing::Twin { of } = &it.standing else {
         return None;
     };
@@ -134,9 +131,9 @@ fn twin_notice(
         clusters
             .any(|cluster| cluster.name == *name && cluster.same_cluster_as.as_ref() == Some(of))
     };
-    let is_news = says_so(status) && !says_so(snapshot.memory);
+    let is_news = says_so(status) && !says_so(snapshot.previous);
     is_news.then(|| {
-        Notice::warning(
+        Event::warning(
             "SameCluster",
             format!("{name} is {words}; take one of them away"),
         )
@@ -149,10 +146,10 @@ pub(in crate::check) fn action_notice(
     change: &SetChange,
     why: &str,
     repairs: bool,
-) -> Notice {
-    let (warning, reason, message) = match change {
+) -> Event {
+    let (type_, reason, message) = match change {
         SetChange::Create { replicas } if repairs => (
-            true,
+            EventType::Warning,
             "DriftRepaired",
             format!(
                 "{member}: the set was taken away there and is made again with {}",
@@ -160,7 +157,7 @@ pub(in crate::check) fn action_notice(
             ),
         ),
         SetChange::Scale { from, to, .. } if repairs => (
-            true,
+            EventType::Warning,
             "DriftRepaired",
             format!(
                 "{member}: somebody asked for {} there, it gets {to}: {why}",
@@ -168,7 +165,7 @@ pub(in crate::check) fn action_notice(
             ),
         ),
         SetChange::Create { replicas } => (
-            false,
+            EventType::Normal,
             "Created",
             format!(
                 "created in {member} with {}: {why}",
@@ -176,33 +173,33 @@ pub(in crate::check) fn action_notice(
             ),
         ),
         SetChange::Scale { from, to, .. } if to > from => (
-            false,
+            EventType::Normal,
             "ScaledUp",
             format!("{member} from {from} to {to}: {why}"),
         ),
         SetChange::Scale { from, to, .. } => (
-            false,
+            EventType::Normal,
             "ScaledDown",
             format!("{member} from {from} to {to}: {why}"),
         ),
         SetChange::Overwrite { drifted: true, .. } => (
-            true,
+            EventType::Warning,
             "DriftRepaired",
             format!("{member}: the set was changed there and is written anew"),
         ),
         SetChange::Overwrite { .. } => (
-            false,
+            EventType::Normal,
             "Updated",
             format!("{member}: the template was written"),
         ),
-        SetChange::MarkPods { .. } => (
-            false,
+        SetChange::LabelPods { .. } => (
+            EventType::Normal,
             "PodsAdopted",
             format!("{member}: pods that the set adopted"),
         ),
     };
-    Notice {
-        warning,
+    Event {
+        type_,
         reason,
         message,
     }
