@@ -3,6 +3,7 @@
 
 mod access;
 mod apply;
+mod autoscalers;
 mod controllers;
 mod crud;
 mod custom;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     let topics = [
         access::all(),
         apply::all(),
+        autoscalers::all(),
         controllers::all(),
         crud::all(),
         custom::all(),

@@ -41,6 +41,7 @@ pub(crate) fn all() -> Vec<Session> {
         deleting(),
         asking(),
         waiting(),
+        autoscaling(),
     ]
 }
 
@@ -230,6 +231,25 @@ fn waiting() -> Session {
             run("events --types=Warning"),
             run("cordon none"),
             run("top pods").silent(),
+        ],
+    )
+}
+
+fn autoscaling() -> Session {
+    session(
+        "autoscaling",
+        vec![
+            run("apply -f -").reads(SET),
+            run("autoscale rs web --min=1 --max=3 --cpu-percent=50"),
+            run("autoscale rs web --min=1 --max=3 --cpu-percent=50"),
+            run("autoscale rs none --max=3"),
+            run("get hpa web -o jsonpath={.spec}"),
+            run("get horizontalpodautoscalers.v1.autoscaling web -o jsonpath={.spec}"),
+            run("autoscale rs web --max=3 --name=plain"),
+            run("get horizontalpodautoscalers.v1.autoscaling plain -o jsonpath={.spec}"),
+            run("explain hpa.spec.maxReplicas"),
+            run("explain hpa.spec.targetCPUUtilizationPercentage --api-version=autoscaling/v1"),
+            run("delete hpa web plain"),
         ],
     )
 }

@@ -18,7 +18,7 @@ use crate::builtin;
 use crate::clock::Clock;
 use crate::field::FieldError;
 use crate::object::{self, Object, text};
-use crate::resources::{Kind, kinds};
+use crate::resources::{Kind, convert, kinds};
 use crate::status::Status;
 
 impl Api {
@@ -118,6 +118,7 @@ impl Api {
             } = target;
             let old = state.store.get(kind, namespace, name).cloned();
             let old = old.ok_or_else(|| Status::not_found(kind, name))?;
+            let old = convert::to_version(kind, &old);
             let mut object = Value::clone(&old);
             change(&mut object)?;
             state.replace(
@@ -149,6 +150,8 @@ impl State {
             name,
             ..
         } = target;
+        // What is compared must be in one version.
+        let old = &convert::to_version(kind, old);
         check_body(kind, namespace, &mut object)?;
         check_same_object(target, old, &object, origin)?;
         if let Some(user) = &options.user {

@@ -4,6 +4,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use crate::object::{annotation, list};
+
 /// Sets what the writer left out. `object` has been decoded; `kind` is its kind (kinds without defaults are left alone).
 pub(crate) fn defaults(kind: &str, object: &mut Value) {
     match kind {
@@ -25,6 +27,7 @@ pub(crate) fn defaults(kind: &str, object: &mut Value) {
         "Service" => default_service(&mut object["spec"]),
         "CustomResourceDefinition" => default_custom_resource_definition(&mut object["spec"]),
         "ClusterRoleBinding" | "RoleBinding" => default_binding(object),
+        "HorizontalPodAutoscaler" => default_autoscaler(object),
         _ => {}
     }
 }
@@ -51,6 +54,46 @@ fn default_template(template: &mut Value) {
     set(template, "metadata", json!({}));
     set(template, "spec", json!({}));
     default_pod_spec(&mut template["spec"]);
+}
+
+/// The CPU utilization in percent that an autoscaler without metrics aims at.
+const DEFAULT_UTILIZATION: i64 = 80;
+
+fn default_autoscaler(object: &mut Value) {
+    let is_older = object["apiVersion"] == "autoscaling/v1";
+    // Metrics that `autoscaling/v1` has no field for.
+    let has_others = annotation(object, "autoscaling.alpha.kubernetes.io/metrics").is_some();
+    let spec = &mut object["spec"];
+    set(spec, "minReplicas", 1);
+    if is_older && !has_others {
+        set(spec, "targetCPUUtilizationPercentage", DEFAULT_UTILIZATION);
+    } else if !is_older && list(spec, "/metrics").is_empty() {
+        let target = json!({"type": "Utilization", "averageUtilization": DEFAULT_UTILIZATION});
+        let resource = json!({"name": "cpu", "target": target});
+        spec["metrics"] = json!([{"type": "Resource", "resource": resource}]);
+    }
+    if let Some(behavior) = spec
+        .get_mut("behavior")
+        .filter(|behavior| behavior.is_object())
+    {
+        let policy =
+            |kind: &str, value: i64| json!({"type": kind, "value": value, "periodSeconds": 15});
+        for direction in ["scaleUp", "scaleDown"] {
+            set(behavior, direction, json!({}));
+            let rules = &mut behavior[direction];
+            set(rules, "selectPolicy", "Max");
+            if direction == "scaleUp" {
+                set(rules, "stabilizationWindowSeconds", 0);
+                set(
+                    rules,
+                    "policies",
+                    json!([policy("Pods", 4), policy("Percent", 100)]),
+                );
+            } else {
+                set(rules, "policies", json!([policy("Percent", 100)]));
+            }
+        }
+    }
 }
 
 /// Defaults of a pod's specification, in a pod or in a template.

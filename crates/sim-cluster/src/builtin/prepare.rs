@@ -98,6 +98,9 @@ pub(crate) fn prepare_create(kind: &str, object: &mut Value) {
                 "CustomResourceDefinition" => {
                     json!({ "conditions": null, "acceptedNames": { "kind": "", "plural": "" }, "storedVersions": null })
                 }
+                "HorizontalPodAutoscaler" if object["apiVersion"] == "autoscaling/v1" => {
+                    json!({ "desiredReplicas": 0, "currentReplicas": 0 })
+                }
                 "HorizontalPodAutoscaler" => {
                     json!({ "desiredReplicas": 0, "currentMetrics": null })
                 }

@@ -144,6 +144,9 @@ builtin_kinds! {
     SUBJECT_ACCESS_REVIEWS = "authorization.k8s.io" "v1" "subjectaccessreviews" "SubjectAccessReview" cluster [] [] [];
     /// Autoscalers; stored only.
     HORIZONTAL_POD_AUTOSCALERS = "autoscaling" "v2" "horizontalpodautoscalers" "HorizontalPodAutoscaler" namespaced ["hpa"] ["all"] ["status"];
+    /// Autoscalers in their older form, kept with the newer ones.
+    HORIZONTAL_POD_AUTOSCALERS_V1 = "autoscaling" "v1" "horizontalpodautoscalers" "HorizontalPodAutoscaler" namespaced ["hpa"] ["all"] ["status"]
+        stored as "horizontalpodautoscalers.autoscaling";
     /// Disruption budgets.
     POD_DISRUPTION_BUDGETS = "policy" "v1" "poddisruptionbudgets" "PodDisruptionBudget" namespaced ["pdb"] [] ["status"];
     /// Bindings of cluster roles.

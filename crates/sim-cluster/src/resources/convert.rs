@@ -1,12 +1,14 @@
 //! Objects in the version that a request asks for.
 //!
-//! Objects are kept in the version they were written in. Versions of a custom kind differ by `apiVersion`
-//! alone (no conversion webhooks); core events and `events.k8s.io` events name some fields differently.
+//! Objects are stored in the version in which they were written. Versions of a custom kind differ in their `apiVersion`
+//! only (no conversion webhooks), core events and events of `events.k8s.io` in the names of some fields, and autoscalers in
+//! their metrics.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::autoscaler;
 use super::kind::Kind;
 use crate::object::Object;
 
@@ -38,10 +40,15 @@ pub(crate) fn convert(kind: &Kind, object: &mut Value) {
     if is_version(kind, api_version) {
         return;
     }
-    if &*kind.storage == "events"
-        && let Some(fields) = object.as_object_mut()
-    {
-        rename_event_fields(fields, kind.group.is_empty());
+    match &*kind.storage {
+        "events" => {
+            if let Some(fields) = object.as_object_mut() {
+                rename_event_fields(fields, kind.group.is_empty());
+            }
+        }
+        "horizontalpodautoscalers.autoscaling" if kind.version == "v1" => autoscaler::to_v1(object),
+        "horizontalpodautoscalers.autoscaling" => autoscaler::to_v2(object),
+        _ => {}
     }
     object["apiVersion"] = Value::String(kind.api_version());
 }

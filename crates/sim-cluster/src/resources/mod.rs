@@ -3,6 +3,7 @@
 //! Built-in kinds are in [`kinds`]; those of `CustomResourceDefinition`s come and go in the [`Registry`].
 //! How objects of a kind behave (defaults, validation) is not said here.
 
+mod autoscaler;
 mod builtin;
 pub(crate) mod convert;
 mod kind;

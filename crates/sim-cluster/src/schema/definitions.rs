@@ -92,7 +92,8 @@ builtin_kinds! {
         authorization::SelfSubjectAccessReview as "SelfSubjectAccessReview",
         authorization::SelfSubjectRulesReview as "SelfSubjectRulesReview",
         authorization::SubjectAccessReview as "SubjectAccessReview";
-    "autoscaling" "v1" "io.k8s.api.autoscaling.v1": autoscaling::Scale as "Scale";
+    "autoscaling" "v1" "io.k8s.api.autoscaling.v1":
+        autoscaling::HorizontalPodAutoscaler as "HorizontalPodAutoscaler", autoscaling::Scale as "Scale";
     "autoscaling" "v2" "io.k8s.api.autoscaling.v2":
         autoscaling_v2::HorizontalPodAutoscaler as "HorizontalPodAutoscaler";
     "coordination.k8s.io" "v1" "io.k8s.api.coordination.v1": coordination::Lease as "Lease";

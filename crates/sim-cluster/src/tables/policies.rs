@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::cells::{age, name, number, or_none, text_cell};
 use super::layout::{Cells, Columns, Layout, columns};
 use crate::object::{list, text};
-use crate::resources::Kind;
+use crate::resources::{Kind, convert, kinds};
 
 const DISRUPTION_BUDGET: &[&str] = &[
     "Name",
@@ -125,6 +125,9 @@ fn disruption_budget(object: &Value, now: Timestamp) -> Cells {
 }
 
 fn autoscaler(object: &Value, now: Timestamp) -> Cells {
+    let mut newest = object.clone();
+    convert::convert(&kinds::HORIZONTAL_POD_AUTOSCALERS, &mut newest);
+    let object = &newest;
     let target = &object["spec"]["scaleTargetRef"];
     let reference = format!("{}/{}", text(target, "/kind"), text(target, "/name"));
     let targets: Vec<String> = list(object, "/spec/metrics")

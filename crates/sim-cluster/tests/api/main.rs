@@ -1,6 +1,7 @@
 //! A cluster seen from outside: requests, watches, clients.
 
 mod access;
+mod autoscalers;
 mod bodies;
 mod clients;
 mod requests;

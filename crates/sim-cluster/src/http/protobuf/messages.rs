@@ -50,7 +50,7 @@ const fn message(number: u64, name: &'static str, message: Message) -> Field {
 }
 
 /// The table of a kind.
-pub(super) fn of_kind(kind: &str) -> Option<Message> {
+pub(super) fn of_kind(api_version: &str, kind: &str) -> Option<Message> {
     Some(match kind {
         "Namespace" => NAMESPACE,
         "ConfigMap" => CONFIG_MAP,
@@ -59,6 +59,7 @@ pub(super) fn of_kind(kind: &str) -> Option<Message> {
         "ResourceQuota" => RESOURCE_QUOTA,
         "Deployment" => DEPLOYMENT,
         "PodDisruptionBudget" => DISRUPTION_BUDGET,
+        "HorizontalPodAutoscaler" if api_version == "autoscaling/v1" => AUTOSCALER_V1,
         "HorizontalPodAutoscaler" => AUTOSCALER,
         "PriorityClass" => PRIORITY_CLASS,
         "Role" => ROLE,
@@ -205,21 +206,38 @@ const METRIC: Message = &[
         &[text(1, "name"), message(2, "target", METRIC_TARGET)],
     ),
 ];
-/// That of `autoscaling/v2`.
+const SCALE_TARGET: Field = message(
+    1,
+    "scaleTargetRef",
+    &[text(1, "kind"), text(2, "name"), text(3, "apiVersion")],
+);
+const MIN_REPLICAS: Field = field(2, "minReplicas", Type::Number);
+const MAX_REPLICAS: Field = field(3, "maxReplicas", Type::Number);
+/// `autoscaling/v2`.
 const AUTOSCALER: Message = &[
     METADATA,
     message(
         2,
         "spec",
         &[
-            message(
-                1,
-                "scaleTargetRef",
-                &[text(1, "kind"), text(2, "name"), text(3, "apiVersion")],
-            ),
-            field(2, "minReplicas", Type::Number),
-            field(3, "maxReplicas", Type::Number),
+            SCALE_TARGET,
+            MIN_REPLICAS,
+            MAX_REPLICAS,
             field(4, "metrics", Type::List(&Type::Message(METRIC))),
+        ],
+    ),
+];
+/// `autoscaling/v1`.
+const AUTOSCALER_V1: Message = &[
+    METADATA,
+    message(
+        2,
+        "spec",
+        &[
+            SCALE_TARGET,
+            MIN_REPLICAS,
+            MAX_REPLICAS,
+            field(4, "targetCPUUtilizationPercentage", Type::Number),
         ],
     ),
 ];

@@ -22,7 +22,7 @@ pub(crate) fn object(body: &[u8]) -> Option<Value> {
         &unknown["typeMeta"]["apiVersion"],
         &unknown["typeMeta"]["kind"],
     );
-    let table = messages::of_kind(kind.as_str()?)?;
+    let table = messages::of_kind(api_version.as_str()?, kind.as_str()?)?;
     let raw = STANDARD.decode(unknown["raw"].as_str()?).ok()?;
     let mut object = message(&raw, table)?;
     object["apiVersion"] = api_version.clone();
