@@ -5,14 +5,14 @@
     reason = "helpers of a test: what can't go on ends"
 )]
 
+use std::time::Duration;
+
 use fedrs_tests::{Fleet, FleetSpec, ReadyWatcher, even, frs};
 use serde_json::{Value, json};
 use sim_cluster::{RequestMatcher, Status, Verb};
 
 /// The set that the tests of deletions make.
 const WEB: &str = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
-/// Its marker.
-const MARKER: &str = "/apis/apps/v1/namespaces/default/controllerrevisions/web.cascade.fedrs.dev";
 
 #[tokio::test(start_paused = true)]
 async fn scenario_1_an_even_spread() {
@@ -124,7 +124,7 @@ async fn a_restarted_controller_writes_nothing() {
             it.condition("web", "Progressing").await.as_deref() == Some("False")
         })
         .await;
-    tokio::time::sleep(std::time::Duration::from_secs(120)).await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
     fleet.stop_controller().await;
     let versions = |fleet: &Fleet| -> Vec<Value> {
         let version = |name: &String| {
@@ -139,7 +139,7 @@ async fn a_restarted_controller_writes_nothing() {
         fleet.frs("web").await["metadata"]["resourceVersion"].clone(),
     );
     fleet.start_controller().await;
-    tokio::time::sleep(std::time::Duration::from_secs(300)).await;
+    tokio::time::sleep(Duration::from_secs(300)).await;
     let after = (
         versions(&fleet),
         fleet.frs("web").await["metadata"]["resourceVersion"].clone(),
@@ -222,9 +222,9 @@ async fn f5_a_set_that_is_made_again_takes_up_what_the_deleted_one_left() {
         })
         .await;
     // The status follows within a second.
-    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
     let writes = fleet.writes();
-    tokio::time::sleep(std::time::Duration::from_secs(180)).await;
+    tokio::time::sleep(Duration::from_secs(180)).await;
     assert_eq!(
         fleet.writes(),
         writes,
@@ -233,27 +233,58 @@ async fn f5_a_set_that_is_made_again_takes_up_what_the_deleted_one_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f5_what_a_set_without_its_finalizer_left_behind_is_not_in_the_way_of_the_next() {
-    leaves_nothing_in_the_way_of(&frs("web", 9, &even(true))).await;
+async fn f5_a_set_of_the_name_of_one_that_went_unseen_gets_its_own_finalizer() {
+    deletes_the_local_sets_of_a_successor(frs("web", 9, &even(true))).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn f5_a_set_that_is_restored_with_its_finalizer_gets_a_marker_of_its_own() {
+async fn f5_a_set_that_is_restored_with_its_finalizer_is_deleted_as_any_other() {
     let mut set = frs("web", 9, &even(true));
     set["metadata"]["finalizers"] = json!(["fedrs.dev/members"]);
-    leaves_nothing_in_the_way_of(&set).await;
+    deletes_the_local_sets_of_a_successor(set).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn f5_a_user_who_takes_the_finalizers_off_is_left_with_nothing() {
-    let all = json!({ "metadata": { "finalizers": null } });
-    nothing_is_left_where_a_deletion_is_cut_short("Background", &all).await;
+async fn f5_the_deletion_policy_decides_whatever_the_cascade() {
+    for policy in ["Orphan", "Delete"] {
+        for cascade in ["Foreground", "Background", "Orphan"] {
+            let fleet = Fleet::running(9).await;
+            let patch = json!({ "spec": { "deletionPolicy": policy } });
+            fleet.patch("web", &patch).await;
+            let options = json!({ "propagationPolicy": cascade });
+            fleet.on_host("DELETE", WEB, &options).await.unwrap();
+            let gone = async |fleet: &Fleet| fleet.frs("web").await.is_null();
+            fleet.wait_until("the object is gone", 30, gone).await;
+            for member in fleet.member_names() {
+                let replicas = fleet
+                    .local_set(&member, "web")
+                    .map(|set| set["spec"]["replicas"].clone());
+                let expected = (policy == "Orphan").then(|| json!(3));
+                assert_eq!(replicas, expected, "{policy} {cascade} {member}");
+            }
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
-async fn f5_a_foreground_deletion_ends_when_a_user_takes_our_finalizer_off() {
-    let ours = json!({ "metadata": { "finalizers": ["foregroundDeletion"] } });
-    nothing_is_left_where_a_deletion_is_cut_short("Foreground", &ours).await;
+async fn f5_a_user_who_removes_the_finalizer_ends_a_deletion_that_waits() {
+    for cascade in ["Background", "Foreground"] {
+        let fleet = Fleet::running(9).await;
+        fleet.member("b").faults().set_unreachable(true);
+        let options = json!({ "propagationPolicy": cascade });
+        fleet.on_host("DELETE", WEB, &options).await.unwrap();
+        fleet
+            .wait_until("the deletion waits for b", 30, async |it| {
+                let reasons = it.event_reasons("web").await;
+                reasons.iter().any(|it| it == "DeletionWaits")
+            })
+            .await;
+        let without = json!({ "metadata": { "finalizers": null } });
+        fleet.patch("web", &without).await;
+        fleet
+            .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
+            .await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -265,39 +296,17 @@ async fn f5_a_set_that_goes_before_it_has_its_finalizer_leaves_nothing() {
     let overloaded = Status::new(500, "InternalError", "it has a bad minute");
     fleet.host().faults().refuse(patches, 1000, overloaded);
     fleet.create(&frs("web", 9, &even(true))).await;
-    let has_marker = async |it: &Fleet| it.on_host("GET", MARKER, &Value::Null).await.is_ok();
-    fleet.wait_until("it has a marker", 30, has_marker).await;
+    tokio::time::sleep(Duration::from_secs(30)).await;
     fleet.delete("web").await;
     assert!(fleet.frs("web").await.is_null(), "nothing held it");
-    fleet
-        .wait_until("its marker is gone", 30, async |it| !has_marker(it).await)
-        .await;
+    for member in fleet.member_names() {
+        assert!(fleet.local_set(&member, "web").is_none(), "{member}");
+    }
 }
 
-/// Takes the finalizers off that `patch` takes off, while a deletion waits for a member that doesn't answer.
-async fn nothing_is_left_where_a_deletion_is_cut_short(propagation: &str, patch: &Value) {
-    let fleet = Fleet::running(9).await;
-    fleet.member("b").faults().set_unreachable(true);
-    let options = json!({ "propagationPolicy": propagation });
-    fleet.on_host("DELETE", WEB, &options).await.unwrap();
-    fleet
-        .wait_until("the deletion waits for b", 30, async |it| {
-            let reasons = it.event_reasons("web").await;
-            reasons.iter().any(|it| it == "DeletionWaits")
-        })
-        .await;
-    assert!(fleet.on_host("GET", MARKER, &Value::Null).await.is_ok());
-    fleet.patch("web", patch).await;
-    fleet
-        .wait_until("it is gone, and its marker", 30, async |it| {
-            let marker = it.on_host("GET", MARKER, &Value::Null).await;
-            it.frs("web").await.is_null() && marker.is_err()
-        })
-        .await;
-}
-
-/// Takes a set away without the controller, and makes `next` instead.
-async fn leaves_nothing_in_the_way_of(next: &Value) {
+/// Replaces a set by `next` while no controller runs; deleting `next` deletes its local sets.
+async fn deletes_the_local_sets_of_a_successor(mut next: Value) {
+    next["spec"]["deletionPolicy"] = json!("Delete");
     let mut fleet = Fleet::running(9).await;
     fleet.stop_controller().await;
     let uid = async |fleet: &Fleet| fleet.frs("web").await["metadata"]["uid"].clone();
@@ -306,25 +315,21 @@ async fn leaves_nothing_in_the_way_of(next: &Value) {
     fleet
         .patch("web", &json!({ "metadata": { "finalizers": null } }))
         .await;
-    fleet.create(next).await;
-    let now = uid(&fleet).await;
-    assert_ne!(now, earlier);
+    fleet.create(&next).await;
+    assert_ne!(uid(&fleet).await, earlier);
     fleet.start_controller().await;
     fleet
-        .wait_until("the marker is the new one's, and stays", 30, async |it| {
-            let Ok(marker) = it.on_host("GET", MARKER, &Value::Null).await else {
-                return false;
-            };
-            let metadata = &marker["metadata"];
-            metadata["ownerReferences"][0]["uid"] == now && metadata["deletionTimestamp"].is_null()
+        .wait_until("it has the finalizer, and is ready", 30, async |it| {
+            let finalizers = it.frs("web").await["metadata"]["finalizers"].clone();
+            finalizers == json!(["fedrs.dev/members"])
+                && it.condition("web", "Ready").await.as_deref() == Some("True")
         })
         .await;
-    // So a foreground deletion waits for the members, as it should.
-    let foreground = json!({ "propagationPolicy": "Foreground" });
-    fleet.on_host("DELETE", WEB, &foreground).await.unwrap();
+    fleet.delete("web").await;
     fleet
         .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
         .await;
-    assert!(fleet.local_set("a", "web").is_none());
-    assert!(fleet.on_host("GET", MARKER, &Value::Null).await.is_err());
+    for member in fleet.member_names() {
+        assert!(fleet.local_set(&member, "web").is_none(), "{member}");
+    }
 }

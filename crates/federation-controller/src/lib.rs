@@ -24,11 +24,11 @@ pub mod preferences;
 pub mod rbac;
 
 mod agenda;
-mod deletion;
 mod error_text;
 mod event;
 mod events;
 mod executor;
+mod finalizer;
 mod host;
 mod manifest;
 mod reconcile;

@@ -1,19 +1,18 @@
 //! The work on one FederatedReplicaSet: one worker at a time has it (F25).
 //!
 //! ```text
-//! being deleted -> finish its members, then let it go (F5)
+//! being deleted -> release or delete its local sets, then remove the finalizer (F5)
 //! invalid       -> say so, change nothing (F4)
-//! else          -> marker and finalizer, snapshot -> check -> carry out -> remember -> publish -> next check
+//! else          -> finalizer, snapshot -> check -> carry out -> remember -> publish -> next check
 //! ```
 
 mod finish;
-mod marker;
 mod memory;
 
 use std::{sync::Arc, time::Duration};
 
 use cluster_informer::{Change, ChangeSink, Sync};
-use fedrs_api::{FederatedReplicaSetStatus, FieldError, SetKey, ValidFrs, finalizers, names};
+use fedrs_api::{FederatedReplicaSetStatus, FieldError, SetKey, ValidFrs, names};
 use jiff::Timestamp;
 use kube::Client;
 use tokio::time::Instant;
@@ -25,10 +24,10 @@ use crate::{
     check::{self, Check, CheckSettings, Outcome, Outcomes, Snapshot},
     clock::Clock,
     config::Config,
-    deletion,
     event::Event,
     events::{Recorder, Subject},
     executor::Executor,
+    finalizer,
     host::{Entry, HostStore},
     members::Registry,
     metrics::Metrics,
@@ -56,7 +55,7 @@ impl Reconciler {
     /// Works on `key`: checks it, or only publishes its status.
     pub(crate) async fn work_on(self: &Arc<Self>, key: &SetKey, check_due: bool) {
         let Some(entry) = self.sets.get(key) else {
-            self.abandon(key).await;
+            self.forget(key);
             return;
         };
         if entry.object.spec.federation != self.config.federation {
@@ -68,42 +67,41 @@ impl Reconciler {
         }
         match &entry.valid {
             Err(errors) => self.refuse(key, &entry, errors).await,
-            Ok(_) if check_due && !self.claimed(key, &entry).await => {
+            Ok(_) if check_due && !self.ensure_finalizer(key, &entry).await => {
                 self.agenda.check(key.clone(), RETRY);
             }
             Ok(frs) => self.check(key, &entry, frs, check_due).await,
         }
     }
 
-    /// Whether marker and finalizer are in place, so that nothing is left behind without a word (F5).
-    async fn claimed(&self, key: &SetKey, entry: &Entry) -> bool {
-        // One that was restored from a backup has its finalizer, and neither a status nor a marker of its own.
-        let has_finalizer = deletion::has_finalizer(&entry.object, finalizers::MEMBERS);
-        if has_finalizer && entry.object.status.is_some()
-            || self.memories.is_claimed(key, &entry.object)
-        {
+    /// Adds the finalizer, unless it is there: without it the object could disappear before its local sets are released
+    /// (F5). Answers whether it is there.
+    async fn ensure_finalizer(&self, key: &SetKey, entry: &Entry) -> bool {
+        let object = &entry.object;
+        if finalizer::is_present(object) || self.memories.has_finalizer(key, object) {
             return true;
         }
-        let uid = entry.object.metadata.uid.as_deref().unwrap_or_default();
-        // It may go before it has the finalizer.
-        self.memories.begin(key, &entry.object);
-        let claim = async {
-            self.make_marker(key, uid).await?;
-            let patch = deletion::finalizer_patch(&entry.object, finalizers::MEMBERS, true);
-            self.host_call(calls::merge_patch(&self.host, &frs_path(key), &patch))
-                .await
-        };
-        match claim.await {
-            // The watch shows the finalizer; deciding need not wait for it.
+        let patch = finalizer::addition(object);
+        let path = frs_path(key);
+        let call = calls::merge_patch(&self.host, &path, &patch);
+        match self.host_call(call).await {
+            // The watch shows the finalizer later; the check does not wait for it.
             Ok(answer) => {
-                self.memories.put_claimed(key, memory::version_of(&answer));
+                self.memories
+                    .put_finalizer(key, object, memory::version_of(&answer));
                 true
             }
             Err(error) => {
-                tell(key, &error, "finalizer not written");
+                tell(key, &error, "failed to add the finalizer");
                 false
             }
         }
+    }
+
+    /// Forgets an object that is gone, or that the controller no longer holds.
+    fn forget(&self, key: &SetKey) {
+        self.memories.forget(key);
+        self.agenda.forget(key);
     }
 
     async fn check(

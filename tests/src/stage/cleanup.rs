@@ -53,18 +53,10 @@ impl Stage {
         assert!(removed.is_ok() || is_missing(&removed), "{removed:?}");
     }
 
-    /// Removes the FederatedReplicaSets and their markers without waiting for a controller.
+    /// Removes the FederatedReplicaSets without waiting for a controller.
     async fn remove_sets(&self) {
-        let namespace = &self.namespace;
-        let markers = format!("/apis/apps/v1/namespaces/{namespace}/controllerrevisions");
-        for list in [self.frs_path(""), markers] {
-            self.remove_each(&list).await;
-        }
-    }
-
-    /// Removes all that the host has under `list`, whatever finalizers it has.
-    async fn remove_each(&self, list: &str) {
-        let found = self.on_host("GET", list, &Value::Null).await;
+        let list = self.frs_path("");
+        let found = self.on_host("GET", &list, &Value::Null).await;
         let found = found.unwrap_or_else(|error| panic!("{list}: {error}"));
         for object in found["items"].as_array().into_iter().flatten() {
             let name = object["metadata"]["name"].as_str().unwrap_or_default();

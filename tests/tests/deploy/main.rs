@@ -67,10 +67,6 @@ const TESTS: [(&str, Test); 14] = [
         apply::the_deployment_gets_its_pods,
     ),
     (
-        "apply::markers_need_the_right_to_finalizers",
-        apply::markers_need_the_right_to_finalizers,
-    ),
-    (
         "release::install_upgrade_and_uninstall_keep_the_crds",
         release::install_upgrade_and_uninstall_keep_the_crds,
     ),

@@ -153,16 +153,26 @@ pub(crate) async fn f5_deleting_leaves_the_local_sets_running(stage: &mut Stage)
     dips.assert_never_below(9);
 }
 
-pub(crate) async fn f5_a_foreground_cascade_deletes_the_local_sets(stage: &mut Stage) {
+/// The default policy leaves the local sets, also in a foreground deletion; the policy `Delete` deletes them, also in the
+/// background.
+pub(crate) async fn f5_the_deletion_policy_decides_whatever_the_cascade(stage: &mut Stage) {
     stage.run(&frs("web", 9, &even(true))).await;
-    let options = json!({ "propagationPolicy": "Foreground" });
     let path = stage.frs_path("web");
-    stage.on_host("DELETE", &path, &options).await.unwrap();
+    for (policy, cascade) in [("Orphan", "Foreground"), ("Delete", "Background")] {
+        let patch = json!({ "spec": { "deletionPolicy": policy } });
+        stage.patch("web", &patch).await;
+        let options = json!({ "propagationPolicy": cascade });
+        stage.on_host("DELETE", &path, &options).await.unwrap();
+        stage
+            .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
+            .await;
+        if policy == "Orphan" {
+            assert_eq!(stage.sorted_layout("web").await, [3, 3, 3]);
+            stage.run(&frs("web", 9, &even(true))).await;
+        }
+    }
     stage
-        .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
-        .await;
-    stage
-        .wait_until("and all its sets", 30, async |it| {
+        .wait_until("all its sets are gone", 30, async |it| {
             it.available("web").await == 0 && it.local_set("a", "web").await.is_null()
         })
         .await;

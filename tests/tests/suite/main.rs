@@ -35,7 +35,7 @@ fn others() -> Vec<Scenario> {
         scenario!(contract::f3_a_cluster_without_an_entry_gets_nothing),
         scenario!(contract::f4_invalid_preferences_change_nothing),
         scenario!(contract::f5_deleting_leaves_the_local_sets_running),
-        scenario!(contract::f5_a_foreground_cascade_deletes_the_local_sets),
+        scenario!(contract::f5_the_deletion_policy_decides_whatever_the_cascade),
         scenario!(contract::f6_lists_and_status_show_the_members),
         scenario!(contract::f26_a_missing_namespace_is_made),
         scenario!(contract::thirty_sets_at_once),

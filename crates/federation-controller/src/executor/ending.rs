@@ -1,13 +1,12 @@
 //! The end of a local set, or of fedrs's hold on it.
 
 use cluster_informer::SetFact;
-use fedrs_api::SetKey;
+use fedrs_api::{DeletionPolicy, SetKey};
 use serde_json::{Value, json};
 
 use super::{Executor, MemberAccess, set_path};
 use crate::{
     calls::{self, CallError},
-    deletion::Fate,
     manifest,
 };
 
@@ -18,17 +17,17 @@ impl Executor {
         key: &SetKey,
         member: &MemberAccess,
         set: &SetFact,
-        fate: Fate,
+        policy: DeletionPolicy,
     ) -> Result<(), CallError> {
         let _turn = member.turn().await;
         let Some(live) = self.live(key, member, &set.uid).await? else {
             member.store.observe_deleted(key, &set.uid);
             return Ok(());
         };
-        match fate {
+        match policy {
             // Its pods go with it; the member's garbage collector sees to that.
-            Fate::Delete => self.delete_set(key, member, &live, "Background").await,
-            Fate::Release => self.release_set(key, member, live, &set.uid).await,
+            DeletionPolicy::Delete => self.delete_set(key, member, &live, "Background").await,
+            DeletionPolicy::Orphan => self.release_set(key, member, live, &set.uid).await,
         }
     }
 

@@ -112,16 +112,6 @@ pub(super) fn host() -> Vec<Grant> {
             &["patch"],
         ),
         grant(
-            "Owns the markers by FederatedReplicaSets that they block (needed where OwnerReferencesPermissionEnforcement is on)",
-            (FEDRS, "federatedreplicasets/finalizers"),
-            &["update"],
-        ),
-        grant(
-            "Keeps the markers that make a foreground deletion wait for the members (F5)",
-            (APPS, "controllerrevisions"),
-            &["get", "create", "patch", "delete"],
-        ),
-        grant(
             "Follows the members, and adds those of the folder of kubeconfigs (F36)",
             (FEDRS, "memberclusters"),
             &["get", "list", "watch", "create"],

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use fedrs_api::{SetKey, finalizers};
+use fedrs_api::{FederatedReplicaSet, SetKey};
 use futures::future::join_all;
 use jiff::Timestamp;
 
-use super::{RETRY, Reconciler, frs_path, is_current, marker::if_there, subject, tell};
+use super::{RETRY, Reconciler, frs_path, is_current, subject, tell};
 use crate::{
     calls::{self, CallError},
-    check, deletion,
+    check,
     event::Event,
+    finalizer,
     host::Entry,
 };
 
@@ -18,14 +19,12 @@ use crate::{
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 impl Reconciler {
-    /// Releases or deletes the local sets of `entry`, then lets it go.
+    /// Releases or deletes the local sets of `entry`, as its deletion policy says, then removes the finalizer.
     pub(super) async fn finish(&self, key: &SetKey, entry: &Entry) {
-        if !deletion::has_finalizer(&entry.object, finalizers::MEMBERS) {
-            self.abandon(key).await;
+        if !finalizer::is_present(&entry.object) {
+            self.forget(key);
             return;
         }
-        // Somebody else may take the finalizer off.
-        self.memories.begin(key, &entry.object);
         let mut members = self.members.snapshot(key);
         let (_, awaited) = self.memories.take_late(key);
         for member in &mut members {
@@ -38,15 +37,15 @@ impl Reconciler {
                 .flatten()
                 .collect();
         if !open.is_empty() {
-            let until = deletion::deadline(&entry.object, self.config.deletion_deadline);
+            let until = deadline(&entry.object, self.config.deletion_deadline);
             if self.clock.now() < until {
                 self.wait_for(key, entry, &open, until);
                 return;
             }
             self.leave_behind(key, entry, &open);
         }
-        if let Err(error) = self.let_go(key, entry).await {
-            tell(key, &error, "not let go");
+        if let Err(error) = self.remove_finalizer(key, entry).await {
+            tell(key, &error, "failed to remove the finalizer");
             self.agenda.check(key.clone(), RETRY);
         }
     }
@@ -77,8 +76,8 @@ impl Reconciler {
             return open;
         }
         let access = self.members.access(&member.name)?;
-        let fate = deletion::fate(&entry.object);
-        let done = self.executor.finish_set(key, &access, set, fate).await;
+        let policy = entry.object.spec.deletion_policy;
+        let done = self.executor.finish_set(key, &access, set, policy).await;
         match done {
             Ok(()) => None,
             Err(error) => {
@@ -116,31 +115,21 @@ impl Reconciler {
             .record(&subject(entry), Event::warning("LeftBehind", message));
     }
 
-    /// Forgets what is gone, or was let go. Where somebody else took our finalizer off, the marker is still there: it would
-    /// hold up the deletion of its namespace, and of the object itself if that is a foreground one.
-    pub(super) async fn abandon(&self, key: &SetKey) {
-        if let Some(uid) = self.memories.uid(key)
-            && let Err(error) = self.remove_marker(key, &uid).await
-        {
-            tell(key, &error, "marker not taken away");
-            self.agenda.check(key.clone(), RETRY);
-            return;
+    async fn remove_finalizer(&self, key: &SetKey, entry: &Entry) -> Result<(), CallError> {
+        let patch = finalizer::removal(&entry.object);
+        let path = frs_path(key);
+        let call = calls::merge_patch(&self.host, &path, &patch);
+        match self.host_call(call).await {
+            Err(error) if error.code() == Some(404) => {}
+            answer => drop(answer?),
         }
-        self.memories.forget(key);
-        self.agenda.forget(key);
-    }
-
-    /// Takes away the marker and our finalizer.
-    async fn let_go(&self, key: &SetKey, entry: &Entry) -> Result<(), CallError> {
-        let uid = entry.object.metadata.uid.as_deref().unwrap_or_default();
-        self.remove_marker(key, uid).await?;
-        let patch = deletion::finalizer_patch(&entry.object, finalizers::MEMBERS, false);
-        if_there(
-            self.host_call(calls::merge_patch(&self.host, &frs_path(key), &patch))
-                .await,
-        )?;
-        self.memories.forget(key);
-        self.agenda.forget(key);
+        self.forget(key);
         Ok(())
     }
+}
+
+/// Until when the deletion waits for members that don't answer (F5).
+fn deadline(frs: &FederatedReplicaSet, patience: Duration) -> Timestamp {
+    let since = frs.metadata.deletion_timestamp.as_ref();
+    since.map_or(Timestamp::MIN, |time| check::after(time.0, patience))
 }

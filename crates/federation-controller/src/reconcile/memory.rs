@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, SetKey, finalizers};
+use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, SetKey};
 use parking_lot::Mutex;
 use reflector::ResourceVersion;
 use serde_json::Value;
 
 use super::{RETRY, Reconciler, frs_path};
-use crate::{calls, deletion, executor::LateOutcome, host::Entry};
+use crate::{calls, executor::LateOutcome, finalizer, host::Entry};
 
 /// One set's memory.
 #[derive(Clone, Debug, Default)]
@@ -21,8 +21,8 @@ struct Memory {
     published: Option<FederatedReplicaSetStatus>,
     /// The version our last write of the status made.
     resource_version: Option<String>,
-    /// The version that our finalizer came with.
-    claimed: Option<ResourceVersion>,
+    /// The version of the object after our write of the finalizer.
+    finalizer_version: Option<ResourceVersion>,
     /// Members that the deletion waits for, as people were last told.
     waited_for: Vec<String>,
     /// Members that have not answered our last write, with the answer once it has come.
@@ -42,16 +42,6 @@ impl Memories {
     ) -> FederatedReplicaSetStatus {
         let mut memories = self.0.lock();
         memory_of(&mut memories, key, object).status.clone()
-    }
-
-    /// From now on [`Memories::uid`] tells whose marker it is, also once `object` is gone.
-    pub(super) fn begin(&self, key: &SetKey, object: &FederatedReplicaSet) {
-        memory_of(&mut self.0.lock(), key, object);
-    }
-
-    /// The uid of the object that is remembered.
-    pub(super) fn uid(&self, key: &SetKey) -> Option<String> {
-        self.0.lock().get(key)?.uid.clone()
     }
 
     pub(super) fn remember(&self, key: &SetKey, status: FederatedReplicaSetStatus) {
@@ -113,21 +103,29 @@ impl Memories {
         self.0.lock().get(key).is_some_and(|memory| memory.moving)
     }
 
-    /// The object has this version since our finalizer was written.
-    pub(super) fn put_claimed(&self, key: &SetKey, version: Option<String>) {
-        if let Some(memory) = self.0.lock().get_mut(key) {
-            memory.claimed = Some(self::version(version.as_deref()));
-            memory.resource_version = version;
-        }
+    /// The finalizer of `object` was written, which made this version.
+    pub(super) fn put_finalizer(
+        &self,
+        key: &SetKey,
+        object: &FederatedReplicaSet,
+        version: Option<String>,
+    ) {
+        let mut memories = self.0.lock();
+        let memory = memory_of(&mut memories, key, object);
+        memory.finalizer_version = Some(self::version(version.as_deref()));
+        memory.resource_version = version;
     }
 
-    /// Whether this process wrote marker and finalizer, and `object` shows the finalizer or is older than that.
-    pub(super) fn is_claimed(&self, key: &SetKey, object: &FederatedReplicaSet) -> bool {
+    /// Whether this process wrote the finalizer, and `object` shows it or is older than that.
+    pub(super) fn has_finalizer(&self, key: &SetKey, object: &FederatedReplicaSet) -> bool {
         let (metadata, memories) = (&object.metadata, self.0.lock());
-        let memory = memories.get(key).filter(|it| it.uid == metadata.uid);
-        memory.and_then(|it| it.claimed).is_some_and(|claimed| {
-            deletion::has_finalizer(object, finalizers::MEMBERS)
-                || version(metadata.resource_version.as_deref()).is_older_than(claimed)
+        let memory = memories
+            .get(key)
+            .filter(|memory| memory.uid == metadata.uid);
+        let written = memory.and_then(|memory| memory.finalizer_version);
+        written.is_some_and(|written| {
+            finalizer::is_present(object)
+                || version(metadata.resource_version.as_deref()).is_older_than(written)
         })
     }
 
@@ -225,7 +223,7 @@ fn version(text: Option<&str>) -> ResourceVersion {
 
 #[cfg(test)]
 mod tests {
-    use fedrs_api::names;
+    use fedrs_api::{finalizers, names};
     use serde_json::json;
 
     use super::*;
@@ -246,20 +244,19 @@ mod tests {
     }
 
     #[test]
-    fn f5_what_was_claimed_is_not_claimed_again_before_the_watch_shows_it() {
+    fn f5_a_written_finalizer_is_not_written_again_before_the_watch_shows_it() {
         let key = SetKey {
             namespace: "default".into(),
             name: "web".into(),
         };
         let memories = Memories::default();
-        assert!(!memories.is_claimed(&key, &object("a", "8", true)));
-        memories.recall(&key, &object("a", "8", false));
-        memories.put_claimed(&key, Some("10".to_owned()));
-        for (uid, version, finalizer, claimed) in [
+        assert!(!memories.has_finalizer(&key, &object("a", "8", true)));
+        memories.put_finalizer(&key, &object("a", "8", false), Some("10".to_owned()));
+        for (uid, version, finalizer, expected) in [
             ("a", "8", false, true),
             ("a", "10", true, true),
             ("a", "11", true, true),
-            // Somebody took it away.
+            // Removed by another client.
             ("a", "11", false, false),
             // Another object of the name.
             ("b", "8", false, false),
@@ -267,8 +264,8 @@ mod tests {
         ] {
             let object = object(uid, version, finalizer);
             assert_eq!(
-                memories.is_claimed(&key, &object),
-                claimed,
+                memories.has_finalizer(&key, &object),
+                expected,
                 "{uid} {version}"
             );
         }

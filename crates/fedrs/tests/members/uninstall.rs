@@ -9,7 +9,7 @@ use crate::fleet::{Fleet, NAMESPACE, wait_until};
 const FEDRS: &str = "fedrs.dev/v1alpha1";
 const CRD: &str = "apiextensions.k8s.io/v1";
 
-/// A set as the controller keeps it: with its finalizer, somebody else's, and a marker.
+/// A FederatedReplicaSet with the finalizer of fedrs and with another one.
 fn put_set(fleet: &Fleet) {
     fleet.host.create(json!({
         "apiVersion": FEDRS, "kind": "FederatedReplicaSet",
@@ -23,19 +23,6 @@ fn put_set(fleet: &Fleet) {
                 "spec": { "containers": [{ "name": "main", "image": "main" }] },
             },
         },
-    }));
-    let set = set(fleet).unwrap();
-    fleet.host.create(json!({
-        "apiVersion": "apps/v1", "kind": "ControllerRevision",
-        "metadata": {
-            "namespace": "default", "name": "web.cascade.fedrs.dev", "finalizers": ["fedrs.dev/cascade"],
-            "labels": { "fedrs.dev/replica-set": "web" },
-            "ownerReferences": [{
-                "apiVersion": FEDRS, "kind": "FederatedReplicaSet", "name": "web",
-                "uid": set["metadata"]["uid"], "controller": true, "blockOwnerDeletion": true,
-            }],
-        },
-        "revision": 1, "data": {},
     }));
 }
 
@@ -57,7 +44,6 @@ async fn afterwards_nothing_is_in_the_way_of_deleting_it_all() {
     told.telling(&[
         "the finalizers of 1 FederatedReplicaSet",
         "2 members (eu, us): what join made",
-        "host    1 controllerrevision deleted",
         "host    1 federatedreplicaset now without a finalizer",
         "member  clusterrole/fedrs-controller-",
         "warning: member: failed to",

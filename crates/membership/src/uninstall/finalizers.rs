@@ -14,36 +14,17 @@ use crate::{
 /// Objects written at a time.
 const WRITES: usize = 8;
 
-/// Takes the markers away, and the finalizers off the FederatedReplicaSets.
+/// Removes the finalizers of the FederatedReplicaSets.
 pub(super) async fn take_off(
     host: &ClusterClient,
     installed: &Installed,
     say: &mut Say,
 ) -> Result<(), RequestError> {
-    let markers = stream::iter(&installed.markers).map(|path| remove_marker(host, path));
-    let markers: Vec<()> = markers.buffered(WRITES).try_collect().await?;
-    if !markers.is_empty() {
-        let objects = pluralize(markers.len(), "controllerrevision");
-        say.step(host.side, objects, "deleted: deletions waited for them");
-    }
     let sets = stream::iter(&installed.sets).map(|set| release(host, set));
     let sets: Vec<()> = sets.buffered(WRITES).try_collect().await?;
     let objects = pluralize(sets.len(), "federatedreplicaset");
     say.step(host.side, objects, "now without a finalizer of fedrs");
     Ok(())
-}
-
-async fn remove_marker(host: &ClusterClient, path: &str) -> Result<(), RequestError> {
-    let bare = json!({ "metadata": { "finalizers": null } });
-    ignoring_absence(
-        host.send(format!("change {path}"), "PATCH", path, Some(&bare))
-            .await,
-    )?;
-    let options = json!({ "apiVersion": "v1", "kind": "DeleteOptions" });
-    ignoring_absence(
-        host.send(format!("delete {path}"), "DELETE", path, Some(&options))
-            .await,
-    )
 }
 
 async fn release(host: &ClusterClient, set: &FederatedReplicaSet) -> Result<(), RequestError> {

@@ -1,7 +1,7 @@
 //! Uninstall: takes off the host and the members whatever would be in the way once there is no controller.
 //!
 //! ```text
-//! no controller runs? --> say what will be done, ask --> finalizers and markers --> each member --> look again
+//! no controller runs? --> say what will be done, ask --> finalizers --> each member --> look again
 //! ```
 //!
 //! Local sets stay as they are, with their pods; so do FederatedReplicaSets and CRDs, which can be deleted then.

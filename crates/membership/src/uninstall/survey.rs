@@ -30,8 +30,6 @@ pub(super) struct Installed {
     others: usize,
     /// Those with our finalizer.
     pub(super) sets: Vec<FederatedReplicaSet>,
-    /// Paths of the markers, which block deletions.
-    pub(super) markers: Vec<String>,
     /// The members, by name.
     pub(super) members: Vec<Joined>,
 }
@@ -48,8 +46,7 @@ pub(super) struct Joined {
 impl Installed {
     /// Whether nothing would be in the way without a controller.
     pub(super) fn is_nothing(&self) -> bool {
-        let objects = self.sets.len() + self.markers.len() + self.members.len();
-        objects == 0 && !self.own_namespace
+        self.sets.is_empty() && self.members.is_empty() && !self.own_namespace
     }
 
     /// What is left afterwards, and how it goes.
@@ -132,7 +129,6 @@ pub(super) async fn survey(
         all_sets: ours.len(),
         others: others.len(),
         sets: ours.into_iter().filter(is_held).collect(),
-        markers: markers(host, &others).await?,
         members: Vec::new(),
     };
     let mut objects: Vec<MemberCluster> = all(host, "memberclusters").await?.unwrap_or_default();
@@ -178,44 +174,6 @@ where
         Err(failure) if failure.code() == Some(404) => Ok(None),
         answer => Ok(Some(answer?.items)),
     }
-}
-
-/// Where the markers are, but for those of sets of `others`.
-async fn markers(
-    host: &ClusterClient,
-    others: &[FederatedReplicaSet],
-) -> Result<Vec<String>, RequestError> {
-    let uri = format!(
-        "/apis/apps/v1/controllerrevisions?labelSelector={}",
-        labels::REPLICA_SET.replace('/', "%2F")
-    );
-    let list = host
-        .send("list controllerrevisions", "GET", &uri, None)
-        .await?;
-    let items = list["items"].as_array().into_iter().flatten();
-    let held = items.filter(|it| {
-        let finalizers = it["metadata"]["finalizers"].as_array();
-        finalizers.is_some_and(|it| it.iter().any(|it| it == finalizers::CASCADE))
-    });
-    let held = held.filter(|it| {
-        let owners = it["metadata"]["ownerReferences"].as_array();
-        let mut owners = owners.into_iter().flatten();
-        !owners.any(|owner| {
-            others
-                .iter()
-                .any(|it| it.uid().as_deref() == owner["uid"].as_str())
-        })
-    });
-    let path = |it: &Value| {
-        let (namespace, name) = (
-            it["metadata"]["namespace"].as_str()?,
-            it["metadata"]["name"].as_str()?,
-        );
-        Some(format!(
-            "/apis/apps/v1/namespaces/{namespace}/controllerrevisions/{name}"
-        ))
-    };
-    Ok(held.filter_map(path).collect())
 }
 
 /// The Secrets that join made, by the member's name.
