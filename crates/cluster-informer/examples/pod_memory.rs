@@ -1,13 +1,13 @@
 //! Resident bytes per pod: `cargo run --release -p cluster-informer --example pod_memory [PODS]`.
 //! Needs `/proc`, so it runs on Linux alone.
 
-use cluster_informer::counts::PodTable;
+use cluster_informer::pod_table::PodTable;
 use jiff::Timestamp;
 
 #[path = "../tests/pod_json/mod.rs"]
 mod pod_json;
 
-/// Pods per local set.
+/// Pods per local workload.
 const PER_SET: u32 = 50;
 
 fn main() {
@@ -19,11 +19,11 @@ fn main() {
     let mut table = PodTable::default();
     for pod in 0..pods {
         let json = if pod % 10 == 0 {
-            pod_json::waiting(pod, pod / PER_SET, 1)
+            pod_json::unscheduled(pod, pod / PER_SET, 1)
         } else {
             pod_json::running(pod, pod / PER_SET, 1)
         };
-        table.applied(
+        table.apply(
             serde_json::from_str(&json).expect("a pod"),
             Timestamp::now(),
         );
@@ -37,8 +37,7 @@ fn main() {
 }
 
 fn resident_bytes() -> u64 {
-    let status =
-        std::fs::read_to_string("/proc/self/status").expect("Linux tells of the process in /proc");
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has /proc");
     let line = status
         .lines()
         .find_map(|line| line.strip_prefix("VmRSS:"))

@@ -1,8 +1,9 @@
-//! A whole informer over a member in memory, on paused time: what the store says, and who is told what.
+//! A whole informer over a member in memory, on paused time: the store's state and the reported changes.
 
 use std::{collections::BTreeMap, io};
 
 use bytes::Bytes;
+use fedrs_api::SetKey;
 use futures::{StreamExt, channel::mpsc, stream};
 use http::{Request, Response};
 use http_body::Frame;
@@ -15,11 +16,11 @@ use tokio::time::{Instant, timeout};
 use tower::service_fn;
 
 use super::*;
-use crate::view::Sync;
+use crate::{Health, MemberView, SyncState, WorkloadChange, WorkloadState, WorkloadView};
 
 type Chunk = Result<Frame<Bytes>, io::Error>;
 
-/// A member cluster. Fault contract: refuses connections while `down`; a watch ends when its sender is dropped.
+/// A member cluster. It refuses connections while `down`; a watch ends when its sender is dropped.
 #[derive(Default)]
 struct Member {
     version: u64,
@@ -28,7 +29,7 @@ struct Member {
     watches: Vec<(&'static str, mpsc::UnboundedSender<Chunk>)>,
     watches_down: bool,
     down: bool,
-    /// Watches are told that their version is too old, until the next list.
+    /// Watches fail with 410 until the next list.
     compacted: bool,
     requests: Vec<String>,
 }
@@ -36,10 +37,10 @@ struct Member {
 const SET_PATH: &str = "/apis/apps/v1/replicasets";
 const POD_PATH: &str = "/api/v1/pods";
 
-type Answer = Result<Response<UnsyncBoxBody<Bytes, io::Error>>, io::Error>;
+type HttpResponse = Result<Response<UnsyncBoxBody<Bytes, io::Error>>, io::Error>;
 
 impl Member {
-    /// Lists asked for so far.
+    /// The number of list requests.
     fn lists(&self) -> usize {
         self.requests
             .iter()
@@ -47,7 +48,7 @@ impl Member {
             .count()
     }
 
-    fn answer(&mut self, uri: &http::Uri) -> Answer {
+    fn respond(&mut self, uri: &http::Uri) -> HttpResponse {
         self.requests.push(uri.to_string());
         if self.down {
             return Err(io::Error::other("connection refused"));
@@ -57,7 +58,7 @@ impl Member {
             "/version" | "/api/v1/nodes" => return Ok(full(403, "{}".into())),
             SET_PATH => SET_PATH,
             POD_PATH => POD_PATH,
-            path => panic!("{path} was asked for"),
+            path => panic!("unexpected request for {path}"),
         };
         let query = uri.query().unwrap_or_default();
         assert!(
@@ -82,7 +83,7 @@ impl Member {
         }
         let (sender, receiver) = mpsc::unbounded();
         self.watches.push((path, sender));
-        // A server ends a watch when it was asked to; a test that runs that long has it silent instead.
+        // A real server ends a watch in time; this one keeps it open without events.
         Ok(Response::new(
             StreamBody::new(receiver.chain(stream::pending())).boxed_unsync(),
         ))
@@ -138,7 +139,7 @@ fn full(status: u16, body: String) -> Response<UnsyncBoxBody<Bytes, io::Error>> 
         .expect("a response")
 }
 
-fn set(replicas: u32, available: u32) -> Value {
+fn replica_set(replicas: u32, available: u32) -> Value {
     json!({
         "metadata": {"name": "web", "namespace": "default", "uid": "set", "generation": 1,
             "labels": {"fedrs.dev/federation": "fed", "fedrs.dev/replica-set": "web"}},
@@ -157,23 +158,23 @@ fn pod(uid: &str, node: Option<&str>) -> Value {
     })
 }
 
-/// Notices, in words.
+/// The reported changes as text.
 #[derive(Clone)]
-struct Told(Arc<Mutex<Vec<String>>>);
+struct Changes(Arc<Mutex<Vec<String>>>);
 
-impl ChangeSink for Told {
-    fn changed(&self, member: &str, key: &SetKey, change: Change) {
-        self.0.lock().push(format!("{member} {key} {change:?}"));
+impl ChangeHandler for Changes {
+    fn on_workload_change(&self, cluster: &str, key: &SetKey, change: WorkloadChange) {
+        self.0.lock().push(format!("{cluster} {key} {change:?}"));
     }
 
-    fn member_changed(&self, member: &str) {
-        self.0.lock().push(member.to_owned());
+    fn on_cluster_change(&self, cluster: &str) {
+        self.0.lock().push(cluster.to_owned());
     }
 }
 
 struct World {
     member: Arc<Mutex<Member>>,
-    told: Told,
+    changes: Changes,
     informer: MemberInformer,
     cancel: CancellationToken,
 }
@@ -184,7 +185,7 @@ fn client(member: &Arc<Mutex<Member>>) -> Client {
         let member = Arc::clone(&member);
         async move {
             sleep(Duration::from_millis(1)).await;
-            member.lock().answer(request.uri())
+            member.lock().respond(request.uri())
         }
     });
     Client::new(service, "default")
@@ -201,7 +202,7 @@ impl World {
         }
         let member = Arc::new(Mutex::new(member));
         let start = Instant::now();
-        let told = Told(Arc::default());
+        let changes = Changes(Arc::default());
         let clock: Clock = Arc::new(move || {
             Timestamp::UNIX_EPOCH
                 + jiff::SignedDuration::try_from(start.elapsed()).expect("minutes")
@@ -211,7 +212,7 @@ impl World {
             "a",
             client(&member),
             "fed",
-            Arc::new(told.clone()),
+            Arc::new(changes.clone()),
             InformerSettings::default(),
             &InformerMetrics::default(),
             clock,
@@ -220,32 +221,34 @@ impl World {
         );
         Self {
             member,
-            told,
+            changes,
             informer,
             cancel,
         }
     }
 
-    fn view(&self) -> crate::SetView {
-        self.informer.store.set_view(&SetKey::new("default", "web"))
+    fn view(&self) -> WorkloadView {
+        self.informer.store.workload(&SetKey::new("default", "web"))
     }
 
-    /// What was told since this was last asked.
-    fn told(&self) -> Vec<String> {
-        std::mem::take(&mut *self.told.0.lock())
+    /// The changes since the last call.
+    fn changes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.changes.0.lock())
     }
 
     async fn synced(&self) {
-        self.until("synced", || self.informer.store.sync() == Sync::Synced)
-            .await;
+        self.until("synced", || {
+            self.informer.store.sync_state() == SyncState::Synced
+        })
+        .await;
         self.until("healthy", || {
             self.informer.store.health() == Health::Healthy
         })
         .await;
-        self.told();
+        self.changes();
     }
 
-    /// The member goes down, and is found to be.
+    /// The member goes down, and the probe notices.
     async fn lost(&self) {
         self.member.lock().down = true;
         self.until("unreachable", || {
@@ -262,7 +265,7 @@ impl World {
         };
         timeout(Duration::from_mins(2), wait)
             .await
-            .unwrap_or_else(|_| panic!("not {what} within 2 minutes: {:?}", self.told()));
+            .unwrap_or_else(|_| panic!("not {what} within 2 minutes: {:?}", self.changes()));
     }
 
     async fn settle(&self) {
@@ -271,102 +274,106 @@ impl World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_lists_tell_of_the_member_not_of_each_object() {
+async fn the_first_lists_report_the_cluster_not_each_object() {
     let world = World::new([
-        (SET_PATH, set(3, 1)),
+        (SET_PATH, replica_set(3, 1)),
         (POD_PATH, pod("p1", Some("n"))),
         (POD_PATH, pod("p2", None)),
     ]);
-    assert_eq!(world.informer.store.sync(), Sync::NotSynced);
+    assert_eq!(world.informer.store.sync_state(), SyncState::NotSynced);
     assert_eq!(world.informer.store.health(), Health::Unknown);
     world.settle().await;
-    assert_eq!(world.informer.store.sync(), Sync::Synced);
-    assert_eq!(world.told(), ["a", "a"], "synced, and healthy");
-    let held = world.informer.store.held(1);
-    assert_eq!((held.sets, held.replicas), (1, 3));
-    assert_eq!(held.first, [SetKey::new("default", "web")]);
+    assert_eq!(world.informer.store.sync_state(), SyncState::Synced);
+    assert_eq!(world.changes(), ["a", "a"], "synced, and healthy");
+    let totals = world.informer.store.totals(1);
+    assert_eq!((totals.workloads, totals.replicas), (1, 3));
+    assert_eq!(totals.first, [SetKey::new("default", "web")]);
     let view = world.view();
     assert_eq!(
-        view.set.map(|set| (set.replicas, set.available)),
+        view.workload
+            .map(|workload| (workload.replicas, workload.available_replicas)),
         Some((3, 1))
     );
-    assert_eq!((view.pods.present, view.pods.unscheduled), (2, 1));
-    // Created seven seconds in the future of our clock: cut to now.
-    assert_eq!(view.pods.waiting, [(Timestamp::UNIX_EPOCH, 1)]);
+    assert_eq!((view.pods.active, view.pods.unscheduled), (2, 1));
+    // Created seven seconds in the future of our clock: clamped to now.
+    assert_eq!(view.pods.unscheduled_since, [(Timestamp::UNIX_EPOCH, 1)]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn f22_changes_are_told_with_their_kind() {
-    let world = World::new([(SET_PATH, set(3, 1))]);
+async fn f22_changes_are_reported_by_kind() {
+    let world = World::new([(SET_PATH, replica_set(3, 1))]);
     world.synced().await;
     sleep(Duration::from_secs(8)).await;
     world.member.lock().put(POD_PATH, pod("p1", None));
     world.settle().await;
     assert_eq!(
-        world.told(),
-        ["a default/web PodWaiting { since: 1970-01-01T00:00:07Z }"]
+        world.changes(),
+        ["a default/web PodUnscheduled { since: 1970-01-01T00:00:07Z }"]
     );
     world.member.lock().put(POD_PATH, pod("p1", Some("n")));
-    world.member.lock().put(SET_PATH, set(3, 2));
+    world.member.lock().put(SET_PATH, replica_set(3, 2));
     world.settle().await;
-    let mut told = world.told();
-    told.sort();
+    let mut changes = world.changes();
+    changes.sort();
     assert_eq!(
-        told,
-        ["a default/web BecameReady", "a default/web PodChanged"]
+        changes,
+        ["a default/web MoreAvailable", "a default/web Pods"]
     );
-    world.member.lock().put(SET_PATH, set(9, 2));
+    world.member.lock().put(SET_PATH, replica_set(9, 2));
     world.settle().await;
-    assert_eq!(world.told(), ["a default/web SetDrifted"]);
+    assert_eq!(world.changes(), ["a default/web Drift"]);
     world.member.lock().send(
         POD_PATH,
         "BOOKMARK",
         &json!({"metadata": {"resourceVersion": "999"}}),
     );
-    world.member.lock().put(SET_PATH, set(9, 2));
+    world.member.lock().put(SET_PATH, replica_set(9, 2));
     world.settle().await;
     assert!(
-        world.told().is_empty(),
+        world.changes().is_empty(),
         "a bookmark and a write that changed nothing"
     );
     world.member.lock().remove(POD_PATH, "p1");
     world.member.lock().remove(SET_PATH, "set");
     world.settle().await;
-    let mut told = world.told();
-    told.sort();
-    assert_eq!(
-        told,
-        ["a default/web PodChanged", "a default/web SetDrifted"]
-    );
-    assert_eq!(world.view(), crate::SetView::default());
+    let mut changes = world.changes();
+    changes.sort();
+    assert_eq!(changes, ["a default/web Drift", "a default/web Pods"]);
+    assert_eq!(world.view(), WorkloadView::default());
 }
 
 #[tokio::test(start_paused = true)]
-async fn f29_the_answer_to_our_own_write_is_no_drift() {
-    let world = World::new([(SET_PATH, set(3, 1))]);
+async fn f29_the_response_to_our_own_write_is_not_drift() {
+    let world = World::new([(SET_PATH, replica_set(3, 1))]);
     world.synced().await;
-    let mut written = set(5, 1);
+    let mut written = replica_set(5, 1);
     written["metadata"]["resourceVersion"] = json!((world.member.lock().version + 1).to_string());
     world
         .informer
         .store
-        .observe(SetFact::from_value(written).unwrap());
-    assert_eq!(world.view().set.map(|set| set.replicas), Some(5));
-    world.member.lock().put(SET_PATH, set(5, 1));
+        .observe_write(WorkloadState::from_value(written).unwrap());
+    assert_eq!(
+        world.view().workload.map(|workload| workload.replicas),
+        Some(5)
+    );
+    world.member.lock().put(SET_PATH, replica_set(5, 1));
     world.settle().await;
-    assert!(world.told().is_empty());
+    assert!(world.changes().is_empty());
     world
         .informer
         .store
-        .observe_deleted(&SetKey::new("default", "web"), "set");
-    world.member.lock().put(SET_PATH, set(5, 2));
+        .observe_deletion(&SetKey::new("default", "web"), "set");
+    world.member.lock().put(SET_PATH, replica_set(5, 2));
     world.settle().await;
-    assert_eq!(world.view().set, None);
+    assert_eq!(world.view().workload, None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn f39_too_old_a_version_makes_the_view_stale_until_a_list_is_complete() {
-    let world = World::new([(SET_PATH, set(3, 1)), (POD_PATH, pod("p1", Some("n")))]);
+    let world = World::new([
+        (SET_PATH, replica_set(3, 1)),
+        (POD_PATH, pod("p1", Some("n"))),
+    ]);
     world.synced().await;
     {
         let mut member = world.member.lock();
@@ -376,21 +383,25 @@ async fn f39_too_old_a_version_makes_the_view_stale_until_a_list_is_complete() {
     }
     world
         .until("stale", || {
-            matches!(world.informer.store.sync(), Sync::Stale { .. })
+            matches!(world.informer.store.sync_state(), SyncState::Stale { .. })
         })
         .await;
-    assert_eq!(world.told(), ["a"]);
+    assert_eq!(world.changes(), ["a"]);
     world
-        .until("synced", || world.informer.store.sync() == Sync::Synced)
+        .until("synced", || {
+            world.informer.store.sync_state() == SyncState::Synced
+        })
         .await;
-    world.until("told", || world.told.0.lock().len() >= 2).await;
-    assert_eq!(world.told(), ["a default/web PodChanged", "a"]);
-    assert_eq!(world.view().pods.present, 0);
+    world
+        .until("a change", || world.changes.0.lock().len() >= 2)
+        .await;
+    assert_eq!(world.changes(), ["a default/web Pods", "a"]);
+    assert_eq!(world.view().pods.active, 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn f33_watches_that_fail_make_the_view_stale_but_the_probe_decides_on_health() {
-    let world = World::new([(SET_PATH, set(3, 1))]);
+    let world = World::new([(SET_PATH, replica_set(3, 1))]);
     world.synced().await;
     {
         let mut member = world.member.lock();
@@ -398,29 +409,37 @@ async fn f33_watches_that_fail_make_the_view_stale_but_the_probe_decides_on_heal
         member.cut_watches();
     }
     sleep(Duration::from_secs(29)).await;
-    assert_eq!(world.informer.store.sync(), Sync::Synced);
-    assert!(world.told().is_empty(), "a cut alone is nothing to tell");
+    assert_eq!(world.informer.store.sync_state(), SyncState::Synced);
+    assert!(
+        world.changes().is_empty(),
+        "a broken watch alone is not a change"
+    );
     sleep(Duration::from_secs(9)).await;
-    assert!(matches!(world.informer.store.sync(), Sync::Stale { .. }));
-    assert_eq!(world.told(), ["a"]);
+    assert!(matches!(
+        world.informer.store.sync_state(),
+        SyncState::Stale { .. }
+    ));
+    assert_eq!(world.changes(), ["a"]);
     assert_eq!(world.informer.store.health(), Health::Healthy);
     world.member.lock().watches_down = false;
     world
-        .until("synced", || world.informer.store.sync() == Sync::Synced)
+        .until("synced", || {
+            world.informer.store.sync_state() == SyncState::Synced
+        })
         .await;
-    assert_eq!(world.told(), ["a"]);
+    assert_eq!(world.changes(), ["a"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn f33_a_lost_member_is_unreachable_since_its_first_failed_probe_and_comes_back() {
-    let world = World::new([(SET_PATH, set(3, 1))]);
+    let world = World::new([(SET_PATH, replica_set(3, 1))]);
     world.synced().await;
     world.lost().await;
-    assert_eq!(world.told(), ["a", "a"], "failing, then unreachable");
+    assert_eq!(world.changes(), ["a", "a"], "failing, then unreachable");
     assert_eq!(
-        world.view().set.map(|set| set.replicas),
+        world.view().workload.map(|workload| workload.replicas),
         Some(3),
-        "what is known stays"
+        "the view is kept"
     );
     let lists = {
         let mut member = world.member.lock();
@@ -432,26 +451,31 @@ async fn f33_a_lost_member_is_unreachable_since_its_first_failed_probe_and_comes
             let store = &world.informer.store;
             let healthy = store.health() == Health::Healthy;
             assert!(
-                !healthy || store.sync() != Sync::Synced || world.member.lock().lists() > lists,
-                "what is known is from before it went"
+                !healthy
+                    || store.sync_state() != SyncState::Synced
+                    || world.member.lock().lists() > lists,
+                "the view dates from before the outage"
             );
-            healthy && store.sync() == Sync::Synced
+            healthy && store.sync_state() == SyncState::Synced
         })
         .await;
     assert_eq!(
-        world.told(),
+        world.changes(),
         ["a", "a", "a"],
         "healthy, its view stale, listed again"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_read_stays_as_it_was_through_a_relist() {
-    let world = World::new([(SET_PATH, set(3, 1)), (POD_PATH, pod("p1", Some("n")))]);
+async fn objects_that_cannot_be_read_are_kept_through_a_relist() {
+    let world = World::new([
+        (SET_PATH, replica_set(3, 1)),
+        (POD_PATH, pod("p1", Some("n"))),
+    ]);
     world.synced().await;
     {
         let mut member = world.member.lock();
-        let mut unreadable = set(4, 1);
+        let mut unreadable = replica_set(4, 1);
         unreadable["spec"]["replicas"] = json!("four");
         member.put(SET_PATH, unreadable);
         let mut unreadable = pod("p1", None);
@@ -462,79 +486,90 @@ async fn what_cannot_be_read_stays_as_it_was_through_a_relist() {
     }
     world
         .until("stale", || {
-            matches!(world.informer.store.sync(), Sync::Stale { .. })
+            matches!(world.informer.store.sync_state(), SyncState::Stale { .. })
         })
         .await;
     world
-        .until("synced", || world.informer.store.sync() == Sync::Synced)
+        .until("synced", || {
+            world.informer.store.sync_state() == SyncState::Synced
+        })
         .await;
-    assert_eq!(world.view().set.map(|set| set.replicas), Some(3));
     assert_eq!(
-        (world.view().pods.present, world.view().pods.unscheduled),
+        world.view().workload.map(|workload| workload.replicas),
+        Some(3)
+    );
+    assert_eq!(
+        (world.view().pods.active, world.view().pods.unscheduled),
         (1, 0)
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_ends_when_cancelled() {
+async fn the_task_ends_when_cancelled() {
     let World {
         informer, cancel, ..
     } = World::new([]);
     cancel.cancel();
     timeout(Duration::from_secs(1), informer.task)
         .await
-        .expect("it ends")
+        .expect("it ends in time")
         .expect("without a panic");
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_seed_makes_one_row_of_requests() {
-    let mut rows = Vec::new();
+async fn the_same_seed_gives_the_same_requests() {
+    let mut runs = Vec::new();
     for _ in 0..2 {
-        let world = World::new([(SET_PATH, set(3, 1))]);
+        let world = World::new([(SET_PATH, replica_set(3, 1))]);
         world.synced().await;
         world.member.lock().cut_watches();
         sleep(Duration::from_mins(10)).await;
-        rows.push(world.member.lock().requests.clone());
+        runs.push(world.member.lock().requests.clone());
         world.cancel.cancel();
         world.informer.task.await.expect("no panic");
     }
-    assert!(rows[0].len() > 60);
-    assert_eq!(rows[0], rows[1]);
+    assert!(runs[0].len() > 60);
+    assert_eq!(runs[0], runs[1]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn f39_with_another_cluster_what_is_known_is_stale_until_it_is_listed_anew() {
-    let world = World::new([(SET_PATH, set(3, 3))]);
+async fn f39_with_another_cluster_the_view_is_stale_until_it_is_listed() {
+    let world = World::new([(SET_PATH, replica_set(3, 3))]);
     world.synced().await;
     let other = Arc::new(Mutex::new(Member::default()));
-    other.lock().put(SET_PATH, set(5, 5));
+    other.lock().put(SET_PATH, replica_set(5, 5));
     other.lock().down = true;
     world.informer.client.replace(client(&other));
     world.settle().await;
     let store = &world.informer.store;
     assert!(
-        matches!(store.sync(), Sync::Stale { .. }),
+        matches!(store.sync_state(), SyncState::Stale { .. }),
         "{:?}",
-        store.sync()
+        store.sync_state()
     );
-    assert_eq!(world.view().set.map(|set| set.replicas), Some(3));
+    assert_eq!(
+        world.view().workload.map(|workload| workload.replicas),
+        Some(3)
+    );
     assert!(matches!(store.health(), Health::Failing { .. }));
     other.lock().down = false;
     world.synced().await;
-    assert_eq!(world.view().set.map(|set| set.replicas), Some(5));
-    let asked = world.member.lock().requests.len();
+    assert_eq!(
+        world.view().workload.map(|workload| workload.replicas),
+        Some(5)
+    );
+    let requests = world.member.lock().requests.len();
     sleep(Duration::from_secs(300)).await;
     assert_eq!(
         world.member.lock().requests.len(),
-        asked,
-        "the first client is done with"
+        requests,
+        "the first client is no longer used"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn f33_another_cluster_does_not_begin_the_row_of_failures_anew() {
-    let world = World::new([(SET_PATH, set(3, 3))]);
+async fn f33_another_cluster_does_not_reset_the_failure_streak() {
+    let world = World::new([(SET_PATH, replica_set(3, 3))]);
     world.synced().await;
     world.lost().await;
     let before = world.informer.store.health();
@@ -544,21 +579,21 @@ async fn f33_another_cluster_does_not_begin_the_row_of_failures_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_credentials_are_probed_at_once_and_doubt_nothing() {
-    let world = World::new([(SET_PATH, set(3, 3))]);
+async fn renewed_credentials_are_probed_at_once_and_keep_the_view() {
+    let world = World::new([(SET_PATH, replica_set(3, 3))]);
     world.synced().await;
-    let asked = |world: &World| world.member.lock().requests.clone();
-    let before = asked(&world).len();
+    let requests = |world: &World| world.member.lock().requests.clone();
+    let before = requests(&world).len();
     world.informer.client.renew(client(&world.member));
     world.settle().await;
-    assert_eq!(asked(&world)[before..], ["/readyz"]);
-    assert_eq!(world.told(), [""; 0]);
-    world.member.lock().put(SET_PATH, set(4, 3));
+    assert_eq!(requests(&world)[before..], ["/readyz"]);
+    assert_eq!(world.changes(), [""; 0]);
+    world.member.lock().put(SET_PATH, replica_set(4, 3));
     world.settle().await;
     assert_eq!(
-        world.view().set.map(|set| set.replicas),
+        world.view().workload.map(|workload| workload.replicas),
         Some(4),
-        "the open watch goes on"
+        "the open watch continues"
     );
 
     let refused = Arc::new(Mutex::new(Member {
@@ -570,13 +605,13 @@ async fn other_credentials_are_probed_at_once_and_doubt_nothing() {
     let store = &world.informer.store;
     assert!(
         matches!(store.health(), Health::Unreachable { .. }),
-        "the latest client is asked alone"
+        "only the latest client is used"
     );
     assert!(
         refused
             .lock()
             .requests
             .iter()
-            .any(|it| it.contains("watch=true"))
+            .any(|uri| uri.contains("watch=true"))
     );
 }

@@ -1,34 +1,47 @@
-//! What one member cluster holds, as counts, and whether it can be believed.
+//! What is known of one member cluster: local workloads and pods as counts, health, version and nodes.
 //!
 //! ```text
-//! list + watch local sets --.
-//! list + watch pods --------+--> one task owns the facts --> MemberStore (read by key) --> check
-//! probe of /readyz ---------+                            \-> ChangeSink: which set to look at, and how soon
-//! version, nodes -----------'
+//! list + watch local workloads --.
+//! list + watch pods -------------+--> one task owns the state --> MemberStore (read by key) --> check
+//! probe of /readyz --------------+                            \-> ChangeHandler: which workload to check, and why
+//! version, nodes ----------------'
 //! ```
 //!
-//! Knows sets by a key and the labels of a federation; nothing of `FederatedReplicaSet`s or layouts.
+//! Knows workloads by a key and the labels of a federation; nothing of `FederatedReplicaSet`s or layouts.
 
-pub mod about;
-pub mod counts;
-mod feed;
+mod change;
+mod cluster_info;
+mod cluster_info_poll;
+mod handlers;
+mod health;
 mod informer;
+mod member_view;
+mod metadata;
 mod metrics;
-pub mod pod_fact;
+mod owners;
+pub mod pod;
+pub mod pod_table;
 pub mod probe;
 mod quantity;
-pub mod set_fact;
-mod sets;
+mod replica_set;
+mod spec_hash;
 mod store;
+mod sync_state;
 mod tombstones;
-pub mod view;
-mod wire;
+mod unix_seconds;
+mod watch_state;
+mod workload;
+mod workload_table;
 
-pub use about::AboutSettings;
+pub use change::{ChangeHandler, WorkloadChange};
+pub use cluster_info::{ClusterInfo, NodeInfo, NodeTotals};
+pub use cluster_info_poll::ClusterInfoSettings;
+pub use health::Health;
 pub use informer::{InformerSettings, MemberInformer};
+pub use member_view::{MemberView, WorkloadTotals};
 pub use metrics::InformerMetrics;
 pub use probe::ProbeSettings;
+pub use spec_hash::spec_hash;
 pub use store::{Clock, MemberStore};
-pub use view::{
-    Change, ChangeSink, Health, Held, MemberView, PodCounts, ReplicaFailure, SetFact, SetView, Sync,
-};
+pub use sync_state::SyncState;
+pub use workload::{PodCounts, ReplicaFailure, WorkloadState, WorkloadView};

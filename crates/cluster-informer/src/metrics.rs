@@ -1,4 +1,4 @@
-//! What the informers tell of themselves, by member.
+//! Metrics of the informers, by member cluster.
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -12,38 +12,38 @@ use prometheus_client::{
 };
 use std::sync::atomic::AtomicU64;
 
-/// The member cluster.
+/// A member cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct MemberLabel {
+pub(crate) struct ClusterLabels {
     /// Its name.
     pub(crate) cluster: String,
 }
 
-/// The member cluster and the kind of its objects.
+/// One watch of a member cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct FeedLabel {
-    /// The member's name.
+pub(crate) struct WatchLabels {
+    /// Its name.
     pub(crate) cluster: String,
     /// `replicasets` or `pods`.
     pub(crate) resource: &'static str,
 }
 
-/// From 1 ms to about 16 s: beyond the probe's deadline.
+/// From 1 ms to about 16 s: longer than the timeout of the probe.
 fn probe_seconds() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 4.0, 8))
 }
 
-/// Metrics of all members' informers. Cheap to clone; clones count into the same numbers.
+/// Metrics of all informers. Cheap to clone; clones share their values.
 #[derive(Clone, Debug)]
 pub struct InformerMetrics {
-    objects: Family<FeedLabel, Gauge>,
-    events: Family<FeedLabel, Counter>,
-    lists: Family<FeedLabel, Counter>,
-    failures: Family<FeedLabel, Counter>,
-    malformed: Family<FeedLabel, Counter>,
-    short_watches: Family<FeedLabel, Counter>,
-    probe_latency: Family<MemberLabel, Histogram, fn() -> Histogram>,
-    staleness: Family<MemberLabel, Gauge<f64, AtomicU64>>,
+    objects: Family<WatchLabels, Gauge>,
+    events: Family<WatchLabels, Counter>,
+    lists: Family<WatchLabels, Counter>,
+    failures: Family<WatchLabels, Counter>,
+    invalid_objects: Family<WatchLabels, Counter>,
+    short_watches: Family<WatchLabels, Counter>,
+    probe_latency: Family<ClusterLabels, Histogram, fn() -> Histogram>,
+    staleness: Family<ClusterLabels, Gauge<f64, AtomicU64>>,
 }
 
 impl Default for InformerMetrics {
@@ -53,7 +53,7 @@ impl Default for InformerMetrics {
             events: Family::default(),
             lists: Family::default(),
             failures: Family::default(),
-            malformed: Family::default(),
+            invalid_objects: Family::default(),
             short_watches: Family::default(),
             probe_latency: Family::new_with_constructor(probe_seconds),
             staleness: Family::default(),
@@ -62,47 +62,47 @@ impl Default for InformerMetrics {
 }
 
 impl InformerMetrics {
-    /// Adds the metrics to `registry`, which has the prefix of members.
+    /// Adds the metrics to `registry`, which has the prefix `member`.
     pub fn register(&self, registry: &mut Registry) {
-        registry.register("objects", "Objects tracked", self.objects.clone());
+        registry.register("objects", "Objects in the store", self.objects.clone());
         registry.register(
             "events",
-            "Objects shown by lists and watches",
+            "Objects received by lists and watches",
             self.events.clone(),
         );
-        registry.register("lists", "Lists begun", self.lists.clone());
+        registry.register("lists", "Lists started", self.lists.clone());
         registry.register(
             "failures",
             "Lists and watches that failed",
             self.failures.clone(),
         );
         registry.register(
-            "malformed",
-            "Objects that could not be read",
-            self.malformed.clone(),
+            "invalid_objects",
+            "Objects that could not be read and were skipped",
+            self.invalid_objects.clone(),
         );
         registry.register(
             "short_watches",
-            "Watches that the server ended at once",
+            "Watches that the server ended within seconds",
             self.short_watches.clone(),
         );
         registry.register(
             "probe_duration_seconds",
-            "Time until /readyz answered or was given up",
+            "Duration of GET /readyz, including failures and timeouts",
             self.probe_latency.clone(),
         );
         registry.register(
             "staleness_seconds",
-            "How old the view of the member is, while it is stale",
+            "Age of the view of the member while it is stale, else 0",
             self.staleness.clone(),
         );
     }
 
-    /// Forgets a member that is gone for good.
-    pub fn forget(&self, member: &str) {
-        for resource in [SETS, PODS] {
-            let label = FeedLabel {
-                cluster: member.to_owned(),
+    /// Removes the series of a member cluster that left the federation.
+    pub fn remove(&self, cluster: &str) {
+        for resource in [REPLICA_SETS, PODS] {
+            let label = WatchLabels {
+                cluster: cluster.to_owned(),
                 resource,
             };
             self.objects.remove(&label);
@@ -110,62 +110,68 @@ impl InformerMetrics {
                 &self.events,
                 &self.lists,
                 &self.failures,
-                &self.malformed,
+                &self.invalid_objects,
                 &self.short_watches,
             ] {
                 counters.remove(&label);
             }
         }
-        let label = MemberLabel {
-            cluster: member.to_owned(),
+        let label = ClusterLabels {
+            cluster: cluster.to_owned(),
         };
         self.probe_latency.remove(&label);
         self.staleness.remove(&label);
     }
 
-    pub(crate) fn of_feed(&self, member: &str, resource: &'static str) -> FeedMetrics {
-        let label = FeedLabel {
-            cluster: member.to_owned(),
+    pub(crate) fn of_watch(&self, cluster: &str, resource: &'static str) -> WatchMetrics {
+        let label = WatchLabels {
+            cluster: cluster.to_owned(),
             resource,
         };
-        FeedMetrics {
+        WatchMetrics {
             objects: self.objects.get_or_create_owned(&label),
             events: self.events.get_or_create_owned(&label),
             lists: self.lists.get_or_create_owned(&label),
             failures: self.failures.get_or_create_owned(&label),
-            malformed: self.malformed.get_or_create_owned(&label),
+            invalid_objects: self.invalid_objects.get_or_create_owned(&label),
             short_watches: self.short_watches.get_or_create_owned(&label),
         }
     }
 
-    pub(crate) fn of_member(&self, member: &str) -> MemberMetrics {
-        let label = MemberLabel {
-            cluster: member.to_owned(),
+    pub(crate) fn of_cluster(&self, cluster: &str) -> ClusterMetrics {
+        let label = ClusterLabels {
+            cluster: cluster.to_owned(),
         };
-        MemberMetrics {
+        ClusterMetrics {
             probe_latency: self.probe_latency.get_or_create_owned(&label),
             staleness: self.staleness.get_or_create_owned(&label),
         }
     }
 }
 
-pub(crate) const SETS: &str = "replicasets";
+pub(crate) const REPLICA_SETS: &str = "replicasets";
 pub(crate) const PODS: &str = "pods";
 
-/// One member's share of one resource.
+/// The metrics of one watch.
 #[derive(Clone, Debug)]
-pub(crate) struct FeedMetrics {
-    pub(crate) objects: Gauge,
+pub(crate) struct WatchMetrics {
+    objects: Gauge,
     pub(crate) events: Counter,
     pub(crate) lists: Counter,
     pub(crate) failures: Counter,
-    pub(crate) malformed: Counter,
+    pub(crate) invalid_objects: Counter,
     pub(crate) short_watches: Counter,
 }
 
-/// One member's share.
+impl WatchMetrics {
+    pub(crate) fn set_objects(&self, number: usize) {
+        self.objects.set(number.try_into().unwrap_or(i64::MAX));
+    }
+}
+
+/// The metrics of one member cluster.
 #[derive(Clone, Debug)]
-pub(crate) struct MemberMetrics {
+pub(crate) struct ClusterMetrics {
     pub(crate) probe_latency: Histogram,
     pub(crate) staleness: Gauge<f64, AtomicU64>,
 }

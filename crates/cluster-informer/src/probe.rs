@@ -1,7 +1,7 @@
-//! Whether a member lives: an authenticated `GET /readyz` in regular intervals (F33).
+//! The liveness probe of a member cluster: an authenticated `GET /readyz` in regular intervals (F33).
 //!
-//! A watch can't tell a lost connection from an idle one, so this alone decides. Any answer but a server error shows
-//! that the member lives: 401 and 403 that it doesn't let us in, 429 that it is busy.
+//! A watch can't distinguish a lost connection from an idle one, so the probe alone decides. Any answer but a server error
+//! shows that the member is alive: 401 and 403 that it rejects our credentials, 429 that it is busy.
 
 use std::time::Duration;
 
@@ -10,21 +10,20 @@ use jiff::Timestamp;
 use kube::{Client, client::Body};
 use reflector::{Backoff, ClientReceiver, format_error, is_credentials_error};
 use tokio::time::{Instant, sleep_until, timeout};
-use tokio_util::sync::CancellationToken;
 
-use crate::{store::Clock, view::Health};
+use crate::{health::Health, store::Clock};
 
-/// Errors come as chains of sources, some with whole requests; longer ones are cut.
+/// Errors with all their sources may quote whole requests; longer ones are cut.
 const MAX_MESSAGE_CHARS: usize = 256;
 
-/// How often a member is probed, and when it is given up.
+/// How often a member is probed, and when it is unreachable.
 #[derive(Clone, Debug)]
 pub struct ProbeSettings {
     /// From one probe to the next. Default 10 s.
     pub period: Duration,
     /// An answer that takes longer is a failure. Default 5 s.
     pub timeout: Duration,
-    /// So many failures in a row make a member unreachable. Default 3.
+    /// The number of failures in a row that make a member unreachable. Default 3.
     pub failure_threshold: u32,
 }
 
@@ -38,38 +37,73 @@ impl Default for ProbeSettings {
     }
 }
 
-/// How one probe went.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The member lives.
-    Alive,
-    /// It lives and does not let us in.
-    Denied(String),
-    /// It doesn't answer, or says that it isn't ready.
-    Failed(String),
+/// Why a probe failed. The member may be down.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeFailure {
+    /// No connection, or it broke.
+    #[error("{}", format_error(.0))]
+    Connection(#[source] kube::Error),
+    /// The member responds that it is not ready.
+    #[error("/readyz: {0}")]
+    NotReady(StatusCode),
+    /// The member did not respond in time.
+    #[error("no response within {0:?}")]
+    Timeout(Duration),
 }
 
-/// Failures in a row.
+/// Why a probe was rejected. The member is up, or it is not known to be down.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeRejection {
+    /// 401.
+    #[error("the member rejects the credentials (/readyz: {0})")]
+    Unauthenticated(StatusCode),
+    /// 403.
+    #[error("the credentials do not allow GET /readyz ({0})")]
+    Forbidden(StatusCode),
+    /// The controller could not obtain credentials: a plugin failed, or a token's file.
+    #[error("{}", format_error(.0))]
+    NoCredentials(#[source] kube::Error),
+}
+
+/// The result of one probe.
+#[derive(Debug)]
+pub enum ProbeOutcome {
+    /// The member is alive.
+    Alive,
+    /// It rejects our credentials, or there are none.
+    Rejected(ProbeRejection),
+    /// It does not respond, or responds that it is not ready.
+    Failed(ProbeFailure),
+}
+
+/// Failed probes in a row.
 #[derive(Clone, Debug, Default)]
-pub struct Row {
+pub struct FailureStreak {
     since: Option<Timestamp>,
     failures: u32,
 }
 
-impl Row {
-    /// What `outcome` at `now` makes of the member's health. Whatever shows that it lives ends the row.
-    pub fn record(&mut self, outcome: Outcome, now: Timestamp, failure_threshold: u32) -> Health {
-        let message = match outcome {
-            Outcome::Alive => {
+impl FailureStreak {
+    /// The member's health after `outcome` at `now`. Any sign of life ends the streak.
+    pub fn record(
+        &mut self,
+        outcome: ProbeOutcome,
+        now: Timestamp,
+        failure_threshold: u32,
+    ) -> Health {
+        let failure = match outcome {
+            ProbeOutcome::Alive => {
                 *self = Self::default();
                 return Health::Healthy;
             }
-            Outcome::Denied(message) => {
+            ProbeOutcome::Rejected(rejection) => {
                 *self = Self::default();
+                let message = cut(&rejection.to_string());
                 return Health::Unauthorized { message };
             }
-            Outcome::Failed(message) => message,
+            ProbeOutcome::Failed(failure) => failure,
         };
+        let message = cut(&failure.to_string());
         let since = *self.since.get_or_insert(now);
         self.failures = self.failures.saturating_add(1);
         if self.failures < failure_threshold {
@@ -80,76 +114,63 @@ impl Row {
     }
 }
 
-/// Probes at once, then in intervals whose phase is drawn from `seed`, so that many members are not probed all at
-/// the same time; and at once when there are other credentials. Goes on with the `row` of failures. Tells `report` of
-/// each probe and how long it took, until `cancel`.
+/// A message not longer than a condition's should be.
+fn cut(message: &str) -> String {
+    message.chars().take(MAX_MESSAGE_CHARS).collect()
+}
+
+/// Probes for ever: at once, then in intervals whose phase `seed` decides, so that members are not probed all at the same
+/// time, and at once when the credentials are renewed. Continues the streak of `failures`. Passes the health after each
+/// probe, and how long it took, to `report`.
 pub(crate) async fn run(
     mut clients: ClientReceiver,
     settings: ProbeSettings,
-    clock: Clock,
+    clock: &Clock,
     seed: u64,
-    row: &mut Row,
-    cancel: CancellationToken,
+    failures: &mut FailureStreak,
     mut report: impl FnMut(Health, Duration) + Send,
 ) {
     let mut probe = async |client| {
         let started = Instant::now();
         let outcome = probe(&client, settings.timeout).await;
-        report(
-            row.record(outcome, clock(), settings.failure_threshold),
-            started.elapsed(),
-        );
+        let health = failures.record(outcome, clock(), settings.failure_threshold);
+        report(health, started.elapsed());
     };
-    cancel
-        .run_until_cancelled(async {
-            probe(clients.current()).await;
-            let mut phase = Backoff::new(settings.period, settings.period, seed);
-            let mut next = Instant::now() + phase.jitter(settings.period, 1.0);
-            loop {
-                tokio::select! {
-                    biased;
-                    () = sleep_until(next) => next = Instant::now() + settings.period,
-                    () = clients.renewed() => {}
-                }
-                probe(clients.current()).await;
-            }
-        })
-        .await;
+    probe(clients.current()).await;
+    let mut phase = Backoff::new(settings.period, settings.period, seed);
+    let mut next = Instant::now() + phase.jitter(settings.period, 1.0);
+    loop {
+        tokio::select! {
+            biased;
+            () = sleep_until(next) => next = Instant::now() + settings.period,
+            () = clients.renewed() => {}
+        }
+        probe(clients.current()).await;
+    }
 }
 
-async fn probe(client: &Client, patience: Duration) -> Outcome {
+async fn probe(client: &Client, within: Duration) -> ProbeOutcome {
     let request = Request::get("/readyz")
         .body(Body::empty())
         .expect("a constant path is a request");
-    match timeout(patience, client.send(request)).await {
+    match timeout(within, client.send(request)).await {
         Ok(Ok(response)) => classify(response.status()),
-        // Our own credentials can't be had (a plugin, a token's file): that says nothing of the member.
-        Ok(Err(error)) if is_credentials_error(&error) => Outcome::Denied(describe(&error)),
-        Ok(Err(error)) => Outcome::Failed(describe(&error)),
-        Err(_) => Outcome::Failed(format!("no answer within {patience:?}")),
-    }
-}
-
-fn classify(status: StatusCode) -> Outcome {
-    match status {
-        StatusCode::UNAUTHORIZED => {
-            Outcome::Denied(format!("the credentials are refused (/readyz: {status})"))
+        Ok(Err(error)) if is_credentials_error(&error) => {
+            ProbeOutcome::Rejected(ProbeRejection::NoCredentials(error))
         }
-        StatusCode::FORBIDDEN => Outcome::Denied(format!(
-            "the account has no right to ask whether the cluster is ready (/readyz: {status})"
-        )),
-        StatusCode::TOO_MANY_REQUESTS => Outcome::Alive,
-        status if status.is_success() => Outcome::Alive,
-        status => Outcome::Failed(format!("/readyz: {status}")),
+        Ok(Err(error)) => ProbeOutcome::Failed(ProbeFailure::Connection(error)),
+        Err(_) => ProbeOutcome::Failed(ProbeFailure::Timeout(within)),
     }
 }
 
-/// The error with its causes, not longer than a condition should be.
-fn describe(error: &kube::Error) -> String {
-    format_error(error)
-        .chars()
-        .take(MAX_MESSAGE_CHARS)
-        .collect()
+fn classify(status: StatusCode) -> ProbeOutcome {
+    match status {
+        StatusCode::UNAUTHORIZED => ProbeOutcome::Rejected(ProbeRejection::Unauthenticated(status)),
+        StatusCode::FORBIDDEN => ProbeOutcome::Rejected(ProbeRejection::Forbidden(status)),
+        StatusCode::TOO_MANY_REQUESTS => ProbeOutcome::Alive,
+        status if status.is_success() => ProbeOutcome::Alive,
+        status => ProbeOutcome::Failed(ProbeFailure::NotReady(status)),
+    }
 }
 
 #[cfg(test)]

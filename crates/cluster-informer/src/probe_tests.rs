@@ -1,4 +1,4 @@
-//! What a row of probes makes of a member's health, and when it is probed.
+//! A member's health after a sequence of probes, and when it is probed.
 
 use std::sync::Arc;
 
@@ -12,50 +12,54 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).expect("in range")
 }
 
-fn failed() -> Outcome {
-    Outcome::Failed("reset".into())
+fn failed() -> ProbeOutcome {
+    ProbeOutcome::Failed(ProbeFailure::Timeout(Duration::from_secs(5)))
+}
+
+fn rejected() -> ProbeOutcome {
+    classify(StatusCode::FORBIDDEN)
 }
 
 #[test]
-fn f33_so_many_failures_in_a_row_make_it_unreachable_since_the_first() {
-    let (since, message) = (at(10), "reset".to_owned());
+fn f33_failures_in_a_row_make_it_unreachable_since_the_first() {
+    let (since, message) = (at(10), "no response within 5s".to_owned());
     let failing = Health::Failing {
         since,
         message: message.clone(),
     };
     let unreachable = Health::Unreachable { since, message };
-    let denied = Health::Unauthorized {
-        message: "403".into(),
+    let unauthorized = Health::Unauthorized {
+        message: "the credentials do not allow GET /readyz (403 Forbidden)".into(),
     };
     let steps = [
-        (0, Outcome::Alive, Health::Healthy),
+        (0, ProbeOutcome::Alive, Health::Healthy),
         (10, failed(), failing.clone()),
         (20, failed(), failing),
         (30, failed(), unreachable.clone()),
         (40, failed(), unreachable),
-        (50, Outcome::Alive, Health::Healthy),
+        (50, ProbeOutcome::Alive, Health::Healthy),
         (
             60,
             failed(),
             Health::Failing {
                 since: at(60),
-                message: "reset".into(),
+                message: "no response within 5s".into(),
             },
         ),
-        (70, Outcome::Denied("403".into()), denied),
+        (70, rejected(), unauthorized),
         (
             80,
             failed(),
             Health::Failing {
                 since: at(80),
-                message: "reset".into(),
+                message: "no response within 5s".into(),
             },
         ),
     ];
-    let mut row = Row::default();
+    let mut failures = FailureStreak::default();
     for (second, outcome, expected) in steps {
         assert_eq!(
-            row.record(outcome, at(second), 3),
+            failures.record(outcome, at(second), 3),
             expected,
             "at {second} s"
         );
@@ -63,8 +67,8 @@ fn f33_so_many_failures_in_a_row_make_it_unreachable_since_the_first() {
 }
 
 #[test]
-fn f33_what_an_answer_says() {
-    for (status, alive, denied) in [
+fn f33_outcomes_by_http_status() {
+    for (status, alive, rejected) in [
         (200, true, false),
         (429, true, false),
         (401, false, true),
@@ -74,12 +78,16 @@ fn f33_what_an_answer_says() {
         (503, false, false),
     ] {
         let outcome = classify(StatusCode::from_u16(status).unwrap());
-        assert_eq!(outcome == Outcome::Alive, alive, "{status}");
-        assert_eq!(matches!(outcome, Outcome::Denied(_)), denied, "{status}");
+        assert_eq!(matches!(outcome, ProbeOutcome::Alive), alive, "{status}");
+        assert_eq!(
+            matches!(outcome, ProbeOutcome::Rejected(_)),
+            rejected,
+            "{status}"
+        );
     }
 }
 
-/// Probes a member for a minute that hangs, breaks, or answers.
+/// Probes a member for a minute that hangs, breaks the connection, or responds.
 async fn probe_for_a_minute(
     answer: Option<Result<u16, &'static str>>,
     seed: u64,
@@ -99,7 +107,6 @@ async fn probe_for_a_minute(
     let log = Arc::new(Mutex::new(Vec::new()));
     let clock: Clock =
         Arc::new(move || at(i64::try_from(start.elapsed().as_secs()).expect("small")));
-    let cancel = CancellationToken::new();
     let report = {
         let log = Arc::clone(&log);
         move |health, latency: Duration| {
@@ -107,19 +114,18 @@ async fn probe_for_a_minute(
             log.lock().push((start.elapsed(), health));
         }
     };
-    let mut row = Row::default();
+    let mut failures = FailureStreak::default();
     let run = run(
         Client::new(service, "default").into(),
         ProbeSettings::default(),
-        clock,
+        &clock,
         seed,
-        &mut row,
-        cancel,
+        &mut failures,
         report,
     );
     timeout(Duration::from_mins(1), run)
         .await
-        .expect_err("it never ends by itself");
+        .expect_err("it runs for ever");
     log.lock().clone()
 }
 
@@ -130,7 +136,7 @@ async fn f33_a_member_that_hangs_is_unreachable_after_three_probes() {
         log[0].1,
         Health::Failing {
             since: at(5),
-            message: "no answer within 5s".into()
+            message: "no response within 5s".into()
         }
     );
     assert!(
@@ -149,7 +155,7 @@ async fn a_broken_connection_is_described() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f33_credentials_that_can_not_be_had_are_no_outage() {
+async fn f33_missing_credentials_are_not_an_outage() {
     let header = http::HeaderValue::from_str("a\nb").expect_err("no header");
     let error = kube::client::AuthError::InvalidBearerToken(header);
     let error = Mutex::new(Some(error));
@@ -159,13 +165,16 @@ async fn f33_credentials_that_can_not_be_had_are_no_outage() {
     });
     let outcome = probe(&Client::new(service, "default"), Duration::from_secs(5)).await;
     assert!(
-        matches!(&outcome, Outcome::Denied(message) if message.contains("invalid bearer token")),
+        matches!(
+            &outcome,
+            ProbeOutcome::Rejected(ProbeRejection::NoCredentials(_))
+        ),
         "{outcome:?}"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_probe_is_at_once_and_the_phase_is_drawn() {
+async fn the_first_probe_is_at_once_and_the_seed_decides_the_phase() {
     let times = async |seed| -> Vec<Duration> {
         probe_for_a_minute(Some(Ok(200)), seed)
             .await

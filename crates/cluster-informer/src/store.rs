@@ -1,7 +1,7 @@
-//! One member's state behind a lock: written by the task that owns the member and by answers to our own writes,
-//! read by checks.
+//! The state of one member cluster behind a lock: written by the task that owns the member and by responses to our own
+//! writes, read by checks.
 //!
-//! The lock is held for one event, one lookup, or one sweep, and never across an await.
+//! The lock is held for one event, one lookup, or the end of one list, and never across an await.
 
 use std::{collections::BTreeSet, fmt, mem, sync::Arc, time::Duration};
 
@@ -11,18 +11,22 @@ use parking_lot::RwLock;
 use reflector::{ResourceVersion, Uid};
 
 use crate::{
-    about::About,
-    counts::PodTable,
-    feed::Feed,
-    pod_fact::PodObject,
-    sets::SetTable,
-    view::{Change, Health, Held, MemberView, SetFact, SetView, Sync},
+    change::WorkloadChange,
+    cluster_info::ClusterInfo,
+    health::Health,
+    member_view::{MemberView, WorkloadTotals},
+    pod::PodObject,
+    pod_table::PodTable,
+    sync_state::SyncState,
+    watch_state::WatchState,
+    workload::{WorkloadState, WorkloadView},
+    workload_table::WorkloadTable,
 };
 
-/// Tells the time: the one place where a member's state looks at a clock.
-pub type Clock = Arc<dyn Fn() -> Timestamp + Send + std::marker::Sync>;
+/// Returns the current time: the one place where a member's state reads a clock.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// What is known of one member.
+/// What is known of one member cluster.
 pub struct MemberStore {
     state: RwLock<State>,
     clock: Clock,
@@ -31,56 +35,65 @@ pub struct MemberStore {
 
 #[derive(Debug)]
 struct State {
+    workloads: WorkloadTable,
+    workload_watch: WatchState,
     pods: PodTable,
-    sets: SetTable,
-    pod_feed: Feed,
-    set_feed: Feed,
+    pod_watch: WatchState,
     health: Health,
-    about: About,
-    /// The sync that was last told of, without its details.
-    announced: mem::Discriminant<Sync>,
+    info: ClusterInfo,
+    /// The kind of the sync state that was last reported as a change.
+    reported_sync: mem::Discriminant<SyncState>,
 }
 
-/// Which of a member's two watches.
+/// One of the two watches of a member cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FeedName {
-    Sets,
+pub(crate) enum Watch {
+    Workloads,
     Pods,
 }
 
+/// The result of a probe, compared with the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HealthChange {
+    /// The same kind of health.
+    Unchanged,
+    /// Another kind of health.
+    Changed,
+    /// Another kind of health: the member was unreachable, and is healthy.
+    Returned,
+}
+
 impl State {
-    fn feed(&mut self, name: FeedName) -> &mut Feed {
-        match name {
-            FeedName::Sets => &mut self.set_feed,
-            FeedName::Pods => &mut self.pod_feed,
+    fn watch(&mut self, watch: Watch) -> &mut WatchState {
+        match watch {
+            Watch::Workloads => &mut self.workload_watch,
+            Watch::Pods => &mut self.pod_watch,
         }
     }
 
-    fn sync(&self, now: Timestamp, stale_after: SignedDuration) -> Sync {
-        match (
-            self.set_feed.sync(now, stale_after),
-            self.pod_feed.sync(now, stale_after),
-        ) {
-            (Sync::NotSynced, _) | (_, Sync::NotSynced) => Sync::NotSynced,
-            (Sync::Stale { since: sets }, Sync::Stale { since: pods }) => Sync::Stale {
-                since: sets.min(pods),
-            },
-            (stale @ Sync::Stale { .. }, Sync::Synced) | (_, stale) => stale,
-        }
+    fn sync_state(&self, now: Timestamp, stale_after: SignedDuration) -> SyncState {
+        let workloads = self.workload_watch.sync_state(now, stale_after);
+        workloads.and(self.pod_watch.sync_state(now, stale_after))
+    }
+
+    /// Nothing that is known is up to date until it is listed again (F39).
+    fn invalidate(&mut self) {
+        self.workload_watch.begin_list();
+        self.pod_watch.begin_list();
     }
 }
 
 impl MemberStore {
-    /// An empty store, not synced. A watch that is down for longer than `stale_after` makes the view stale.
+    /// An empty store, not synced. A watch that fails for longer than `stale_after` makes the view stale.
     pub fn new(clock: Clock, stale_after: Duration) -> Self {
         let state = State {
+            workloads: WorkloadTable::default(),
+            workload_watch: WatchState::default(),
             pods: PodTable::default(),
-            sets: SetTable::default(),
-            pod_feed: Feed::default(),
-            set_feed: Feed::default(),
+            pod_watch: WatchState::default(),
             health: Health::Unknown,
-            about: About::default(),
-            announced: mem::discriminant(&Sync::NotSynced),
+            info: ClusterInfo::default(),
+            reported_sync: mem::discriminant(&SyncState::NotSynced),
         };
         let stale_after = SignedDuration::try_from(stale_after).unwrap_or(SignedDuration::MAX);
         Self {
@@ -90,17 +103,17 @@ impl MemberStore {
         }
     }
 
-    /// How many local sets and pods are kept.
+    /// The numbers of local workloads and of pods.
     pub fn size(&self) -> (usize, usize) {
         let state = self.state.read();
-        (state.sets.len(), state.pods.len())
+        (state.workloads.len(), state.pods.len())
     }
 
-    /// Since when the view has not been current, if it is stale.
+    /// The age of the view, while it is stale.
     pub(crate) fn staleness(&self) -> SignedDuration {
-        match self.sync() {
-            Sync::Stale { since } => (self.clock)().duration_since(since),
-            Sync::NotSynced | Sync::Synced => SignedDuration::ZERO,
+        match self.sync_state() {
+            SyncState::Stale { since } => (self.clock)().duration_since(since),
+            SyncState::NotSynced | SyncState::Synced => SignedDuration::ZERO,
         }
     }
 
@@ -108,208 +121,199 @@ impl MemberStore {
         &self.clock
     }
 
-    // Until the first list of a feed is complete nobody needs notices: all is looked at when the member becomes
-    // synced (F23).
+    // Until the first list of a watch is complete its changes are not reported: every workload is checked when the
+    // member becomes synced (F23).
 
-    pub(crate) fn restarted(&self, feed: FeedName) {
+    pub(crate) fn begin_list(&self, watch: Watch) {
         let mut state = self.state.write();
-        match feed {
-            FeedName::Sets => state.sets.restarted(),
-            FeedName::Pods => state.pods.restarted(),
+        match watch {
+            Watch::Workloads => state.workloads.begin_list(),
+            Watch::Pods => state.pods.begin_list(),
         }
-        state.feed(feed).restarted();
+        state.watch(watch).begin_list();
     }
 
-    pub(crate) fn set_applied(&self, fact: SetFact) -> Option<Change> {
+    pub(crate) fn apply_workload(&self, workload: WorkloadState) -> Option<WorkloadChange> {
         let mut state = self.state.write();
-        state
-            .sets
-            .applied(fact)
-            .filter(|_| state.set_feed.has_listed())
+        let change = state.workloads.apply(workload);
+        change.filter(|_| state.workload_watch.has_listed())
     }
 
-    pub(crate) fn set_deleted(
+    pub(crate) fn delete_workload(
         &self,
         key: &SetKey,
         uid: Uid,
         version: ResourceVersion,
-    ) -> Option<Change> {
-        self.state.write().sets.deleted(key, uid, version)
+    ) -> Option<WorkloadChange> {
+        self.state.write().workloads.delete(key, uid, version)
     }
 
-    pub(crate) fn set_kept(&self, uid: Uid) {
-        self.state.write().sets.kept(uid);
+    pub(crate) fn keep_workload(&self, uid: Uid) {
+        self.state.write().workloads.keep(uid);
     }
 
-    pub(crate) fn sets_listed(&self, version: ResourceVersion) -> Vec<(SetKey, Change)> {
+    pub(crate) fn end_workload_list(
+        &self,
+        version: ResourceVersion,
+    ) -> Vec<(SetKey, WorkloadChange)> {
         let now = (self.clock)();
         let mut state = self.state.write();
-        let lost = state.sets.listed(version);
-        let noticed = state.set_feed.has_listed();
-        state.set_feed.listed(now);
-        if noticed { lost } else { Vec::new() }
+        let lost = state.workloads.end_list(version);
+        let reported = state.workload_watch.has_listed();
+        state.workload_watch.end_list(now);
+        if reported { lost } else { Vec::new() }
     }
 
-    pub(crate) fn pod_applied(&self, pod: PodObject) -> Vec<(SetKey, Change)> {
+    pub(crate) fn apply_pod(&self, pod: PodObject) -> Vec<(SetKey, WorkloadChange)> {
         let now = (self.clock)();
         let mut state = self.state.write();
-        let changes = state.pods.applied(pod, now);
-        if state.pod_feed.has_listed() {
+        let changes = state.pods.apply(pod, now);
+        if state.pod_watch.has_listed() {
             changes
         } else {
             Vec::new()
         }
     }
 
-    pub(crate) fn pod_deleted(&self, uid: Uid, resource_version: &str) -> Option<(SetKey, Change)> {
-        self.state.write().pods.deleted(uid, resource_version)
+    pub(crate) fn delete_pod(
+        &self,
+        uid: Uid,
+        resource_version: &str,
+    ) -> Option<(SetKey, WorkloadChange)> {
+        self.state.write().pods.delete(uid, resource_version)
     }
 
-    pub(crate) fn pod_kept(&self, uid: Uid) {
-        self.state.write().pods.kept(uid);
+    pub(crate) fn keep_pod(&self, uid: Uid) {
+        self.state.write().pods.keep(uid);
     }
 
-    pub(crate) fn pods_listed(&self) -> BTreeSet<SetKey> {
+    pub(crate) fn end_pod_list(&self) -> BTreeSet<SetKey> {
         let now = (self.clock)();
         let mut state = self.state.write();
-        let lost = state.pods.listed();
-        let noticed = state.pod_feed.has_listed();
-        state.pod_feed.listed(now);
-        if noticed { lost } else { BTreeSet::new() }
+        let lost = state.pods.end_list();
+        let reported = state.pod_watch.has_listed();
+        state.pod_watch.end_list(now);
+        if reported { lost } else { BTreeSet::new() }
     }
 
-    /// The member was heard; whether it had been failing before.
-    pub(crate) fn alive(&self, feed: FeedName) -> bool {
+    /// The server sent something. Returns whether the watch had been failing.
+    pub(crate) fn record_activity(&self, watch: Watch) -> bool {
         let now = (self.clock)();
-        self.state.write().feed(feed).alive(now)
+        self.state.write().watch(watch).record_activity(now)
     }
 
-    /// A list or watch failed; with `needs_list`, what is known can't be followed any more.
-    pub(crate) fn failed(&self, feed: FeedName, needs_list: bool) {
+    /// A list or watch failed; with `needs_relist` the watch can't be resumed.
+    pub(crate) fn record_failure(&self, watch: Watch, needs_relist: bool) {
         let now = (self.clock)();
         let mut state = self.state.write();
-        let feed = state.feed(feed);
-        feed.failed(now);
-        if needs_list {
-            feed.restarted();
+        let watch = state.watch(watch);
+        watch.record_failure(now);
+        if needs_relist {
+            watch.begin_list();
         }
     }
 
-    /// Whether the sync has changed its kind since this was last asked.
-    pub(crate) fn sync_changed(&self) -> bool {
+    /// Whether the kind of the sync state has changed since the last call.
+    pub(crate) fn take_sync_change(&self) -> bool {
         let now = (self.clock)();
         let mut state = self.state.write();
-        let sync = mem::discriminant(&state.sync(now, self.stale_after));
-        mem::replace(&mut state.announced, sync) != sync
+        let sync = mem::discriminant(&state.sync_state(now, self.stale_after));
+        mem::replace(&mut state.reported_sync, sync) != sync
     }
 
-    /// Another client takes over: what is known is stale until it has listed all of it (F39).
-    pub(crate) fn taken_over(&self) {
+    /// The client may reach another cluster from now on.
+    pub(crate) fn invalidate(&self) {
+        self.state.write().invalidate();
+    }
+
+    /// Keeps the version if `info` has none.
+    pub(crate) fn set_cluster_info(&self, info: ClusterInfo) {
         let mut state = self.state.write();
-        state.set_feed.restarted();
-        state.pod_feed.restarted();
+        let version = info.version.or_else(|| state.info.version.take());
+        state.info = ClusterInfo { version, ..info };
     }
 
-    /// Takes in what the member tells of itself; what it doesn't say any more stays.
-    pub(crate) fn put_about(&self, about: About) {
-        let mut state = self.state.write();
-        let version = about.version.or_else(|| state.about.version.take());
-        state.about = About { version, ..about };
-    }
-
-    /// Takes in what the probe says. What is known of a member that is back is from before it went, and stale until
-    /// it has been listed again (F39).
+    /// Sets the result of a probe. If the member returns, what is known dates from before the outage (F39).
     pub(crate) fn set_health(&self, health: Health) -> HealthChange {
         let mut state = self.state.write();
         let before = mem::replace(&mut state.health, health);
         if mem::discriminant(&before) == mem::discriminant(&state.health) {
-            return HealthChange::None;
+            return HealthChange::Unchanged;
         }
-        let was_gone = matches!(
+        let was_lost = matches!(
             before,
             Health::Unreachable { .. } | Health::Unauthorized { .. }
         );
-        if was_gone && state.health == Health::Healthy {
-            state.set_feed.restarted();
-            state.pod_feed.restarted();
-            return HealthChange::Back;
+        if was_lost && state.health == Health::Healthy {
+            state.invalidate();
+            return HealthChange::Returned;
         }
-        HealthChange::Other
+        HealthChange::Changed
     }
-}
-
-/// What a probe changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HealthChange {
-    /// Nothing but words.
-    None,
-    /// The kind of health.
-    Other,
-    /// The member was gone and is healthy now.
-    Back,
 }
 
 impl MemberView for MemberStore {
-    fn set_view(&self, key: &SetKey) -> SetView {
+    fn workload(&self, key: &SetKey) -> WorkloadView {
         let state = self.state.read();
-        let set = state.sets.get(key).cloned();
-        let pods = set
+        let workload = state.workloads.get(key).cloned();
+        let pods = workload
             .as_ref()
-            .map(|set| state.pods.counts(set.id()))
+            .map(|workload| state.pods.counts(workload.id()))
             .unwrap_or_default();
-        SetView { set, pods }
+        WorkloadView { workload, pods }
     }
 
-    fn sync(&self) -> Sync {
-        self.state.read().sync((self.clock)(), self.stale_after)
+    fn sync_state(&self) -> SyncState {
+        let state = self.state.read();
+        state.sync_state((self.clock)(), self.stale_after)
     }
 
     fn health(&self) -> Health {
         self.state.read().health.clone()
     }
 
-    fn about(&self) -> About {
-        self.state.read().about.clone()
+    fn cluster_info(&self) -> ClusterInfo {
+        self.state.read().info.clone()
     }
 
-    fn held(&self, names: usize) -> Held {
+    fn totals(&self, max_names: usize) -> WorkloadTotals {
         let state = self.state.read();
-        let mut held = Held::default();
-        for (key, set) in state.sets.iter() {
-            // What is asked for will be there, what is there is not gone yet.
-            let replicas = set.replicas.max(set.current);
+        let mut totals = WorkloadTotals::default();
+        for (key, workload) in state.workloads.iter() {
+            // Wanted replicas will exist, and existing ones do until they are deleted.
+            let replicas = workload.replicas.max(workload.status_replicas);
             if replicas > 0 {
-                held.sets += 1;
-                held.replicas += u64::from(replicas);
-                if held.first.len() < names {
-                    held.first.push(key.clone());
+                totals.workloads += 1;
+                totals.replicas += u64::from(replicas);
+                if totals.first.len() < max_names {
+                    totals.first.push(key.clone());
                 }
             }
         }
-        held
+        totals
     }
 
-    fn observe(&self, set: SetFact) {
-        self.state.write().sets.observe(set);
+    fn observe_write(&self, state: WorkloadState) {
+        self.state.write().workloads.observe_write(state);
     }
 
-    fn observe_deleted(&self, key: &SetKey, uid: &str) {
-        self.state.write().sets.observe_deleted(key, Uid::of(uid));
-    }
-
-    fn observe_released(&self, key: &SetKey, uid: &str, version: &str) {
+    fn observe_deletion(&self, key: &SetKey, uid: &str) {
         let mut state = self.state.write();
-        state
-            .sets
-            .deleted(key, Uid::of(uid), ResourceVersion::parse(version));
+        state.workloads.observe_deletion(key, Uid::of(uid));
+    }
+
+    fn observe_release(&self, key: &SetKey, uid: &str, resource_version: &str) {
+        let version = ResourceVersion::parse(resource_version);
+        let mut state = self.state.write();
+        state.workloads.delete(key, Uid::of(uid), version);
     }
 }
 
 impl fmt::Debug for MemberStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (sets, pods) = self.size();
+        let (workloads, pods) = self.size();
         f.debug_struct("MemberStore")
-            .field("sets", &sets)
+            .field("workloads", &workloads)
             .field("pods", &pods)
             .finish_non_exhaustive()
     }

@@ -1,14 +1,15 @@
-//! Which sets are known to be gone, so that late news of them, by an older event or by the answer to a write that
-//! was overtaken, doesn't bring them back.
+//! Tombstones: local workloads that are known to be deleted. Without them a late event, or the late response to one of
+//! our writes, would bring a deleted workload back.
 
 use std::collections::{HashMap, VecDeque};
 
 use reflector::{ResourceVersion, Uid};
 
-/// Late news are seconds late. A member would have to lose this many sets meanwhile for one to be forgotten early.
+/// Events and responses are at most seconds late. A tombstone is lost early only if this many workloads are deleted in the
+/// meantime.
 const CAPACITY: usize = 4096;
 
-/// By uid, the newest [`CAPACITY`].
+/// The newest [`CAPACITY`] tombstones, by uid.
 #[derive(Debug, Default)]
 pub(crate) struct Tombstones {
     by_uid: HashMap<Uid, Tombstone>,
@@ -18,16 +19,17 @@ pub(crate) struct Tombstones {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tombstone {
     pub(crate) cause: Cause,
-    /// The number of the list at the time.
+    /// The number of the newest list at the time.
     pub(crate) epoch: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cause {
-    /// The member showed it gone, or without our labels, at this version: newer news can bring it back.
-    Shown(ResourceVersion),
-    /// We deleted it: it can be seen going (finalizers), but never well again.
-    Deleted,
+    /// A list or watch showed it deleted, or without our labels, at this version: a newer event can bring it back.
+    Observed(ResourceVersion),
+    /// The API server accepted our delete request. Finalizers may keep the object with a deletion timestamp, but it never
+    /// exists without one again.
+    DeletedByUs,
 }
 
 impl Tombstones {
@@ -52,21 +54,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_is_forgotten_first() {
+    fn the_oldest_is_removed_first() {
         let mut tombstones = Tombstones::default();
         let uid = |number: usize| Uid::of(&number.to_string());
         for number in 0..=CAPACITY {
             tombstones.insert(
                 uid(number),
                 Tombstone {
-                    cause: Cause::Deleted,
+                    cause: Cause::DeletedByUs,
                     epoch: 0,
                 },
             );
             tombstones.insert(
                 uid(number),
                 Tombstone {
-                    cause: Cause::Deleted,
+                    cause: Cause::DeletedByUs,
                     epoch: 1,
                 },
             );

@@ -64,7 +64,11 @@ fn remembering(mut world: World) -> World {
         .members
         .iter()
         .map(|member| {
-            let set = member.view.set.clone().expect("every member has a set");
+            let set = member
+                .view
+                .workload
+                .clone()
+                .expect("every member has a set");
             (member.name.clone(), Outcome::Written(set))
         })
         .collect();

@@ -21,7 +21,7 @@ mod takeover;
 
 use std::{sync::Arc, time::Duration};
 
-use cluster_informer::{MemberView, SetFact};
+use cluster_informer::{MemberView, WorkloadState};
 use fedrs_api::{RejectionKind, SetKey, ValidFrs, labels};
 use kube::Client;
 use serde_json::{Value, json};
@@ -320,9 +320,9 @@ impl Executor {
         call: impl Future<Output = kube::Result<Value>>,
     ) -> Result<Outcome, CallError> {
         let answer = self.call(member, verb, call).await?;
-        let set =
-            SetFact::from_value(answer).map_err(|error| CallError::Answer(error.to_string()))?;
-        member.store.observe(set.clone());
+        let set = WorkloadState::from_value(answer)
+            .map_err(|error| CallError::Answer(error.to_string()))?;
+        member.store.observe_write(set.clone());
         Ok(Outcome::Written(set))
     }
 }

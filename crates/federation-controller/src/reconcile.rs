@@ -11,7 +11,7 @@ mod memory;
 
 use std::{sync::Arc, time::Duration};
 
-use cluster_informer::{Change, ChangeSink, Sync};
+use cluster_informer::{ChangeHandler, Health, SyncState, WorkloadChange};
 use fedrs_api::{FederatedReplicaSetStatus, FieldError, SetKey, ValidFrs, names};
 use jiff::Timestamp;
 use kube::Client;
@@ -329,22 +329,22 @@ impl Reconciler {
     }
 }
 
-impl ChangeSink for Reconciler {
+impl ChangeHandler for Reconciler {
     /// What a change in a member means for `key` (F20, F22).
-    fn changed(&self, _member: &str, key: &SetKey, change: Change) {
+    fn on_workload_change(&self, _cluster: &str, key: &SetKey, change: WorkloadChange) {
         let delay = match change {
-            Change::SetDrifted => Duration::ZERO,
+            WorkloadChange::Drift => Duration::ZERO,
             // Sets and pods come by two watches: whichever shows the replacement last must be looked at (F20).
-            Change::BecameReady | Change::SetChanged | Change::PodChanged
+            WorkloadChange::MoreAvailable | WorkloadChange::Status | WorkloadChange::Pods
                 if self.memories.is_moving(key) =>
             {
                 Duration::ZERO
             }
-            Change::PodWaiting { since } => {
+            WorkloadChange::PodUnscheduled { since } => {
                 let due = check::after(since, self.settings.unscheduled_timeout);
                 until(self.clock.now(), due).min(self.config.check_delay)
             }
-            Change::BecameReady | Change::SetChanged | Change::PodChanged => {
+            WorkloadChange::MoreAvailable | WorkloadChange::Status | WorkloadChange::Pods => {
                 self.config.check_delay
             }
         };
@@ -352,7 +352,7 @@ impl ChangeSink for Reconciler {
         self.agenda.publish(key.clone());
     }
 
-    fn member_changed(&self, _member: &str) {
+    fn on_cluster_change(&self, _cluster: &str) {
         self.check_all();
     }
 }
@@ -393,6 +393,6 @@ fn tell(key: &SetKey, error: &CallError, what: &str) {
 
 /// Whether what is known of a member is current enough to decide that nothing is left in it.
 fn is_current(member: &check::Member) -> bool {
-    let answers = member.health == cluster_informer::Health::Healthy && member.removed.is_none();
-    answers && member.sync == Sync::Synced && !member.write_pending
+    let answers = member.health == Health::Healthy && member.removed.is_none();
+    answers && member.sync == SyncState::Synced && !member.write_pending
 }

@@ -14,7 +14,7 @@ pub fn format_error(error: &(dyn Error + 'static)) -> String {
         return message;
     }
     let mut line = String::new();
-    for source in sources(error) {
+    for source in sources(error).filter(|error| !is_wrapper(*error)) {
         let text = source.to_string();
         let text = text.lines().next().unwrap_or_default().trim_end();
         if line.is_empty() {
@@ -40,6 +40,17 @@ fn sources<'a>(
     std::iter::successors(Some(error), |&error| error.source())
 }
 
+/// Whether the error only says that its source comes from the client's HTTP service.
+fn is_wrapper(error: &(dyn Error + 'static)) -> bool {
+    let boxed = || {
+        error
+            .downcast_ref::<Box<kube::Error>>()
+            .map(|boxed| &**boxed)
+    };
+    let error = error.downcast_ref().or_else(boxed);
+    matches!(error, Some(kube::Error::Service(_)))
+}
+
 /// What people may see of a credentials plugin that failed.
 fn plugin_message(error: &(dyn Error + 'static)) -> Option<String> {
     match error.downcast_ref::<AuthError>()? {
@@ -61,6 +72,14 @@ mod tests {
     fn only_the_first_line_of_an_error_is_shown() {
         let error = std::io::Error::other("line 1 is wrong\n --> token: s3cret");
         assert_eq!(format_error(&error), "line 1 is wrong");
+    }
+
+    #[test]
+    fn the_service_of_the_client_is_not_mentioned() {
+        let refused = || kube::Error::Service("connection refused".into());
+        assert_eq!(format_error(&refused()), "connection refused");
+        let error = crate::ErrorKind::Connection(Box::new(refused()));
+        assert_eq!(format_error(&error), "connection refused");
     }
 
     #[test]

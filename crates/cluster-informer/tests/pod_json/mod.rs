@@ -1,8 +1,8 @@
-//! Pods as an API server of today writes them: 6 KB, a third of it `managedFields`.
+//! Pods as an API server writes them: 6 KB, a third of it `managedFields`.
 
 use serde_json::{Value, json};
 
-/// A ready pod number `pod` of the set number `set`.
+/// Pod number `pod`, ready, of ReplicaSet number `set`.
 pub(crate) fn running(pod: u32, set: u32, version: u64) -> String {
     let mut object = object(pod, set, version);
     object["spec"]["nodeName"] = json!(format!("node-{}", pod % 100));
@@ -27,8 +27,8 @@ pub(crate) fn running(pod: u32, set: u32, version: u64) -> String {
     object.to_string()
 }
 
-/// The same pod, while no node has room for it.
-pub(crate) fn waiting(pod: u32, set: u32, version: u64) -> String {
+/// The same pod, while it fits on no node.
+pub(crate) fn unscheduled(pod: u32, set: u32, version: u64) -> String {
     let mut object = object(pod, set, version);
     object["status"] = json!({
         "phase": "Pending", "qosClass": "Burstable",

@@ -1,6 +1,6 @@
 //! What to write in the members to take a step: at most one write for each, conditional on what was seen.
 
-use cluster_informer::SetFact;
+use cluster_informer::WorkloadState;
 use jiff::Timestamp;
 
 use fedrs_api::TemplateRecord;
@@ -65,8 +65,8 @@ pub struct Precondition {
     pub resource_version: Option<String>,
 }
 
-impl From<&SetFact> for Precondition {
-    fn from(set: &SetFact) -> Self {
+impl From<&WorkloadState> for Precondition {
+    fn from(set: &WorkloadState) -> Self {
         Self {
             uid: set.uid.clone(),
             generation: set.generation,
@@ -157,7 +157,7 @@ fn change(snapshot: &Snapshot<'_>, it: &Considered<'_>, now: Timestamp) -> Optio
         return it
             .member
             .view
-            .has_unmarked_pods()
+            .has_unlabeled_pods()
             .then(|| SetChange::LabelPods { seen: set.into() });
     }
     Some(SetChange::Scale {

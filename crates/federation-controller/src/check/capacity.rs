@@ -7,7 +7,7 @@
 //!        '----- its share fits in c ---------'   '----- growth failed for X ------'  (step 1, next try backs off)
 //! ```
 
-use cluster_informer::SetView;
+use cluster_informer::WorkloadView;
 use fedrs_api::ClusterStatus;
 use jiff::Timestamp;
 
@@ -33,14 +33,14 @@ pub(crate) struct Seen {
 }
 
 /// Reads `view` at `now`.
-pub(crate) fn see(view: &SetView, now: Timestamp, settings: &CheckSettings) -> Seen {
-    let Some(set) = &view.set else {
+pub(crate) fn see(view: &WorkloadView, now: Timestamp, settings: &CheckSettings) -> Seen {
+    let Some(set) = &view.workload else {
         return Seen::default();
     };
     let placed = u64::from(set.replicas);
     let mut seen = Seen {
         placed,
-        message: view.pods.waiting_message.clone(),
+        message: view.pods.unscheduled_message.clone(),
         ..Seen::default()
     };
     let mut wait = |count: u64, since: Timestamp| {
@@ -52,14 +52,14 @@ pub(crate) fn see(view: &SetView, now: Timestamp, settings: &CheckSettings) -> S
             seen.next_failure = Some(seen.next_failure.map_or(due, |earlier| earlier.min(due)));
         }
     };
-    for &(since, count) in &view.pods.waiting {
+    for &(since, count) in &view.pods.unscheduled_since {
         wait(u64::from(count), since);
     }
     // F32: only the member's controller knows what it could not create, and only once it has seen our last write.
     if let Some(failure) = &set.replica_failure
         && set.observed_generation >= set.generation
     {
-        let uncreated = u64::from(set.replicas.saturating_sub(set.current));
+        let uncreated = u64::from(set.replicas.saturating_sub(set.status_replicas));
         if uncreated > 0 {
             wait(uncreated, failure.since);
             seen.uncreated = uncreated;
@@ -69,10 +69,10 @@ pub(crate) fn see(view: &SetView, now: Timestamp, settings: &CheckSettings) -> S
     seen.waiting = seen.waiting.min(placed);
     seen.failed = seen.failed.min(placed);
     // Of the two watches either may be ahead: what one has seen go counts no more.
-    let present = if view.has_unmarked_pods() {
-        set.current
+    let present = if view.has_unlabeled_pods() {
+        set.status_replicas
     } else {
-        set.current.min(view.pods.present)
+        set.status_replicas.min(view.pods.active)
     };
     let with_node = u64::from(present.saturating_sub(view.pods.unscheduled));
     seen.scheduled = with_node.min(placed);

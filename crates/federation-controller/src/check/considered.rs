@@ -1,6 +1,6 @@
 //! One member with everything that the steps of a check find out about it.
 
-use cluster_informer::SetFact;
+use cluster_informer::WorkloadState;
 use federated_scheduler::Preference;
 use fedrs_api::ClusterStatus;
 use jiff::Timestamp;
@@ -75,12 +75,12 @@ impl<'a> Considered<'a> {
     }
 
     /// The local set, unless it is on its way out: what is left of it can't be counted on.
-    pub(super) fn set(&self) -> Option<&'a SetFact> {
+    pub(super) fn set(&self) -> Option<&'a WorkloadState> {
         self.live_set().filter(|set| !set.deleting)
     }
 
     /// The local set, if it is ours; that of a twin counts under the other name.
-    pub(super) fn live_set(&self) -> Option<&'a SetFact> {
+    pub(super) fn live_set(&self) -> Option<&'a WorkloadState> {
         self.member.own_set().filter(|_| !self.is_twin())
     }
 
@@ -98,18 +98,18 @@ impl<'a> Considered<'a> {
     /// Pods that are available and stay so once everything asked for is carried out: the status of the set may
     /// lag behind a scale-down of ours, which `floor` remembers, and the pods may be ahead of the status.
     pub(super) fn available(&self) -> u64 {
-        self.counted_on(|set| set.available)
+        self.counted_on(|set| set.available_replicas)
     }
 
     pub(super) fn ready(&self) -> u64 {
-        self.counted_on(|set| set.ready)
+        self.counted_on(|set| set.ready_replicas)
     }
 
     /// Pods that may be ready: whatever source says so. Those that are not ready by any can be given up at once. More than
     /// are asked for while the member has yet to remove some.
     pub(super) fn perhaps_ready(&self) -> u64 {
         let Some(set) = self.set() else { return 0 };
-        u64::from(set.ready.max(self.member.view.pods.ready))
+        u64::from(set.ready_replicas.max(self.member.view.pods.ready))
     }
 
     /// Pods that have a node and are not ready.
@@ -119,7 +119,7 @@ impl<'a> Considered<'a> {
 
     /// Pods that were made from another template than the one with this hash.
     pub(super) fn outdated(&self, template: u32) -> u64 {
-        let others = self.member.view.pods.templates.iter();
+        let others = self.member.view.pods.by_template.iter();
         others
             .filter(|(of, _)| *of != template)
             .map(|(_, pods)| u64::from(*pods))
@@ -128,16 +128,13 @@ impl<'a> Considered<'a> {
 
     /// Pods of the template with this hash.
     pub(super) fn updated(&self, template: u32) -> u64 {
-        let pods = self.member.view.pods.templates.iter();
-        pods.filter(|(of, _)| *of == template)
-            .map(|(_, pods)| u64::from(*pods))
-            .sum()
+        u64::from(self.member.view.updated_replicas(template))
     }
 
-    fn counted_on(&self, of: impl Fn(&SetFact) -> u32) -> u64 {
+    fn counted_on(&self, of: impl Fn(&WorkloadState) -> u32) -> u64 {
         let Some(set) = self.set() else { return 0 };
-        let mut sure = of(set).min(set.replicas).min(set.floor);
-        if !self.member.view.has_unmarked_pods() {
+        let mut sure = of(set).min(set.replicas).min(set.lowest_replicas);
+        if !self.member.view.has_unlabeled_pods() {
             sure = sure.min(self.member.view.pods.ready);
         }
         u64::from(sure)

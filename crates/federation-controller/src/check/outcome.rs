@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cluster_informer::SetFact;
+use cluster_informer::WorkloadState;
 use fedrs_api::{ClusterStatus, FederatedReplicaSetStatus, RejectionKind, TemplateRecord};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -16,11 +16,11 @@ pub type Outcomes = BTreeMap<String, Outcome>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Written; the set as the member now shows it.
-    Written(SetFact),
+    Written(WorkloadState),
     /// There was a set of somebody: written over (F29); the set as the member now shows it.
     Adopted {
         /// The set.
-        set: SetFact,
+        set: WorkloadState,
         /// What was changed in it, in words.
         changed: String,
     },
@@ -33,7 +33,7 @@ pub enum Outcome {
     /// Somebody else had changed the set: written as it should be; the set as the member now shows it.
     Repaired {
         /// The set.
-        set: SetFact,
+        set: WorkloadState,
         /// The field manager of the change, where the member says so.
         by: Option<String>,
     },
@@ -127,7 +127,12 @@ pub fn remember(
     }
 }
 
-fn remember_written(cluster: &mut ClusterStatus, set: &SetFact, wanted: u64, by: Option<String>) {
+fn remember_written(
+    cluster: &mut ClusterStatus,
+    set: &WorkloadState,
+    wanted: u64,
+    by: Option<String>,
+) {
     let live = set.spec_hash;
     cluster.internal.template = Some(TemplateRecord::new(wanted, live));
     if cluster.internal.rejection.take().is_some() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cluster_informer::{Health, SetFact, SetView, Sync};
+use cluster_informer::{Health, SyncState, WorkloadState, WorkloadView};
 use fedrs_api::{FederatedReplicaSetStatus, ValidFrs};
 use jiff::Timestamp;
 
@@ -55,22 +55,26 @@ pub struct Member {
     /// What the probe says.
     pub health: Health,
     /// Whether `view` is current.
-    pub sync: Sync,
+    pub sync: SyncState,
     /// Whether an earlier write for this FederatedReplicaSet has not been answered yet.
     pub write_pending: bool,
     /// What it holds for this FederatedReplicaSet.
-    pub view: SetView,
+    pub view: WorkloadView,
 }
 
 impl Member {
     /// The local set, if it is ours: one with a controller owner is somebody else's (F29).
-    pub(super) fn own_set(&self) -> Option<&SetFact> {
-        self.view.set.as_ref().filter(|set| !set.controlled)
+    pub(super) fn own_set(&self) -> Option<&WorkloadState> {
+        self.view
+            .workload
+            .as_ref()
+            .filter(|set| !set.has_controller)
     }
 
     /// Whether the set still carries the member's name (F40).
     pub(super) fn is_marked(&self) -> bool {
-        self.own_set().is_some_and(|set| set.member == self.name)
+        self.own_set()
+            .is_some_and(|set| set.member_cluster == self.name)
     }
 }
 

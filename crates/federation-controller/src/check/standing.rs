@@ -1,6 +1,6 @@
 //! Whether a member can be used, must be left as it is, or is gone (F33, F39).
 
-use cluster_informer::{Health, Sync};
+use cluster_informer::{Health, SyncState};
 use jiff::Timestamp;
 
 use super::{
@@ -80,13 +80,15 @@ fn standing(member: &Member, now: Timestamp, settings: &CheckSettings) -> Standi
             until: None,
         },
         Health::Healthy => match member.sync {
-            Sync::Synced if member.write_pending => Standing::Frozen {
+            SyncState::Synced if member.write_pending => Standing::Frozen {
                 why: "it has not answered our last write yet".to_owned(),
                 until: None,
             },
-            Sync::Synced => Standing::Usable,
-            Sync::NotSynced => joining(member, now, settings, "its objects are still being listed"),
-            Sync::Stale { since } => Standing::Frozen {
+            SyncState::Synced => Standing::Usable,
+            SyncState::NotSynced => {
+                joining(member, now, settings, "its objects are still being listed")
+            }
+            SyncState::Stale { since } => Standing::Frozen {
                 why: format!("what is known of it is from {since:.0}, its watch is down"),
                 until: None,
             },

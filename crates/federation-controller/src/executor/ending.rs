@@ -1,6 +1,6 @@
 //! The end of a local set, or of fedrs's hold on it.
 
-use cluster_informer::SetFact;
+use cluster_informer::WorkloadState;
 use fedrs_api::{DeletionPolicy, SetKey};
 use serde_json::{Value, json};
 
@@ -16,12 +16,12 @@ impl Executor {
         &self,
         key: &SetKey,
         member: &MemberAccess,
-        set: &SetFact,
+        set: &WorkloadState,
         policy: DeletionPolicy,
     ) -> Result<(), CallError> {
         let _turn = member.turn().await;
         let Some(live) = self.live(key, member, &set.uid).await? else {
-            member.store.observe_deleted(key, &set.uid);
+            member.store.observe_deletion(key, &set.uid);
             return Ok(());
         };
         match policy {
@@ -71,7 +71,7 @@ impl Executor {
         }
         // The member's controller has written its status since.
         let Some(mut live) = self.live(key, member, uid).await? else {
-            member.store.observe_deleted(key, uid);
+            member.store.observe_deletion(key, uid);
             return Ok(());
         };
         manifest::release(&mut live);
@@ -79,7 +79,7 @@ impl Executor {
         let released = self.call(member, "release", call).await?;
         let version = released["metadata"]["resourceVersion"].as_str();
         let version = version.unwrap_or_default();
-        member.store.observe_released(key, uid, version);
+        member.store.observe_release(key, uid, version);
         Ok(())
     }
 
@@ -107,7 +107,7 @@ impl Executor {
             Err(error) if error.code() == Some(404) => {}
             answer => drop(answer?),
         }
-        member.store.observe_deleted(key, uid);
+        member.store.observe_deletion(key, uid);
         Ok(())
     }
 }

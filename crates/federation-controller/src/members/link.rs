@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use cluster_informer::{ChangeSink, InformerSettings, MemberInformer, MemberView};
+use cluster_informer::{ChangeHandler, InformerSettings, MemberInformer, MemberView};
 use kube::Client;
 use reflector::ClientSender;
 use tokio::sync::{Semaphore, mpsc};
@@ -225,13 +225,13 @@ impl Link {
     /// Starts the informer.
     fn inform(&mut self, tools: &Tools, client: Client, server: Option<String>) -> MemberAccess {
         let cancel = self.cancel.child_token();
-        let sink: Arc<dyn ChangeSink> = Arc::clone(&tools.reconciler) as _;
+        let handler: Arc<dyn ChangeHandler> = Arc::clone(&tools.reconciler) as _;
         let clock = tools.clock.clone();
         let informer = MemberInformer::spawn(
             &*self.name,
             client.clone(),
             &tools.federation,
-            sink,
+            handler,
             tools.informer_settings.clone(),
             &tools.reconciler.metrics.informers,
             Arc::new(move || clock.now()),
@@ -315,7 +315,7 @@ impl Link {
     pub(super) fn end(self, tools: &Tools) {
         self.cancel.cancel();
         tools.registry.forget(&self.name);
-        tools.reconciler.metrics.informers.forget(&self.name);
+        tools.reconciler.metrics.informers.remove(&self.name);
         tracing::info!(cluster = %self.name, "member forgotten");
         tools.reconciler.check_all();
     }

@@ -6,7 +6,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cluster_informer::{Health, Sync};
+use cluster_informer::{Health, SyncState};
 use fedrs_api::{MemberClusterSpec, MemberClusterStatus, names};
 use kube::Client;
 use serde_json::{Value, json};
@@ -172,6 +172,7 @@ fn is_joining(facts: &MemberFacts) -> bool {
     }
     facts.access.as_ref().is_none_or(|member| {
         member.store.health() == Health::Unknown
-            || (member.store.health() == Health::Healthy && member.store.sync() == Sync::NotSynced)
+            || (member.store.health() == Health::Healthy
+                && member.store.sync_state() == SyncState::NotSynced)
     })
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use cluster_informer::{Health, SetView, Sync};
+use cluster_informer::{Health, SyncState, WorkloadView};
 use fedrs_api::{MemberClusterSpec, SetKey};
 use jiff::Timestamp;
 use kube::Client;
@@ -287,10 +287,12 @@ impl Entry {
     }
 
     fn member(&self, name: &str, key: &SetKey, grace_period: Duration) -> check::Member {
-        let view = |access: &MemberAccess| access.store.set_view(key);
+        let view = |access: &MemberAccess| access.store.workload(key);
         let (health, sync) = match &self.access {
-            Some(access) if !self.is_stopped() => (access.store.health(), access.store.sync()),
-            _ => (Health::Unknown, Sync::NotSynced),
+            Some(access) if !self.is_stopped() => {
+                (access.store.health(), access.store.sync_state())
+            }
+            _ => (Health::Unknown, SyncState::NotSynced),
         };
         let trouble = self.trouble.as_ref().filter(|_| !self.followed);
         check::Member {
@@ -304,7 +306,10 @@ impl Entry {
             health,
             sync,
             write_pending: false,
-            view: self.access.as_ref().map_or_else(SetView::default, view),
+            view: self
+                .access
+                .as_ref()
+                .map_or_else(WorkloadView::default, view),
         }
     }
 }

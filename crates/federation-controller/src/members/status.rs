@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cluster_informer::{Health, Held, Sync, about::Nodes};
+use cluster_informer::{Health, NodeInfo, SyncState, WorkloadTotals};
 use fedrs_api::{MemberClusterStatus, NodeCounts, pluralize};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -41,10 +41,10 @@ pub(super) fn status(
 ) -> MemberClusterStatus {
     let store = facts.access.as_ref().map(|access| &access.store);
     let health = store.map_or(Health::Unknown, |it| it.health());
-    let about = store.map(|it| it.about()).unwrap_or_default();
-    let held = store.map(|it| it.held(NAMES)).unwrap_or_default();
+    let info = store.map(|store| store.cluster_info()).unwrap_or_default();
+    let totals = store.map(|store| store.totals(NAMES)).unwrap_or_default();
     let (ready, synced) = (ready(facts, &health), synced(facts));
-    let drained = facts.draining.then(|| drained(&ready, &synced, &held));
+    let drained = facts.draining.then(|| drained(&ready, &synced, &totals));
     let said = [
         ("Ready", Some(ready)),
         ("Synced", Some(synced)),
@@ -64,10 +64,10 @@ pub(super) fn status(
             ..condition
         })
     });
-    let (nodes, allocatable) = match about.nodes {
-        Nodes::Unknown => (before.nodes, before.allocatable.clone()),
-        Nodes::Forbidden => Default::default(),
-        Nodes::Known(totals) => {
+    let (nodes, allocatable) = match info.nodes {
+        NodeInfo::Unknown => (before.nodes, before.allocatable.clone()),
+        NodeInfo::Forbidden => Default::default(),
+        NodeInfo::Known(totals) => {
             let counts = NodeCounts {
                 total: number(totals.total),
                 ready: number(totals.ready),
@@ -87,11 +87,11 @@ pub(super) fn status(
     };
     MemberClusterStatus {
         conditions: conditions.collect(),
-        version: about.version.or_else(|| before.version.clone()),
+        version: info.version.or_else(|| before.version.clone()),
         unreachable_since: unreachable_since.map(Time),
         observed_generation: facts.object.generation,
         source: before.source,
-        workloads: number(held.sets),
+        workloads: number(totals.workloads),
         nodes,
         allocatable,
         token_expires: facts.credentials.expires.map(Time),
@@ -121,16 +121,21 @@ fn ready(facts: &MemberFacts, health: &Health) -> Said {
 }
 
 fn synced(facts: &MemberFacts) -> Said {
-    let sync = facts.access.as_ref().map(|access| access.store.sync());
-    match sync.unwrap_or(Sync::NotSynced) {
+    let sync = facts
+        .access
+        .as_ref()
+        .map(|access| access.store.sync_state());
+    match sync.unwrap_or(SyncState::NotSynced) {
         _ if !facts.followed && sync.is_some() => Said::new(
             false,
             "NotWatched",
             "its sets and pods are not watched any longer",
         ),
-        Sync::Synced => Said::new(true, "Synced", "its sets and pods are watched"),
-        Sync::NotSynced => Said::new(false, "NotSynced", "its sets and pods are not listed yet"),
-        Sync::Stale { since } => {
+        SyncState::Synced => Said::new(true, "Synced", "its sets and pods are watched"),
+        SyncState::NotSynced => {
+            Said::new(false, "NotSynced", "its sets and pods are not listed yet")
+        }
+        SyncState::Stale { since } => {
             let message = format!("what is known of it is from {since:.0}");
             Said::new(false, "Stale", message)
         }
@@ -138,18 +143,18 @@ fn synced(facts: &MemberFacts) -> Said {
 }
 
 /// How far a drain is. Where the member's state isn't known, nothing is said to be empty.
-fn drained(ready: &Said, synced: &Said, held: &Held) -> Said {
+fn drained(ready: &Said, synced: &Said, totals: &WorkloadTotals) -> Said {
     if !ready.holds || !synced.holds {
         let why = if ready.holds { synced } else { ready };
         let message = format!("what is left there is not known: {}", why.message);
         return Said::new(false, "NotKnown", message);
     }
-    if held.replicas == 0 {
+    if totals.replicas == 0 {
         let message = "no replica of any FederatedReplicaSet is left there";
         return Said::new(true, "Drained", message);
     }
-    let named: Vec<String> = held.first.iter().map(ToString::to_string).collect();
-    let more = (held.sets as usize).saturating_sub(named.len());
+    let named: Vec<String> = totals.first.iter().map(ToString::to_string).collect();
+    let more = (totals.workloads as usize).saturating_sub(named.len());
     let more = if more > 0 {
         format!(" and {more} more")
     } else {
@@ -157,8 +162,8 @@ fn drained(ready: &Said, synced: &Said, held: &Held) -> Said {
     };
     let message = format!(
         "{} of {} left: {}{more}",
-        pluralize(held.replicas, "replica"),
-        pluralize(held.sets, "FederatedReplicaSet"),
+        pluralize(totals.replicas, "replica"),
+        pluralize(totals.workloads, "FederatedReplicaSet"),
         named.join(", ")
     );
     Said::new(false, "Draining", message)

@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use cluster_informer::{
-    MemberView, SetFact, SetView,
-    about::{About, NodeTotals},
-};
+use cluster_informer::{ClusterInfo, MemberView, NodeTotals, WorkloadState, WorkloadView};
 use fedrs_api::SetKey;
 use kube::Client;
 use tokio::sync::Semaphore;
@@ -17,42 +14,42 @@ use crate::executor::MemberAccess;
 #[derive(Clone)]
 struct View {
     health: Health,
-    sync: Sync,
-    about: About,
-    held: Held,
+    sync: SyncState,
+    info: ClusterInfo,
+    totals: WorkloadTotals,
 }
 
 impl MemberView for View {
-    fn set_view(&self, _: &SetKey) -> SetView {
-        SetView::default()
+    fn workload(&self, _: &SetKey) -> WorkloadView {
+        WorkloadView::default()
     }
-    fn sync(&self) -> Sync {
+    fn sync_state(&self) -> SyncState {
         self.sync
     }
     fn health(&self) -> Health {
         self.health.clone()
     }
-    fn about(&self) -> About {
-        self.about.clone()
+    fn cluster_info(&self) -> ClusterInfo {
+        self.info.clone()
     }
-    fn held(&self, names: usize) -> Held {
-        let first = self.held.first.iter().take(names).cloned().collect();
-        Held {
+    fn totals(&self, max_names: usize) -> WorkloadTotals {
+        let first = self.totals.first.iter().take(max_names).cloned().collect();
+        WorkloadTotals {
             first,
-            ..self.held.clone()
+            ..self.totals.clone()
         }
     }
-    fn observe(&self, _: SetFact) {}
-    fn observe_deleted(&self, _: &SetKey, _: &str) {}
-    fn observe_released(&self, _: &SetKey, _: &str, _: &str) {}
+    fn observe_write(&self, _: WorkloadState) {}
+    fn observe_deletion(&self, _: &SetKey, _: &str) {}
+    fn observe_release(&self, _: &SetKey, _: &str, _: &str) {}
 }
 
 fn healthy() -> View {
     View {
         health: Health::Healthy,
-        sync: Sync::Synced,
-        about: About::default(),
-        held: Held::default(),
+        sync: SyncState::Synced,
+        info: ClusterInfo::default(),
+        totals: WorkloadTotals::default(),
     }
 }
 
@@ -135,22 +132,22 @@ async fn each_state_of_a_member_has_its_reason() {
         ),
         (facts(None), "Ready False Unknown", "Synced False NotSynced"),
         (
-            with(Health::Unknown, Sync::NotSynced),
+            with(Health::Unknown, SyncState::NotSynced),
             "Ready False Unknown",
             "Synced False NotSynced",
         ),
         (
-            with(failing, Sync::Synced),
+            with(failing, SyncState::Synced),
             "Ready False ProbeFailing",
             "Synced True Synced",
         ),
         (
-            with(unreachable, Sync::Stale { since }),
+            with(unreachable, SyncState::Stale { since }),
             "Ready False Unreachable",
             "Synced False Stale",
         ),
         (
-            with(denied, Sync::Stale { since }),
+            with(denied, SyncState::Stale { since }),
             "Ready False Unauthorized",
             "Synced False Stale",
         ),
@@ -178,10 +175,10 @@ async fn each_state_of_a_member_has_its_reason() {
 #[tokio::test]
 async fn a_drain_says_how_far_it_is_and_never_that_all_is_gone_where_nobody_knows() {
     let names = ["a", "b", "c", "d", "e"].map(|name| SetKey::new("default", name));
-    let held = |sets: usize, replicas| Held {
-        sets: u32::try_from(sets).unwrap(),
+    let totals = |workloads: usize, replicas| WorkloadTotals {
+        workloads: u32::try_from(workloads).unwrap(),
         replicas,
-        first: names[..sets].to_vec(),
+        first: names[..workloads].to_vec(),
     };
     let drained = |view: View| MemberFacts {
         draining: true,
@@ -195,7 +192,7 @@ async fn a_drain_says_how_far_it_is_and_never_that_all_is_gone_where_nobody_know
     let empty = drained(healthy());
     assert_eq!(told(&empty)[2], "Drained True Drained");
     let going = drained(View {
-        held: held(5, 12),
+        totals: totals(5, 12),
         ..healthy()
     });
     assert_eq!(told(&going)[2], "Drained False Draining");
@@ -203,7 +200,7 @@ async fn a_drain_says_how_far_it_is_and_never_that_all_is_gone_where_nobody_know
         "12 replicas of 5 FederatedReplicaSets left: default/a, default/b, default/c and 2 more";
     assert_eq!(message(&going, "Drained"), words);
     let last = drained(View {
-        held: held(1, 1),
+        totals: totals(1, 1),
         ..healthy()
     });
     let words = "1 replica of 1 FederatedReplicaSet left: default/a";
@@ -214,11 +211,11 @@ async fn a_drain_says_how_far_it_is_and_never_that_all_is_gone_where_nobody_know
             ..healthy()
         },
         View {
-            sync: Sync::NotSynced,
+            sync: SyncState::NotSynced,
             ..healthy()
         },
         View {
-            sync: Sync::Stale { since: at(1) },
+            sync: SyncState::Stale { since: at(1) },
             ..healthy()
         },
     ] {
@@ -237,16 +234,16 @@ async fn what_is_not_known_yet_stays_as_it_was_told() {
         memory_bytes: 3 << 30,
         pods: 330,
     };
-    let about = |version: Option<&str>, nodes| About {
+    let info = |version: Option<&str>, nodes| ClusterInfo {
         version: version.map(str::to_owned),
         nodes,
     };
-    let told_by = |before: &MemberClusterStatus, about| {
-        status(before, &facts(Some(View { about, ..healthy() })), at(100))
+    let told_by = |before: &MemberClusterStatus, info| {
+        status(before, &facts(Some(View { info, ..healthy() })), at(100))
     };
     let known = told_by(
         &MemberClusterStatus::default(),
-        about(Some("v1.36.4"), Nodes::Known(totals)),
+        info(Some("v1.36.4"), NodeInfo::Known(totals)),
     );
     assert_eq!(known.nodes, Some(NodeCounts { total: 4, ready: 3 }));
     let given: Vec<_> = known
@@ -255,9 +252,9 @@ async fn what_is_not_known_yet_stays_as_it_was_told() {
         .map(|(name, amount)| format!("{name} {amount}"))
         .collect();
     assert_eq!(given, ["cpu 11500m", "memory 3Gi", "pods 330"]);
-    let restarted = told_by(&known, about(None, Nodes::Unknown));
+    let restarted = told_by(&known, info(None, NodeInfo::Unknown));
     assert_eq!(restarted, known);
-    let forbidden = told_by(&known, about(None, Nodes::Forbidden));
+    let forbidden = told_by(&known, info(None, NodeInfo::Forbidden));
     assert_eq!((forbidden.nodes, forbidden.allocatable.len()), (None, 0));
     assert_eq!(forbidden.version.as_deref(), Some("v1.36.4"));
 }
@@ -283,14 +280,17 @@ async fn the_end_of_the_token_and_why_it_is_not_renewed_are_told() {
 #[tokio::test]
 async fn a_condition_is_urgent_and_progress_is_not() {
     let with = |replicas| {
-        let held = Held {
-            sets: 1,
+        let totals = WorkloadTotals {
+            workloads: 1,
             replicas,
             first: vec![SetKey::new("default", "a")],
         };
         let facts = MemberFacts {
             draining: true,
-            ..facts(Some(View { held, ..healthy() }))
+            ..facts(Some(View {
+                totals,
+                ..healthy()
+            }))
         };
         status(&MemberClusterStatus::default(), &facts, at(100))
     };

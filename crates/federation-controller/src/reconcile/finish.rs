@@ -64,7 +64,7 @@ impl Reconciler {
                 .iter()
                 .any(|it| it.name == member.name && it.internal.template.is_some())
         });
-        let Some(set) = &member.view.set else {
+        let Some(set) = &member.view.workload else {
             // A write that is under way may still make one.
             return if is_current(member) || !(known || member.write_pending) {
                 None

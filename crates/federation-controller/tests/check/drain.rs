@@ -226,7 +226,7 @@ proptest! {
             .filter(|(i, it)| *i != which && it.weight > 0)
             .map(|(_, it)| it.room.min(it.max.unwrap_or(u32::MAX)))
             .sum();
-        let left = world.members[which].view.set.as_ref().map_or(0, |set| set.ready);
+        let left = world.members[which].view.workload.as_ref().map_or(0, |set| set.ready_replicas);
         if others >= replicas {
             prop_assert_eq!(left, 0, "{:?} of {:?}", world.placed(), clusters);
         } else {

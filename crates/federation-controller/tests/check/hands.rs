@@ -1,6 +1,6 @@
 //! Local sets that somebody else changes as well: put right, but never in a loop (F29, F31).
 
-use cluster_informer::SetView;
+use cluster_informer::WorkloadView;
 use federation_controller::check::{Outcome, Outcomes, remember};
 
 use crate::world::{WANTED, World, at, condition, condition_message, even, frs, hold};
@@ -16,7 +16,7 @@ fn settled() -> World {
 /// Somebody scales the set in a to 7.
 fn meddle(world: &mut World) {
     hold(&mut world.members[0], 7, 7);
-    let set = world.members[0].view.set.as_mut().unwrap();
+    let set = world.members[0].view.workload.as_mut().unwrap();
     set.generation += 1;
     set.observed_generation += 1;
 }
@@ -93,7 +93,7 @@ fn f29_a_fight_is_over_when_the_set_is_left_alone() {
 fn f31_a_set_that_is_taken_away_counts_as_changed() {
     let mut world = settled();
     for (disturbances, actions) in [(1, 1), (2, 0)] {
-        world.members[0].view = SetView::default();
+        world.members[0].view = WorkloadView::default();
         let decided = world.step();
         assert_eq!(
             decided.status.clusters[0].internal.drift_count,
@@ -106,7 +106,7 @@ fn f31_a_set_that_is_taken_away_counts_as_changed() {
 #[test]
 fn f29_only_what_somebody_else_undid_counts() {
     let mut world = settled();
-    let set = world.members[0].view.set.as_mut().unwrap();
+    let set = world.members[0].view.workload.as_mut().unwrap();
     set.generation += 2;
     let decided = world.step();
     assert_eq!(
@@ -131,7 +131,12 @@ fn f29_only_what_somebody_else_undid_counts() {
 #[test]
 fn f29_a_set_that_has_a_controller_is_somebody_elses() {
     let mut world = settled();
-    world.members[0].view.set.as_mut().unwrap().controlled = true;
+    world.members[0]
+        .view
+        .workload
+        .as_mut()
+        .unwrap()
+        .has_controller = true;
     let decided = world.check();
     let [action] = &decided.actions[..] else {
         panic!("{:?}", decided.actions)

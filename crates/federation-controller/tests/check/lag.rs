@@ -52,7 +52,17 @@ fn f34_a_status_that_lags_behind_a_scale_down_shows_no_room() {
     let full = world.previous.clusters[2].capacity;
     assert_eq!(full, Some(6));
     // Scaled down to 8, two of which wait; the status still counts the 10 that there were.
-    world.members[2].view.set.as_mut().unwrap().current = 10;
-    world.members[2].view.set.as_mut().unwrap().fully_labeled = 10;
+    world.members[2]
+        .view
+        .workload
+        .as_mut()
+        .unwrap()
+        .status_replicas = 10;
+    world.members[2]
+        .view
+        .workload
+        .as_mut()
+        .unwrap()
+        .fully_labeled_replicas = 10;
     assert_eq!(world.check().status.clusters[2].capacity, full);
 }

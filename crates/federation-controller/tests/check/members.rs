@@ -1,6 +1,6 @@
 //! Members that are new, stale, lost, back, cordoned or unusable (F23, F33, F39).
 
-use cluster_informer::{Health, SetView, Sync};
+use cluster_informer::{Health, SyncState, WorkloadView};
 use federation_controller::check::SetChange;
 use serde_json::json;
 
@@ -66,20 +66,20 @@ fn f33_a_lost_cluster_whose_kubeconfig_is_taken_away_stays_lost() {
 #[test]
 fn f39_nothing_is_scaled_down_while_a_view_is_stale() {
     let stale = [
-        (Health::Healthy, Sync::Stale { since: at(-100) }),
-        (Health::Healthy, Sync::NotSynced),
+        (Health::Healthy, SyncState::Stale { since: at(-100) }),
+        (Health::Healthy, SyncState::NotSynced),
         (
             Health::Unauthorized {
                 message: "401".into(),
             },
-            Sync::Synced,
+            SyncState::Synced,
         ),
         (
             Health::Failing {
                 since: at(0),
                 message: "timeout".into(),
             },
-            Sync::Synced,
+            SyncState::Synced,
         ),
     ];
     for (health, sync) in stale {
@@ -128,15 +128,15 @@ fn f23_after_a_restart_what_was_told_stays_until_the_members_have_answered() {
     {
         member.joined = at(world.now);
         member.health = health;
-        member.sync = Sync::NotSynced;
-        member.view = SetView::default();
+        member.sync = SyncState::NotSynced;
+        member.view = WorkloadView::default();
     }
     for (i, view) in views.into_iter().enumerate() {
         let decided = world.check();
         let told = (&decided.status, decided.actions.len(), decided.events.len());
         assert_eq!(told, (&world.previous, 0, 0), "{i} have answered");
         let member = &mut world.members[i];
-        (member.health, member.sync) = (Health::Healthy, Sync::Synced);
+        (member.health, member.sync) = (Health::Healthy, SyncState::Synced);
         member.view = view;
     }
     let decided = world.check();

@@ -46,11 +46,11 @@ fn f20_a_scale_down_under_way_is_not_counted_on() {
     world.step();
     assert_eq!(world.placed(), [25, 25]);
     // The member's controller has not caught up: its status still says 30.
-    let set = world.members[0].view.set.as_mut().unwrap();
+    let set = world.members[0].view.workload.as_mut().unwrap();
     (
-        set.available,
-        set.ready,
-        set.current,
+        set.available_replicas,
+        set.ready_replicas,
+        set.status_replicas,
         set.observed_generation,
         set.generation,
     ) = (30, 30, 30, 3, 4);

@@ -146,8 +146,12 @@ fn f18_what_finds_no_room_anywhere_stays_and_is_reported() {
 fn f32_pods_that_could_not_be_created_count_as_failed_once_the_status_is_current() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     world.settle(1);
-    let set = world.members[2].view.set.as_mut().unwrap();
-    (set.current, set.ready, set.available) = (6, 6, 6);
+    let set = world.members[2].view.workload.as_mut().unwrap();
+    (
+        set.status_replicas,
+        set.ready_replicas,
+        set.available_replicas,
+    ) = (6, 6, 6);
     set.replica_failure = Some(ReplicaFailure {
         since: at(0),
         message: "quota".into(),
@@ -161,7 +165,7 @@ fn f32_pods_that_could_not_be_created_count_as_failed_once_the_status_is_current
     );
     world.members[2]
         .view
-        .set
+        .workload
         .as_mut()
         .unwrap()
         .observed_generation = 3;

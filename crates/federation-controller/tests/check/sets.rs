@@ -1,6 +1,6 @@
 //! Local sets that are missing, changed or refused (F28, F29, F31).
 
-use cluster_informer::{Health, SetView};
+use cluster_informer::{Health, WorkloadView};
 use federation_controller::check::{Action, Outcome, Outcomes, SetChange, check, remember};
 
 use crate::world::{LIVE, TEMPLATE, WANTED, World, at, condition_message, desired, even, frs};
@@ -10,7 +10,7 @@ fn f31_a_deleted_set_is_created_again() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     world.settle(1);
     let before = world.placed()[1];
-    world.members[1].view = SetView::default();
+    world.members[1].view = WorkloadView::default();
     let decided = world.check();
     assert_eq!(decided.actions.len(), 1);
     assert_eq!(
@@ -23,12 +23,12 @@ fn f31_a_deleted_set_is_created_again() {
 fn f29_drift_is_told_from_a_new_template() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     world.settle(1);
-    world.members[0].view.set.as_mut().unwrap().spec_hash = 1;
+    world.members[0].view.workload.as_mut().unwrap().spec_hash = 1;
     assert!(matches!(
         world.check().actions[0].change,
         SetChange::Overwrite { drifted: true, .. }
     ));
-    world.members[0].view.set.as_mut().unwrap().spec_hash = LIVE;
+    world.members[0].view.workload.as_mut().unwrap().spec_hash = LIVE;
     let mut snapshot = world.snapshot();
     snapshot.desired_spec_hash = 5;
     let decided = check(&snapshot, at(world.now));
@@ -45,7 +45,12 @@ fn f29_drift_is_told_from_a_new_template() {
 fn f40_a_set_that_lost_the_members_name_is_written_anew_and_fights_over_it_are_counted() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     world.settle(1);
-    world.members[0].view.set.as_mut().unwrap().member = "b".into();
+    world.members[0]
+        .view
+        .workload
+        .as_mut()
+        .unwrap()
+        .member_cluster = "b".into();
     let decided = world.check();
     assert!(matches!(
         decided.actions[..],
@@ -65,8 +70,8 @@ fn f30_pods_that_were_adopted_get_our_marks() {
     assert_eq!(world.check().actions, [], "settled");
     let adopt = |world: &mut World, matching: u32, shown: u32| {
         let view = &mut world.members[0].view;
-        view.set.as_mut().unwrap().fully_labeled -= matching;
-        view.pods.present -= shown;
+        view.workload.as_mut().unwrap().fully_labeled_replicas -= matching;
+        view.pods.active -= shown;
     };
     let mut relabelled = world.clone();
     adopt(&mut relabelled, 3, 0);
@@ -102,8 +107,8 @@ fn pods_of_another_template_are_counted_until_they_are_gone() {
         condition.map(|it| it.message)
     };
     assert_eq!(outdated(&world), None);
-    world.members[0].view.pods.templates = vec![(0, 1), (1, 2), (TEMPLATE, 13)];
-    world.members[2].view.pods.templates = vec![(1, 17)];
+    world.members[0].view.pods.by_template = vec![(0, 1), (1, 2), (TEMPLATE, 13)];
+    world.members[2].view.pods.by_template = vec![(1, 17)];
     let message = outdated(&world).unwrap();
     assert!(
         message.contains("another template, or adopted: 3 in a, 17 in c"),
@@ -132,7 +137,7 @@ fn f28_a_refused_creation_backs_off_and_its_replicas_go_elsewhere_meanwhile() {
     )]
     .into();
     world.step();
-    world.members[2].view = SetView::default();
+    world.members[2].view = WorkloadView::default();
     remember(
         &mut world.previous,
         &refused,

@@ -1,6 +1,6 @@
 //! One cluster under two names: what runs there counts once (F20).
 
-use cluster_informer::{Health, Sync};
+use cluster_informer::{Health, SyncState};
 use serde_json::json;
 
 use crate::world::{World, at, condition, even, frs, running};
@@ -99,7 +99,7 @@ fn f20_after_a_restart_the_name_that_the_set_is_marked_with_is_waited_for() {
     let mut world = world_with_twin("another");
     world.step();
     world.members[2].joined = at(0);
-    world.members[2].sync = Sync::NotSynced;
+    world.members[2].sync = SyncState::NotSynced;
     let decided = world.check();
     assert_eq!((decided.actions, decided.events), (vec![], vec![]));
     assert_eq!(decided.status, world.previous, "nothing is news");

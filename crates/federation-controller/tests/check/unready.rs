@@ -71,7 +71,7 @@ fn f20_only_pods_with_a_node_of_a_member_that_can_be_believed_count() {
     look(&mut world);
     world.now = 600;
     let pods = &mut world.members[1].view.pods;
-    (pods.unscheduled, pods.waiting) = (2, vec![(at(590), 2)]);
+    (pods.unscheduled, pods.unscheduled_since) = (2, vec![(at(590), 2)]);
     assert_eq!(condition(&world.check(), "NotBecomingReady"), "");
     let mut world = moving(0);
     look(&mut world);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cluster_informer::{Health, PodCounts, SetFact, SetView, Sync};
+use cluster_informer::{Health, PodCounts, SyncState, WorkloadState, WorkloadView};
 use federation_controller::check::{
     Action, Check, CheckSettings, Member, Outcome, Outcomes, SetChange, Snapshot, check, remember,
 };
@@ -57,9 +57,9 @@ pub(crate) fn running(name: &str, replicas: u32) -> Member {
         removed: None,
         invalid_kubeconfig: None,
         health: Health::Healthy,
-        sync: Sync::Synced,
+        sync: SyncState::Synced,
         write_pending: false,
-        view: SetView::default(),
+        view: WorkloadView::default(),
     };
     if replicas > 0 {
         hold(&mut member, replicas, replicas);
@@ -69,29 +69,29 @@ pub(crate) fn running(name: &str, replicas: u32) -> Member {
 
 /// Gives `member` a set of `replicas`, of which `ready` are ready.
 pub(crate) fn hold(member: &mut Member, replicas: u32, ready: u32) {
-    member.view.set = Some(SetFact {
+    member.view.workload = Some(WorkloadState {
         key: SetKey::new("default", "web"),
         uid: format!("2a9f1a4e-7d2c-4b1e-9d0a-{}", member.name),
         resource_version: "1234567".into(),
         generation: 3,
         observed_generation: 3,
         replicas,
-        current: replicas,
-        ready,
-        available: ready,
-        fully_labeled: replicas,
+        status_replicas: replicas,
+        ready_replicas: ready,
+        available_replicas: ready,
+        fully_labeled_replicas: replicas,
         replica_failure: None,
         spec_hash: LIVE,
-        floor: replicas,
+        lowest_replicas: replicas,
         federation: "f".into(),
-        member: member.name.clone(),
+        member_cluster: member.name.clone(),
         deleting: false,
-        controlled: false,
+        has_controller: false,
     });
     member.view.pods = PodCounts {
-        present: replicas,
+        active: replicas,
         ready,
-        templates: vec![(TEMPLATE, replicas)],
+        by_template: vec![(TEMPLATE, replicas)],
         ..PodCounts::default()
     };
 }
@@ -157,7 +157,7 @@ impl World {
             run(member, replicas, room, self.now);
             outcomes.insert(
                 name.clone(),
-                Outcome::Written(member.view.set.clone().unwrap()),
+                Outcome::Written(member.view.workload.clone().unwrap()),
             );
         }
         self.remember(&decided, &outcomes);
@@ -199,21 +199,26 @@ impl World {
     pub(crate) fn placed(&self) -> Vec<u32> {
         self.members
             .iter()
-            .map(|it| it.view.set.as_ref().map_or(0, |set| set.replicas))
+            .map(|it| it.view.workload.as_ref().map_or(0, |set| set.replicas))
             .collect()
     }
 
     pub(crate) fn ready(&self) -> u32 {
         self.members
             .iter()
-            .map(|it| it.view.set.as_ref().map_or(0, |set| set.ready))
+            .map(|it| {
+                it.view
+                    .workload
+                    .as_ref()
+                    .map_or(0, |set| set.ready_replicas)
+            })
             .sum()
     }
 
     pub(crate) fn set_room(&mut self, name: &str, room: u32) {
         self.room.insert(name.to_owned(), room);
         let member = self.members.iter_mut().find(|it| it.name == name).unwrap();
-        let Some(replicas) = member.view.set.as_ref().map(|set| set.replicas) else {
+        let Some(replicas) = member.view.workload.as_ref().map(|set| set.replicas) else {
             return;
         };
         run(member, replicas, room, self.now);
@@ -222,13 +227,13 @@ impl World {
 
 /// Gives `member` a set of `replicas`, of which those beyond `room` wait: since `now`, or for as long as others did.
 fn run(member: &mut Member, replicas: u32, room: u32, now: i64) {
-    let waiting = &member.view.pods.waiting;
+    let waiting = &member.view.pods.unscheduled_since;
     let since = waiting.first().map_or(at(now), |it| it.0);
     let ready = replicas.min(room);
     hold(member, replicas, ready);
     if replicas > ready {
         member.view.pods.unscheduled = replicas - ready;
-        member.view.pods.waiting = vec![(since, replicas - ready)];
+        member.view.pods.unscheduled_since = vec![(since, replicas - ready)];
     }
 }
 

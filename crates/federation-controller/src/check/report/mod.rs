@@ -87,7 +87,9 @@ fn cluster_status(
         ..memory
     };
     if is_counted(it) {
-        status.replicas = it.set().map_or(0, |set| number(u64::from(set.current)));
+        status.replicas = it
+            .set()
+            .map_or(0, |set| number(u64::from(set.status_replicas)));
         status.available_replicas = number(it.available());
         status.ready_replicas = number(it.ready());
         status.updated_replicas = number(it.updated(snapshot.template_hash));

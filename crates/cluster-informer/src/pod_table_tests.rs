@@ -1,6 +1,9 @@
-//! Counts by owner, and that they equal a recount after any row of events.
+//! Counts by owner, and that they equal a recount after any sequence of events.
+
+use std::collections::BTreeMap;
 
 use super::*;
+use crate::unix_seconds::UnixSeconds;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -8,11 +11,11 @@ use serde_json::json;
 /// that an entry has 16/7 of its size.
 #[test]
 fn a_pod_costs_at_most_100_bytes_with_its_share_of_the_table() {
-    let entry = size_of::<(Uid, PodFact)>();
+    let entry = size_of::<(Uid, PodEntry)>();
     assert!((entry + 1) * 16 / 7 <= 100, "{entry} bytes per entry");
 }
 
-/// A pod as a test means it; `since` is used while it waits.
+/// A pod of a test; `since` is used while it is unscheduled.
 #[derive(Clone, Debug)]
 struct Pod {
     uid: u8,
@@ -23,24 +26,24 @@ struct Pod {
 }
 
 impl Pod {
-    fn standing(&self) -> Option<Standing> {
+    fn state(&self) -> Option<PodState> {
         [
-            Some(Standing::Ready),
-            Some(Standing::NotReady),
-            Some(Standing::Unscheduled(Seconds(u32::from(self.since)))),
-            Some(Standing::Terminating),
+            Some(PodState::Ready),
+            Some(PodState::NotReady),
+            Some(PodState::Unscheduled(UnixSeconds(u32::from(self.since)))),
+            Some(PodState::Terminating),
             None,
         ][usize::from(self.state)]
     }
 
     fn object(&self, version: u64) -> PodObject {
-        let (node, phase, ready) = match self.standing() {
+        let (node, phase, ready) = match self.state() {
             None => ("n", "Failed", "False"),
-            Some(Standing::Ready) => ("n", "Running", "True"),
-            Some(Standing::Unscheduled(_)) => ("", "Pending", "False"),
+            Some(PodState::Ready) => ("n", "Running", "True"),
+            Some(PodState::Unscheduled(_)) => ("", "Pending", "False"),
             _ => ("n", "Running", "False"),
         };
-        let created = Seconds(u32::from(self.since)).timestamp().to_string();
+        let created = UnixSeconds(u32::from(self.since)).timestamp().to_string();
         let mut pod = json!({
             "metadata": {
                 "uid": format!("pod-{}", self.uid), "namespace": "default", "resourceVersion": version.to_string(),
@@ -54,7 +57,7 @@ impl Pod {
             pod["metadata"]["ownerReferences"] =
                 json!([{"uid": format!("set-{owner}"), "controller": true}]);
         }
-        if self.standing() == Some(Standing::Terminating) {
+        if self.state() == Some(PodState::Terminating) {
             pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         }
         serde_json::from_value(pod).expect("a pod")
@@ -62,13 +65,13 @@ impl Pod {
 }
 
 fn now() -> Timestamp {
-    Seconds(1_000_000).timestamp()
+    UnixSeconds(1_000_000).timestamp()
 }
 
 fn table(pods: &[Pod]) -> PodTable {
     let mut table = PodTable::default();
     for pod in pods {
-        table.applied(pod.object(1), now());
+        table.apply(pod.object(1), now());
     }
     table
 }
@@ -83,7 +86,7 @@ fn ready(uid: u8) -> Pod {
     }
 }
 
-fn waiting(uid: u8, since: u8) -> Pod {
+fn unscheduled(uid: u8, since: u8) -> Pod {
     Pod {
         uid,
         owner: Some(1),
@@ -104,7 +107,7 @@ fn counts_by_owner() {
         owner: Some(2),
         ..ready(6)
     };
-    let nobodys = Pod {
+    let unowned = Pod {
         owner: None,
         ..ready(7)
     };
@@ -115,84 +118,87 @@ fn counts_by_owner() {
             template: 7,
             ..ready(2)
         },
-        waiting(3, 9),
-        waiting(4, 5),
+        unscheduled(3, 9),
+        unscheduled(4, 5),
         terminating,
         others,
-        nobodys,
+        unowned,
     ]);
     assert_eq!(
         table.counts(Uid::of("set-1")),
         PodCounts {
-            present: 4,
+            active: 4,
             ready: 1,
             unscheduled: 2,
             terminating: 1,
-            templates: vec![(0, 3), (7, 1)],
-            waiting: vec![(Seconds(5).timestamp(), 1), (Seconds(9).timestamp(), 1)],
-            waiting_message: None,
+            by_template: vec![(0, 3), (7, 1)],
+            unscheduled_since: vec![
+                (UnixSeconds(5).timestamp(), 1),
+                (UnixSeconds(9).timestamp(), 1)
+            ],
+            unscheduled_message: None,
         }
     );
-    assert_eq!(table.counts(Uid::of("set-2")).present, 1);
-    assert_eq!(table.len(), 6, "a pod without a controller isn't kept");
+    assert_eq!(table.counts(Uid::of("set-2")).active, 1);
+    assert_eq!(table.len(), 6, "a pod without a controller is not kept");
 }
 
 #[test]
-fn f34_notices_tell_waiting_from_other_changes() {
+fn f34_unscheduled_pods_are_another_change() {
     let key = SetKey::new("default", "web");
     let mut table = table(&[]);
-    let since = Seconds(3).timestamp();
+    let since = UnixSeconds(3).timestamp();
     assert_eq!(
-        table.applied(waiting(1, 3).object(1), now()),
-        [(key.clone(), Change::PodWaiting { since })]
+        table.apply(unscheduled(1, 3).object(1), now()),
+        [(key.clone(), WorkloadChange::PodUnscheduled { since })]
     );
     assert_eq!(
-        table.applied(waiting(1, 3).object(2), now()),
+        table.apply(unscheduled(1, 3).object(2), now()),
         [],
         "a heartbeat"
     );
     assert_eq!(
-        table.applied(ready(1).object(3), now()),
-        [(key.clone(), Change::PodChanged)]
+        table.apply(ready(1).object(3), now()),
+        [(key.clone(), WorkloadChange::Pods)]
     );
     assert_eq!(
-        table.applied(waiting(1, 3).object(2), now()),
+        table.apply(unscheduled(1, 3).object(2), now()),
         [],
         "an old event"
     );
     assert_eq!(
-        table.deleted(Uid::of("pod-1"), "4"),
-        Some((key, Change::PodChanged))
+        table.delete(Uid::of("pod-1"), "4"),
+        Some((key, WorkloadChange::Pods))
     );
-    assert_eq!(table.deleted(Uid::of("pod-1"), "4"), None);
+    assert_eq!(table.delete(Uid::of("pod-1"), "4"), None);
     assert!(table.is_empty());
 }
 
 #[test]
-fn one_message_is_kept_while_anything_waits_and_cut() {
+fn one_message_is_kept_and_cut_while_a_pod_is_unscheduled() {
     let mut table = table(&[]);
     let mut pod = json!({
         "metadata": {"uid": "pod-1", "namespace": "default", "resourceVersion": "1",
             "ownerReferences": [{"uid": "set-1", "controller": true}]},
         "status": {"conditions": [{"type": "PodScheduled", "status": "False", "message": "\u{e4}".repeat(1000)}]},
     });
-    table.applied(serde_json::from_value(pod.clone()).unwrap(), now());
-    let message = table.counts(Uid::of("set-1")).waiting_message.unwrap();
-    assert_eq!(message.chars().count(), MAX_MESSAGE_CHARS);
+    table.apply(serde_json::from_value(pod.clone()).unwrap(), now());
+    let message = table.counts(Uid::of("set-1")).unscheduled_message.unwrap();
+    assert_eq!(message.chars().count(), 256);
     pod["spec"]["nodeName"] = json!("n");
-    table.applied(serde_json::from_value(pod).unwrap(), now());
-    assert_eq!(table.counts(Uid::of("set-1")).waiting_message, None);
+    table.apply(serde_json::from_value(pod).unwrap(), now());
+    assert_eq!(table.counts(Uid::of("set-1")).unscheduled_message, None);
 }
 
 #[test]
-fn a_relist_sweeps_what_it_does_not_show_and_is_believed() {
+fn a_relist_removes_what_it_does_not_contain_and_overrides() {
     let mut table = table(&[ready(1), ready(2), ready(3)]);
-    table.applied(ready(1).object(50), now());
-    table.restarted();
+    table.apply(ready(1).object(50), now());
+    table.begin_list();
     // The member was restored from an older snapshot: its versions went back.
     assert_eq!(
         table
-            .applied(
+            .apply(
                 Pod {
                     state: 1,
                     ..ready(1)
@@ -203,17 +209,17 @@ fn a_relist_sweeps_what_it_does_not_show_and_is_believed() {
             .len(),
         1
     );
-    table.kept(Uid::of("pod-2"));
+    table.keep(Uid::of("pod-2"));
     assert_eq!(
-        table.listed().into_iter().collect::<Vec<_>>(),
+        table.end_list().into_iter().collect::<Vec<_>>(),
         [SetKey::new("default", "web")]
     );
     assert_eq!(
         table.counts(Uid::of("set-1")),
         PodCounts {
-            present: 2,
+            active: 2,
             ready: 1,
-            templates: vec![(0, 2)],
+            by_template: vec![(0, 2)],
             ..PodCounts::default()
         }
     );
@@ -222,10 +228,10 @@ fn a_relist_sweeps_what_it_does_not_show_and_is_believed() {
 #[derive(Clone, Debug)]
 enum Step {
     Apply(Pod),
-    /// The newest event but some, again.
+    /// An earlier event again, counted from the newest.
     Repeat(usize),
     Delete(u8),
-    /// A list of what there is; of the pods in the mask nothing was heard since the watch broke.
+    /// A list; the watch did not show the changes of the pods in `missed`.
     Relist {
         missed: Vec<Pod>,
     },
@@ -254,28 +260,28 @@ fn step() -> impl Strategy<Value = Step> {
 /// Counts of an owner from scratch.
 fn recount(cluster: &BTreeMap<u8, (Pod, u64)>, owner: u8) -> PodCounts {
     let mut counts = PodCounts::default();
-    let mut waiting = BTreeMap::new();
-    let mut templates = BTreeMap::new();
+    let mut unscheduled_since = BTreeMap::new();
+    let mut by_template = BTreeMap::new();
     for (pod, _) in cluster.values().filter(|(pod, _)| pod.owner == Some(owner)) {
-        let Some(standing) = pod.standing() else {
+        let Some(state) = pod.state() else {
             continue;
         };
-        if standing != Standing::Terminating {
-            counts.present += 1;
-            *templates.entry(u32::from(pod.template)).or_default() += 1;
+        if state != PodState::Terminating {
+            counts.active += 1;
+            *by_template.entry(u32::from(pod.template)).or_default() += 1;
         }
-        match standing {
-            Standing::Terminating => counts.terminating += 1,
-            Standing::Ready => counts.ready += 1,
-            Standing::NotReady => {}
-            Standing::Unscheduled(since) => {
+        match state {
+            PodState::Terminating => counts.terminating += 1,
+            PodState::Ready => counts.ready += 1,
+            PodState::NotReady => {}
+            PodState::Unscheduled(since) => {
                 counts.unscheduled += 1;
-                *waiting.entry(since.timestamp()).or_default() += 1;
+                *unscheduled_since.entry(since.timestamp()).or_default() += 1;
             }
         }
     }
-    counts.waiting = waiting.into_iter().collect();
-    counts.templates = templates.into_iter().collect();
+    counts.unscheduled_since = unscheduled_since.into_iter().collect();
+    counts.by_template = by_template.into_iter().collect();
     counts
 }
 
@@ -288,22 +294,22 @@ proptest! {
         for (version, step) in (1u64..).zip(steps) {
             match step {
                 Step::Apply(pod) => {
-                    table.applied(pod.object(version), now());
+                    table.apply(pod.object(version), now());
                     history.push((pod.clone(), version));
                     cluster.insert(pod.uid, (pod, version));
                 }
                 Step::Repeat(back) => {
                     let repeated = history.iter().rev().nth(back);
-                    // A pod that is gone, or that isn't kept, has no fact that could tell an event's age.
-                    let kept = |pod: &Pod| pod.owner.is_some() && pod.standing().is_some();
+                    // A pod that was deleted, or is not kept, has no entry with a version to compare.
+                    let kept = |pod: &Pod| pod.owner.is_some() && pod.state().is_some();
                     if let Some((pod, version)) = repeated
                         && cluster.get(&pod.uid).is_some_and(|(pod, _)| kept(pod))
                     {
-                        table.applied(pod.object(*version), now());
+                        table.apply(pod.object(*version), now());
                     }
                 }
                 Step::Delete(uid) => {
-                    table.deleted(Uid::of(&format!("pod-{uid}")), &version.to_string());
+                    table.delete(Uid::of(&format!("pod-{uid}")), &version.to_string());
                     cluster.remove(&uid);
                 }
                 Step::Relist { missed } => {
@@ -311,11 +317,11 @@ proptest! {
                     for pod in missed.into_iter().filter(|pod| pod.since != 0) {
                         cluster.insert(pod.uid, (pod, version));
                     }
-                    table.restarted();
+                    table.begin_list();
                     for (pod, version) in cluster.values() {
-                        table.applied(pod.object(*version), now());
+                        table.apply(pod.object(*version), now());
                     }
-                    table.listed();
+                    table.end_list();
                     history.clear();
                 }
             }
@@ -323,8 +329,8 @@ proptest! {
                 prop_assert_eq!(table.counts(Uid::of(&format!("set-{owner}"))), recount(&cluster, owner));
             }
         }
-        let owned = cluster.values().filter(|(pod, _)| pod.owner.is_some() && pod.standing().is_some()).count();
+        let owned = cluster.values().filter(|(pod, _)| pod.owner.is_some() && pod.state().is_some()).count();
         prop_assert_eq!(table.len(), owned);
-        prop_assert_eq!(table.owners.ids.len() + table.owners.free.len(), table.owners.slots.len());
+        prop_assert!(table.owners.each_slot_is_used_or_free());
     }
 }

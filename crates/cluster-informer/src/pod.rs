@@ -1,7 +1,7 @@
-//! A pod, decoded from the wire into what counts need of it, and dropped.
+//! A pod, decoded into the few fields that the counts need.
 //!
 //! ```text
-//! pod JSON (6 KB) --> PodObject (lives for one event) --> PodFact (24 bytes, kept)
+//! pod JSON (6 KB) --> PodObject (dropped after its event) --> PodEntry (24 bytes, kept)
 //! ```
 
 use std::borrow::Cow;
@@ -14,14 +14,14 @@ use reflector::{
 use serde::{Deserialize, Deserializer};
 
 use crate::{
-    counts::OwnerId,
-    wire::{ControllerOwner, Marks, Seconds, TemplateOf},
+    metadata::{ControllerOwner, FedrsLabels, TemplateHash},
+    unix_seconds::UnixSeconds,
 };
 
-/// A pod as it comes over the wire, partially.
+/// The fields of a pod that the counts need.
 #[derive(Debug, Deserialize)]
 pub struct PodObject {
-    pub(crate) metadata: PodMeta,
+    pub(crate) metadata: PodMetadata,
     #[serde(default, deserialize_with = "null_as_default")]
     spec: PodSpec,
     #[serde(default, deserialize_with = "null_as_default")]
@@ -30,33 +30,31 @@ pub struct PodObject {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct PodMeta {
+pub(crate) struct PodMetadata {
     pub(crate) uid: Uid,
     pub(crate) namespace: Box<str>,
     pub(crate) resource_version: Box<str>,
-    creation_timestamp: Option<Seconds>,
+    creation_timestamp: Option<UnixSeconds>,
     #[serde(default, deserialize_with = "is_present")]
     deletion_timestamp: bool,
     #[serde(default, deserialize_with = "null_as_default")]
-    pub(crate) labels: Marks,
+    pub(crate) labels: FedrsLabels,
     #[serde(default, deserialize_with = "null_as_default")]
-    pub(crate) annotations: TemplateOf,
+    pub(crate) annotations: TemplateHash,
     #[serde(default, deserialize_with = "null_as_default")]
     pub(crate) owner_references: ControllerOwner,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct PodSpec {
-    #[serde(default, deserialize_with = "not_empty")]
-    node_name: bool,
+    #[serde(default, rename = "nodeName", deserialize_with = "is_not_empty")]
+    has_node: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct PodStatus {
-    #[serde(default, deserialize_with = "finished")]
-    phase: bool,
+    #[serde(default, rename = "phase", deserialize_with = "is_finished")]
+    finished: bool,
     #[serde(default, deserialize_with = "null_as_default")]
     conditions: PodConditions,
 }
@@ -65,17 +63,17 @@ struct PodStatus {
 struct PodConditions {
     ready: bool,
     scheduled: bool,
-    /// Of `PodScheduled` while it is false.
-    unscheduled_since: Option<Seconds>,
+    /// Transition and message of `PodScheduled` while it is not true.
+    unscheduled_since: Option<UnixSeconds>,
     unscheduled_message: Option<Box<str>>,
 }
 
-fn not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+fn is_not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     Ok(Option::<Text>::deserialize(deserializer)?.is_some_and(|text| !text.0.is_empty()))
 }
 
-/// Whether the phase is one that a pod never leaves.
-fn finished<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+/// Whether the phase is final.
+fn is_finished<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     let phase = Option::<Text>::deserialize(deserializer)?;
     Ok(phase.is_some_and(|phase| matches!(&*phase.0, "Succeeded" | "Failed")))
 }
@@ -89,7 +87,7 @@ impl<'de> Deserialize<'de> for PodConditions {
             r#type: Cow<'a, str>,
             #[serde(borrow)]
             status: Cow<'a, str>,
-            last_transition_time: Option<Seconds>,
+            last_transition_time: Option<UnixSeconds>,
             #[serde(borrow)]
             message: Option<Cow<'a, str>>,
         }
@@ -116,96 +114,99 @@ impl Versioned for PodObject {
 }
 
 impl PodObject {
-    /// Where the pod stands at `now`; `None` if it has finished and is as good as gone (C8).
+    /// The pod's state at `now`; `None` if it has finished, which counts as deleted (C8).
     ///
-    /// A pod without a node waits, be it unschedulable, gated or not looked at yet (F34).
-    pub(crate) fn standing(&self, now: Timestamp) -> Option<Standing> {
+    /// A pod without a node is unscheduled, whether it is unschedulable, gated or not yet seen by the scheduler (F34).
+    pub(crate) fn state(&self, now: Timestamp) -> Option<PodState> {
         let conditions = &self.status.conditions;
-        if self.status.phase {
+        if self.status.finished {
             None
         } else if self.metadata.deletion_timestamp {
-            Some(Standing::Terminating)
-        } else if !self.spec.node_name && !conditions.scheduled {
+            Some(PodState::Terminating)
+        } else if !self.spec.has_node && !conditions.scheduled {
             let since = conditions
                 .unscheduled_since
                 .or(self.metadata.creation_timestamp);
-            // A member whose clock is ahead must not put the wait into our future.
-            Some(Standing::Unscheduled(
-                since.unwrap_or(Seconds::of(now)).min(Seconds::of(now)),
-            ))
+            // If the member's clock is ahead, the time must not be in our future.
+            let now = UnixSeconds::of(now);
+            Some(PodState::Unscheduled(since.unwrap_or(now).min(now)))
         } else if conditions.ready {
-            Some(Standing::Ready)
+            Some(PodState::Ready)
         } else {
-            Some(Standing::NotReady)
+            Some(PodState::NotReady)
         }
     }
 
-    /// The scheduler's words, while the pod has no node.
-    pub(crate) fn waiting_message(&mut self) -> Option<Box<str>> {
+    /// The scheduler's message, while the pod has no node.
+    pub(crate) fn take_unscheduled_message(&mut self) -> Option<Box<str>> {
         self.status.conditions.unscheduled_message.take()
     }
 }
 
-/// What a pod counts as: exactly one of these.
+/// The state of a pod that has not finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// Has a deletion timestamp.
+pub(crate) enum PodState {
+    /// Being deleted.
     Terminating,
-    /// Has no node since then.
-    Unscheduled(Seconds),
-    /// Has a node and is not ready.
+    /// Without a node since then.
+    Unscheduled(UnixSeconds),
+    /// With a node, not ready.
     NotReady,
     /// Ready.
     Ready,
 }
 
-/// A [`Standing`] in 4 bytes: a time, or one of the last numbers, which stand for times in the year 2106.
+/// A [`PodState`] in 4 bytes: a time, or one of the last numbers, which would be times in the year 2106.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PackedStanding(u32);
+pub(crate) struct PackedPodState(u32);
 
-impl PackedStanding {
+impl PackedPodState {
     const READY: u32 = u32::MAX;
     const NOT_READY: u32 = u32::MAX - 1;
     const TERMINATING: u32 = u32::MAX - 2;
 }
 
-impl From<Standing> for PackedStanding {
-    fn from(standing: Standing) -> Self {
-        Self(match standing {
-            Standing::Ready => Self::READY,
-            Standing::NotReady => Self::NOT_READY,
-            Standing::Terminating => Self::TERMINATING,
-            Standing::Unscheduled(Seconds(since)) => since.min(Self::TERMINATING - 1),
+impl From<PodState> for PackedPodState {
+    fn from(state: PodState) -> Self {
+        Self(match state {
+            PodState::Ready => Self::READY,
+            PodState::NotReady => Self::NOT_READY,
+            PodState::Terminating => Self::TERMINATING,
+            PodState::Unscheduled(UnixSeconds(since)) => since.min(Self::TERMINATING - 1),
         })
     }
 }
 
-impl From<PackedStanding> for Standing {
-    fn from(packed: PackedStanding) -> Self {
+impl From<PackedPodState> for PodState {
+    fn from(packed: PackedPodState) -> Self {
         match packed.0 {
-            PackedStanding::READY => Self::Ready,
-            PackedStanding::NOT_READY => Self::NotReady,
-            PackedStanding::TERMINATING => Self::Terminating,
-            since => Self::Unscheduled(Seconds(since)),
+            PackedPodState::READY => Self::Ready,
+            PackedPodState::NOT_READY => Self::NotReady,
+            PackedPodState::TERMINATING => Self::Terminating,
+            since => Self::Unscheduled(UnixSeconds(since)),
         }
     }
 }
 
+/// Index of an owner: 4 bytes in each [`PodEntry`] instead of a uid of 16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OwnerId(pub(crate) u32);
+
 /// What is kept of a pod.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PodFact {
+pub(crate) struct PodEntry {
     pub(crate) version: ResourceVersion,
     pub(crate) owner: OwnerId,
-    /// The list in which, or the watch after which, it was last seen.
+    /// The number of the list during or after which the pod was last seen.
     pub(crate) epoch: u32,
-    /// Hash of the template it was made from; 0 if it doesn't say.
+    /// Hash of the template it was created from; 0 if the annotation is absent.
     pub(crate) template: u32,
-    pub(crate) standing: PackedStanding,
+    pub(crate) state: PackedPodState,
 }
 
-impl PodFact {
-    pub(crate) fn standing(&self) -> Standing {
-        self.standing.into()
+impl PodEntry {
+    pub(crate) fn state(&self) -> PodState {
+        self.state.into()
     }
 }
 
@@ -228,8 +229,8 @@ mod tests {
         .unwrap()
     }
 
-    fn standing(spec: &Value, status: &Value) -> Option<Standing> {
-        pod(spec, status).standing(Seconds(NOW).timestamp())
+    fn state(spec: &Value, status: &Value) -> Option<PodState> {
+        pod(spec, status).state(UnixSeconds(NOW).timestamp())
     }
 
     fn scheduled(status: &str, since: &str) -> Value {
@@ -237,66 +238,66 @@ mod tests {
     }
 
     #[test]
-    fn f34_waits_since_the_scheduler_said_so_or_since_its_creation() {
-        let created = Seconds(86_400);
+    fn f34_unscheduled_since_the_condition_or_since_its_creation() {
+        let created = UnixSeconds(86_400);
         for (status, since) in [
             (json!({}), created),
             (Value::Null, created),
             (json!({"conditions": null}), created),
             (
                 scheduled("False", "1970-01-03T00:00:00Z"),
-                Seconds(2 * 86_400),
+                UnixSeconds(2 * 86_400),
             ),
             (
                 scheduled("Unknown", "1970-01-03T00:00:00Z"),
-                Seconds(2 * 86_400),
+                UnixSeconds(2 * 86_400),
             ),
-            (scheduled("False", "2050-01-03T00:00:00Z"), Seconds(NOW)),
+            (scheduled("False", "2050-01-03T00:00:00Z"), UnixSeconds(NOW)),
         ] {
             assert_eq!(
-                standing(&json!({}), &status),
-                Some(Standing::Unscheduled(since)),
+                state(&json!({}), &status),
+                Some(PodState::Unscheduled(since)),
                 "{status}"
             );
         }
     }
 
     #[test]
-    fn a_node_or_the_condition_ends_the_wait() {
+    fn scheduled_by_its_node_or_by_the_condition() {
         let pending = json!({"phase": "Pending"});
         assert_eq!(
-            standing(&json!({"nodeName": "n"}), &pending),
-            Some(Standing::NotReady)
+            state(&json!({"nodeName": "n"}), &pending),
+            Some(PodState::NotReady)
         );
         assert_eq!(
-            standing(&json!({}), &scheduled("True", "1970-01-03T00:00:00Z")),
-            Some(Standing::NotReady)
+            state(&json!({}), &scheduled("True", "1970-01-03T00:00:00Z")),
+            Some(PodState::NotReady)
         );
         assert_eq!(
-            standing(&json!({"nodeName": ""}), &pending),
-            Some(Standing::Unscheduled(Seconds(86_400)))
+            state(&json!({"nodeName": ""}), &pending),
+            Some(PodState::Unscheduled(UnixSeconds(86_400)))
         );
     }
 
     #[test]
-    fn ready_by_its_condition_and_gone_when_finished() {
+    fn ready_by_its_condition_and_without_a_state_when_finished() {
         let ready =
             json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]});
         assert_eq!(
-            standing(&json!({"nodeName": "n"}), &ready),
-            Some(Standing::Ready)
+            state(&json!({"nodeName": "n"}), &ready),
+            Some(PodState::Ready)
         );
         for phase in ["Succeeded", "Failed"] {
             assert_eq!(
-                standing(&json!({"nodeName": "n"}), &json!({"phase": phase})),
+                state(&json!({"nodeName": "n"}), &json!({"phase": phase})),
                 None
             );
         }
     }
 
     #[test]
-    fn the_message_is_the_schedulers() {
+    fn the_message_is_that_of_the_scheduler() {
         let mut pod = pod(&json!({}), &scheduled("False", "1970-01-03T00:00:00Z"));
-        assert_eq!(pod.waiting_message().as_deref(), Some("0/3 nodes"));
+        assert_eq!(pod.take_unscheduled_message().as_deref(), Some("0/3 nodes"));
     }
 }

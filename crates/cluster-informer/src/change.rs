@@ -1,0 +1,30 @@
+//! What a change in a member cluster means for a local workload.
+
+use fedrs_api::SetKey;
+use jiff::Timestamp;
+
+/// A change of a local workload or its pods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorkloadChange {
+    /// The workload was created, or its status changed: nothing to repair.
+    Status,
+    /// The workload was deleted, or somebody changed its spec, labels or owner.
+    Drift,
+    /// More replicas are available: a move may continue.
+    MoreAvailable,
+    /// A pod was created, deleted, or changed its state.
+    Pods,
+    /// A pod has no node.
+    PodUnscheduled {
+        /// Since when.
+        since: Timestamp,
+    },
+}
+
+/// Receives changes from the task that owns the member's state: must not block.
+pub trait ChangeHandler: Send + Sync + 'static {
+    /// The local workload `key` in `cluster`, or its pods, changed.
+    fn on_workload_change(&self, cluster: &str, key: &SetKey, change: WorkloadChange);
+    /// The health or the sync state of `cluster` changed: everything in it has to be checked (F23).
+    fn on_cluster_change(&self, cluster: &str);
+}

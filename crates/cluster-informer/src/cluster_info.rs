@@ -1,0 +1,163 @@
+//! A member cluster's version and nodes.
+
+use std::collections::BTreeMap;
+
+use reflector::partial::null_as_default;
+use serde::Deserialize;
+
+use crate::quantity;
+
+/// A member cluster's version and nodes. For people: no decision depends on it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterInfo {
+    /// The version of its API server.
+    pub version: Option<String>,
+    /// Its nodes.
+    pub nodes: NodeInfo,
+}
+
+/// What is known of a member cluster's nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NodeInfo {
+    /// Not listed yet.
+    #[default]
+    Unknown,
+    /// The controller's account may not list nodes.
+    Forbidden,
+    /// As of the last list.
+    Known(NodeTotals),
+}
+
+/// Sums over all nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeTotals {
+    /// Nodes.
+    pub total: u32,
+    /// Nodes that are ready.
+    pub ready: u32,
+    /// Allocatable CPU of the nodes that are ready and not cordoned, in thousandths of a core.
+    pub cpu_millis: u64,
+    /// Allocatable memory of the same nodes, in bytes.
+    pub memory_bytes: u64,
+    /// Allocatable pods of the same nodes.
+    pub pods: u64,
+}
+
+impl NodeTotals {
+    /// The allocatable resources as canonical quantities, by name.
+    #[must_use]
+    pub fn allocatable(&self) -> BTreeMap<String, String> {
+        [
+            ("cpu", quantity::of_millis(self.cpu_millis)),
+            ("memory", quantity::of_bytes(self.memory_bytes)),
+            ("pods", self.pods.to_string()),
+        ]
+        .map(|(resource, amount)| (resource.to_owned(), amount))
+        .into()
+    }
+
+    pub(crate) fn add(&mut self, node: &NodeObject) {
+        self.total = self.total.saturating_add(1);
+        if !node.is_ready() {
+            return;
+        }
+        self.ready = self.ready.saturating_add(1);
+        if node.spec.unschedulable {
+            return;
+        }
+        let amount = |text: &str, unit| {
+            let millis = quantity::millis(text).unwrap_or_default();
+            u64::try_from(millis / unit).unwrap_or(u64::MAX)
+        };
+        let allocatable = &node.status.allocatable;
+        self.cpu_millis = self.cpu_millis.saturating_add(amount(&allocatable.cpu, 1));
+        self.memory_bytes = self
+            .memory_bytes
+            .saturating_add(amount(&allocatable.memory, 1000));
+        self.pods = self.pods.saturating_add(amount(&allocatable.pods, 1000));
+    }
+}
+
+/// The fields of a node that the sums need.
+#[derive(Debug, Deserialize)]
+pub(crate) struct NodeObject {
+    #[serde(default, deserialize_with = "null_as_default")]
+    spec: NodeSpec,
+    #[serde(default, deserialize_with = "null_as_default")]
+    status: NodeStatus,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct NodeSpec {
+    unschedulable: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct NodeStatus {
+    #[serde(deserialize_with = "null_as_default")]
+    allocatable: Allocatable,
+    #[serde(deserialize_with = "null_as_default")]
+    conditions: Vec<NodeCondition>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Allocatable {
+    cpu: String,
+    memory: String,
+    pods: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct NodeCondition {
+    r#type: String,
+    status: String,
+}
+
+impl NodeObject {
+    fn is_ready(&self) -> bool {
+        let mut conditions = self.status.conditions.iter();
+        conditions.any(|condition| condition.r#type == "Ready" && condition.status == "True")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn node(cpu: &str, memory: &str, ready: &str, unschedulable: bool) -> Value {
+        json!({
+            "metadata": { "name": "n" },
+            "spec": if unschedulable { json!({ "unschedulable": true }) } else { json!({}) },
+            "status": {
+                "allocatable": { "cpu": cpu, "memory": memory, "pods": "110", "hugepages-2Mi": "0" },
+                "conditions": [{ "type": "MemoryPressure", "status": "False" }, { "type": "Ready", "status": ready }],
+            },
+        })
+    }
+
+    #[test]
+    fn allocatable_resources_of_ready_nodes_are_added_up() {
+        let nodes = [
+            node("3920m", "16311504Ki", "True", false),
+            node("4", "16Gi", "True", false),
+            node("64", "256Gi", "True", true),
+            node("64", "256Gi", "False", false),
+            node("64", "256Gi", "Unknown", false),
+            json!({ "metadata": { "name": "new" }, "status": null }),
+            json!({ "status": { "allocatable": { "cpu": "no number" }, "conditions": [{ "type": "Ready", "status": "True" }] } }),
+        ];
+        let mut totals = NodeTotals::default();
+        for node in nodes {
+            totals.add(&serde_json::from_value(node).expect("a node"));
+        }
+        assert_eq!((totals.total, totals.ready), (7, 4));
+        let expected = [("cpu", "7920m"), ("memory", "33088720Ki"), ("pods", "220")];
+        let expected = expected.map(|(name, amount)| (name.to_owned(), amount.to_owned()));
+        assert_eq!(totals.allocatable(), expected.into());
+    }
+}

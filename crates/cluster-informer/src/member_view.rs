@@ -1,0 +1,41 @@
+//! What checks read of a member cluster.
+
+use fedrs_api::SetKey;
+
+use crate::{
+    cluster_info::ClusterInfo,
+    health::Health,
+    sync_state::SyncState,
+    workload::{WorkloadState, WorkloadView},
+};
+
+/// Sums over all local workloads of a member cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkloadTotals {
+    /// Local workloads that have or want replicas.
+    pub workloads: u32,
+    /// Replicas that exist or are wanted.
+    pub replicas: u64,
+    /// The first of these workloads, in order.
+    pub first: Vec<SetKey>,
+}
+
+/// The view of one member cluster. Calls take a short lock and never wait for the cluster.
+pub trait MemberView: Send + Sync + 'static {
+    /// What is known of the local workload `key`.
+    fn workload(&self, key: &SetKey) -> WorkloadView;
+    /// Whether the view is up to date.
+    fn sync_state(&self) -> SyncState;
+    /// The result of the liveness probe.
+    fn health(&self) -> Health;
+    /// The cluster's version and nodes.
+    fn cluster_info(&self) -> ClusterInfo;
+    /// Sums over all local workloads, with the names of at most `max_names`.
+    fn totals(&self, max_names: usize) -> WorkloadTotals;
+    /// Applies the response to our own write, ahead of the watch.
+    fn observe_write(&self, state: WorkloadState);
+    /// Removes `key`: our delete request for the object with this uid succeeded.
+    fn observe_deletion(&self, key: &SetKey, uid: &str);
+    /// Removes `key`: the object with this uid has none of our labels since `resource_version`. It may get them again.
+    fn observe_release(&self, key: &SetKey, uid: &str, resource_version: &str);
+}

@@ -1,0 +1,107 @@
+//! The parts of an object's metadata that the informer reads; the rest, `managedFields` above all, is skipped.
+
+use fedrs_api::{annotations, labels};
+use reflector::{
+    Uid,
+    partial::{for_each_entry, for_each_item, null_as_default},
+};
+use serde::{Deserialize, Deserializer};
+
+/// The labels that fedrs sets on objects (F40).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FedrsLabels {
+    pub(crate) replica_set: Option<Box<str>>,
+    pub(crate) federation: Option<Box<str>>,
+    pub(crate) member_cluster: Option<Box<str>>,
+}
+
+impl<'de> Deserialize<'de> for FedrsLabels {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut found = Self::default();
+        let keys = [
+            labels::REPLICA_SET,
+            labels::FEDERATION,
+            labels::MEMBER_CLUSTER,
+        ];
+        for_each_entry(deserializer, &keys, |key, value| {
+            let label = match key {
+                labels::REPLICA_SET => &mut found.replica_set,
+                labels::FEDERATION => &mut found.federation,
+                _ => &mut found.member_cluster,
+            };
+            *label = Some(value.into());
+        })?;
+        Ok(found)
+    }
+}
+
+/// The annotation with the hash of the template that a pod was created from; 0 if it is absent or unreadable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TemplateHash(pub(crate) u32);
+
+impl<'de> Deserialize<'de> for TemplateHash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut hash = Self::default();
+        for_each_entry(deserializer, &[annotations::TEMPLATE_HASH], |_, digits| {
+            hash = Self(u32::from_str_radix(digits, 16).unwrap_or(0));
+        })?;
+        Ok(hash)
+    }
+}
+
+/// The uid of the owner reference whose `controller` is true.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ControllerOwner(pub(crate) Option<Uid>);
+
+impl<'de> Deserialize<'de> for ControllerOwner {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Owner {
+            uid: Uid,
+            #[serde(default, deserialize_with = "null_as_default")]
+            controller: bool,
+        }
+        let mut controller = None;
+        for_each_item(deserializer, |owner: Owner| {
+            if owner.controller {
+                controller = Some(owner.uid);
+            }
+        })?;
+        Ok(Self(controller))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_labels_and_annotations_of_fedrs_are_read() {
+        let labels = r#"{"app": "web", "fedrs.dev/replica-set": "w\u0065b", "n": null, "fedrs.dev/member-cluster": "a"}"#;
+        let found: FedrsLabels = serde_json::from_str(labels).unwrap();
+        let expected = FedrsLabels {
+            replica_set: Some("web".into()),
+            federation: None,
+            member_cluster: Some("a".into()),
+        };
+        assert_eq!(found, expected);
+        for (annotations, expected) in [
+            (
+                r#"{"a": "b", "fedrs.dev/template-hash": "0000beef"}"#,
+                0xbeef,
+            ),
+            (r#"{"fedrs.dev/template-hash": "blue"}"#, 0),
+            ("{}", 0),
+        ] {
+            let hash: TemplateHash = serde_json::from_str(annotations).unwrap();
+            assert_eq!(hash, TemplateHash(expected), "{annotations}");
+        }
+    }
+
+    #[test]
+    fn the_controller_owner_alone_counts() {
+        let owners = r#"[{"uid": "a", "controller": false}, {"uid": "b", "controller": true}, {"uid": "c"}]"#;
+        let owner: ControllerOwner = serde_json::from_str(owners).unwrap();
+        assert_eq!(owner.0, Some(Uid::of("b")));
+    }
+}

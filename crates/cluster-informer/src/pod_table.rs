@@ -1,0 +1,151 @@
+//! The pods of one member cluster. Each event subtracts the old entry from the counts of its workload and adds the new one.
+//!
+//! A pod belongs to the workload that is its *controller by uid*: pods of a copied workload, or of an earlier one with
+//! the same name, never count. The label only says which workload to check.
+
+use std::collections::{BTreeSet, HashMap};
+
+use fedrs_api::SetKey;
+use jiff::Timestamp;
+use reflector::{ResourceVersion, Uid};
+
+use crate::{
+    change::WorkloadChange,
+    owners::Owners,
+    pod::{PodEntry, PodObject, PodState},
+    workload::PodCounts,
+};
+
+/// Pods by uid, and counts by their owners.
+#[derive(Debug, Default)]
+pub struct PodTable {
+    pods: HashMap<Uid, PodEntry>,
+    owners: Owners,
+    /// The number of the newest list; entries of an earlier one were not seen since it began.
+    epoch: u32,
+}
+
+impl PodTable {
+    /// The number of pods.
+    pub fn len(&self) -> usize {
+        self.pods.len()
+    }
+
+    /// Whether there are no pods.
+    pub fn is_empty(&self) -> bool {
+        self.pods.is_empty()
+    }
+
+    /// Counts of the pods whose controller has this uid.
+    pub fn counts(&self, owner: Uid) -> PodCounts {
+        self.owners.counts(owner)
+    }
+
+    /// A list begins: [`end_list`](Self::end_list) removes the pods that it does not contain.
+    pub fn begin_list(&mut self) {
+        self.epoch = self.epoch.wrapping_add(1);
+    }
+
+    /// The list is complete: removes the pods that it did not contain. Returns the workloads that lost pods.
+    pub fn end_list(&mut self) -> BTreeSet<SetKey> {
+        let Self {
+            pods,
+            owners,
+            epoch,
+        } = self;
+        let mut lost = BTreeSet::new();
+        pods.retain(|_, pod| {
+            let seen = pod.epoch == *epoch;
+            if !seen {
+                lost.insert(owners.subtract(pod));
+            }
+            seen
+        });
+        lost
+    }
+
+    /// Applies the state of a pod at `now`. Returns what changed for which workload.
+    ///
+    /// Ignores an event older than the entry. A list overrides the entry: its request came after all that is known.
+    pub fn apply(&mut self, mut pod: PodObject, now: Timestamp) -> Vec<(SetKey, WorkloadChange)> {
+        let uid = pod.metadata.uid;
+        let version = ResourceVersion::parse(&pod.metadata.resource_version);
+        let old = self.pods.get(&uid).copied();
+        if self.is_outdated(old, version) {
+            return Vec::new();
+        }
+        let (Some(owner), Some(state)) = (pod.metadata.owner_references.0, pod.state(now)) else {
+            return self.remove(uid).into_iter().collect();
+        };
+        let label = pod.metadata.labels.replica_set.as_deref();
+        let label = label.unwrap_or_default();
+        let owner = self
+            .owners
+            .get_or_insert(owner, &pod.metadata.namespace, label);
+        let entry = PodEntry {
+            version,
+            owner,
+            epoch: self.epoch,
+            template: pod.metadata.annotations.0,
+            state: state.into(),
+        };
+        self.owners.add(&entry);
+        if let PodState::Unscheduled(_) = state {
+            let message = pod.take_unscheduled_message();
+            self.owners.set_unscheduled_message(owner, message);
+        }
+        let mut changes = Vec::new();
+        let is_same = |old: PodEntry| {
+            old.owner == owner && old.state == entry.state && old.template == entry.template
+        };
+        if !old.is_some_and(is_same) {
+            changes.push((self.owners.key(owner), change_to(state)));
+        }
+        if let Some(old) = self.pods.insert(uid, entry) {
+            let former = self.owners.subtract(&old);
+            if old.owner != owner {
+                changes.push((former, WorkloadChange::Pods));
+            }
+        }
+        changes
+    }
+
+    /// A pod was deleted, or no longer has our labels.
+    pub fn delete(&mut self, uid: Uid, resource_version: &str) -> Option<(SetKey, WorkloadChange)> {
+        let old = self.pods.get(&uid).copied();
+        if self.is_outdated(old, ResourceVersion::parse(resource_version)) {
+            return None;
+        }
+        self.remove(uid)
+    }
+
+    /// A pod exists and can't be read: keeps its entry.
+    pub fn keep(&mut self, uid: Uid) {
+        let epoch = self.epoch;
+        if let Some(pod) = self.pods.get_mut(&uid) {
+            pod.epoch = epoch;
+        }
+    }
+
+    fn is_outdated(&self, old: Option<PodEntry>, version: ResourceVersion) -> bool {
+        old.is_some_and(|old| old.epoch == self.epoch && version.is_older_than(old.version))
+    }
+
+    fn remove(&mut self, uid: Uid) -> Option<(SetKey, WorkloadChange)> {
+        let pod = self.pods.remove(&uid)?;
+        Some((self.owners.subtract(&pod), WorkloadChange::Pods))
+    }
+}
+
+fn change_to(state: PodState) -> WorkloadChange {
+    match state {
+        PodState::Unscheduled(since) => WorkloadChange::PodUnscheduled {
+            since: since.timestamp(),
+        },
+        _ => WorkloadChange::Pods,
+    }
+}
+
+#[cfg(test)]
+#[path = "pod_table_tests.rs"]
+mod tests;

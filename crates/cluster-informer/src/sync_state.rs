@@ -1,0 +1,28 @@
+//! Whether the view of a member cluster is up to date (F39).
+
+use jiff::Timestamp;
+
+/// Whether the view of a member cluster is up to date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncState {
+    /// The first lists are not complete.
+    NotSynced,
+    /// The lists are complete and the watches are open.
+    Synced,
+    /// A watch is broken, or a new list is in progress.
+    Stale {
+        /// When the view was last up to date.
+        since: Timestamp,
+    },
+}
+
+impl SyncState {
+    /// The state of a view that depends on both.
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::NotSynced, _) | (_, Self::NotSynced) => Self::NotSynced,
+            (Self::Stale { since: a }, Self::Stale { since: b }) => Self::Stale { since: a.min(b) },
+            (stale @ Self::Stale { .. }, Self::Synced) | (_, stale) => stale,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Whether one list and watch is up to date (F39).
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::sync_state::SyncState;
+
+/// The state of one list and watch.
+#[derive(Debug, Default)]
+pub(crate) struct WatchState {
+    /// Whether a list was ever complete.
+    has_listed: bool,
+    /// Whether a list is in progress or about to begin.
+    listing: bool,
+    /// When the known objects were last up to date, by the last response of the server.
+    current_at: Option<Timestamp>,
+    /// The first failure since the last response.
+    failing_since: Option<Timestamp>,
+}
+
+impl WatchState {
+    pub(crate) fn has_listed(&self) -> bool {
+        self.has_listed
+    }
+
+    /// A list begins, or is needed: the watch can't be resumed.
+    pub(crate) fn begin_list(&mut self) {
+        self.listing = true;
+    }
+
+    pub(crate) fn end_list(&mut self, now: Timestamp) {
+        self.has_listed = true;
+        self.listing = false;
+        self.record_activity(now);
+    }
+
+    /// The server sent something. Returns whether the watch had been failing.
+    pub(crate) fn record_activity(&mut self, now: Timestamp) -> bool {
+        if !self.listing {
+            self.current_at = Some(now);
+        }
+        self.failing_since.take().is_some()
+    }
+
+    pub(crate) fn record_failure(&mut self, now: Timestamp) {
+        self.failing_since.get_or_insert(now);
+    }
+
+    /// Stale as soon as a new list is needed, and when the watch has been failing for longer than `stale_after`. An open
+    /// watch without events is up to date: the liveness probe checks the connection.
+    pub(crate) fn sync_state(&self, now: Timestamp, stale_after: SignedDuration) -> SyncState {
+        let is_failing = self
+            .failing_since
+            .is_some_and(|since| now.duration_since(since) > stale_after);
+        match self.current_at {
+            Some(since) if self.has_listed => {
+                if self.listing || is_failing {
+                    SyncState::Stale { since }
+                } else {
+                    SyncState::Synced
+                }
+            }
+            _ => SyncState::NotSynced,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn sync_state(watch: &WatchState, second: i64) -> SyncState {
+        watch.sync_state(at(second), SignedDuration::from_secs(30))
+    }
+
+    #[test]
+    fn f39_synced_after_the_first_list_and_stale_after_failing_for_long() {
+        let mut watch = WatchState::default();
+        watch.begin_list();
+        watch.record_activity(at(1));
+        assert_eq!(sync_state(&watch, 1), SyncState::NotSynced);
+        watch.end_list(at(2));
+        assert_eq!(
+            sync_state(&watch, 1000),
+            SyncState::Synced,
+            "a watch without events"
+        );
+        watch.record_failure(at(100));
+        watch.record_failure(at(120));
+        assert_eq!(sync_state(&watch, 130), SyncState::Synced);
+        assert_eq!(sync_state(&watch, 131), SyncState::Stale { since: at(2) });
+        watch.record_activity(at(132));
+        assert_eq!(sync_state(&watch, 132), SyncState::Synced);
+    }
+
+    #[test]
+    fn f39_stale_at_once_when_a_new_list_is_needed() {
+        let mut watch = WatchState::default();
+        watch.end_list(at(2));
+        watch.record_activity(at(50));
+        watch.begin_list();
+        assert_eq!(sync_state(&watch, 51), SyncState::Stale { since: at(50) });
+        watch.record_activity(at(52));
+        assert_eq!(
+            sync_state(&watch, 53),
+            SyncState::Stale { since: at(50) },
+            "a page is not a complete list"
+        );
+        watch.end_list(at(54));
+        assert_eq!(sync_state(&watch, 54), SyncState::Synced);
+    }
+}

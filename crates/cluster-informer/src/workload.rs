@@ -1,0 +1,112 @@
+//! What is known of a local workload and its pods.
+
+use fedrs_api::SetKey;
+use jiff::Timestamp;
+use reflector::Uid;
+
+/// A local workload (a `ReplicaSet`) as the member cluster last showed it, without its template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkloadState {
+    /// Namespace and name.
+    pub key: SetKey,
+    /// The object's uid.
+    pub uid: String,
+    /// The object's resourceVersion, for conditional writes.
+    pub resource_version: String,
+    /// `metadata.generation`.
+    pub generation: i64,
+    /// `status.observedGeneration`.
+    pub observed_generation: i64,
+    /// `spec.replicas`.
+    pub replicas: u32,
+    /// `status.replicas`.
+    pub status_replicas: u32,
+    /// `status.readyReplicas`.
+    pub ready_replicas: u32,
+    /// `status.availableReplicas`.
+    pub available_replicas: u32,
+    /// `status.fullyLabeledReplicas`.
+    pub fully_labeled_replicas: u32,
+    /// The condition `ReplicaFailure`, while it is true.
+    pub replica_failure: Option<ReplicaFailure>,
+    /// Hash of `spec.template`, `spec.minReadySeconds` and `spec.selector` as the member cluster shows them (F29).
+    pub spec_hash: u64,
+    /// The lowest `spec.replicas` that the member's controller may still act on: written since it last caught up
+    /// (`observedGeneration == generation`). Replicas above this number may be deleted at any moment.
+    pub lowest_replicas: u32,
+    /// The label with the federation that owns the workload (F40).
+    pub federation: String,
+    /// The label with the name of the member cluster in the federation (F40).
+    pub member_cluster: String,
+    /// Whether the workload is being deleted.
+    pub deleting: bool,
+    /// Whether a controller owns the workload: fedrs never writes it.
+    pub has_controller: bool,
+}
+
+impl WorkloadState {
+    /// The uid as pods refer to it.
+    pub(crate) fn id(&self) -> Uid {
+        Uid::of(&self.uid)
+    }
+}
+
+/// Why the member's controller could not create pods (F32).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplicaFailure {
+    /// The condition's last transition.
+    pub since: Timestamp,
+    /// The condition's message.
+    pub message: String,
+}
+
+/// Counts of the pods of one local workload: those that it owns as their controller, by uid.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PodCounts {
+    /// Active pods: neither finished nor being deleted.
+    pub active: u32,
+    /// Active pods that are ready.
+    pub ready: u32,
+    /// Active pods without a node.
+    pub unscheduled: u32,
+    /// Pods that are being deleted.
+    pub terminating: u32,
+    /// Active pods by the hash of the template they were created from; 0 for pods without the annotation.
+    pub by_template: Vec<(u32, u32)>,
+    /// Active pods without a node by the time since which they have none, oldest first.
+    pub unscheduled_since: Vec<(Timestamp, u32)>,
+    /// The scheduler's message about one of the pods without a node.
+    pub unscheduled_message: Option<String>,
+}
+
+/// What is known of one local workload in one member cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkloadView {
+    /// The workload, if one with our labels exists.
+    pub workload: Option<WorkloadState>,
+    /// Its pods.
+    pub pods: PodCounts,
+}
+
+impl WorkloadView {
+    /// Whether the workload counts pods that the watch does not show because it adopted them and they lack our labels (F30).
+    ///
+    /// `fullyLabeledReplicas` alone does not tell: it also falls when users change the labels of the template.
+    #[must_use]
+    pub fn has_unlabeled_pods(&self) -> bool {
+        self.workload.as_ref().is_some_and(|workload| {
+            workload.fully_labeled_replicas < workload.status_replicas
+                && self.pods.active < workload.status_replicas
+        })
+    }
+
+    /// Active pods that were created from the template with this hash. Pods without our labels or our annotation, such as
+    /// adopted ones, do not count.
+    #[must_use]
+    pub fn updated_replicas(&self, template: u32) -> u32 {
+        let mut templates = self.pods.by_template.iter();
+        templates
+            .find(|(hash, _)| *hash == template)
+            .map_or(0, |(_, pods)| *pods)
+    }
+}

@@ -1,0 +1,296 @@
+//! The local workloads of one member cluster: from the watch and from the responses to our own writes, whichever is newer.
+//!
+//! A list overrides everything known before it began. Otherwise the higher resourceVersion wins, of an event or of a
+//! response.
+
+use std::collections::BTreeMap;
+
+use fedrs_api::SetKey;
+use reflector::{ResourceVersion, Uid};
+
+use crate::{
+    change::WorkloadChange,
+    tombstones::{Cause, Tombstone, Tombstones},
+    workload::WorkloadState,
+};
+
+/// Local workloads by key.
+#[derive(Debug, Default)]
+pub(crate) struct WorkloadTable {
+    workloads: BTreeMap<SetKey, Entry>,
+    deleted: Tombstones,
+    /// The number of the newest list.
+    epoch: u32,
+    listing: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    state: WorkloadState,
+    version: ResourceVersion,
+    /// The number of the list during or after which the watch last showed it; `None` if only a response did.
+    observed_in: Option<u32>,
+    /// The same, or that of our last write.
+    updated_in: u32,
+    /// The status that was last reported as a change: a response may already contain what the watch shows later.
+    reported: Status,
+}
+
+/// What a workload says about its pods.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Status {
+    observed_generation: i64,
+    replicas: u32,
+    ready: u32,
+    fully_labeled: u32,
+    available: u32,
+    failing: bool,
+    deleting: bool,
+}
+
+impl Status {
+    fn of(state: &WorkloadState) -> Self {
+        Self {
+            observed_generation: state.observed_generation,
+            replicas: state.status_replicas,
+            ready: state.ready_replicas,
+            fully_labeled: state.fully_labeled_replicas,
+            available: state.available_replicas,
+            failing: state.replica_failure.is_some(),
+            deleting: state.deleting,
+        }
+    }
+}
+
+impl WorkloadTable {
+    pub(crate) fn len(&self) -> usize {
+        self.workloads.len()
+    }
+
+    pub(crate) fn get(&self, key: &SetKey) -> Option<&WorkloadState> {
+        self.workloads.get(key).map(|entry| &entry.state)
+    }
+
+    /// All workloads, in the order of their keys.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&SetKey, &WorkloadState)> {
+        let workloads = self.workloads.iter();
+        workloads.map(|(key, entry)| (key, &entry.state))
+    }
+
+    /// A list begins: [`end_list`](Self::end_list) removes the workloads that it does not contain.
+    pub(crate) fn begin_list(&mut self) {
+        self.epoch = self.epoch.wrapping_add(1);
+        self.listing = true;
+    }
+
+    /// The list is complete as of `version`: removes the workloads that it did not contain, except those written since.
+    pub(crate) fn end_list(&mut self, version: ResourceVersion) -> Vec<(SetKey, WorkloadChange)> {
+        self.listing = false;
+        let Self {
+            workloads,
+            deleted,
+            epoch,
+            ..
+        } = self;
+        let epoch = *epoch;
+        let mut lost = Vec::new();
+        workloads.retain(|key, entry| {
+            let is_older = entry.version.is_older_than(version);
+            let written_since = entry.updated_in == epoch && !is_older && entry.version != version;
+            let keep = entry.observed_in == Some(epoch) || written_since;
+            if !keep {
+                let version = if is_older { version } else { entry.version };
+                let cause = Cause::Observed(version);
+                deleted.insert(entry.state.id(), Tombstone { cause, epoch });
+                lost.push((key.clone(), WorkloadChange::Drift));
+            }
+            keep
+        });
+        lost
+    }
+
+    /// Applies a state from the list or the watch. Returns what changed.
+    pub(crate) fn apply(&mut self, mut state: WorkloadState) -> Option<WorkloadChange> {
+        let version = ResourceVersion::parse(&state.resource_version);
+        let (epoch, listing) = (self.epoch, self.listing);
+        if self.is_deleted(&state, version) {
+            return None;
+        }
+        let reported = Status::of(&state);
+        let Some(entry) = self.workloads.get_mut(&state.key) else {
+            let entry = Entry {
+                version,
+                observed_in: Some(epoch),
+                updated_in: epoch,
+                reported,
+                state,
+            };
+            self.workloads.insert(entry.state.key.clone(), entry);
+            return Some(WorkloadChange::Status);
+        };
+        let overrides = listing && entry.updated_in != epoch;
+        entry.observed_in = Some(epoch);
+        entry.updated_in = epoch;
+        if !overrides && version.is_older_than(entry.version) {
+            entry.apply_older(&state);
+            return None;
+        }
+        let change = entry.change_to(&state, &reported);
+        entry.carry_lowest_replicas(&mut state);
+        *entry = Entry {
+            version,
+            observed_in: Some(epoch),
+            updated_in: epoch,
+            reported,
+            state,
+        };
+        change
+    }
+
+    /// The watch shows that the workload was deleted, or no longer has our labels.
+    pub(crate) fn delete(
+        &mut self,
+        key: &SetKey,
+        uid: Uid,
+        version: ResourceVersion,
+    ) -> Option<WorkloadChange> {
+        let entry = self.workloads.get(key);
+        let entry = entry.filter(|entry| entry.state.id() == uid);
+        if entry.is_some_and(|entry| version.is_older_than(entry.version)) {
+            return None;
+        }
+        let known = entry.is_some();
+        if known {
+            self.workloads.remove(key);
+        }
+        // The tombstone of our own deletion stays: it is final.
+        let by_us = self
+            .deleted
+            .get(uid)
+            .is_some_and(|tombstone| matches!(tombstone.cause, Cause::DeletedByUs));
+        if !by_us {
+            self.bury(uid, Cause::Observed(version));
+        }
+        known.then_some(WorkloadChange::Drift)
+    }
+
+    /// A workload exists and can't be read: keeps its entry.
+    pub(crate) fn keep(&mut self, uid: Uid) {
+        let epoch = self.epoch;
+        let mut entries = self.workloads.values_mut();
+        if let Some(entry) = entries.find(|entry| entry.state.id() == uid) {
+            entry.observed_in = Some(epoch);
+            entry.updated_in = epoch;
+        }
+    }
+
+    /// Applies the response to our own write, ahead of the watch.
+    pub(crate) fn observe_write(&mut self, mut state: WorkloadState) {
+        let version = ResourceVersion::parse(&state.resource_version);
+        if self.is_deleted_after_write(&state, version) {
+            return;
+        }
+        let epoch = self.epoch;
+        let Some(entry) = self.workloads.get_mut(&state.key) else {
+            let entry = Entry {
+                version,
+                observed_in: None,
+                updated_in: epoch,
+                reported: Status::default(),
+                state,
+            };
+            self.workloads.insert(entry.state.key.clone(), entry);
+            return;
+        };
+        if version.is_older_than(entry.version) {
+            entry.apply_older(&state);
+            return;
+        }
+        entry.carry_lowest_replicas(&mut state);
+        entry.state = state;
+        entry.version = version;
+        entry.updated_in = epoch;
+    }
+
+    /// Our delete request for the object with this uid succeeded.
+    pub(crate) fn observe_deletion(&mut self, key: &SetKey, uid: Uid) {
+        let entry = self.workloads.get(key);
+        if entry.is_some_and(|entry| entry.state.id() == uid) {
+            self.workloads.remove(key);
+        }
+        self.bury(uid, Cause::DeletedByUs);
+    }
+
+    fn bury(&mut self, uid: Uid, cause: Cause) {
+        let epoch = self.epoch;
+        self.deleted.insert(uid, Tombstone { cause, epoch });
+    }
+
+    /// Whether a state from the list or the watch is older than the deletion of its object.
+    fn is_deleted(&self, state: &WorkloadState, version: ResourceVersion) -> bool {
+        let Some(tombstone) = self.deleted.get(state.id()) else {
+            return false;
+        };
+        if self.listing && tombstone.epoch != self.epoch {
+            return false;
+        }
+        match tombstone.cause {
+            Cause::DeletedByUs => !state.deleting,
+            Cause::Observed(deleted) => version == deleted || version.is_older_than(deleted),
+        }
+    }
+
+    /// Whether the response to a write is, or may be, older than the deletion of its object.
+    fn is_deleted_after_write(&self, state: &WorkloadState, version: ResourceVersion) -> bool {
+        let Some(tombstone) = self.deleted.get(state.id()) else {
+            return false;
+        };
+        match tombstone.cause {
+            Cause::DeletedByUs => true,
+            // If the versions do not compare, the watch shows the object if it exists.
+            Cause::Observed(deleted) => !deleted.is_older_than(version),
+        }
+    }
+}
+
+impl Entry {
+    fn change_to(&self, state: &WorkloadState, status: &Status) -> Option<WorkloadChange> {
+        let old = &self.state;
+        let drifted = old.uid != state.uid
+            || old.spec_hash != state.spec_hash
+            || old.replicas != state.replicas
+            || old.federation != state.federation
+            || old.member_cluster != state.member_cluster
+            || old.has_controller != state.has_controller;
+        if drifted {
+            Some(WorkloadChange::Drift)
+        } else if status.available > self.reported.available {
+            Some(WorkloadChange::MoreAvailable)
+        } else {
+            let failure_changed = old.replica_failure != state.replica_failure;
+            (*status != self.reported || failure_changed).then_some(WorkloadChange::Status)
+        }
+    }
+
+    /// Keeps the lowest replicas in the newer state until the member's controller has caught up with it.
+    fn carry_lowest_replicas(&self, newer: &mut WorkloadState) {
+        let caught_up = newer.observed_generation >= newer.generation;
+        newer.lowest_replicas = if caught_up || newer.uid != self.state.uid {
+            newer.replicas
+        } else {
+            newer.replicas.min(self.state.lowest_replicas)
+        };
+    }
+
+    /// An older state arrives late: it lowers the lowest replicas if the member's controller may still act on it.
+    fn apply_older(&mut self, older: &WorkloadState) {
+        let state = &mut self.state;
+        if older.uid == state.uid && older.generation > state.observed_generation {
+            state.lowest_replicas = state.lowest_replicas.min(older.replicas);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "workload_table_tests.rs"]
+mod tests;

@@ -1,0 +1,388 @@
+//! Which of a list, an event and a response wins, and which change it reports.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn key() -> SetKey {
+    SetKey::new("default", "web")
+}
+
+fn state(uid: &str, version: u64) -> WorkloadState {
+    WorkloadState {
+        key: key(),
+        uid: uid.into(),
+        resource_version: version.to_string(),
+        generation: 1,
+        observed_generation: 1,
+        replicas: 10,
+        status_replicas: 10,
+        ready_replicas: 5,
+        available_replicas: 5,
+        fully_labeled_replicas: 10,
+        replica_failure: None,
+        spec_hash: 1,
+        lowest_replicas: 10,
+        federation: "fed".into(),
+        member_cluster: "a".into(),
+        deleting: false,
+        has_controller: false,
+    }
+}
+
+fn with(version: u64, change: impl FnOnce(&mut WorkloadState)) -> WorkloadState {
+    let mut state = state("a", version);
+    change(&mut state);
+    state
+}
+
+fn table(states: impl IntoIterator<Item = WorkloadState>) -> WorkloadTable {
+    let mut table = WorkloadTable::default();
+    table.begin_list();
+    for state in states {
+        table.apply(state);
+    }
+    table.end_list(ResourceVersion::parse("10"));
+    table
+}
+
+#[test]
+fn f22_each_change_is_reported_as_what_it_is() {
+    let cases: [(&str, WorkloadState, Option<WorkloadChange>); 10] = [
+        ("only the version", state("a", 11), None),
+        ("the same again", state("a", 10), None),
+        (
+            "ready",
+            with(11, |state| state.ready_replicas = 6),
+            Some(WorkloadChange::Status),
+        ),
+        (
+            "available",
+            with(11, |state| state.available_replicas = 6),
+            Some(WorkloadChange::MoreAvailable),
+        ),
+        (
+            "fewer available",
+            with(11, |state| state.available_replicas = 4),
+            Some(WorkloadChange::Status),
+        ),
+        (
+            "replicas",
+            with(11, |state| state.replicas = 9),
+            Some(WorkloadChange::Drift),
+        ),
+        (
+            "template",
+            with(11, |state| state.spec_hash = 2),
+            Some(WorkloadChange::Drift),
+        ),
+        (
+            "being deleted",
+            with(11, |state| state.deleting = true),
+            Some(WorkloadChange::Status),
+        ),
+        (
+            "adopted by a controller",
+            with(11, |state| state.has_controller = true),
+            Some(WorkloadChange::Drift),
+        ),
+        (
+            "deleted and created again",
+            state("b", 11),
+            Some(WorkloadChange::Drift),
+        ),
+    ];
+    for (name, event, expected) in cases {
+        assert_eq!(table([state("a", 10)]).apply(event), expected, "{name}");
+    }
+}
+
+#[test]
+fn our_own_writes_are_not_drift() {
+    let mut table = table([state("a", 10)]);
+    let written = with(12, |state| {
+        (state.replicas, state.spec_hash, state.lowest_replicas) = (20, 7, 20);
+    });
+    table.observe_write(written.clone());
+    assert_eq!(table.get(&key()), Some(&written));
+    assert_eq!(
+        table.apply(with(11, |state| state.available_replicas = 6)),
+        None,
+        "older than our write"
+    );
+    assert_eq!(table.get(&key()), Some(&written));
+    assert_eq!(table.apply(written.clone()), None);
+    assert_eq!(
+        table.apply(with(13, |state| state.replicas = 19)),
+        Some(WorkloadChange::Drift)
+    );
+}
+
+#[test]
+fn f20_available_replicas_in_a_response_are_reported_by_its_event() {
+    let mut table = table([state("a", 10)]);
+    let response = with(12, |state| {
+        (state.replicas, state.available_replicas) = (20, 6)
+    });
+    table.observe_write(response.clone());
+    assert_eq!(
+        table.apply(with(11, |state| state.available_replicas = 6)),
+        None
+    );
+    assert_eq!(table.apply(response), Some(WorkloadChange::MoreAvailable));
+}
+
+#[test]
+fn f31_a_deleted_workload_is_drift_and_does_not_come_back() {
+    let mut table = table([state("a", 10)]);
+    assert_eq!(
+        table.delete(&key(), Uid::of("a"), ResourceVersion::parse("12")),
+        Some(WorkloadChange::Drift)
+    );
+    table.observe_write(with(11, |state| state.replicas = 3));
+    assert_eq!(table.apply(state("a", 11)), None);
+    assert_eq!(table.get(&key()), None);
+    assert_eq!(
+        table.apply(state("a", 13)),
+        Some(WorkloadChange::Status),
+        "our labels were added again"
+    );
+    assert_eq!(
+        table.delete(&key(), Uid::of("a"), ResourceVersion::parse("12")),
+        None,
+        "an old event"
+    );
+}
+
+#[test]
+fn our_deletion_is_final_but_finalizers_may_delay_it() {
+    let mut table = table([state("a", 10)]);
+    table.observe_deletion(&key(), "a".into_uid());
+    assert_eq!(table.get(&key()), None);
+    assert_eq!(
+        table.apply(state("a", 12)),
+        None,
+        "a status from before the deletion"
+    );
+    table.observe_write(state("a", 12));
+    assert_eq!(table.get(&key()), None);
+    assert_eq!(
+        table.apply(with(13, |state| state.deleting = true)),
+        Some(WorkloadChange::Status)
+    );
+    assert_eq!(
+        table.delete(&key(), "a".into_uid(), ResourceVersion::parse("14")),
+        Some(WorkloadChange::Drift)
+    );
+    assert_eq!(
+        table.apply(state("b", 15)),
+        Some(WorkloadChange::Status),
+        "another object with the name"
+    );
+}
+
+#[test]
+fn a_released_workload_may_be_adopted_again() {
+    let mut table = table([state("a", 10)]);
+    // The response to our write.
+    table.delete(&key(), "a".into_uid(), ResourceVersion::parse("12"));
+    assert_eq!(table.get(&key()), None);
+    assert_eq!(table.apply(state("a", 11)), None, "an event from before");
+    assert_eq!(
+        table.delete(&key(), "a".into_uid(), ResourceVersion::parse("12")),
+        None
+    );
+    table.observe_write(state("a", 14));
+    assert!(table.get(&key()).is_some(), "adopted again");
+    table.apply(state("a", 14));
+    assert!(table.get(&key()).is_some());
+}
+
+#[test]
+fn a_deletion_of_another_uid_changes_nothing() {
+    let mut table = table([state("b", 10)]);
+    table.observe_deletion(&key(), "a".into_uid());
+    assert_eq!(
+        table.delete(&key(), "a".into_uid(), ResourceVersion::parse("99")),
+        None
+    );
+    assert_eq!(table.get(&key()).map(|state| &*state.uid), Some("b"));
+}
+
+trait IntoUid {
+    fn into_uid(self) -> Uid;
+}
+
+impl IntoUid for &str {
+    fn into_uid(self) -> Uid {
+        Uid::of(self)
+    }
+}
+
+#[test]
+fn a_relist_removes_what_is_gone_but_not_what_was_written_since() {
+    let mut table = table([state("a", 10)]);
+    table.begin_list();
+    let written_later = WorkloadState {
+        key: SetKey::new("default", "new"),
+        ..state("n", 25)
+    };
+    let gone_before = WorkloadState {
+        key: SetKey::new("default", "old"),
+        ..state("o", 19)
+    };
+    table.observe_write(written_later.clone());
+    table.observe_write(gone_before);
+    let lost: Vec<_> = table
+        .end_list(ResourceVersion::parse("20"))
+        .into_iter()
+        .map(|(key, _)| key.to_string())
+        .collect();
+    assert_eq!(lost, ["default/old", "default/web"]);
+    assert!(table.iter().eq([(&written_later.key, &written_later)]));
+    assert_eq!(table.len(), 1);
+}
+
+#[test]
+fn a_list_overrides_what_was_known_before() {
+    let mut table = table([state("a", 100)]);
+    table.observe_deletion(&SetKey::new("default", "x"), "x".into_uid());
+    table.begin_list();
+    // The member was restored from an older snapshot: its versions went back.
+    assert_eq!(
+        table.apply(with(50, |state| state.replicas = 3)),
+        Some(WorkloadChange::Drift)
+    );
+    let back = WorkloadState {
+        key: SetKey::new("default", "x"),
+        ..state("x", 49)
+    };
+    assert_eq!(table.apply(back), Some(WorkloadChange::Status));
+    assert_eq!(table.end_list(ResourceVersion::parse("51")), []);
+}
+
+#[test]
+fn a_workload_that_cannot_be_read_survives_a_relist() {
+    let mut table = table([state("a", 10)]);
+    table.begin_list();
+    table.keep("a".into_uid());
+    assert_eq!(table.end_list(ResourceVersion::parse("20")), []);
+    assert_eq!(table.get(&key()), Some(&state("a", 10)));
+}
+
+#[test]
+fn f20_the_lowest_replicas_count_until_the_member_caught_up() {
+    let write = |version, generation, replicas| {
+        with(version, |state| {
+            (state.generation, state.replicas, state.lowest_replicas) =
+                (generation, replicas, replicas);
+        })
+    };
+    let lowest = |table: &WorkloadTable| table.get(&key()).unwrap().lowest_replicas;
+    let mut table = table([state("a", 10)]);
+    table.observe_write(write(12, 2, 4));
+    assert_eq!(lowest(&table), 4);
+    table.observe_write(write(14, 4, 8));
+    assert_eq!(lowest(&table), 4, "the member may still act on the 4");
+    table.apply(write(13, 3, 2));
+    assert_eq!(
+        lowest(&table),
+        2,
+        "the event of another write in between arrives late"
+    );
+    table.apply(with(15, |state| {
+        (state.generation, state.observed_generation, state.replicas) = (4, 3, 8);
+    }));
+    assert_eq!(lowest(&table), 2);
+    table.apply(with(16, |state| {
+        (state.generation, state.observed_generation, state.replicas) = (4, 4, 8);
+    }));
+    assert_eq!(lowest(&table), 8);
+    table.observe_write(WorkloadState {
+        uid: "b".into(),
+        replicas: 3,
+        lowest_replicas: 3,
+        generation: 2,
+        ..state("b", 20)
+    });
+    assert_eq!(lowest(&table), 3, "another object");
+}
+
+/// Writes to the one workload of a member; versions count up from 1.
+#[derive(Clone, Debug)]
+enum Write {
+    /// By somebody else: only the watch shows it.
+    Theirs(u32),
+    /// By us: the response arrives after so many events.
+    Ours(u32, usize),
+    /// Deleted by somebody and created again.
+    Recreated(u32),
+    /// A new list.
+    Relist,
+    /// An earlier event again.
+    Repeat(usize),
+}
+
+fn write() -> impl Strategy<Value = Write> {
+    prop_oneof![
+        3 => (0..5u32).prop_map(Write::Theirs),
+        3 => ((0..5u32), 0..4usize).prop_map(|(replicas, late)| Write::Ours(replicas, late)),
+        1 => (0..5u32).prop_map(Write::Recreated),
+        1 => Just(Write::Relist),
+        2 => (0..6usize).prop_map(Write::Repeat),
+    ]
+}
+
+proptest! {
+    /// However late responses arrive, and whichever events are repeated, the newest state wins.
+    #[test]
+    fn f39_the_newest_state_wins_over_late_responses_and_repeated_events(writes in prop::collection::vec(write(), 1..60)) {
+        let mut table = WorkloadTable::default();
+        let mut version = 1;
+        let mut current = state("uid-1", version);
+        let mut shown = vec![current.clone()];
+        let mut responses: Vec<(usize, WorkloadState)> = Vec::new();
+        table.begin_list();
+        table.apply(current.clone());
+        table.end_list(ResourceVersion::parse("1"));
+        for write in writes {
+            match write {
+                Write::Theirs(replicas) | Write::Ours(replicas, _) => {
+                    version += 1;
+                    current = WorkloadState { replicas, lowest_replicas: replicas, resource_version: version.to_string(), ..current };
+                    if let Write::Ours(_, late) = write {
+                        responses.push((late, current.clone()));
+                    }
+                    table.apply(current.clone());
+                    shown.push(current.clone());
+                }
+                Write::Recreated(replicas) => {
+                    version += 1;
+                    table.delete(&key(), current.id(), ResourceVersion::parse(&version.to_string()));
+                    version += 1;
+                    current = WorkloadState { replicas, lowest_replicas: replicas, ..state(&format!("uid-{version}"), version) };
+                    table.apply(current.clone());
+                    shown.push(current.clone());
+                }
+                Write::Relist => {
+                    table.begin_list();
+                    table.apply(current.clone());
+                    table.end_list(ResourceVersion::parse(&version.to_string()));
+                }
+                Write::Repeat(back) => {
+                    if let Some(old) = shown.iter().rev().nth(back) {
+                        table.apply(old.clone());
+                    }
+                }
+            }
+            for (late, response) in &mut responses {
+                if *late == 0 {
+                    table.observe_write(response.clone());
+                }
+                *late = late.wrapping_sub(1);
+            }
+            responses.retain(|(late, _)| *late != usize::MAX);
+            prop_assert_eq!(table.get(&key()), Some(&current));
+        }
+    }
+}
