@@ -23,7 +23,7 @@ const PART_BUCKETS: [f64; 9] = [
 /// One call to a member.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub struct CallLabels {
-    member: String,
+    cluster: String,
     verb: &'static str,
     /// `ok`, the HTTP status, `deadline` or `connection`.
     result: String,
@@ -145,7 +145,7 @@ impl Metrics {
 
     pub(crate) fn called(
         &self,
-        member: &str,
+        cluster: &str,
         verb: &'static str,
         error: Option<&CallError>,
         took: Duration,
@@ -158,7 +158,7 @@ impl Metrics {
                 .map_or("connection".to_owned(), |code| code.to_string()),
         };
         let labels = CallLabels {
-            member: member.to_owned(),
+            cluster: cluster.to_owned(),
             verb,
             result,
         };
