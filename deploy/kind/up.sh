@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A federation of kind clusters: a host and three members, each on the node image of your choice.
+# Creates a federation of kind clusters: a host and three members, each with the node image of your choice.
 #
-#   make clusters --> run the suite on them --> build the image, install it on the host --> fedrs join each member
+#   create clusters --> run the test suite --> build the image, install it on the host --> fedrs join each member
 #
-# The suite runs before the installation, with a controller of its own: of two controllers one would only stand by.
-# What is there is kept: again is a no-op but for the suite. Settings: settings.sh. Away with it all: down.sh.
+# The test suite runs before the installation, with its own controller: of two controllers, one would only be a standby.
+# Running the script again keeps existing clusters and runs the suite. settings.sh lists the settings; down.sh deletes everything.
 set -euo pipefail
 # shellcheck source=settings.sh
 source "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
@@ -14,16 +14,16 @@ if ((${#member_images[@]} > 0 && ${#member_images[@]} != ${#members[@]})); then
   fail "FEDRS_MEMBER_IMAGES has ${#member_images[@]} images for ${#members[@]} members"
 fi
 if [[ $suite == yes ]] && ((${#members[@]} < 3)); then
-  fail "the suite needs three members: FEDRS_MEMBERS has ${#members[@]} (FEDRS_SUITE=no to go without)"
+  fail "the suite needs three members, but FEDRS_MEMBERS has ${#members[@]}; set FEDRS_SUITE=no to skip it"
 fi
 
-# make NAME NODE_IMAGE FILE: a cluster, and its kubeconfig as it is reached from here.
-make() {
+# create NAME NODE_IMAGE FILE: creates a cluster and writes the kubeconfig that reaches it from this machine.
+create() {
   local name=$1 node_image=$2 file=$3
   if kind get clusters 2>/dev/null | grep --quiet --line-regexp --fixed-strings -- "$name"; then
-    echo "$name is there"
+    echo "$name exists"
   else
-    # Its kubeconfig is not merged into yours.
+    # kind writes to a separate file, not to your kubeconfig.
     kind create cluster --name "$name" ${node_image:+--image "$node_image"} --kubeconfig "$dir/.new" --wait 180s
     rm -f "$dir/.new"
   fi
@@ -32,9 +32,9 @@ make() {
 
 step "clusters"
 mkdir -p "$dir/members"
-make "$host" "$host_image" "$dir/host.yaml"
+create "$host" "$host_image" "$dir/host.yaml"
 for number in "${!members[@]}"; do
-  make "${members[$number]}" "${member_images[$number]:-}" "$dir/members/${members[$number]}.yaml"
+  create "${members[$number]}" "${member_images[$number]:-}" "$dir/members/${members[$number]}.yaml"
 done
 
 cd "$repository"
@@ -45,7 +45,7 @@ export KUBECONFIG="$dir/host.yaml"
 if [[ $suite == yes ]]; then
   step "suite"
   if kubectl --namespace fedrs-system get deployment fedrs-controller >/dev/null 2>&1; then
-    fail "fedrs is installed on $host already, and would work beside the suite: down.sh first, or FEDRS_SUITE=no"
+    fail "fedrs is already installed on $host and would interfere with the suite; run down.sh first, or set FEDRS_SUITE=no"
   fi
   FEDRS_PROGRAM=$(realpath "$fedrs") FEDRS_CLUSTERS="kubeconfigs:$dir" cargo test --package fedrs-tests --test suite
 fi
@@ -59,7 +59,7 @@ kubectl --namespace fedrs-system rollout status deployment/fedrs-controller --ti
 
 step "members"
 for member in "${members[@]}"; do
-  # From here a member is at a port of this machine, from the host's pods at its container.
+  # This machine reaches a member by a local port, the pods of the host by the name of its container.
   "$fedrs" join "$member" --host-kubeconfig "$dir/host.yaml" --member-kubeconfig "$dir/members/$member.yaml" \
     --member-server "https://$member-control-plane:6443"
 done

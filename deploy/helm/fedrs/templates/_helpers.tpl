@@ -33,7 +33,7 @@ annotations:
 {{/* controller.yaml */}}
 {{- define "fedrs.config" -}}
 {{- if hasKey .Values.config "federation" }}
-{{- fail "config.federation: give it as federation, the names of all objects depend on it" }}
+{{- fail "config.federation: set federation instead; the names of all objects depend on it" }}
 {{- end }}
 {{- toYaml (merge (dict "federation" .Values.federation) .Values.config) }}
 {{- end }}
