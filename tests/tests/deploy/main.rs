@@ -20,7 +20,7 @@ use self::host::Host;
 /// What must hold.
 type Test = fn(&Host);
 
-const TESTS: [(&str, Test); 14] = [
+const TESTS: [(&str, Test); 13] = [
     (
         "kustomize::one_replica_has_no_disruption_budget_and_three_have",
         render::one_replica_has_no_disruption_budget_and_three_have,
