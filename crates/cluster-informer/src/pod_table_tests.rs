@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::unix_seconds::UnixSeconds;
+use crate::{unix_seconds::UnixSeconds, workload::WorkloadView};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -141,6 +141,47 @@ fn counts_by_owner() {
     );
     assert_eq!(table.counts(Uid::of("set-2")).active, 1);
     assert_eq!(table.len(), 6, "a pod without a controller is not kept");
+}
+
+#[test]
+fn updated_replicas_are_the_active_pods_of_the_template() {
+    let of_7 = |pod| Pod { template: 7, ..pod };
+    let updated = |table: &PodTable| {
+        let pods = table.counts(Uid::of("set-1"));
+        let view = WorkloadView {
+            pods,
+            workload: None,
+        };
+        view.updated_replicas(7)
+    };
+    let mut table = table(&[
+        of_7(ready(1)),
+        of_7(ready(2)),
+        of_7(unscheduled(3, 1)),
+        ready(4),
+    ]);
+    assert_eq!(updated(&table), 3, "pod 4 has no annotation");
+    let deleted = Pod {
+        state: 3,
+        ..of_7(ready(1))
+    };
+    table.apply(deleted.object(2), now());
+    assert_eq!(updated(&table), 2, "pod 1 is being deleted");
+    let failed = Pod {
+        state: 4,
+        ..of_7(ready(2))
+    };
+    table.apply(failed.object(2), now());
+    assert_eq!(updated(&table), 1, "pod 2 failed");
+    table.delete(Uid::of("pod-3"), "3");
+    assert_eq!(updated(&table), 0, "pod 3 lost our labels");
+    let key = SetKey::new("default", "web");
+    assert_eq!(
+        table.apply(of_7(ready(4)).object(4), now()),
+        [(key, WorkloadChange::Pods)],
+        "the annotation alone changed"
+    );
+    assert_eq!(updated(&table), 1);
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Kubernetes' quantities (`100m`, `131Mi`, `2e3`), as far as sums over nodes need them.
+//! Kubernetes quantities (`100m`, `131Mi`, `2e3`), as far as sums over nodes need them.
 
-/// Longer numbers are none that a node would tell.
+/// No node reports a longer number.
 const MAX_DIGITS: usize = 24;
 
 /// `text` in thousandths, rounded up; `None` if it isn't a quantity or is negative.
@@ -21,7 +21,7 @@ pub(crate) fn millis(text: &str) -> Option<u128> {
     Some(thousandths.div_ceil(over))
 }
 
-/// What a suffix multiplies by, and divides by.
+/// The factor and the divisor of a suffix.
 fn factor(suffix: &str) -> Option<(u128, u128)> {
     let of = |power: u32| Some((10u128.pow(power), 1));
     match suffix {
@@ -43,7 +43,7 @@ fn factor(suffix: &str) -> Option<(u128, u128)> {
 const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
 fn binary(suffix: &str) -> Option<(u128, u128)> {
-    let place = BINARY.iter().position(|it| *it == suffix)?;
+    let place = BINARY.iter().position(|unit| *unit == suffix)?;
     Some((1 << (10 * (place + 1)), 1))
 }
 

@@ -91,7 +91,7 @@ pub struct WorkloadView {
 impl WorkloadView {
     /// Whether the workload counts pods that the watch does not show because it adopted them and they lack our labels (F30).
     ///
-    /// `fullyLabeledReplicas` alone does not tell: it also falls when users change the labels of the template.
+    /// `fullyLabeledReplicas` alone is not enough: it also falls when users change the labels of the template.
     #[must_use]
     pub fn has_unlabeled_pods(&self) -> bool {
         self.workload.as_ref().is_some_and(|workload| {

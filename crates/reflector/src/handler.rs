@@ -1,4 +1,4 @@
-//! What a reflector tells its user.
+//! The events that a reflector passes to its user.
 
 use crate::{error::Error, invalid_object::InvalidObject};
 

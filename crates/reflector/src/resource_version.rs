@@ -7,7 +7,7 @@
 pub struct ResourceVersion(u64);
 
 impl ResourceVersion {
-    /// Reads `text`. Kubernetes never assigns 0, so 0 stands for what is not a number.
+    /// Reads `text`. Kubernetes never assigns 0, so 0 marks a text that is not a number.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         Self(text.parse().unwrap_or(0))
