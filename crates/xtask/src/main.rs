@@ -7,6 +7,7 @@ mod generated;
 mod modules;
 mod print;
 mod rbac;
+mod record_demo;
 
 use std::process::ExitCode;
 
@@ -42,6 +43,7 @@ enum Task {
     /// Real Kubernetes control planes on loopback: a host and members, each with etcd, API server, controllers, scheduler.
     #[command(subcommand)]
     ControlPlane(control_plane::ControlPlane),
+    RecordDemo(record_demo::RecordDemo),
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -51,6 +53,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Task::Modules => return modules::run(),
         Task::Bench(bench) => return bench.run(),
         Task::ControlPlane(task) => return task.run(),
+        Task::RecordDemo(task) => task.run()?,
     }
     Ok(ExitCode::SUCCESS)
 }
