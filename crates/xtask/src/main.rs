@@ -8,6 +8,7 @@ mod modules;
 mod print;
 mod rbac;
 mod record_demo;
+mod requirements;
 
 use std::process::ExitCode;
 
@@ -37,6 +38,8 @@ enum Task {
     },
     /// Fails if a module of a crate uses one that uses it, directly or around corners, and prints what ties them.
     Modules,
+    /// Fails if a built rule of docs/requirements.md is in the name of no test, or a test names no rule.
+    Requirements,
     /// Measures the product as a whole; what is measured part by part is under `cargo bench`.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -51,6 +54,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Task::Crds { check } => generate(&crds::generated(), check)?,
         Task::Rbac { check } => generate(&rbac::generated(), check)?,
         Task::Modules => return modules::run(),
+        Task::Requirements => return requirements::run(),
         Task::Bench(bench) => return bench.run(),
         Task::ControlPlane(task) => return task.run(),
         Task::RecordDemo(task) => task.run()?,

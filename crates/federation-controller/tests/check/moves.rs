@@ -3,7 +3,7 @@
 use federation_controller::check::SetChange;
 use serde_json::json;
 
-use crate::world::{World, condition, even, frs, frs_with, hold};
+use crate::world::{World, at, condition, even, frs, frs_with, hold};
 
 #[test]
 fn f21_a_new_set_is_created_everywhere_at_once() {
@@ -23,6 +23,14 @@ fn f21_a_new_set_is_created_everywhere_at_once() {
         decided.next_check.is_some(),
         "looked at again until it runs"
     );
+}
+
+#[test]
+fn f37_a_set_that_is_not_settled_is_checked_every_minute() {
+    let world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+    let decided = world.check();
+    assert_eq!(decided.actions.len(), 3);
+    assert_eq!(decided.next_check, Some(at(60)));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use cluster_informer::ReplicaFailure;
 use crate::world::{World, at, condition, desired, even, frs};
 
 #[test]
-fn f34_a_full_cluster_keeps_a_couple_waiting_and_others_get_the_rest() {
+fn f10_f34_a_full_cluster_keeps_a_couple_waiting_and_others_get_the_rest() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     world.set_room("c", 6);
     world.step();
@@ -50,6 +50,16 @@ fn f34_room_is_regained_by_doubling_and_without_a_dip() {
     assert_eq!(layout, [16, 17, 17], "{grown:?}");
     assert!(grown.len() <= 20, "{grown:?}");
     assert_eq!(world.check().actions, []);
+}
+
+#[test]
+fn f35_no_replica_moves_to_a_cluster_with_unscheduled_pods() {
+    let mut world = full_at_6();
+    let before = world.placed()[2];
+    world.frs = frs(80, even(true));
+    world.settle(1);
+    assert_eq!(world.placed(), [37, 37, before]);
+    assert_eq!(desired(&world.check()), [37, 37, 6]);
 }
 
 #[test]
