@@ -1,4 +1,4 @@
-//! Loopback addresses for clusters: each has its own, so that all use Kubernetes' usual ports.
+//! Loopback addresses for clusters: each cluster has one, so that all use Kubernetes' usual ports.
 
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 
@@ -8,11 +8,11 @@ use crate::{Error, Result};
 pub(crate) const API_PORT: u16 = 6443;
 /// etcd's port for clients.
 pub(crate) const ETCD_PORT: u16 = 2379;
-/// etcd's port for its peers, of which it has none.
+/// etcd's port for its peers. It has none.
 pub(crate) const ETCD_PEER_PORT: u16 = 2380;
-/// Taken by a run until its clusters listen. Nothing else is there.
+/// The port on which a run listens until its clusters do, to reserve the subnet. Nothing else uses it.
 const RESERVATION_PORT: u16 = 2381;
-/// Where proxies listen: the address of the cluster's server plus this.
+/// The address of a cluster's proxy is the address of the cluster plus this.
 const PROXIES: u8 = 100;
 
 /// 127.77.N.0/24: the addresses of one run.
@@ -20,17 +20,14 @@ const PROXIES: u8 = 100;
 pub struct Subnet(u8);
 
 impl Subnet {
-    /// A subnet on which nothing listens, and which nobody else gets while this is kept.
+    /// Reserves a subnet on which nothing listens.
     pub(crate) fn reserve() -> Result<Reserved> {
-        // Runs that begin at the same time look in different places first.
+        // Runs that begin at the same time look in different paths first.
         let first = std::process::id();
         (0..250u32)
             .filter_map(|number| u8::try_from((first + number) % 250).ok().map(Self))
             .find_map(Self::reserved)
-            .ok_or_else(|| Error::Program {
-                program: "loopback".to_owned(),
-                message: "all subnets 127.77.0.0 to 127.77.249.0 are in use".to_owned(),
-            })
+            .ok_or(Error::NoSubnet)
     }
 
     /// The address of cluster `number`, counted from 0.
@@ -46,7 +43,7 @@ impl Subnet {
     fn reserved(self) -> Option<Reserved> {
         let listen = |port| TcpListener::bind((self.cluster(0), port)).ok();
         let reservation = listen(RESERVATION_PORT)?;
-        // Of a run whose clusters have been started.
+        // A run whose clusters already listen has released its reservation.
         for port in [API_PORT, ETCD_PORT] {
             listen(port)?;
         }
@@ -57,7 +54,7 @@ impl Subnet {
     }
 }
 
-/// A subnet that is nobody else's until clusters listen on it.
+/// A subnet that no other run gets until clusters listen on it.
 pub(crate) struct Reserved {
     pub(crate) subnet: Subnet,
     _reservation: TcpListener,
@@ -68,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_runs_that_begin_at_once_get_different_subnets() {
+    fn runs_that_start_together_get_different_subnets() {
         let (one, other) = (Subnet::reserve().unwrap(), Subnet::reserve().unwrap());
         assert_ne!(one.subnet, other.subnet);
     }

@@ -1,4 +1,4 @@
-//! One cluster: its processes, its nodes, and what can be done to them.
+//! One cluster: its processes, its nodes, and faults of both.
 
 use std::{
     collections::BTreeMap,
@@ -20,37 +20,37 @@ use tokio::time::{Instant, sleep};
 use crate::{
     Error, Result,
     address::ETCD_PORT,
-    at,
-    commands::{AUDIT_POLICY, Settings, Waits},
+    commands::{AUDIT_POLICY, Settings, Timeouts},
     nodes::{MANAGED, NodeResources, node, stages},
     pki::{Pki, private_file},
     process::Process,
     programs::Programs,
     request::request,
-    tokens::{self, Account, Life},
+    tokens::{self, ServiceAccount, Validity},
+    with_path,
 };
 
-/// How long a cluster may take to be ready. A busy machine with two cores takes half a minute for four of them.
-const READY_WITHIN: Duration = Duration::from_secs(180);
-/// How often it is looked at meanwhile.
-const LOOK: Duration = Duration::from_millis(100);
+/// How long a cluster may take to become ready. A busy machine with two cores takes half a minute for four of them.
+const READY_TIMEOUT: Duration = Duration::from_secs(180);
+/// How often its state is polled meanwhile.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A process of a cluster.
+/// A component of a control plane; one process each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
-    /// The store.
+pub enum Component {
+    /// etcd, the store.
     Etcd,
     /// The API server.
     ApiServer,
-    /// Kubernetes' controllers.
+    /// kube-controller-manager.
     ControllerManager,
-    /// Kubernetes' scheduler.
+    /// kube-scheduler.
     Scheduler,
-    /// All of the nodes.
+    /// kwok, which simulates all nodes.
     Nodes,
 }
 
-impl Part {
+impl Component {
     const ALL: [Self; 5] = [
         Self::Etcd,
         Self::ApiServer,
@@ -71,20 +71,20 @@ impl Part {
     }
 }
 
-/// What a cluster is made of.
+/// The parts of a cluster.
 #[derive(Clone, Debug)]
 pub struct ControlPlaneSpec {
     /// Its name.
     pub name: String,
-    /// How many nodes it has. Without any, nothing schedules: only etcd, the API server and the controllers run.
+    /// How many nodes it has. Without nodes, only etcd, the API server and the controllers run.
     pub nodes: u32,
-    /// What each node can give.
+    /// The resources of each node.
     pub resources: NodeResources,
-    /// The API server writes down each request (without bodies) in `audit.log`.
+    /// Whether the API server logs each request, without bodies, to `audit.log`.
     pub audit: bool,
 }
 
-/// A running cluster. It ends when it is dropped.
+/// A running cluster. Dropping it ends it.
 pub struct ControlPlane {
     spec: ControlPlaneSpec,
     folder: PathBuf,
@@ -92,12 +92,12 @@ pub struct ControlPlane {
     programs: Programs,
     pki: Pki,
     kubeconfig: String,
-    processes: BTreeMap<Part, Process>,
+    processes: BTreeMap<Component, Process>,
 }
 
 impl ControlPlane {
-    /// Starts the store and the API server on `address`, known as `others` too, in `folder`, which is made. It is
-    /// not ready yet: see [`ready`](Self::ready).
+    /// Starts etcd and the API server on `address`, in `folder`. The server's certificate is also valid for `others`. The
+    /// cluster is not ready yet: see [`ready`](Self::ready).
     pub(crate) fn start(
         spec: ControlPlaneSpec,
         folder: &Path,
@@ -105,7 +105,7 @@ impl ControlPlane {
         others: &[IpAddr],
         programs: &Programs,
     ) -> Result<Self> {
-        at(folder, fs::create_dir_all(folder))?;
+        with_path(folder, fs::create_dir_all(folder))?;
         let pki = Pki::create(&folder.join("pki"), &[&[address], others].concat())?;
         let kubeconfig =
             pki.kubeconfig(&spec.name, address, "kubernetes-admin", "system:masters")?;
@@ -121,20 +121,20 @@ impl ControlPlane {
             kubeconfig,
             processes: BTreeMap::new(),
         };
-        cluster.spawn(Part::Etcd)?;
-        cluster.spawn(Part::ApiServer)?;
+        cluster.spawn(Component::Etcd)?;
+        cluster.spawn(Component::ApiServer)?;
         Ok(cluster)
     }
 
     /// Waits until the API server answers, starts the rest, and waits until all nodes are ready.
     pub(crate) async fn ready(&mut self) -> Result<()> {
-        let deadline = Instant::now() + READY_WITHIN;
-        self.answers(deadline).await?;
-        self.spawn(Part::ControllerManager)?;
-        // Pods need it: what creates them next would be refused.
+        let deadline = Instant::now() + READY_TIMEOUT;
+        self.api_server_ready(deadline).await?;
+        self.spawn(Component::ControllerManager)?;
+        // The API server rejects pods until it exists.
         self.wait(
             deadline,
-            "the namespace default has its ServiceAccount",
+            "the namespace default has a ServiceAccount",
             async |client| {
                 let path = "/api/v1/namespaces/default/serviceaccounts/default";
                 request(&client, "GET", path, &Value::Null).await.is_ok()
@@ -142,15 +142,15 @@ impl ControlPlane {
         )
         .await?;
         if self.spec.nodes > 0 {
-            self.spawn(Part::Scheduler)?;
-            self.spawn(Part::Nodes)?;
+            self.spawn(Component::Scheduler)?;
+            self.spawn(Component::Nodes)?;
         }
         for number in 1..=self.spec.nodes {
             self.add_node(&self.node_name(number), &self.spec.resources)
                 .await?;
         }
         let nodes = self.spec.nodes as usize;
-        self.wait(deadline, "its nodes are ready", async |client| {
+        self.wait(deadline, "all nodes are ready", async |client| {
             ready_nodes(&client).await == Some(nodes)
         })
         .await
@@ -166,7 +166,7 @@ impl ControlPlane {
         format!("{}-node-{number}", self.spec.name)
     }
 
-    /// Where its API server listens.
+    /// The address of its API server.
     pub fn address(&self) -> IpAddr {
         self.address
     }
@@ -176,7 +176,7 @@ impl ControlPlane {
         &self.kubeconfig
     }
 
-    /// A kubeconfig for its administrator that goes to `server`, such as a proxy in front of it.
+    /// A kubeconfig for its administrator with another address, such as that of a proxy.
     pub fn kubeconfig_by(&self, server: IpAddr) -> Result<String> {
         self.pki.kubeconfig(
             &self.spec.name,
@@ -186,13 +186,18 @@ impl ControlPlane {
         )
     }
 
-    /// A token of a ServiceAccount with a past: what its API server gives begins now, and lives ten minutes at least.
-    pub fn token(&self, account: &Account, life: Life) -> Result<String> {
+    /// A token of a ServiceAccount that may have expired. The API server itself issues tokens that are valid from now on, for at
+    /// least ten minutes.
+    pub fn token(&self, account: &ServiceAccount, validity: Validity) -> Result<String> {
         let key = self.pki.tokens_key();
-        tokens::token(&at(&key, fs::read_to_string(&key))?, account, life)
+        tokens::token(
+            &with_path(&key, fs::read_to_string(&key))?,
+            account,
+            validity,
+        )
     }
 
-    /// Where its logs and data are: `PROGRAM.log`, `audit.log`.
+    /// The folder of its logs and data: `PROGRAM.log`, `audit.log`.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -213,8 +218,8 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// A node stops to answer (`is_lost`), or does again.
-    pub async fn lose_node(&self, name: &str, is_lost: bool) -> Result<()> {
+    /// Stops the heartbeats of a node (`is_lost`), or resumes them.
+    pub async fn set_node_lost(&self, name: &str, is_lost: bool) -> Result<()> {
         let value = if is_lost {
             Value::Null
         } else {
@@ -224,8 +229,8 @@ impl ControlPlane {
         self.patch_node(name, &patch).await
     }
 
-    /// The nodes it began with answer and take pods, whatever was done to them.
-    pub async fn mend_nodes(&self) -> Result<()> {
+    /// Resumes the heartbeats of its first nodes, and uncordons them.
+    pub async fn restore_nodes(&self) -> Result<()> {
         let patch = json!({
             "metadata": { "labels": { MANAGED.0: MANAGED.1 } },
             "spec": { "unschedulable": null },
@@ -242,53 +247,52 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// A process ends without a word.
-    pub fn kill(&mut self, part: Part) {
-        if let Some(mut process) = self.processes.remove(&part) {
+    /// Kills a component.
+    pub fn kill(&mut self, component: Component) {
+        if let Some(mut process) = self.processes.remove(&component) {
             process.kill();
         }
     }
 
-    /// A process hangs until it is [resumed](Self::resume): it is there, and doesn't answer.
-    pub fn stop(&self, part: Part) {
-        if let Some(process) = self.processes.get(&part) {
+    /// Suspends a component until it is [resumed](Self::resume): its connections stay open and silent.
+    pub fn pause(&self, component: Component) {
+        if let Some(process) = self.processes.get(&component) {
             process.identity.signal(Signal::STOP);
         }
     }
 
-    /// A process that hung goes on.
-    pub fn resume(&self, part: Part) {
-        if let Some(process) = self.processes.get(&part) {
+    /// Resumes a suspended component.
+    pub fn resume(&self, component: Component) {
+        if let Some(process) = self.processes.get(&component) {
             process.identity.signal(Signal::CONT);
         }
     }
 
-    /// Starts a process again, killing it first if it runs; waits until the API server answers.
-    pub async fn restart(&mut self, part: Part) -> Result<()> {
-        self.kill(part);
-        self.spawn(part)?;
-        self.answers(Instant::now() + READY_WITHIN).await
+    /// Starts a component again, after killing it if it runs. Waits until the API server is ready.
+    pub async fn restart(&mut self, component: Component) -> Result<()> {
+        self.kill(component);
+        self.spawn(component)?;
+        self.api_server_ready(Instant::now() + READY_TIMEOUT).await
     }
 
-    /// etcd forgets all versions but the present one, and the API server, restarted, can't continue watches and lists:
-    /// `410 Expired`.
+    /// Compacts etcd's history and restarts the API server, which then answers older watches and lists with `410 Expired`.
     pub async fn compact(&mut self) -> Result<()> {
         let revision = self.etcd("kv/range", &json!({ "key": "AA==" })).await?;
         let revision = revision["header"]["revision"].clone();
         let request = json!({ "revision": revision, "physical": true });
         self.etcd("kv/compaction", &request).await?;
-        self.restart(Part::ApiServer).await
+        self.restart(Component::ApiServer).await
     }
 
-    /// Ends it and removes nothing.
+    /// Kills all components, and removes no files.
     pub fn end(&mut self) {
-        for part in Part::ALL.iter().rev() {
-            self.kill(*part);
+        for component in Component::ALL.iter().rev() {
+            self.kill(*component);
         }
     }
 
-    /// Leaves its processes running when it is dropped.
-    pub(crate) fn leave(&mut self) {
+    /// Keeps the processes running when it is dropped.
+    pub(crate) fn detach(&mut self) {
         self.processes.clear();
     }
 
@@ -297,36 +301,37 @@ impl ControlPlane {
         self.processes.len()
     }
 
-    fn spawn(&mut self, part: Part) -> Result<()> {
+    fn spawn(&mut self, component: Component) -> Result<()> {
         let settings = Settings {
             programs: &self.programs,
             folder: &self.folder,
             pki: &self.pki,
             address: self.address,
-            waits: Waits::default(),
+            timeouts: Timeouts::default(),
             audit: self.spec.audit,
         };
-        let command = match part {
-            Part::Etcd => settings.etcd(),
-            Part::ApiServer => settings.api_server(),
-            Part::ControllerManager => settings.controller_manager(),
-            Part::Scheduler => settings.scheduler(),
-            Part::Nodes => settings.kwok(),
+        let command = match component {
+            Component::Etcd => settings.etcd(),
+            Component::ApiServer => settings.api_server(),
+            Component::ControllerManager => settings.controller_manager(),
+            Component::Scheduler => settings.scheduler(),
+            Component::Nodes => settings.kwok(),
         };
-        let log = self.folder.join(format!("{}.log", part.name()));
-        self.processes.insert(part, Process::start(command, &log)?);
+        let log = self.folder.join(format!("{}.log", component.name()));
+        self.processes
+            .insert(component, Process::start(command, &log)?);
         Ok(())
     }
 
-    /// Waits until the API server answers.
-    async fn answers(&mut self, deadline: Instant) -> Result<()> {
-        self.wait(deadline, "its API server answers", async |client| {
+    /// Waits until the API server is ready.
+    async fn api_server_ready(&mut self, deadline: Instant) -> Result<()> {
+        self.wait(deadline, "the API server is ready", async |client| {
             is_ready(&client).await
         })
         .await
     }
 
-    /// Waits until `holds`; an error if a process ended, or at the deadline.
+    /// Waits until `holds`. Fails at the deadline, or if a process exits.
     async fn wait(
         &mut self,
         deadline: Instant,
@@ -339,11 +344,11 @@ impl ControlPlane {
             if answer.is_ok_and(|holds| holds) {
                 return Ok(());
             }
-            for (part, process) in &mut self.processes {
-                if let Some(end) = process.ended() {
+            for (component, process) in &mut self.processes {
+                if let Some(end) = process.exit_status() {
                     return Err(Error::Program {
-                        program: format!("{}/{}", self.spec.name, part.name()),
-                        message: format!("ended with {end}"),
+                        program: format!("{}/{}", self.spec.name, component.name()),
+                        message: format!("exited: {end}"),
                     });
                 }
             }
@@ -351,19 +356,19 @@ impl ControlPlane {
                 let logs = self.folder.display();
                 return Err(Error::Cluster {
                     cluster: self.spec.name.clone(),
-                    message: format!("not in time: {what}; its logs are in {logs}"),
+                    message: format!("timed out waiting until {what}; logs are in {logs}"),
                 });
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// A request to etcd's gateway for JSON.
+    /// A request to etcd's JSON gateway.
     async fn etcd(&self, call: &str, body: &Value) -> Result<Value> {
         let mut config = Config::new(
             format!("http://{}:{ETCD_PORT}", self.address)
                 .parse()
-                .expect("an address makes a URL"),
+                .expect("an address is a valid URL"),
         );
         config.default_retry = false;
         let client = Client::try_from(config)?;
@@ -385,7 +390,7 @@ async fn ready_nodes(client: &Client) -> Option<usize> {
         let conditions = node["status"]["conditions"].as_array();
         conditions.is_some_and(|all| {
             all.iter()
-                .any(|it| it["type"] == "Ready" && it["status"] == "True")
+                .any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
         }) && node["spec"]["taints"].is_null()
     };
     Some(list["items"].as_array()?.iter().filter(ready).count())
@@ -393,6 +398,6 @@ async fn ready_nodes(client: &Client) -> Option<usize> {
 
 async fn is_ready(client: &Client) -> bool {
     let request = Request::get("/readyz").body(Vec::new());
-    let request = request.expect("a path makes a request");
+    let request = request.expect("a path is a valid URI");
     client.request_text(request).await.is_ok()
 }

@@ -1,4 +1,4 @@
-//! The command line of each program: pure, so that what a cluster is can be read in one place.
+//! The command line of each program: pure, so that one file shows how a cluster is configured.
 
 use std::{net::IpAddr, path::Path, process::Command, time::Duration};
 
@@ -10,22 +10,22 @@ use crate::{
     tokens::ISSUER,
 };
 
-/// The controllers that run: those that scenarios rely on. The others cost, and want clouds, kubelets or certificates.
+/// The controllers that run: those that tests need. The others cost time, and some need clouds, kubelets or certificates.
 const CONTROLLERS: &str = "namespace-controller,serviceaccount-controller,garbage-collector-controller,\
     replicaset-controller,deployment-controller,disruption-controller,horizontal-pod-autoscaler-controller,\
     node-lifecycle-controller,taint-eviction-controller,pod-garbage-collector-controller,\
     resourcequota-controller,clusterrole-aggregation-controller,endpointslice-controller";
 
-/// How long the controllers wait, shorter than by default: tests wait too.
+/// Timeouts of the controllers, shorter than by default, since tests wait for them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Waits {
-    /// After the last sign of life of a node, until it is not ready. Below 20 s a busy machine loses nodes by itself.
+pub(crate) struct Timeouts {
+    /// From the last heartbeat of a node until it is not ready. With less than 20 s, a busy machine loses nodes by itself.
     pub(crate) node_grace: Duration,
     /// How long pods tolerate a node that is not ready.
     pub(crate) toleration: Duration,
 }
 
-impl Default for Waits {
+impl Default for Timeouts {
     fn default() -> Self {
         Self {
             node_grace: Duration::from_secs(20),
@@ -34,21 +34,21 @@ impl Default for Waits {
     }
 }
 
-/// What the programs of one cluster have in common.
+/// What the command lines of one cluster have in common.
 pub(crate) struct Settings<'a> {
     pub(crate) programs: &'a Programs,
     pub(crate) folder: &'a Path,
     pub(crate) pki: &'a Pki,
     pub(crate) address: IpAddr,
-    pub(crate) waits: Waits,
-    /// The API server writes down each request (without bodies) in `audit.log`.
+    pub(crate) timeouts: Timeouts,
+    /// Whether the API server logs each request, without bodies, to `audit.log`.
     pub(crate) audit: bool,
 }
 
 impl Settings<'_> {
     fn command(&self, program: Program) -> Command {
         let mut command = Command::new(self.programs.path(program));
-        // Nothing of the environment's proxies or kubeconfigs is meant for them.
+        // Proxies and kubeconfigs of the caller's environment don't apply.
         command.env_clear().current_dir(self.folder);
         command
     }
@@ -73,14 +73,14 @@ impl Settings<'_> {
             .arg(format!("--initial-advertise-peer-urls={peers}"))
             .arg(format!("--initial-cluster=etcd={peers}"))
             .arg("--log-level=warn")
-            // What a crash of the machine would lose is of no use to anybody.
+            // Nobody needs the data after a crash of the machine.
             .arg("--unsafe-no-fsync");
         command
     }
 
     pub(crate) fn api_server(&self) -> Command {
         let pki = self.pki;
-        let seconds = self.waits.toleration.as_secs();
+        let seconds = self.timeouts.toleration.as_secs();
         let mut command = self.command(Program::ApiServer);
         command
             .arg(format!("--bind-address={}", self.address))
@@ -106,9 +106,9 @@ impl Settings<'_> {
             ))
             .arg("--service-cluster-ip-range=10.96.0.0/16")
             .arg("--authorization-mode=RBAC")
-            // Some clusters have it: who makes an object that blocks its owner's deletion needs the right to.
+            // Some clusters enable it: creating an object that blocks its owner's deletion then needs permission.
             .arg("--enable-admission-plugins=OwnerReferencesPermissionEnforcement")
-            // There is no `kubernetes` endpoint to keep: loopback can't be one.
+            // A loopback address is no valid endpoint for the `kubernetes` Service.
             .arg("--endpoint-reconciler-type=none")
             .arg("--enable-priority-and-fairness=false")
             .arg(format!("--default-not-ready-toleration-seconds={seconds}"))
@@ -143,7 +143,7 @@ impl Settings<'_> {
             .arg("--node-monitor-period=1s")
             .arg(format!(
                 "--node-monitor-grace-period={}s",
-                self.waits.node_grace.as_secs()
+                self.timeouts.node_grace.as_secs()
             ));
         command
     }
@@ -175,15 +175,15 @@ impl Settings<'_> {
             .arg("--node-ip=10.0.0.1")
             .arg(format!(
                 "--node-lease-duration-seconds={}",
-                self.waits.node_grace.as_secs()
+                self.timeouts.node_grace.as_secs()
             ));
-        // It makes a folder there.
+        // kwok creates a folder there.
         command.env("HOME", self.folder);
         command
     }
 }
 
-/// Who asked for what, without bodies: enough to show which rights are used.
+/// Logs requests without bodies: enough to show which permissions are used.
 pub(crate) const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]

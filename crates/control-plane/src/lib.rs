@@ -1,80 +1,89 @@
 //! Real Kubernetes control planes on loopback, as child processes: etcd, kube-apiserver, kube-controller-manager,
-//! kube-scheduler, and kwok for the nodes. And their faults.
+//! kube-scheduler, and kwok for the nodes; with fault injection. For tests, like controller-runtime's envtest.
 //!
 //! ```text
 //! tests/control-plane/*/go.mod --Programs::build--> cache folder
 //!                                                        |
-//! FleetSpec --Fleet::start--> ControlPlane (host, members) --kubeconfigs--> DIR/host.yaml, DIR/members/NAME.yaml
-//!                                   |         \--faults: kill, stop, restart, compact, lose a node, Proxy
-//!                                   \--------> Ledger: what runs for whom; what a crashed run left is ended by the next
+//! EnvironmentSpec --Environment::start--> ControlPlane (host, members) --> DIR/host.yaml, DIR/members/NAME.yaml
+//!                            |                 \--faults: kill, pause, restart, compact, lose a node, Proxy
+//!                            \--> RunRegistry: which processes run for whom; the next run ends those of a crashed one
 //! ```
 //!
-//! Clusters differ by loopback address, not by port. Knows nothing of fedrs. Linux only: processes are told apart by
-//! `/proc`, and all of 127.0.0.0/8 is loopback there.
+//! Each cluster has a loopback address of its own and the usual ports. The crate knows nothing of fedrs. It needs Linux,
+//! for `/proc`, and because all of 127.0.0.0/8 is loopback there.
 
 mod address;
 mod cluster;
 mod commands;
-mod fleet;
-mod ledger;
+mod environment;
 mod nodes;
+mod paths;
 mod pki;
-mod places;
 mod process;
 mod programs;
 mod proxy;
 mod request;
+mod runs;
 mod tokens;
 
 pub use address::Subnet;
-pub use cluster::{ControlPlane, ControlPlaneSpec, Part};
-pub use fleet::{Fleet, FleetSpec, MemberSpec, Run};
-pub use ledger::{Ledger, RunState};
+pub use cluster::{Component, ControlPlane, ControlPlaneSpec};
+pub use environment::{Environment, EnvironmentSpec, MemberSpec, Run};
 pub use nodes::NodeResources;
 pub use programs::{Program, Programs};
 pub use proxy::{Proxy, ProxyMode};
 pub use request::request;
-pub use tokens::{Account, Life};
+pub use runs::{RunRegistry, RunState};
+pub use tokens::{ServiceAccount, Validity};
 
-/// What can go wrong with control planes.
+/// An error of a control plane.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file or folder.
+    /// Reading or writing a file or folder failed.
     #[error("{path}: {error}")]
     File {
-        /// Which one.
+        /// The file or folder.
         path: String,
-        /// What is wrong.
+        /// The cause.
         error: std::io::Error,
     },
-    /// A program could not be started, or ended at once.
+    /// A program did not start, or exited too early.
     #[error("{program}: {message}")]
     Program {
-        /// Its name.
+        /// The name of the program.
         program: String,
-        /// What it said.
+        /// The cause, with the end of its log.
         message: String,
     },
     /// A cluster did not become ready in time.
     #[error("cluster {cluster}: {message}")]
     Cluster {
-        /// Its name.
+        /// The name of the cluster.
         cluster: String,
-        /// What was waited for, and what the processes said.
+        /// The state that it did not reach.
         message: String,
     },
-    /// Certificates could not be made.
-    #[error("certificates: {0}")]
+    /// All loopback subnets are in use.
+    #[error("all loopback subnets, 127.77.0.0/24 to 127.77.249.0/24, are in use")]
+    NoSubnet,
+    /// A subnet has too few addresses for the members.
+    #[error("too many members: a loopback subnet has addresses for {most}")]
+    TooManyMembers {
+        /// The most members.
+        most: u8,
+    },
+    /// Creating a key, a certificate or a token failed.
+    #[error("failed to create a certificate: {0}")]
     Certificates(#[from] rcgen::Error),
     /// A request to a cluster failed.
-    #[error("request: {0}")]
+    #[error("request failed: {0}")]
     Request(#[from] kube::Error),
-    /// A kubeconfig that was written here can't be read.
-    #[error("kubeconfig: {0}")]
+    /// A kubeconfig that this crate wrote is invalid.
+    #[error("invalid kubeconfig: {0}")]
     Kubeconfig(#[from] kube::config::KubeconfigError),
-    /// Go is needed to build the programs, and isn't there.
+    /// Some programs are missing, and there is no Go to build them.
     #[error(
-        "Go is needed to build {missing}: install Go 1.26 or later (https://go.dev/dl), or set KUBEBUILDER_ASSETS to a folder that has them"
+        "Go is needed to build {missing}: install Go 1.26 or later (https://go.dev/dl), or set KUBEBUILDER_ASSETS to a folder that contains them"
     )]
     NoGo {
         /// The programs that are missing.
@@ -82,11 +91,11 @@ pub enum Error {
     },
 }
 
-/// The result of what is done here.
+/// The result of an operation of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Names the file in an error.
-fn at<T>(path: &std::path::Path, result: std::io::Result<T>) -> Result<T> {
+/// Adds the path to an error.
+fn with_path<T>(path: &std::path::Path, result: std::io::Result<T>) -> Result<T> {
     result.map_err(|error| Error::File {
         path: path.display().to_string(),
         error,

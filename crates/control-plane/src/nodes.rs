@@ -1,18 +1,18 @@
-//! Nodes without kubelets: kwok keeps their leases and runs what is bound to them.
+//! Nodes without kubelets: kwok renews their leases and reports the pods bound to them as running.
 
 use serde_json::{Value, json};
 
-/// kwok looks after the nodes that have this label. Without it a node's lease runs out: the node is lost.
+/// kwok manages the nodes that have this label. Without it the lease of a node expires, and the node is lost.
 pub(crate) const MANAGED: (&str, &str) = ("control-plane.dev/managed", "true");
 
-/// What a node can give to pods.
+/// The allocatable resources of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeResources {
     /// As a quantity.
     pub cpu: String,
     /// As a quantity.
     pub memory: String,
-    /// How many pods may be on it.
+    /// How many pods it can run.
     pub pods: u32,
 }
 
@@ -29,7 +29,7 @@ impl Default for NodeResources {
 /// A node as a kubelet would register it.
 pub(crate) fn node(name: &str, resources: &NodeResources) -> Value {
     let NodeResources { cpu, memory, pods } = resources;
-    let room = json!({ "cpu": cpu, "memory": memory, "pods": pods.to_string() });
+    let resources = json!({ "cpu": cpu, "memory": memory, "pods": pods.to_string() });
     json!({
         "apiVersion": "v1",
         "kind": "Node",
@@ -42,11 +42,11 @@ pub(crate) fn node(name: &str, resources: &NodeResources) -> Value {
                 "kubernetes.io/arch": "amd64",
             },
         },
-        "status": { "capacity": room, "allocatable": room },
+        "status": { "capacity": resources, "allocatable": resources },
     })
 }
 
-/// What kwok does with nodes and pods: nodes are ready, bound pods run and are ready at once, deleted ones are gone.
+/// kwok's stages: nodes are ready, bound pods become ready at once, deleted pods disappear.
 pub(crate) fn stages() -> String {
     let ready_node = r"{{ $now := Now }}
 conditions:
@@ -107,7 +107,7 @@ containerStatuses:
             &json!({ "finalizers": { "empty": true }, "delete": true }),
         ),
     ];
-    stages.map(|it| format!("{it:#}\n")).join("---\n")
+    stages.map(|stage| format!("{stage:#}\n")).join("---\n")
 }
 
 fn stage(name: &str, kind: &str, selected: &[Value], next: &Value) -> Value {

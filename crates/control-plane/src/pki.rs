@@ -12,7 +12,7 @@ use rcgen::{
 };
 use serde_json::json;
 
-use crate::{Result, at};
+use crate::{Result, with_path};
 
 /// The files of a cluster's keys and certificates.
 pub(crate) struct Pki {
@@ -22,9 +22,9 @@ pub(crate) struct Pki {
 }
 
 impl Pki {
-    /// Makes a certificate authority, a server certificate for `addresses`, and a key for the tokens of ServiceAccounts.
+    /// Creates a certificate authority, a server certificate for `addresses`, and a key for the tokens of ServiceAccounts.
     pub(crate) fn create(folder: &Path, addresses: &[IpAddr]) -> Result<Self> {
-        at(folder, fs::create_dir_all(folder))?;
+        with_path(folder, fs::create_dir_all(folder))?;
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::default();
         params
@@ -138,7 +138,7 @@ fn base64(text: &str) -> String {
     STANDARD.encode(text)
 }
 
-/// Writes a file that only its owner may read, at once: whoever follows the folder never sees a part of it.
+/// Writes a file that only its owner may read, atomically: a watcher of the folder never sees a part of it.
 pub(crate) fn private_file(path: &Path, text: &str) -> Result<()> {
     use std::io::Write;
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -148,5 +148,5 @@ pub(crate) fn private_file(path: &Path, text: &str) -> Result<()> {
         file.persist(path)?;
         Ok(())
     };
-    at(path, write())
+    with_path(path, write())
 }

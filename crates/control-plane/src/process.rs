@@ -1,4 +1,4 @@
-//! One process of a control plane, told from others by its id and when it began.
+//! One process of a control plane, identified by its id and its start time.
 
 use std::{
     fs::{self, File},
@@ -11,17 +11,17 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, at};
+use crate::{Error, Result, with_path};
 
-/// How long a killed process may take to be gone.
-const GONE_WITHIN: Duration = Duration::from_secs(10);
+/// How long a killed process may take to exit.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A process, whoever started it. The time keeps a process that got the same id later from being taken for it.
+/// A process, whoever started it. The start time distinguishes it from a later process with the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
     pid: i32,
     /// In clock ticks since the machine's start.
-    began: u64,
+    started: u64,
 }
 
 impl Identity {
@@ -32,18 +32,19 @@ impl Identity {
 
     /// The process with this id, if there is one.
     pub(crate) fn of(pid: u32) -> Option<Self> {
-        let (_, began) = stat(pid)?;
+        let (_, started) = stat(pid)?;
         let pid = i32::try_from(pid).ok()?;
-        Some(Self { pid, began })
+        Some(Self { pid, started })
     }
 
-    /// Whether it runs. One that has ended and was not waited for doesn't.
+    /// Whether it runs. A zombie doesn't.
     pub(crate) fn is_alive(self) -> bool {
         let pid = self.pid.unsigned_abs();
-        stat(pid).is_some_and(|(state, began)| began == self.began && !matches!(state, 'Z' | 'X'))
+        stat(pid)
+            .is_some_and(|(state, started)| started == self.started && !matches!(state, 'Z' | 'X'))
     }
 
-    /// The processes of `programs` that work in a folder below `folder`, with that folder.
+    /// The processes that execute one of `programs` in a folder below `folder`, with that folder.
     pub(crate) fn working_below(folder: &Path, programs: &[&str]) -> Vec<(PathBuf, String, Self)> {
         let ids = fs::read_dir("/proc").into_iter().flatten().flatten();
         let mut found: Vec<_> = ids
@@ -63,15 +64,15 @@ impl Identity {
     /// Sends a signal, if it still runs.
     pub(crate) fn signal(self, signal: Signal) {
         if self.is_alive() {
-            // It may have ended since.
+            // It may have exited since.
             let _ = Pid::from_raw(self.pid).map(|pid| kill_process(pid, signal));
         }
     }
 
-    /// Kills it and waits until it is gone; answers whether it is. An API server that is asked to end takes a minute.
+    /// Kills it and waits for its exit. Returns whether it exited. With SIGTERM, an API server takes a minute.
     pub(crate) fn kill(self) -> bool {
         self.signal(Signal::KILL);
-        let deadline = Instant::now() + GONE_WITHIN;
+        let deadline = Instant::now() + EXIT_TIMEOUT;
         while self.is_alive() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -79,19 +80,19 @@ impl Identity {
     }
 }
 
-/// The state and the start of a process, from `/proc`.
+/// The state and the start time of a process, from `/proc`.
 fn stat(pid: u32) -> Option<(char, u64)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     parse_stat(&text)
 }
 
-/// `PID (NAME) STATE ...`, where NAME may hold anything; the start is the 22nd field.
+/// `PID (NAME) STATE ...`, where NAME may contain any character; the start time is the 22nd field.
 fn parse_stat(text: &str) -> Option<(char, u64)> {
     let (_, rest) = text.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();
     let state = fields.next()?.chars().next()?;
-    let began = fields.nth(18)?.parse().ok()?;
-    Some((state, began))
+    let started = fields.nth(18)?.parse().ok()?;
+    Some((state, started))
 }
 
 /// A process that this one started.
@@ -103,21 +104,21 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts `command`; what it says is added to `log`. It outlives this process, and a Ctrl-C.
+    /// Starts `command`, with its output appended to `log`. It survives this process and a Ctrl-C.
     pub(crate) fn start(mut command: Command, log: &Path) -> Result<Self> {
         let program = Path::new(command.get_program()).to_owned();
-        let file = at(log, File::options().append(true).create(true).open(log))?;
-        let errors = at(log, file.try_clone())?;
+        let file = with_path(log, File::options().append(true).create(true).open(log))?;
+        let errors = with_path(log, file.try_clone())?;
         let child = command
             .stdin(Stdio::null())
             .stdout(file)
             .stderr(errors)
             .process_group(0)
             .spawn();
-        let child = at(&program, child)?;
+        let child = with_path(&program, child)?;
         let identity = Identity::of(child.id()).ok_or_else(|| Error::Program {
             program: program.display().to_string(),
-            message: "it ended at once".to_owned(),
+            message: "exited at once".to_owned(),
         })?;
         Ok(Self {
             child,
@@ -126,13 +127,13 @@ impl Process {
         })
     }
 
-    /// How it ended, if it has; with the end of its log.
-    pub(crate) fn ended(&mut self) -> Option<String> {
+    /// Its exit status with the end of its log, if it has exited.
+    pub(crate) fn exit_status(&mut self) -> Option<String> {
         let status = self.child.try_wait().ok()??;
         Some(format!("{status}\n{}", tail(&self.log)))
     }
 
-    /// Kills it and waits for its end.
+    /// Kills it and timeouts for its end.
     pub(crate) fn kill(&mut self) {
         self.identity.signal(Signal::KILL);
         let _ = self.child.wait();
@@ -158,18 +159,18 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_told_from_a_later_one_with_its_id() {
+    fn a_later_process_with_the_same_id_is_another_one() {
         let own = Identity::own().unwrap();
         assert!(own.is_alive());
         let earlier = Identity {
-            began: own.began - 1,
+            started: own.started - 1,
             ..own
         };
         assert!(!earlier.is_alive());
     }
 
     #[test]
-    fn a_stopped_process_can_be_killed() {
+    fn a_suspended_process_can_be_killed() {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new("sleep");
         command.arg("1000");

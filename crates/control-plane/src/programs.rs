@@ -10,7 +10,7 @@ use std::{
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{Error, Result, at, places};
+use crate::{Error, Result, paths, with_path};
 
 /// The Go modules that pin the programs, by folder, and the programs that are built from each.
 const MODULES: [(&str, &[Program]); 3] = [
@@ -80,9 +80,9 @@ impl Display for Program {
 /// Where the programs are.
 #[derive(Clone, Debug)]
 pub struct Programs {
-    /// What is built here, by the pins it is built from.
+    /// The folder of the programs that are built here, named after their pins.
     built: PathBuf,
-    /// What somebody else provides: looked at first.
+    /// The folder of provided programs, which take precedence.
     assets: Option<PathBuf>,
     /// The folder of the Go modules.
     modules: PathBuf,
@@ -91,14 +91,14 @@ pub struct Programs {
 impl Programs {
     /// The programs that this repository pins, built or not, in a folder of the user's cache.
     pub fn pinned() -> Result<Self> {
-        Self::new(&places::modules(), &places::cache()?)
+        Self::new(&paths::modules(), &paths::cache()?)
     }
 
     /// The programs pinned by the Go modules below `modules`, in a folder of `cache` that is named after the pins.
-    /// `KUBEBUILDER_ASSETS` goes before.
+    /// `KUBEBUILDER_ASSETS` takes precedence.
     fn new(modules: &Path, cache: &Path) -> Result<Self> {
         let assets = env::var_os("KUBEBUILDER_ASSETS")
-            .filter(|it| !it.is_empty())
+            .filter(|assets| !assets.is_empty())
             .map(PathBuf::from);
         let key = key(modules)?;
         Ok(Self {
@@ -108,15 +108,15 @@ impl Programs {
         })
     }
 
-    /// The file of `program`, whether it is there or not.
+    /// The file of `program`, whether it exists or not.
     pub fn path(&self, program: Program) -> PathBuf {
-        let mut provided = self.assets.iter().map(|it| it.join(program.name()));
+        let mut provided = self.assets.iter().map(|assets| assets.join(program.name()));
         provided
             .find(|path| path.is_file())
             .unwrap_or_else(|| self.built.join(program.name()))
     }
 
-    /// The folder of what is built here.
+    /// The folder of the programs that are built here.
     pub fn folder(&self) -> &Path {
         &self.built
     }
@@ -125,25 +125,25 @@ impl Programs {
     pub fn missing(&self) -> Vec<Program> {
         let all = MODULES.iter().flat_map(|(_, programs)| *programs);
         all.copied()
-            .filter(|it| !self.path(*it).is_file())
+            .filter(|program| !self.path(*program).is_file())
             .collect()
     }
 
-    /// Builds what is missing; tells `progress` of each module before it is built. Minutes on a machine that never did.
+    /// Builds the missing programs; calls `progress` with each module before building it. The first time takes minutes.
     pub fn build(&self, mut progress: impl FnMut(&str)) -> Result<()> {
         let missing = self.missing();
         if missing.is_empty() {
             return Ok(());
         }
         if go().arg("version").output().is_err() {
-            let missing: Vec<_> = missing.iter().map(|it| it.name()).collect();
+            let missing: Vec<_> = missing.iter().map(|program| program.name()).collect();
             return Err(Error::NoGo {
                 missing: missing.join(", "),
             });
         }
-        at(&self.built, fs::create_dir_all(&self.built))?;
+        with_path(&self.built, fs::create_dir_all(&self.built))?;
         for (module, programs) in MODULES {
-            if programs.iter().any(|it| missing.contains(it)) {
+            if programs.iter().any(|program| missing.contains(program)) {
                 progress(module);
                 self.build_module(module, programs)?;
             }
@@ -153,9 +153,9 @@ impl Programs {
 
     fn build_module(&self, module: &str, programs: &[Program]) -> Result<()> {
         let source = self.modules.join(module);
-        // Moved to where it is looked for once it is whole: a build that was interrupted leaves no half program.
+        // Moved into place once it is complete, so that an interrupted build leaves no partial program.
         let unfinished = self.built.join(format!(".{module}-{}", std::process::id()));
-        at(&unfinished, fs::create_dir_all(&unfinished))?;
+        with_path(&unfinished, fs::create_dir_all(&unfinished))?;
         let flags = link_flags(&kubernetes_version(&self.modules)?);
         let output = go()
             .args(["build", "-trimpath", "-mod=readonly", "-ldflags", &flags])
@@ -166,7 +166,7 @@ impl Programs {
             .env("CGO_ENABLED", "0")
             .stdin(Stdio::null())
             .output();
-        let output = at(&source, output)?;
+        let output = with_path(&source, output)?;
         if !output.status.success() {
             return Err(Error::Program {
                 program: format!("go build ({module})"),
@@ -175,9 +175,9 @@ impl Programs {
         }
         for program in programs {
             let from = unfinished.join(program.built_name());
-            at(&from, fs::rename(&from, self.built.join(program.name())))?;
+            with_path(&from, fs::rename(&from, self.built.join(program.name())))?;
         }
-        at(&unfinished, fs::remove_dir_all(&unfinished))
+        with_path(&unfinished, fs::remove_dir_all(&unfinished))
     }
 }
 
@@ -185,14 +185,14 @@ fn go() -> Command {
     Command::new("go")
 }
 
-/// What the programs are built from: pins, checksums, platform, and how they are linked. Not the compiler: its version
-/// changes nothing that tests rely on, and would cost each update of Go a build of minutes.
+/// A hash of what the programs are built from: pins, checksums, platform and linker flags. Not the compiler: tests don't
+/// depend on its version, and each update of Go would cost minutes.
 fn key(modules: &Path) -> Result<u64> {
     let mut text = link_flags(&kubernetes_version(modules)?);
     for (module, _) in MODULES {
         for file in ["go.mod", "go.sum"] {
             let path = modules.join(module).join(file);
-            text.push_str(&at(&path, fs::read_to_string(&path))?);
+            text.push_str(&with_path(&path, fs::read_to_string(&path))?);
         }
     }
     text.push_str(env::consts::ARCH);
@@ -203,19 +203,19 @@ fn key(modules: &Path) -> Result<u64> {
 /// The version of Kubernetes that is pinned, such as `v1.36.4`.
 fn kubernetes_version(modules: &Path) -> Result<String> {
     let path = modules.join("kubernetes/go.mod");
-    let text = at(&path, fs::read_to_string(&path))?;
+    let text = with_path(&path, fs::read_to_string(&path))?;
     let mut words = text.lines().map(str::split_whitespace);
     let version = words.find_map(|mut line| {
-        let module = line.find(|it| *it != "require")?;
+        let module = line.find(|word| *word != "require")?;
         (module == "k8s.io/kubernetes").then(|| line.next().map(str::to_owned))?
     });
     version.ok_or_else(|| Error::File {
         path: path.display().to_string(),
-        error: std::io::Error::other("it does not require k8s.io/kubernetes"),
+        error: std::io::Error::other("k8s.io/kubernetes is not required"),
     })
 }
 
-/// Kubernetes' programs know their version from the linker alone.
+/// The linker sets the version that Kubernetes' programs report.
 fn link_flags(version: &str) -> String {
     let mut numbers = version.trim_start_matches('v').split('.');
     let (major, minor) = (
@@ -226,12 +226,12 @@ fn link_flags(version: &str) -> String {
         "k8s.io/component-base/version",
         "k8s.io/client-go/pkg/version",
     ];
-    let known = packages.map(|package| {
+    let versions = packages.map(|package| {
         format!(
             "-X {package}.gitVersion={version} -X {package}.gitMajor={major} -X {package}.gitMinor={minor}"
         )
     });
-    format!("-s -w {}", known.join(" "))
+    format!("-s -w {}", versions.join(" "))
 }
 
 #[cfg(test)]
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn the_pinned_version_is_linked_in() {
-        let version = kubernetes_version(&places::modules()).unwrap();
+        let version = kubernetes_version(&paths::modules()).unwrap();
         assert!(version.starts_with("v1."), "{version}");
         let flags = link_flags("v1.36.4");
         assert!(flags.contains("-X k8s.io/component-base/version.gitMinor=36"));
@@ -250,12 +250,12 @@ mod tests {
     #[test]
     fn other_pins_are_kept_elsewhere() {
         let cache = tempfile::tempdir().unwrap();
-        let programs = Programs::new(&places::modules(), cache.path()).unwrap();
+        let programs = Programs::new(&paths::modules(), cache.path()).unwrap();
         let copy = tempfile::tempdir().unwrap();
         for (module, _) in MODULES {
             fs::create_dir(copy.path().join(module)).unwrap();
             for file in ["go.mod", "go.sum"] {
-                let text = fs::read_to_string(places::modules().join(module).join(file)).unwrap();
+                let text = fs::read_to_string(paths::modules().join(module).join(file)).unwrap();
                 let text = text.replace("1.36.4", "1.36.5");
                 fs::write(copy.path().join(module).join(file), text).unwrap();
             }

@@ -1,4 +1,4 @@
-//! A TCP proxy in front of an API server: latency, silence, resets.
+//! A TCP proxy in front of an API server, which injects latency, silence and resets.
 
 use std::{
     io,
@@ -14,20 +14,20 @@ use tokio::{
     time::sleep,
 };
 
-use crate::{Result, address::API_PORT, at};
+use crate::{Result, address::API_PORT, with_path};
 
-/// What the proxy does with what comes.
+/// How the proxy treats connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProxyMode {
-    /// It passes everything on, later by this.
-    Pass(Duration),
-    /// It takes everything and passes nothing on: connections stay open and silent.
+    /// Forwards all data with this latency.
+    Forward(Duration),
+    /// Accepts all data and forwards none: connections stay open and silent.
     Blackhole,
-    /// It resets every connection, the open ones too.
+    /// Resets all connections, open ones included.
     Reset,
 }
 
-/// A proxy; it ends when it is dropped.
+/// A running proxy. Dropping it ends it.
 #[derive(Debug)]
 pub struct Proxy {
     address: IpAddr,
@@ -36,14 +36,14 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Listens on `address` and passes on to the API server at `server`.
+    /// Listens on `address` and forwards to the API server at `server`.
     pub async fn start(address: IpAddr, server: IpAddr) -> Result<Self> {
         let listener = TcpListener::bind((address, API_PORT)).await;
-        let listener = at(
+        let listener = with_path(
             std::path::Path::new(&format!("{address}:{API_PORT}")),
             listener,
         )?;
-        let (mode, changes) = watch::channel(ProxyMode::Pass(Duration::ZERO));
+        let (mode, changes) = watch::channel(ProxyMode::Forward(Duration::ZERO));
         let target = SocketAddr::new(server, API_PORT);
         let task = tokio::spawn(accept(listener, target, changes));
         Ok(Self {
@@ -53,12 +53,12 @@ impl Proxy {
         })
     }
 
-    /// Where it listens, on the API server's usual port.
+    /// The address on which it listens, on the API server's usual port.
     pub fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// From now on; for open connections too.
+    /// Sets the mode, for open connections as well.
     pub fn set(&self, mode: ProxyMode) {
         self.mode.send_replace(mode);
     }
@@ -71,7 +71,7 @@ impl Drop for Proxy {
 }
 
 async fn accept(listener: TcpListener, target: SocketAddr, mode: watch::Receiver<ProxyMode>) {
-    // Ends them with the proxy.
+    // Aborts them with the proxy.
     let mut connections = tokio::task::JoinSet::new();
     loop {
         tokio::select! {
@@ -89,19 +89,19 @@ async fn connection(client: TcpStream, target: SocketAddr, mut mode: watch::Rece
     let ends = {
         let (mut client_in, mut client_out) = tokio::io::split(client);
         let (up, down) = (mode.clone(), mode.clone());
-        let passed = async {
+        let forwarded = async {
             let Ok(server) = TcpStream::connect(target).await else {
                 return;
             };
             let _ = server.set_nodelay(true);
             let (mut server_in, mut server_out) = tokio::io::split(server);
             tokio::select! {
-                _ = pass(&mut client_in, &mut server_out, up) => {}
-                _ = pass(&mut server_in, &mut client_out, down) => {}
+                _ = forward(&mut client_in, &mut server_out, up) => {}
+                _ = forward(&mut server_in, &mut client_out, down) => {}
             }
         };
         let reset = tokio::select! {
-            () = passed => false,
+            () = forwarded => false,
             changed = mode.wait_for(is_reset) => changed.is_ok(),
         };
         reset.then(|| client_in.unsplit(client_out))
@@ -112,8 +112,8 @@ async fn connection(client: TcpStream, target: SocketAddr, mut mode: watch::Rece
     }
 }
 
-/// Passes on what comes, as the mode says, until the end.
-async fn pass(
+/// Forwards data in one direction as the mode says, until its end.
+async fn forward(
     from: &mut (impl AsyncReadExt + Unpin),
     to: &mut (impl AsyncWriteExt + Unpin),
     mut mode: watch::Receiver<ProxyMode>,
@@ -124,11 +124,11 @@ async fn pass(
         if len == 0 {
             return to.shutdown().await;
         }
-        let passing = mode
-            .wait_for(|it| matches!(it, ProxyMode::Pass(_)))
+        let forwarding = mode
+            .wait_for(|mode| matches!(mode, ProxyMode::Forward(_)))
             .await
-            .map(|it| *it);
-        if let Ok(ProxyMode::Pass(latency)) = passing {
+            .map(|mode| *mode);
+        if let Ok(ProxyMode::Forward(latency)) = forwarding {
             sleep(latency).await;
         }
         to.write_all(&buffer[..len]).await?;
@@ -150,14 +150,14 @@ mod tests {
         }
     }
 
-    async fn said(stream: &mut TcpStream) -> io::Result<String> {
+    async fn received(stream: &mut TcpStream) -> io::Result<String> {
         let mut buffer = [0; 64];
         let len = stream.read(&mut buffer).await?;
         Ok(String::from_utf8_lossy(&buffer[..len]).into_owned())
     }
 
     #[tokio::test]
-    async fn it_passes_holds_back_and_resets() {
+    async fn the_proxy_forwards_holds_back_and_resets() {
         let reserved = crate::Subnet::reserve().unwrap();
         let (server, front) = (reserved.subnet.cluster(0), reserved.subnet.proxy(0));
         let listener = TcpListener::bind((server, API_PORT)).await.unwrap();
@@ -165,17 +165,17 @@ mod tests {
         let proxy = Proxy::start(front, server).await.unwrap();
         let mut stream = TcpStream::connect((front, API_PORT)).await.unwrap();
         stream.write_all(b"one").await.unwrap();
-        assert_eq!(said(&mut stream).await.unwrap(), "one");
+        assert_eq!(received(&mut stream).await.unwrap(), "one");
 
         proxy.set(ProxyMode::Blackhole);
         stream.write_all(b"two").await.unwrap();
-        let silent = tokio::time::timeout(Duration::from_millis(200), said(&mut stream)).await;
+        let silent = tokio::time::timeout(Duration::from_millis(200), received(&mut stream)).await;
         assert!(silent.is_err());
-        proxy.set(ProxyMode::Pass(Duration::from_millis(20)));
-        assert_eq!(said(&mut stream).await.unwrap(), "two");
+        proxy.set(ProxyMode::Forward(Duration::from_millis(20)));
+        assert_eq!(received(&mut stream).await.unwrap(), "two");
 
         proxy.set(ProxyMode::Reset);
-        let error = said(&mut stream).await.unwrap_err();
+        let error = received(&mut stream).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
     }
 }

@@ -1,11 +1,11 @@
-//! Requests in JSON, for what no type is worth having.
+//! Requests with JSON bodies, without types.
 
 use http::{Request, header::CONTENT_TYPE};
 use kube::Client;
 use serde_json::Value;
 
-/// Sends `method` for `path` (with its query) with `body` as JSON, without one if it is null; a patch is a merge patch.
-/// Answers the JSON that came back; a refusal is [`kube::Error::Api`].
+/// Sends a request for `path` (with its query) and returns the JSON of the response. The body is `body` as JSON, empty if
+/// that is null; a patch is a merge patch. A rejected request is a [`kube::Error::Api`].
 pub async fn request(
     client: &Client,
     method: &str,
@@ -25,6 +25,6 @@ pub async fn request(
         .uri(path)
         .header(CONTENT_TYPE, content_type)
         .body(bytes)
-        .expect("a path makes a request");
+        .expect("a path is a valid URI");
     client.request(request).await
 }

@@ -1,4 +1,4 @@
-//! Tokens of ServiceAccounts that are older than those that an API server gives: signed by its key.
+//! Tokens of ServiceAccounts that an API server would not issue, such as expired ones, signed with its key.
 
 use aws_lc_rs::{
     rand::SystemRandom,
@@ -10,44 +10,44 @@ use serde_json::{Value, json};
 
 use crate::{Error, Result};
 
-/// Who issues the tokens of all clusters, and whom they are for.
+/// Issuer and audience of the tokens of all clusters.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc";
 
-/// A ServiceAccount.
+/// A ServiceAccount in a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Account {
+pub struct ServiceAccount {
     /// Its namespace.
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// Its uid: tokens of an earlier account of that name are refused.
+    /// Its uid: the API server rejects tokens of an earlier account with the same name.
     pub uid: String,
 }
 
-/// From when until when a token is good, in seconds since 1970.
+/// The time during which a token is valid, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Life {
-    /// When it was made.
+pub struct Validity {
+    /// The first second.
     pub issued: i64,
-    /// When it ends.
+    /// The second at which it expires.
     pub expires: i64,
 }
 
 /// A token of `account`, signed with `key` (PEM).
-pub(crate) fn token(key: &str, account: &Account, life: Life) -> Result<String> {
+pub(crate) fn token(key: &str, account: &ServiceAccount, validity: Validity) -> Result<String> {
     let key = KeyPair::from_pem(key)?.serialize_der();
     let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &key);
     let refused = |_| Error::Certificates(rcgen::Error::RemoteKeyError);
     let key = key.map_err(|_| Error::Certificates(rcgen::Error::CouldNotParseKeyPair))?;
     let header = part(&json!({ "alg": "ES256" }));
-    let signed = format!("{header}.{}", part(&claims(account, life)));
+    let signed = format!("{header}.{}", part(&claims(account, validity)));
     let signature = key.sign(&SystemRandom::new(), signed.as_bytes());
     let signature = URL_SAFE_NO_PAD.encode(signature.map_err(refused)?);
     Ok(format!("{signed}.{signature}"))
 }
 
-fn claims(account: &Account, life: Life) -> Value {
-    let Account {
+fn claims(account: &ServiceAccount, validity: Validity) -> Value {
+    let ServiceAccount {
         namespace,
         name,
         uid,
@@ -56,9 +56,9 @@ fn claims(account: &Account, life: Life) -> Value {
         "iss": ISSUER,
         "aud": [ISSUER],
         "sub": format!("system:serviceaccount:{namespace}:{name}"),
-        "iat": life.issued,
-        "nbf": life.issued,
-        "exp": life.expires,
+        "iat": validity.issued,
+        "nbf": validity.issued,
+        "exp": validity.expires,
         "kubernetes.io": {
             "namespace": namespace,
             "serviceaccount": { "name": name, "uid": uid },
@@ -77,16 +77,16 @@ mod tests {
     #[test]
     fn a_token_has_three_parts_and_its_claims() {
         let key = KeyPair::generate().unwrap().serialize_pem();
-        let account = Account {
+        let account = ServiceAccount {
             namespace: "n".to_owned(),
             name: "s".to_owned(),
             uid: "1".to_owned(),
         };
-        let life = Life {
+        let validity = Validity {
             issued: 1000,
             expires: 2000,
         };
-        let token = token(&key, &account, life).unwrap();
+        let token = token(&key, &account, validity).unwrap();
         let parts: Vec<_> = token.split('.').collect();
         let read: Value =
             serde_json::from_slice(&URL_SAFE_NO_PAD.decode(parts[1]).unwrap()).unwrap();

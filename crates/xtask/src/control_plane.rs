@@ -8,25 +8,27 @@ use std::{
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use control_plane::{Fleet, FleetSpec, Ledger, MemberSpec, NodeResources, Programs, Run, RunState};
+use control_plane::{
+    Environment, EnvironmentSpec, MemberSpec, NodeResources, Programs, Run, RunRegistry, RunState,
+};
 
 use crate::print;
 
-/// What to do with control planes.
+/// The commands for control planes.
 #[derive(Subcommand)]
 pub(crate) enum ControlPlane {
-    /// Builds the pinned programs (tests/control-plane) into a cache folder, if they aren't there; needs Go.
+    /// Builds the missing programs, as pinned in tests/control-plane, into a cache folder; needs Go.
     ///
-    /// Programs in the folder that `KUBEBUILDER_ASSETS` names are taken from there.
+    /// Programs in the folder that `KUBEBUILDER_ASSETS` names take precedence.
     Build,
     /// Starts a host and members and leaves them running: DIR/host.yaml, DIR/members/NAME.yaml.
     Up(Up),
-    /// Ends what runs in DIR. Its logs and data stay.
+    /// Ends the control planes in DIR. Keeps their logs and data.
     Down {
-        /// The folder that was given to `up`
+        /// The folder of `up`
         dir: PathBuf,
     },
-    /// Tells which programs are there, and what runs.
+    /// Shows which programs are built, and which control planes run.
     Status,
 }
 
@@ -44,7 +46,7 @@ pub(crate) struct Up {
     /// How many pods each node can run
     #[arg(long, value_name = "N", default_value_t = 110)]
     pods_per_node: u32,
-    /// Let the API servers write down each request, without bodies
+    /// Log each request to the API servers, without bodies
     #[arg(long)]
     audit: bool,
 }
@@ -52,58 +54,61 @@ pub(crate) struct Up {
 impl ControlPlane {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let programs = Programs::pinned()?;
-        let ledger = Ledger::of_user()?;
+        let runs = RunRegistry::of_user()?;
         match self {
             Self::Build => build(&programs)?,
-            Self::Up(up) => up.run(&programs, &ledger)?,
+            Self::Up(up) => up.run(&programs, &runs)?,
             Self::Down { dir } => {
                 let dir = dir.canonicalize().with_context(|| shown(&dir))?;
-                if ledger.end(&dir)? {
-                    print::line(format_args!("ended what ran in {}", dir.display()));
+                if runs.end(&dir)? {
+                    print::line(format_args!(
+                        "ended the control planes in {}",
+                        dir.display()
+                    ));
                 } else {
-                    print::line(format_args!("nothing runs in {}", dir.display()));
+                    print::line(format_args!("no control plane runs in {}", dir.display()));
                 }
             }
-            Self::Status => status(&programs, &ledger)?,
+            Self::Status => status(&programs, &runs)?,
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
 impl Up {
-    fn run(&self, programs: &Programs, ledger: &Ledger) -> anyhow::Result<()> {
+    fn run(&self, programs: &Programs, runs: &RunRegistry) -> anyhow::Result<()> {
         build(programs)?;
         std::fs::create_dir_all(&self.dir).with_context(|| shown(&self.dir))?;
         let dir = self.dir.canonicalize().with_context(|| shown(&self.dir))?;
-        if let Some(run) = ledger.run(&dir)?.filter(RunState::is_whole) {
+        if let Some(run) = runs.run(&dir)?.filter(RunState::is_whole) {
             print::line(format_args!(
-                "already up in {}: {} processes",
+                "already running in {}: {} processes",
                 dir.display(),
                 run.processes.len()
             ));
             return Ok(());
         }
-        let spec = FleetSpec {
+        let spec = EnvironmentSpec {
             members: self.member_specs(),
             audit: self.audit,
         };
         let began = Instant::now();
         let run = Run {
             programs,
-            ledger,
+            runs,
             is_owned: false,
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        // Kube finds it as the process's default.
+        // kube uses the process's default provider.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let fleet = runtime.block_on(Fleet::start(&spec, &dir, &run))?;
-        fleet.leave();
+        let environment = runtime.block_on(Environment::start(&spec, &dir, &run))?;
+        environment.detach();
         let seconds = began.elapsed().as_secs_f64();
         let dir = dir.display();
         print::line(format_args!(
-            "host and {} members up after {seconds:.1} s",
+            "host and {} members ready after {seconds:.1} s",
             self.members
         ));
         print::line(format_args!(
@@ -144,14 +149,11 @@ fn build(programs: &Programs) -> anyhow::Result<()> {
             began.elapsed().as_secs_f64()
         ));
     }
-    print::line(format_args!(
-        "programs are in {}",
-        programs.folder().display()
-    ));
+    print::line(format_args!("programs: {}", programs.folder().display()));
     Ok(())
 }
 
-fn status(programs: &Programs, ledger: &Ledger) -> anyhow::Result<()> {
+fn status(programs: &Programs, runs: &RunRegistry) -> anyhow::Result<()> {
     let missing = programs.missing();
     let folder = programs.folder().display();
     if missing.is_empty() {
@@ -163,9 +165,9 @@ fn status(programs: &Programs, ledger: &Ledger) -> anyhow::Result<()> {
             names.join(", ")
         ));
     }
-    let runs = ledger.runs()?;
+    let runs = runs.runs()?;
     if runs.is_empty() {
-        print::line("nothing runs");
+        print::line("no control plane runs");
     }
     for run in runs {
         print::line(format_args!(

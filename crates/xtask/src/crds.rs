@@ -1,10 +1,10 @@
-//! The CRDs in `config/crd`: a file for each, named after it. The Helm chart has copies.
+//! The CRDs in `config/crd`, one file each. The Helm chart contains copies.
 
 use fedrs_api::crd;
 
 use crate::generated::{Generated, with_copy};
 
-/// Each file with what should be in it.
+/// The files with their contents.
 pub(crate) fn generated() -> Generated {
     let file = |crd| {
         let path = format!("crd/{}.yaml", file_name(&crd));
@@ -18,7 +18,7 @@ pub(crate) fn generated() -> Generated {
     }
 }
 
-/// `fedrs.dev_federatedreplicasets`, as other generators name them.
+/// `fedrs.dev_federatedreplicasets`: controller-gen's naming.
 fn file_name(crd: &crd::CustomResourceDefinition) -> String {
     format!("{}_{}", crd.spec.group, crd.spec.names.plural)
 }

@@ -1,25 +1,25 @@
-//! Files that are generated, in `config/` and copied into the Helm chart: written, or checked to be current.
+//! Generated files in `config/`, with copies in the Helm chart: written, or checked.
 
 use std::{fs, path::PathBuf};
 
 use anyhow::{Context, ensure};
 
-/// Files that one task generates.
+/// The files that a task generates.
 pub(crate) struct Generated {
-    /// The task: `crds`.
+    /// The name of the task: `crds`.
     pub(crate) task: &'static str,
-    /// Where it is generated from: `crates/api`.
+    /// The source of the files: `crates/api`.
     pub(crate) source: &'static str,
-    /// What to change there: `the types`.
+    /// What a developer changes there: `the types`.
     pub(crate) subject: &'static str,
-    /// Path in the repository, and what should be in it.
+    /// The path in the repository and the contents of each file.
     pub(crate) files: Vec<(String, String)>,
 }
 
-/// Where the Helm chart has what it can't load from elsewhere.
+/// The folder of files that the Helm chart loads: Helm reads none from outside a chart.
 const CHART: &str = "deploy/helm/fedrs/files";
 
-/// A file of `config/` and its copy in the chart, with what should be in them.
+/// A file of `config/` and its copy in the chart, with their contents.
 pub(crate) fn with_copy(config: &str, chart: &str, text: &str) -> [(String, String); 2] {
     let folders = [("config", config), (CHART, chart)];
     folders.map(|(folder, path)| (format!("{folder}/{path}"), text.to_owned()))
@@ -37,14 +37,14 @@ impl Generated {
         Ok(())
     }
 
-    /// Fails if a file is missing or not current.
+    /// Fails if a file is missing or out of date.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         for (path, text) in self.contents() {
             let found = fs::read_to_string(&path)
                 .with_context(|| format!("failed to read {}", path.display()))?;
             ensure!(
                 found == text,
-                "{} is not current: run `cargo xtask {}`",
+                "{} is out of date: run `cargo xtask {}`",
                 path.display(),
                 self.task
             );

@@ -24,26 +24,26 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Writes the CRDs, generated from the types of fedrs-api, to config/crd and the Helm chart.
+    /// Generates the CRDs from the types of fedrs-api into config/crd and the Helm chart.
     Crds {
-        /// Writes nothing, and fails if the files are not current.
+        /// Write nothing, and fail if a file is out of date.
         #[arg(long)]
         check: bool,
     },
-    /// Writes what the controller may do, from the rules of federation-controller, to config/rbac and the Helm chart.
+    /// Generates the RBAC manifests from the rules of federation-controller into config/rbac and the Helm chart.
     Rbac {
-        /// Writes nothing, and fails if the files are not current.
+        /// Write nothing, and fail if a file is out of date.
         #[arg(long)]
         check: bool,
     },
-    /// Fails if a module of a crate uses one that uses it, directly or around corners, and prints what ties them.
+    /// Finds cycles between the modules of each crate; fails if there is one.
     Modules,
-    /// Fails if a built rule of docs/requirements.md is in the name of no test, or a test names no rule.
+    /// Checks that each built rule of docs/requirements.md is in the name of a test.
     Requirements,
-    /// Measures the product as a whole; what is measured part by part is under `cargo bench`.
+    /// Measures the whole product; `cargo bench` measures its parts.
     #[command(subcommand)]
     Bench(bench::Bench),
-    /// Real Kubernetes control planes on loopback: a host and members, each with etcd, API server, controllers, scheduler.
+    /// Runs real Kubernetes control planes on loopback: a host and members, each with etcd, API server, controllers and scheduler.
     #[command(subcommand)]
     ControlPlane(control_plane::ControlPlane),
     RecordDemo(record_demo::RecordDemo),
@@ -62,7 +62,7 @@ fn main() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the files, or only checks them.
+/// Writes the files, or checks that they are current.
 fn generate(files: &generated::Generated, check: bool) -> anyhow::Result<()> {
     if check { files.check() } else { files.write() }
 }

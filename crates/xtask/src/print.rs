@@ -1,11 +1,11 @@
-//! What tasks tell.
+//! Output of the tasks.
 
 use std::{
     fmt::Display,
     io::{self, Write},
 };
 
-/// Prints a line to standard output. A reader that has gone is no reason to leave half of the work undone.
+/// Prints a line to standard output. A task completes even if nobody reads its output any more.
 pub(crate) fn line(text: impl Display) {
     if let Err(error) = writeln!(io::stdout(), "{text}")
         && error.kind() != io::ErrorKind::BrokenPipe

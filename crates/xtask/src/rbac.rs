@@ -1,10 +1,10 @@
-//! What the controller may do, in `config/rbac`: on the host, of which the Helm chart has a copy, and in a member.
+//! The RBAC manifests in `config/rbac`: of the host, with a copy in the Helm chart, and of a member.
 
 use federation_controller::rbac::{Access, Place};
 
 use crate::generated::{Generated, with_copy};
 
-/// Each file with what should be in it.
+/// The files with their contents.
 pub(crate) fn generated() -> Generated {
     let text = |place| Access::usual(place).to_yaml();
     let mut files = vec![("config/rbac/member.yaml".to_owned(), text(Place::Member))];

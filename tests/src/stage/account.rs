@@ -10,7 +10,7 @@ use std::{
 };
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use control_plane::{ControlPlane, Fleet, Program, Programs, request};
+use control_plane::{ControlPlane, Environment, Program, Programs, request};
 use fedrs_api::names::{CONTROLLER, SYSTEM_NAMESPACE};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ const TOKEN_SECONDS: u64 = 6 * 3600;
 
 /// Makes the accounts: installs the deployment on the host (it has no nodes, so nothing of it runs), and what the
 /// controller needs in each member.
-pub(super) fn make(fleet: &Fleet, programs: &Programs) -> Result<(), String> {
+pub(super) fn make(fleet: &Environment, programs: &Programs) -> Result<(), String> {
     let host = repository().join("deploy/kustomize/overlays/one");
     apply(programs, &fleet.host, "--kustomize", &host)?;
     for member in &fleet.members {

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use control_plane::{Fleet, FleetSpec, Programs, Proxy, request};
+use control_plane::{Environment, EnvironmentSpec, Programs, Proxy, request};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Client,
@@ -77,7 +77,7 @@ pub(super) struct Route {
 pub struct Shared {
     pub(super) host: String,
     pub(super) members: BTreeMap<&'static str, Route>,
-    pub(super) local: Option<Mutex<Option<Fleet>>>,
+    pub(super) local: Option<Mutex<Option<Environment>>>,
 }
 
 impl Shared {
@@ -106,9 +106,9 @@ impl Shared {
     }
 
     async fn local() -> control_plane::Result<Self> {
-        let spec = FleetSpec {
+        let spec = EnvironmentSpec {
             audit: true,
-            ..FleetSpec::default()
+            ..EnvironmentSpec::default()
         };
         let fleet = crate::local::start(&spec).await?;
         let mut members = BTreeMap::new();
@@ -129,7 +129,7 @@ impl Shared {
     }
 
     /// The clusters that were started here: for scenarios that need what only these offer.
-    pub(super) async fn fleet(&self) -> MappedMutexGuard<'_, Fleet> {
+    pub(super) async fn fleet(&self) -> MappedMutexGuard<'_, Environment> {
         let local = self.local.as_ref().expect("the kind offers it");
         MutexGuard::map(local.lock().await, |it| it.as_mut().expect("it runs"))
     }

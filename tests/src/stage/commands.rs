@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf, process::Command};
 
-use control_plane::{Account, Life};
+use control_plane::{ServiceAccount, Validity};
 use fedrs_api::{
     annotations,
     names::{self, CONTROLLER},
@@ -67,7 +67,7 @@ impl Stage {
         files
     }
 
-    /// Makes `member` one by hand: a Secret with a token of the controller's account that has most of its life behind
+    /// Makes `member` one by hand: a Secret with a token of the controller's account that has most of its validity behind
     /// it, and is to be renewed ([`Need::Audit`](super::Need)). Returns the kubeconfig.
     pub async fn join_with_an_old_token(&self, member: &str) -> String {
         const LIFE: i64 = 600;
@@ -78,7 +78,7 @@ impl Stage {
         );
         let found = self.on_member(member, "GET", &path, &Value::Null).await;
         let found = found.expect("the account is there");
-        let account = Account {
+        let account = ServiceAccount {
             namespace: names::SYSTEM_NAMESPACE.to_owned(),
             name: CONTROLLER.to_owned(),
             uid: found["metadata"]["uid"]
@@ -87,7 +87,7 @@ impl Stage {
                 .to_owned(),
         };
         let now = Timestamp::now().as_second();
-        let life = Life {
+        let validity = Validity {
             issued: now - AGE,
             expires: now - AGE + LIFE,
         };
@@ -95,7 +95,7 @@ impl Stage {
         let token = {
             let mut fleet = shared.fleet().await;
             let cluster = fleet.member(member).expect("the fleet has this member");
-            let token = cluster.token(&account, life);
+            let token = cluster.token(&account, validity);
             token.expect("a token can be signed")
         };
         let route = &shared.members[member].controlled;

@@ -64,7 +64,7 @@ impl Embedded {
     pub(super) fn set_link(&mut self, member: &str, mode: ProxyMode) {
         let faults = self.fleet.member(member).faults();
         match mode {
-            ProxyMode::Pass(latency) => {
+            ProxyMode::Forward(latency) => {
                 faults.set_unreachable(false);
                 faults.set_latency(latency);
             }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use control_plane::{Part, ProxyMode};
+use control_plane::{Component, ProxyMode};
 use federation_controller::config::Config;
 use kube::Client;
 use tempfile::TempDir;
@@ -129,9 +129,9 @@ impl Real {
         let mut fleet = self.shared.fleet().await;
         let cluster = fleet.member(member).expect("the fleet has this member");
         if is_hanging {
-            cluster.stop(Part::ApiServer);
+            cluster.pause(Component::ApiServer);
         } else {
-            cluster.resume(Part::ApiServer);
+            cluster.resume(Component::ApiServer);
         }
     }
 
@@ -139,7 +139,7 @@ impl Real {
         let mut fleet = self.shared.fleet().await;
         let cluster = fleet.member(member).expect("the fleet has this member");
         let node = cluster.node_name(number);
-        let changed = cluster.lose_node(&node, is_lost).await;
+        let changed = cluster.set_node_lost(&node, is_lost).await;
         changed.expect("a node can be changed");
     }
 
@@ -156,11 +156,11 @@ impl Real {
         }
         for route in self.shared.members.values() {
             let proxy = route.proxy.as_ref().expect("each member has one");
-            proxy.set(ProxyMode::Pass(Duration::ZERO));
+            proxy.set(ProxyMode::Forward(Duration::ZERO));
         }
         for member in &self.shared.fleet().await.members {
-            member.resume(Part::ApiServer);
-            member.mend_nodes().await.expect("nodes can be changed");
+            member.resume(Component::ApiServer);
+            member.restore_nodes().await.expect("nodes can be changed");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use control_plane::{Fleet, FleetSpec, MemberSpec, NodeResources, Program};
+use control_plane::{Environment, EnvironmentSpec, MemberSpec, NodeResources, Program};
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
@@ -39,7 +39,7 @@ pub struct Pair {
     pub folder: PathBuf,
     /// The client of the same version as the real one.
     pub kubectl: PathBuf,
-    fleet: Mutex<Fleet>,
+    environment: Mutex<Environment>,
     cluster: SimCluster,
     _server: Server,
 }
@@ -50,7 +50,7 @@ impl Pair {
     /// # Errors
     /// What could not be started.
     pub async fn start() -> Result<Self, String> {
-        let spec = FleetSpec {
+        let spec = EnvironmentSpec {
             members: vec![MemberSpec {
                 name: NAME.to_owned(),
                 nodes: u32::try_from(NODES).expect("few nodes"),
@@ -58,12 +58,12 @@ impl Pair {
             }],
             audit: false,
         };
-        let fleet = crate::local::start(&spec)
+        let environment = crate::local::start(&spec)
             .await
             .map_err(|error| error.to_string())?;
         let cluster = embedded();
         let server = cluster.serve(None).await.map_err(|it| it.to_string())?;
-        let folder = fleet.folder().to_owned();
+        let folder = environment.folder().to_owned();
         let file = folder.join("embedded.yaml");
         server
             .write_kubeconfig(&file)
@@ -76,7 +76,7 @@ impl Pair {
             kubectl: control_plane::Programs::pinned()
                 .map_err(|error| error.to_string())?
                 .path(Program::Kubectl),
-            fleet: Mutex::new(fleet),
+            environment: Mutex::new(environment),
             cluster,
             _server: server,
         })
@@ -89,8 +89,8 @@ impl Pair {
     pub async fn lose_node(&self, side: &Side, number: u32, is_lost: bool) -> Result<(), String> {
         let node = format!("{NAME}-node-{number}");
         if side.is_real {
-            let fleet = self.fleet.lock().await;
-            let lost = fleet.members[0].lose_node(&node, is_lost).await;
+            let environment = self.environment.lock().await;
+            let lost = environment.members[0].set_node_lost(&node, is_lost).await;
             return lost.map_err(|it| it.to_string());
         }
         if is_lost {
@@ -107,8 +107,8 @@ impl Pair {
     /// If the real one can't be made to.
     pub async fn compact(&self, side: &Side) -> Result<(), String> {
         if side.is_real {
-            let mut fleet = self.fleet.lock().await;
-            let compacted = fleet.members[0].compact().await;
+            let mut environment = self.environment.lock().await;
+            let compacted = environment.members[0].compact().await;
             return compacted.map_err(|it| it.to_string());
         }
         self.cluster.faults().compact();

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use control_plane::{Fleet, FleetSpec, Program, Programs};
+use control_plane::{Environment, EnvironmentSpec, Program, Programs};
 use fedrs_tests::local;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -17,8 +17,8 @@ use tokio::runtime::Runtime;
 pub(crate) struct Host {
     programs: Programs,
     kubeconfig: PathBuf,
-    fleet: Mutex<Option<Fleet>>,
-    /// Lives as long as the fleet: what was started on it ends with it.
+    environment: Mutex<Option<Environment>>,
+    /// Lives as long as the environment, whose tasks it runs.
     _runtime: Runtime,
 }
 
@@ -34,21 +34,21 @@ impl Host {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.enable_all().build().unwrap();
         let programs = Programs::pinned()?;
-        let spec = FleetSpec {
+        let spec = EnvironmentSpec {
             members: Vec::new(),
             audit: false,
         };
-        let fleet = runtime.block_on(local::start(&spec))?;
+        let environment = runtime.block_on(local::start(&spec))?;
         Ok(Self {
             programs,
-            kubeconfig: fleet.host.folder().join("admin.yaml"),
-            fleet: Mutex::new(Some(fleet)),
+            kubeconfig: environment.host.folder().join("admin.yaml"),
+            environment: Mutex::new(Some(environment)),
             _runtime: runtime,
         })
     }
 
     pub(crate) fn end(&self) {
-        drop(self.fleet.lock().take());
+        drop(self.environment.lock().take());
     }
 
     /// Runs kubectl on the host; what it should read comes from `input`.

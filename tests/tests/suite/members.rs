@@ -42,7 +42,7 @@ pub(crate) async fn f33_a_member_goes_dark_and_returns(stage: &mut Stage) {
             layout["a"] == 25 && layout["c"] == 25 && it.available("web").await >= 66
         })
         .await;
-    stage.set_link("b", ProxyMode::Pass(Duration::ZERO));
+    stage.set_link("b", ProxyMode::Forward(Duration::ZERO));
     stage
         .wait_until("the surplus is gone", 90, async |it| {
             it.sorted_layout("web").await == [16, 17, 17] && it.available("web").await == 50
@@ -84,7 +84,7 @@ pub(crate) async fn f33_a_member_that_hangs_is_lost_and_returns(stage: &mut Stag
 pub(crate) async fn f39_a_slow_link_that_breaks_changes_nothing(stage: &mut Stage) {
     stage.run(&frs("web", 12, &even(true))).await;
     let dips = stage.watch("web").await;
-    stage.set_link("b", ProxyMode::Pass(Duration::from_millis(300)));
+    stage.set_link("b", ProxyMode::Forward(Duration::from_millis(300)));
     let scale = async |stage: &Stage, replicas: u64| {
         let spec = json!({ "spec": { "replicas": replicas } });
         stage.patch("web", &spec).await;
@@ -99,7 +99,7 @@ pub(crate) async fn f39_a_slow_link_that_breaks_changes_nothing(stage: &mut Stag
     // For less time than makes it unreachable.
     stage.set_link("b", ProxyMode::Reset);
     tokio::time::sleep(Duration::from_secs(1)).await;
-    stage.set_link("b", ProxyMode::Pass(Duration::ZERO));
+    stage.set_link("b", ProxyMode::Forward(Duration::ZERO));
     scale(stage, 18).await;
     dips.assert_never_below(12);
     let reasons = stage.event_reasons("web").await;

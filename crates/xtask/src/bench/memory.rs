@@ -1,17 +1,17 @@
-//! How much memory the process holds, as its allocator and the kernel tell.
+//! The memory of this process, as reported by its allocator and the kernel.
 
 use peak_alloc::PeakAlloc;
 
-/// Counts what is allocated and freed, at the price of two atomic additions each.
+/// Counts allocated and freed bytes, with two atomic additions for each call.
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// Bytes allocated and not freed yet.
+/// The bytes that are allocated now.
 pub(super) fn heap_bytes() -> u64 {
     HEAP.current_usage() as u64
 }
 
-/// The most bytes that were resident at once since the process started; 0 where the kernel doesn't tell (`/proc`).
+/// The highest resident set size since the process started; 0 where `/proc` doesn't report it.
 pub(super) fn peak_resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kilobytes = status

@@ -1,7 +1,7 @@
-//! Measurements of the product as a whole, always of a release build.
+//! Benchmarks of the whole product, always with a release build.
 //!
-//! `cargo xtask` itself is built for development, so that small tasks start quickly; a benchmark therefore runs
-//! itself again as a release build with the same arguments.
+//! `cargo xtask` itself is a development build, so that small tasks start quickly; a benchmark therefore runs itself again
+//! as a release build with the same arguments.
 
 mod memory;
 mod settle;
@@ -14,15 +14,15 @@ use clap::Subcommand;
 /// The benchmarks.
 #[derive(Subcommand)]
 pub(crate) enum Bench {
-    /// Many FederatedReplicaSets at once: how soon all runs, in how much memory, and whether a restart writes anything.
+    /// Creates many FederatedReplicaSets at once: measures the time until all pods are ready, memory, and writes after a restart.
     Settle(settle::SettleArgs),
 }
 
 impl Bench {
-    /// Runs it; fails when what it measures does not hold what the product promises.
+    /// Runs the benchmark. The exit status is 1 if the result breaks a promise of the product.
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         if cfg!(debug_assertions) {
-            return again_as_release_build();
+            return run_release_build();
         }
         match self {
             Self::Settle(args) => settle::run(&args),
@@ -30,7 +30,7 @@ impl Bench {
     }
 }
 
-fn again_as_release_build() -> anyhow::Result<ExitCode> {
+fn run_release_build() -> anyhow::Result<ExitCode> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
         .args(["run", "--release", "--quiet", "--package", "xtask", "--"])

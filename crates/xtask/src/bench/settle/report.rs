@@ -5,22 +5,22 @@ use std::{collections::BTreeMap, fmt, fs, path::Path};
 use anyhow::Context;
 use serde::Serialize;
 
-/// What was measured. Times are in seconds since the first FederatedReplicaSet was sent.
+/// The figures. Times are in seconds since the creation of the first FederatedReplicaSet.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Report {
     pub(super) sets: usize,
     pub(super) members: usize,
     pub(super) https: bool,
-    /// Until the host had answered all creations.
+    /// Until all FederatedReplicaSets exist.
     pub(super) created_seconds: f64,
-    /// Until every member had its local set of every FederatedReplicaSet.
+    /// Until all local sets exist.
     pub(super) local_sets_seconds: f64,
-    /// Until all their pods were ready.
+    /// Until all pods are ready.
     pub(super) ready_pods_seconds: f64,
-    /// Until every status said so.
-    pub(super) told_seconds: f64,
-    /// Until the controller's last write, events included.
+    /// Until all statuses are ready.
+    pub(super) ready_statuses_seconds: f64,
+    /// Until the last write of the controller, events included.
     pub(super) last_write_seconds: f64,
     /// The controller's requests other than GET, by `cluster METHOD resource`.
     pub(super) writes: BTreeMap<String, u64>,
@@ -28,33 +28,33 @@ pub(super) struct Report {
     pub(super) restart: Restart,
 }
 
-/// What the process held.
+/// The memory of the process.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Memory {
-    /// At most, from the start to the end: clusters, controller and benchmark, as the kernel counts it.
+    /// The highest resident set size: clusters, controller and benchmark.
     pub(super) resident_bytes_max: u64,
-    /// On the heap when all was settled, less what was left after the controller had ended.
+    /// The heap of the controller when settled: what its end frees.
     pub(super) controller_heap_bytes: u64,
-    /// On the heap after the controller had ended: the clusters.
+    /// The heap after the end of the controller: the clusters.
     pub(super) clusters_heap_bytes: u64,
 }
 
-/// What the restarted controller did.
+/// The restarted controller.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Restart {
-    /// Until it knew host and members.
+    /// Until it has a current view of host and members.
     pub(super) ready_seconds: f64,
     pub(super) watched_seconds: u64,
     /// Its requests other than GET: there must be none.
     pub(super) writes: BTreeMap<String, u64>,
-    /// Whether host and local sets had the same versions afterwards.
+    /// Whether host and local sets keep their resource versions.
     pub(super) unchanged: bool,
 }
 
 impl Restart {
-    /// Whether it wrote nothing, by its requests and by what the clusters hold.
+    /// Whether it wrote nothing, by its requests and by the resource versions.
     pub(super) fn is_silent(&self) -> bool {
         self.writes.is_empty() && self.unchanged
     }
@@ -89,11 +89,15 @@ impl fmt::Display for Report {
         let rate = all as f64 / self.local_sets_seconds;
         writeln!(
             f,
-            "{:8.2} s  {all} local sets exist: {rate:.0} a second",
+            "{:8.2} s  {all} local sets exist: {rate:.0} per second",
             self.local_sets_seconds
         )?;
         writeln!(f, "{:8.2} s  {all} pods are ready", self.ready_pods_seconds)?;
-        writeln!(f, "{:8.2} s  every status tells so", self.told_seconds)?;
+        writeln!(
+            f,
+            "{:8.2} s  all statuses are ready",
+            self.ready_statuses_seconds
+        )?;
         writeln!(
             f,
             "{:8.2} s  the last write, of {}:",
@@ -103,14 +107,14 @@ impl fmt::Display for Report {
         list(f, &self.writes)?;
         let memory = &self.memory;
         for (bytes, what) in [
-            (memory.resident_bytes_max, "resident at most, all together"),
+            (memory.resident_bytes_max, "highest resident set size"),
             (
                 memory.clusters_heap_bytes,
-                "on the heap for the clusters, settled",
+                "heap of the clusters when settled",
             ),
             (
                 memory.controller_heap_bytes,
-                "on the heap for the controller, settled: freed by its end",
+                "heap of the controller when settled",
             ),
         ] {
             writeln!(f, "{:8} KiB  {what}", bytes / 1024)?;

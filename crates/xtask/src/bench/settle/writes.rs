@@ -1,4 +1,4 @@
-//! Counts what the controller writes, at its clients: every request that is not a GET.
+//! Counts the writes of the controller at its clients: every request that is not a GET.
 //!
 //! controller -> client -> `Recorded` (counts) -> transport -> cluster
 
@@ -13,32 +13,32 @@ use http::{Method, Request};
 use parking_lot::Mutex;
 use tower::{Layer, Service};
 
-/// All clusters' writes. Cheap to clone.
+/// The writes to all clusters. Cheap to clone.
 #[derive(Clone, Default)]
-pub(super) struct Ledger(Arc<Mutex<Entries>>);
+pub(super) struct WriteLog(Arc<Mutex<Entries>>);
 
 #[derive(Default)]
 struct Entries {
-    /// How many of each kind, by `cluster METHOD resource`.
+    /// The number of each kind, `cluster METHOD resource`.
     by_kind: BTreeMap<String, u64>,
     last: Option<Instant>,
 }
 
-impl Ledger {
+impl WriteLog {
     /// A layer for the client of `cluster`.
     pub(super) fn recorder(&self, cluster: &str) -> Recorder {
         Recorder {
             cluster: cluster.into(),
-            ledger: self.clone(),
+            log: self.clone(),
         }
     }
 
-    /// What has been written since the last call, by `cluster METHOD resource`.
+    /// The number of writes since the last call, by `cluster METHOD resource`.
     pub(super) fn take(&self) -> BTreeMap<String, u64> {
         std::mem::take(&mut self.0.lock().by_kind)
     }
 
-    /// When something was last written.
+    /// The time of the last write.
     pub(super) fn last_write(&self) -> Option<Instant> {
         self.0.lock().last
     }
@@ -69,11 +69,11 @@ fn resource(path: &str) -> String {
     }
 }
 
-/// Makes a client's requests known to the ledger.
+/// Records the requests of a client.
 #[derive(Clone)]
 pub(super) struct Recorder {
     cluster: Arc<str>,
-    ledger: Ledger,
+    log: WriteLog,
 }
 
 impl<S> Layer<S> for Recorder {
@@ -87,7 +87,7 @@ impl<S> Layer<S> for Recorder {
     }
 }
 
-/// A service whose requests are recorded.
+/// A service that records its requests.
 #[derive(Clone)]
 pub(super) struct Recorded<S> {
     recorder: Recorder,
@@ -107,8 +107,8 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> S::Future {
-        let Recorder { cluster, ledger } = &self.recorder;
-        ledger.record(cluster, request.method(), request.uri().path());
+        let Recorder { cluster, log } = &self.recorder;
+        log.record(cluster, request.method(), request.uri().path());
         self.inner.call(request)
     }
 }
@@ -118,8 +118,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writes_are_counted_by_resource_and_reads_are_not() {
-        let ledger = Ledger::default();
+    fn only_writes_are_counted() {
+        let log = WriteLog::default();
         let set = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
         for (method, path) in [
             (Method::GET, set.to_owned()),
@@ -128,9 +128,9 @@ mod tests {
             (Method::POST, "/api/v1/namespaces".to_owned()),
             (Method::POST, "/api/v1/namespaces/default/events".to_owned()),
         ] {
-            ledger.record("host", &method, &path);
+            log.record("host", &method, &path);
         }
-        let kinds: Vec<String> = ledger.take().into_keys().collect();
+        let kinds: Vec<String> = log.take().into_keys().collect();
         let expected = [
             "host PATCH federatedreplicasets",
             "host PATCH federatedreplicasets/status",
@@ -138,6 +138,6 @@ mod tests {
             "host POST namespaces",
         ];
         assert_eq!(kinds, expected);
-        assert!(ledger.take().is_empty());
+        assert!(log.take().is_empty());
     }
 }

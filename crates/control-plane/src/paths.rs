@@ -1,4 +1,4 @@
-//! Where this repository pins the programs, and where what is built and runs is kept.
+//! The folders of the pinned Go modules and of the user's cache.
 
 use std::path::{Path, PathBuf};
 
@@ -9,12 +9,12 @@ pub(crate) fn modules() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/control-plane")
 }
 
-/// Where costly results are kept, for all checkouts of this user.
+/// The cache folder of this user, for all checkouts.
 pub(crate) fn cache() -> Result<PathBuf> {
     const CACHE: &str = ".cache/fedrs";
     let home = std::env::home_dir().ok_or_else(|| Error::File {
         path: format!("~/{CACHE}"),
-        error: std::io::Error::other("there is no home directory"),
+        error: std::io::Error::other("no home directory"),
     })?;
     Ok(home.join(CACHE))
 }

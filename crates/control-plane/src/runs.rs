@@ -1,7 +1,7 @@
-//! Which runs there are, and for whom: one file per run, so that the next run can end what a crashed one left behind.
+//! The runs of this user: one file per run, so that the next run can end the processes that a crashed one left.
 //!
-//! A run of a test ends with its owner, this process; one that a person started (`up`) ends when told. The processes
-//! of a run are those of our programs that work in a folder below the run's: also one that was started a moment ago.
+//! A run of a test ends with its owner, this process; one that a person started (`up`) ends with `down`. The processes
+//! of a run are those that execute one of our programs in a folder below the run's.
 
 use std::{
     fs,
@@ -11,9 +11,9 @@ use std::{
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{Error, Program, Result, at, places, process::Identity};
+use crate::{Error, Program, Result, paths, process::Identity, with_path};
 
-/// The programs that clusters are made of.
+/// The programs of a cluster.
 const PROGRAMS: [Program; 5] = [
     Program::Etcd,
     Program::ApiServer,
@@ -22,29 +22,29 @@ const PROGRAMS: [Program; 5] = [
     Program::Kwok,
 ];
 
-/// One run as it is written down.
+/// The file of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Entry {
     folder: PathBuf,
-    /// The process without which the run has no purpose.
+    /// The process with which the run ends.
     owner: Option<Identity>,
-    /// How many processes it has while nothing is broken. 0 until it is up.
+    /// How many processes it has. 0 until all have started.
     processes: usize,
 }
 
-/// A run, for people.
+/// The state of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunState {
     /// Its folder.
     pub folder: PathBuf,
-    /// The names of its processes that run: `CLUSTER/PROGRAM`.
+    /// Its running processes: `CLUSTER/PROGRAM`.
     pub processes: Vec<String>,
-    /// How many there are while nothing is broken. 0 until it is up.
+    /// How many processes it should have. 0 until all have started.
     pub expected: usize,
 }
 
 impl RunState {
-    /// Whether it is up and all of it runs.
+    /// Whether all its processes run.
     pub fn is_whole(&self) -> bool {
         self.expected > 0 && self.processes.len() == self.expected
     }
@@ -52,30 +52,30 @@ impl RunState {
 
 /// The runs of this user.
 #[derive(Clone, Debug)]
-pub struct Ledger {
+pub struct RunRegistry {
     folder: PathBuf,
 }
 
-impl Ledger {
-    /// The ledger of this user, in the cache.
+impl RunRegistry {
+    /// The registry of this user, in the cache folder.
     pub fn of_user() -> Result<Self> {
-        Self::open(&places::cache()?)
+        Self::open(&paths::cache()?)
     }
 
-    /// The ledger in `cache`.
+    /// The registry in `cache`.
     fn open(cache: &Path) -> Result<Self> {
         let folder = cache.join("control-plane-runs");
-        at(&folder, fs::create_dir_all(&folder))?;
+        with_path(&folder, fs::create_dir_all(&folder))?;
         Ok(Self { folder })
     }
 
-    /// Ends all runs whose owner is gone. Answers their folders.
+    /// Ends all runs whose owner has exited. Returns their folders.
     pub fn reap(&self) -> Result<Vec<PathBuf>> {
         let mut ended = Vec::new();
         for entry in self.entries()? {
-            if entry.owner.is_some_and(|it| !it.is_alive()) {
+            if entry.owner.is_some_and(|owner| !owner.is_alive()) {
                 self.end(&entry.folder)?;
-                // Its folder was its own too; what can't be removed may stay.
+                // A run with an owner owns its folder. What can't be removed may stay.
                 let _ = fs::remove_dir_all(&entry.folder);
                 ended.push(entry.folder);
             }
@@ -83,7 +83,7 @@ impl Ledger {
         Ok(ended)
     }
 
-    /// Every run, with what of it is alive.
+    /// All runs with their running processes.
     pub fn runs(&self) -> Result<Vec<RunState>> {
         let entries = self.entries()?;
         Ok(entries.into_iter().map(Entry::state).collect())
@@ -95,50 +95,51 @@ impl Ledger {
         Ok(entry.map(Entry::state))
     }
 
-    /// Ends the run in `folder`. Answers whether there was one.
+    /// Ends the run in `folder`. Returns whether there was one.
     ///
     /// # Errors
-    /// Also if a process doesn't end: the run is still written down then.
+    /// Also if a process doesn't exit: the run stays registered.
     pub fn end(&self, folder: &Path) -> Result<bool> {
         let processes = processes(folder);
         for (name, process) in &processes {
             if !process.kill() {
                 return Err(Error::Program {
                     program: name.clone(),
-                    message: format!("it was killed and has not ended, in {}", folder.display()),
+                    message: format!("killed, but still running in {}", folder.display()),
                 });
             }
         }
         let file = self.file(folder);
         match fs::remove_file(&file) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(!processes.is_empty()),
-            result => at(&file, result).map(|()| true),
+            result => with_path(&file, result).map(|()| true),
         }
     }
 
-    /// Writes down that there is a run in `folder` with so many processes.
+    /// Registers a run in `folder` with this number of processes.
     pub(crate) fn write(&self, folder: &Path, is_owned: bool, processes: usize) -> Result<()> {
         let entry = Entry {
             folder: folder.to_owned(),
             owner: if is_owned { Identity::own() } else { None },
             processes,
         };
-        let text = serde_json::to_string(&entry).expect("plain data");
+        let text = serde_json::to_string(&entry).expect("an entry is plain data");
         let file = self.file(folder);
         let unfinished = file.with_extension("unfinished");
-        at(&unfinished, fs::write(&unfinished, text))?;
-        at(&file, fs::rename(&unfinished, &file))
+        with_path(&unfinished, fs::write(&unfinished, text))?;
+        with_path(&file, fs::rename(&unfinished, &file))
     }
 
     fn entries(&self) -> Result<Vec<Entry>> {
         let mut files = Vec::new();
-        for file in at(&self.folder, fs::read_dir(&self.folder))? {
-            files.push(at(&self.folder, file)?.path());
+        for file in with_path(&self.folder, fs::read_dir(&self.folder))? {
+            files.push(with_path(&self.folder, file)?.path());
         }
         files.sort();
-        let json = files
-            .iter()
-            .filter(|it| it.extension().is_some_and(|it| it == "json"));
+        let json = files.iter().filter(|file| {
+            file.extension()
+                .is_some_and(|extension| extension == "json")
+        });
         json.filter_map(|file| read(file).transpose()).collect()
     }
 
@@ -159,24 +160,24 @@ impl Entry {
     }
 }
 
-/// The processes that run in `folder`, by `CLUSTER/PROGRAM`.
+/// The processes that run in `folder`, as `CLUSTER/PROGRAM`.
 pub(crate) fn processes(folder: &Path) -> Vec<(String, Identity)> {
     let found = Identity::working_below(folder, &PROGRAMS.map(Program::name));
-    let named = found.into_iter().map(|(place, program, it)| {
-        let cluster = place.file_name().unwrap_or_default().to_string_lossy();
-        // Linux says so of a folder that is removed.
+    let named = found.into_iter().map(|(folder, program, process)| {
+        let cluster = folder.file_name().unwrap_or_default().to_string_lossy();
+        // Linux adds this to the name of a removed folder.
         let cluster = cluster.trim_end_matches(" (deleted)");
-        (format!("{cluster}/{program}"), it)
+        (format!("{cluster}/{program}"), process)
     });
     named.collect()
 }
 
-/// One run; none where there is no such file, or none that could be read: nothing of it could be ended.
+/// The run of a file. `None` if the file does not exist, or is invalid: then there is nothing to end.
 fn read(file: &Path) -> Result<Option<Entry>> {
     match fs::read_to_string(file) {
         Ok(text) => Ok(serde_json::from_str(&text).ok()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => at(file, Err(error)),
+        Err(error) => with_path(file, Err(error)),
     }
 }
 
@@ -187,8 +188,8 @@ mod tests {
     use super::*;
     use crate::process::Process;
 
-    /// A process that looks like a store of a cluster below `folder`.
-    fn store(folder: &Path) -> Process {
+    /// A process that looks like etcd of a cluster below `folder`.
+    fn etcd(folder: &Path) -> Process {
         let cluster = folder.join("clusters/a");
         fs::create_dir_all(&cluster).unwrap();
         let program = cluster.join("etcd");
@@ -199,31 +200,35 @@ mod tests {
     }
 
     #[test]
-    fn a_run_whose_owner_is_gone_is_ended_and_others_are_not() {
+    fn only_runs_without_their_owner_are_ended() {
         let cache = tempfile::tempdir().unwrap();
-        let ledger = Ledger::open(cache.path()).unwrap();
+        let registry = RunRegistry::open(cache.path()).unwrap();
         let (owned, kept) = (cache.path().join("owned"), cache.path().join("kept"));
-        let (mut mine, mut theirs) = (store(&owned), store(&kept));
-        ledger.write(&owned, true, 1).unwrap();
-        ledger.write(&kept, false, 1).unwrap();
-        assert!(ledger.reap().unwrap().is_empty(), "its owner is alive");
+        let (mut mine, mut theirs) = (etcd(&owned), etcd(&kept));
+        registry.write(&owned, true, 1).unwrap();
+        registry.write(&kept, false, 1).unwrap();
+        assert!(registry.reap().unwrap().is_empty(), "the owner is alive");
 
-        // The owner is gone.
-        let mut owner = store(&cache.path().join("owner"));
-        let mut entry = read(&ledger.file(&owned)).unwrap().unwrap();
+        // The owner exits.
+        let mut owner = etcd(&cache.path().join("owner"));
+        let mut entry = read(&registry.file(&owned)).unwrap().unwrap();
         entry.owner = Some(owner.identity);
-        fs::write(ledger.file(&owned), serde_json::to_string(&entry).unwrap()).unwrap();
+        fs::write(
+            registry.file(&owned),
+            serde_json::to_string(&entry).unwrap(),
+        )
+        .unwrap();
         owner.kill();
-        assert_eq!(ledger.reap().unwrap(), std::slice::from_ref(&owned));
-        assert!(mine.ended().is_some());
+        assert_eq!(registry.reap().unwrap(), std::slice::from_ref(&owned));
+        assert!(mine.exit_status().is_some());
         assert!(!owned.exists());
-        let run = ledger.run(&kept).unwrap().unwrap();
+        let run = registry.run(&kept).unwrap().unwrap();
         assert!(run.is_whole());
         assert_eq!(run.processes, ["a/etcd"]);
 
-        assert!(ledger.end(&kept).unwrap());
-        assert!(!ledger.end(&kept).unwrap(), "it was ended before");
-        assert!(theirs.ended().is_some());
-        assert!(ledger.runs().unwrap().is_empty());
+        assert!(registry.end(&kept).unwrap());
+        assert!(!registry.end(&kept).unwrap(), "the run has ended before");
+        assert!(theirs.exit_status().is_some());
+        assert!(registry.runs().unwrap().is_empty());
     }
 }

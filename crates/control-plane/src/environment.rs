@@ -1,4 +1,4 @@
-//! A host and its members, started side by side, with kubeconfigs in `DIR/host.yaml` and `DIR/members/NAME.yaml`.
+//! A host and its members, started together, with kubeconfigs in `DIR/host.yaml` and `DIR/members/NAME.yaml`.
 
 use std::{
     fs,
@@ -8,38 +8,40 @@ use std::{
 use futures::future::try_join_all;
 
 use crate::{
-    ControlPlane, ControlPlaneSpec, Error, Ledger, NodeResources, Programs, Result, Subnet, at,
-    pki::private_file,
+    ControlPlane, ControlPlaneSpec, Error, NodeResources, Programs, Result, RunRegistry, Subnet,
+    pki::private_file, with_path,
 };
 
-/// The host's kubeconfig, in the folder of a fleet.
+/// The host's kubeconfig, in the folder of an environment.
 const HOST: &str = "host.yaml";
 /// The members' kubeconfigs.
 const MEMBERS: &str = "members";
-/// Logs and data of each cluster; made first, so that it tells a fleet's folder from others.
+/// The host and the members have addresses below the first proxy's.
+const MAX_MEMBERS: u8 = 98;
+/// Logs and data of each cluster; created first, so that it distinguishes an environment's folder from others.
 const CLUSTERS: &str = "clusters";
 
-/// What a fleet is made of.
+/// The clusters of an environment.
 #[derive(Clone, Debug)]
-pub struct FleetSpec {
+pub struct EnvironmentSpec {
     /// The members.
     pub members: Vec<MemberSpec>,
-    /// The API servers write down each request (without bodies) in `audit.log`.
+    /// Whether the API servers log each request, without bodies, to `audit.log`.
     pub audit: bool,
 }
 
-/// One member.
+/// One member cluster.
 #[derive(Clone, Debug)]
 pub struct MemberSpec {
     /// Its name.
     pub name: String,
     /// How many nodes it has.
     pub nodes: u32,
-    /// What each node can give.
+    /// The resources of each node.
     pub resources: NodeResources,
 }
 
-impl Default for FleetSpec {
+impl Default for EnvironmentSpec {
     fn default() -> Self {
         let member = |name: &str| MemberSpec {
             name: name.to_owned(),
@@ -53,47 +55,49 @@ impl Default for FleetSpec {
     }
 }
 
-/// Where a run is written down, and whether it outlives this process.
+/// How to run an environment.
 pub struct Run<'a> {
-    /// The programs.
+    /// The programs of the control planes.
     pub programs: &'a Programs,
-    /// Where it is written down.
-    pub ledger: &'a Ledger,
-    /// It ends with this process, and its folder with it.
+    /// Where to register the run.
+    pub runs: &'a RunRegistry,
+    /// Whether the run ends, and its folder is deleted, with this process.
     pub is_owned: bool,
 }
 
-/// Running clusters. They end when this is dropped, unless they are [left](Self::leave).
-pub struct Fleet {
-    /// The host: it has no nodes.
+/// Running clusters. Dropping them ends them, unless they are [detached](Self::detach).
+pub struct Environment {
+    /// The host cluster. It has no nodes.
     pub host: ControlPlane,
     /// The members, in the order of the spec.
     pub members: Vec<ControlPlane>,
     subnet: Subnet,
     folder: PathBuf,
-    /// Where its end is to be written down, if it ends with this.
-    ledger: Option<Ledger>,
-    /// Its folder ends with it.
+    /// Where its end is registered; `None` once it is detached.
+    runs: Option<RunRegistry>,
+    /// Whether its folder is deleted at its end.
     is_owned: bool,
 }
 
-impl Fleet {
-    /// Starts all clusters in `folder` and waits until they are ready. What ran there before is ended first, and so is
-    /// what crashed runs left behind.
+impl Environment {
+    /// Starts all clusters in `folder` and waits until they are ready. Ends first the run in that folder, and the processes
+    /// that crashed runs left.
     ///
     /// # Errors
-    /// Also if the folder has kubeconfigs of something else: they would be overwritten, or taken for members.
-    pub async fn start(spec: &FleetSpec, folder: &Path, run: &Run<'_>) -> Result<Self> {
-        at(folder, fs::create_dir_all(folder))?;
-        let folder = &at(folder, fs::canonicalize(folder))?;
-        run.ledger.reap()?;
-        run.ledger.end(folder)?;
+    /// Also if the folder has kubeconfigs of another origin, which would be overwritten or taken for members.
+    pub async fn start(spec: &EnvironmentSpec, folder: &Path, run: &Run<'_>) -> Result<Self> {
+        with_path(folder, fs::create_dir_all(folder))?;
+        let folder = &with_path(folder, fs::canonicalize(folder))?;
+        run.runs.reap()?;
+        run.runs.end(folder)?;
         clear(folder)?;
         let reserved = Subnet::reserve()?;
         let subnet = reserved.subnet;
         let start = |number: usize, name: &str, nodes, resources: NodeResources| {
-            let number = u8::try_from(number).ok().filter(|it| *it < 99);
-            let number = number.ok_or_else(too_many)?;
+            let number = u8::try_from(number)
+                .ok()
+                .filter(|number| *number <= MAX_MEMBERS);
+            let number = number.ok_or(Error::TooManyMembers { most: MAX_MEMBERS })?;
             let spec = ControlPlaneSpec {
                 name: name.to_owned(),
                 nodes,
@@ -104,28 +108,28 @@ impl Fleet {
             let proxy = subnet.proxy(number);
             ControlPlane::start(spec, &place, subnet.cluster(number), &[proxy], run.programs)
         };
-        run.ledger.write(folder, run.is_owned, 0)?;
+        run.runs.write(folder, run.is_owned, 0)?;
         let host = start(0, "host", 0, NodeResources::default())?;
-        let mut fleet = Self {
+        let mut environment = Self {
             host,
             members: Vec::new(),
             subnet,
             folder: folder.clone(),
-            ledger: Some(run.ledger.clone()),
+            runs: Some(run.runs.clone()),
             is_owned: run.is_owned,
         };
         for (number, member) in (1..).zip(&spec.members) {
             let member = start(number, &member.name, member.nodes, member.resources.clone())?;
-            fleet.members.push(member);
+            environment.members.push(member);
         }
-        fleet.ready().await?;
-        fleet.write_kubeconfigs()?;
-        let processes = fleet.clusters().map(ControlPlane::processes).sum();
-        run.ledger.write(folder, run.is_owned, processes)?;
-        Ok(fleet)
+        environment.ready().await?;
+        environment.write_kubeconfigs()?;
+        let processes = environment.clusters().map(ControlPlane::processes).sum();
+        run.runs.write(folder, run.is_owned, processes)?;
+        Ok(environment)
     }
 
-    /// Waits until all clusters are ready, side by side.
+    /// Waits until all clusters are ready.
     async fn ready(&mut self) -> Result<()> {
         let clusters = std::iter::once(&mut self.host).chain(&mut self.members);
         try_join_all(clusters.map(ControlPlane::ready)).await?;
@@ -134,10 +138,10 @@ impl Fleet {
 
     /// The member `name`.
     pub fn member(&mut self, name: &str) -> Option<&mut ControlPlane> {
-        self.members.iter_mut().find(|it| it.name() == name)
+        self.members.iter_mut().find(|member| member.name() == name)
     }
 
-    /// The addresses of the fleet.
+    /// The addresses of the clusters.
     pub fn subnet(&self) -> Subnet {
         self.subnet
     }
@@ -147,11 +151,11 @@ impl Fleet {
         &self.folder
     }
 
-    /// Leaves everything running: it ends with [`Ledger::end`].
-    pub fn leave(mut self) {
-        self.ledger = None;
-        self.host.leave();
-        self.members.iter_mut().for_each(ControlPlane::leave);
+    /// Leaves all processes running, until [`RunRegistry::end`].
+    pub fn detach(mut self) {
+        self.runs = None;
+        self.host.detach();
+        self.members.iter_mut().for_each(ControlPlane::detach);
     }
 
     fn clusters(&self) -> impl Iterator<Item = &ControlPlane> {
@@ -160,7 +164,7 @@ impl Fleet {
 
     fn write_kubeconfigs(&self) -> Result<()> {
         let members = self.folder.join(MEMBERS);
-        at(&members, fs::create_dir_all(&members))?;
+        with_path(&members, fs::create_dir_all(&members))?;
         private_file(&self.folder.join(HOST), self.host.kubeconfig())?;
         for member in &self.members {
             let file = members.join(format!("{}.yaml", member.name()));
@@ -170,50 +174,43 @@ impl Fleet {
     }
 }
 
-impl Drop for Fleet {
+impl Drop for Environment {
     fn drop(&mut self) {
-        if let Some(ledger) = &self.ledger {
+        if let Some(runs) = &self.runs {
             self.host.end();
             self.members.iter_mut().for_each(ControlPlane::end);
-            if let Err(error) = ledger.end(&self.folder) {
-                tracing::warn!("control planes: {error}");
+            if let Err(error) = runs.end(&self.folder) {
+                tracing::warn!(%error, "failed to end control planes");
             }
             if self.is_owned {
-                let removed = at(&self.folder, fs::remove_dir_all(&self.folder));
+                let removed = with_path(&self.folder, fs::remove_dir_all(&self.folder));
                 if let Err(error) = removed {
-                    tracing::warn!("control planes: {error}");
+                    tracing::warn!(%error, "failed to remove a folder");
                 }
             }
         }
     }
 }
 
-/// Removes what an earlier fleet had here: it may have had other members. Begins the next one's.
+/// Removes the files of an earlier environment, which may have had other members, and marks the folder as one.
 fn clear(folder: &Path) -> Result<()> {
-    let [host, members, clusters] = [HOST, MEMBERS, CLUSTERS].map(|it| folder.join(it));
+    let [host, members, clusters] = [HOST, MEMBERS, CLUSTERS].map(|name| folder.join(name));
     if !clusters.is_dir() && (host.exists() || members.exists()) {
-        let error = "it holds kubeconfigs of something else: give another folder";
-        return at(folder, Err(std::io::Error::other(error)));
+        let error = "the folder has kubeconfigs of another origin: choose another folder";
+        return with_path(folder, Err(std::io::Error::other(error)));
     }
     for (path, removed) in [
         (&host, fs::remove_file(&host)),
         (&members, fs::remove_dir_all(&members)),
-        // Last: while it is there the others are known to be ours.
+        // Last: as long as it exists, the other files are known to be an environment's.
         (&clusters, fs::remove_dir_all(&clusters)),
     ] {
         match removed {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            removed => at(path, removed)?,
+            removed => with_path(path, removed)?,
         }
     }
-    at(&clusters, fs::create_dir(&clusters))
-}
-
-fn too_many() -> Error {
-    Error::Program {
-        program: "loopback".to_owned(),
-        message: "too many members for the addresses of one run: at most 98".to_owned(),
-    }
+    with_path(&clusters, fs::create_dir(&clusters))
 }
 
 #[cfg(test)]
@@ -221,9 +218,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_of_an_earlier_fleet_are_gone() {
+    fn members_of_an_earlier_environment_are_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let path = |it: &str| folder.path().join(it);
+        let path = |name: &str| folder.path().join(name);
         clear(folder.path()).unwrap();
         for file in [HOST, "members/d.yaml", "clusters/d/etcd.log"] {
             fs::create_dir_all(path(file).parent().unwrap()).unwrap();
@@ -232,18 +229,18 @@ mod tests {
         clear(folder.path()).unwrap();
         assert!(!path(HOST).exists() && !path(MEMBERS).exists());
         assert!(!path("clusters/d").exists());
-        clear(folder.path()).expect("one that never got further can be begun again");
+        clear(folder.path()).expect("an environment that failed early can start again");
     }
 
     #[test]
-    fn kubeconfigs_of_others_are_left_alone() {
+    fn other_kubeconfigs_are_not_touched() {
         for file in [HOST, "members/mine.yaml"] {
             let folder = tempfile::tempdir().unwrap();
             let file = folder.path().join(file);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(&file, "").unwrap();
             let error = clear(folder.path()).unwrap_err().to_string();
-            assert!(error.contains("something else"), "{error}");
+            assert!(error.contains("another origin"), "{error}");
             assert!(file.exists());
         }
     }

@@ -1,4 +1,4 @@
-//! A host and its members in real time, with a controller whose writes are counted.
+//! The embedded host and members in real time, and a controller whose writes are counted.
 
 use anyhow::Context;
 use control_plane::request;
@@ -17,64 +17,64 @@ use sim_cluster::{Server, SimCluster, kinds};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{SettleArgs, writes::Ledger};
+use super::{args::SettleArgs, writes::WriteLog};
 
 /// Pods that a node of a member can run, as kubelets have it.
 const PODS_PER_NODE: usize = 110;
-/// Decides uids and pauses; any number will do.
+/// The seed of uids and pauses; any number.
 const SEED: u64 = 1;
 
-/// The clusters, and the controller over them.
-pub(super) struct Fleet {
+/// The host and the members.
+pub(super) struct Clusters {
     host: Cluster,
     members: Vec<Cluster>,
-    ledger: Ledger,
+    writes: WriteLog,
 }
 
-/// A cluster, and its HTTPS server if it has one.
+/// A cluster, with an HTTPS server if there is one.
 struct Cluster {
     sim: SimCluster,
     server: Option<Server>,
 }
 
-/// A running controller; its members' channel stays open as long as it runs.
+/// A running controller. The channel of member events stays open as long as it runs.
 pub(super) struct RunningController {
     running: Running,
     cancel: CancellationToken,
     _members: mpsc::Sender<MemberEvent>,
 }
 
-impl Fleet {
-    /// Starts the clusters and installs the CRDs. Each member has room for a replica of every set.
+impl Clusters {
+    /// Starts the clusters and installs the CRDs. Each member has capacity for a replica of every set.
     pub(super) async fn start(args: &SettleArgs) -> anyhow::Result<Self> {
-        // A node more than is needed, so that no pod waits for a place.
+        // One node more than necessary, so that no pod is unschedulable.
         let nodes = args.sets.div_ceil(PODS_PER_NODE) + 1;
         let host = Cluster::start("host", 0, args.https).await?;
         let mut members = Vec::new();
         for number in 1..=args.members {
             members.push(Cluster::start(&format!("member-{number}"), nodes, args.https).await?);
         }
-        let fleet = Self {
+        let clusters = Self {
             host,
             members,
-            ledger: Ledger::default(),
+            writes: WriteLog::default(),
         };
         for crd in fedrs_api::crd::all() {
             let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
             let crd = serde_json::to_value(crd).context("a CRD is plain data")?;
-            request(&fleet.user().await?, "POST", path, &crd).await?;
+            request(&clusters.user().await?, "POST", path, &crd).await?;
         }
-        Ok(fleet)
+        Ok(clusters)
     }
 
-    /// What the controller has written.
-    pub(super) fn ledger(&self) -> &Ledger {
-        &self.ledger
+    /// The writes of the controller.
+    pub(super) fn writes(&self) -> &WriteLog {
+        &self.writes
     }
 
-    /// A client of the host whose writes are not the controller's.
+    /// A client of the host whose writes are not recorded.
     pub(super) async fn user(&self) -> anyhow::Result<Client> {
-        self.host.client(&Ledger::default()).await
+        self.host.client(&WriteLog::default()).await
     }
 
     /// Starts a controller with all members.
@@ -83,13 +83,13 @@ impl Fleet {
         for member in &self.members {
             let event = MemberEvent::Present {
                 name: member.sim.name().to_owned(),
-                client: member.client(&self.ledger).await?,
+                client: member.client(&self.writes).await?,
             };
             events.send(event).await?;
         }
         events.send(MemberEvent::Complete).await?;
         let controller = Controller {
-            host: self.host.client(&self.ledger).await?,
+            host: self.host.client(&self.writes).await?,
             members,
             secrets: MemberSecrets::default(),
             config: Config::default(),
@@ -107,28 +107,29 @@ impl Fleet {
         })
     }
 
-    /// Members that the controller has found to be ready and has a current view of.
+    /// The number of members that are ready and synced.
     pub(super) fn members_ready(&self) -> usize {
         let is_ready = |member: &Value| {
             let conditions = member["status"]["conditions"].as_array();
-            let holds = |it: &Value| it["status"] == "True";
-            conditions.is_some_and(|all| !all.is_empty() && all.iter().all(holds))
+            let is_true = |condition: &Value| condition["status"] == "True";
+            conditions.is_some_and(|all| !all.is_empty() && all.iter().all(is_true))
         };
         self.on_host("MemberCluster", is_ready)
     }
 
-    /// Local sets over all members.
+    /// The number of local sets in all members.
     pub(super) fn local_sets(&self) -> usize {
         let of = |member: &Cluster| member.sim.api().list(&kinds::REPLICA_SETS, None).len();
         self.members.iter().map(of).sum()
     }
 
-    /// Ready pods over all members.
+    /// The number of ready pods in all members.
     pub(super) fn ready_pods(&self) -> usize {
         let is_ready = |pod: &Value| {
             let conditions = pod["status"]["conditions"].as_array();
-            let says_so = |it: &Value| it["type"] == "Ready" && it["status"] == "True";
-            conditions.is_some_and(|all| all.iter().any(says_so))
+            let is_ready =
+                |condition: &Value| condition["type"] == "Ready" && condition["status"] == "True";
+            conditions.is_some_and(|all| all.iter().any(is_ready))
         };
         let of = |member: &Cluster| {
             let pods = member.sim.api().list(&kinds::PODS, None);
@@ -137,15 +138,15 @@ impl Fleet {
         self.members.iter().map(of).sum()
     }
 
-    /// FederatedReplicaSets whose status tells that `replicas` are ready.
-    pub(super) fn told_ready(&self, replicas: usize) -> usize {
+    /// The number of FederatedReplicaSets whose status has this number of ready replicas.
+    pub(super) fn ready_statuses(&self, replicas: usize) -> usize {
         self.on_host("FederatedReplicaSet", |frs| {
             frs["status"]["readyReplicas"] == replicas
         })
     }
 
-    /// The versions of the last change of the host and, by local sets alone, of the members: their nodes'
-    /// heartbeats go on for ever.
+    /// The resource version of the last change of the host, and of the last change of a local set in each member: the
+    /// heartbeats of nodes change a member all the time.
     pub(super) fn versions(&self) -> Vec<u64> {
         let last_set = |member: &Cluster| {
             let sets = member.sim.api().list(&kinds::REPLICA_SETS, None);
@@ -169,7 +170,7 @@ impl Fleet {
         objects.iter().filter(|object| counts(object)).count()
     }
 
-    /// Ends all clusters.
+    /// Stops all clusters.
     pub(super) async fn stop(self) {
         for cluster in std::iter::once(self.host).chain(self.members) {
             if let Some(server) = cluster.server {
@@ -181,12 +182,12 @@ impl Fleet {
 }
 
 impl RunningController {
-    /// Whether it can do its work.
+    /// Whether the controller is ready.
     pub(super) fn readiness(&self) -> Readiness {
         self.running.readiness()
     }
 
-    /// Ends it in order.
+    /// Stops the controller and waits for its tasks.
     pub(super) async fn stop(self) {
         self.cancel.cancel();
         self.running.joined().await;
@@ -195,7 +196,7 @@ impl RunningController {
 
 impl Cluster {
     async fn start(name: &str, nodes: usize, https: bool) -> anyhow::Result<Self> {
-        let pods = u32::try_from(PODS_PER_NODE).context("a node's pods")?;
+        let pods = u32::try_from(PODS_PER_NODE).context("too many pods per node")?;
         let sim = SimCluster::builder(name)
             .nodes(nodes)
             .node_resources("64", "256Gi", pods)
@@ -210,9 +211,9 @@ impl Cluster {
         Ok(Self { sim, server })
     }
 
-    /// A client as the controller has them: no retry of its own. Its writes go into `ledger`.
-    async fn client(&self, ledger: &Ledger) -> anyhow::Result<Client> {
-        let recorder = ledger.recorder(self.sim.name());
+    /// A client as the controller uses them, without retries. Its writes are recorded in `writes`.
+    async fn client(&self, writes: &WriteLog) -> anyhow::Result<Client> {
+        let recorder = writes.recorder(self.sim.name());
         let Some(server) = &self.server else {
             let service = tower::Layer::layer(&recorder, self.sim.service());
             return Ok(Client::new(service, "default"));

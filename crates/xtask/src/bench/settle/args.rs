@@ -1,0 +1,34 @@
+//! The options of the benchmark.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, builder::TypedValueParser as _};
+
+/// Options of the benchmark.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SettleArgs {
+    /// FederatedReplicaSets created at once
+    #[arg(long, default_value_t = 500)]
+    pub(super) sets: usize,
+    /// Member clusters; each set has one replica in each
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..).map(usize::from))]
+    pub(super) members: usize,
+    /// Connect to host and members over HTTPS on loopback, instead of in process
+    #[arg(long)]
+    pub(super) https: bool,
+    /// How long to watch for writes of the restarted controller; delayed checks run within 60 s
+    #[arg(long, value_name = "SECONDS", default_value_t = 75)]
+    pub(super) watch_seconds: u64,
+    /// File for the figures as JSON
+    #[arg(long, value_name = "FILE", default_value_os_t = default_json())]
+    pub(super) json: PathBuf,
+}
+
+/// In the workspace's `target` folder, whatever the working directory is.
+fn default_json() -> PathBuf {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    let workspace = crates.and_then(Path::parent);
+    workspace
+        .expect("this crate is two folders below the workspace")
+        .join("target/settle.json")
+}
