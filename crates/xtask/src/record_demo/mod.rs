@@ -38,14 +38,19 @@ impl RecordDemo {
     /// Runs the demo in real time and writes the recording.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let program = self.program.map_or_else(build, Ok)?;
-        // The picture must not show a path of this machine.
         let directory = tempfile::tempdir()?;
         let arguments = ["demo", "--exit", "--dir", "clusters"];
         let mut demo = Command::new(program.canonicalize()?);
         demo.args(arguments).current_dir(&directory);
         let recording = terminal::record(demo, COLUMNS, ROWS)?;
         ensure!(recording.success, "the demo failed");
-        let screens = screen::screens(&recording.output, COLUMNS, ROWS);
+        let mut screens = screen::screens(&recording.output, COLUMNS, ROWS);
+        // The picture must not show a path of this machine.
+        let path = format!("{}/", directory.path().display());
+        let rows = screens.iter_mut().flat_map(|screen| &mut screen.rows);
+        for piece in rows.flatten() {
+            piece.text = piece.text.replace(&path, "");
+        }
         let picture = svg::animation(&screens, COLUMNS, ROWS, "fedrs demo");
         ensure!(
             picture.len() < MAX_BYTES,
