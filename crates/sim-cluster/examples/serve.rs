@@ -1,5 +1,6 @@
-//! A cluster to try by hand: `cargo run -p sim-cluster --example serve -- sim.yaml [NODES]`, then
-//! `kubectl --kubeconfig sim.yaml get nodes`. Ctrl-C ends it.
+//! Serves a cluster over HTTPS for `kubectl`: `cargo run -p sim-cluster --example serve`. Ctrl-C ends it.
+//!
+//! The kubeconfig is written to the file that the first argument names, otherwise to the folder for temporary files.
 
 use std::path::PathBuf;
 
@@ -7,22 +8,20 @@ use sim_cluster::SimCluster;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let path = PathBuf::from(arguments.next().unwrap_or_else(|| "sim.yaml".to_owned()));
-    let nodes = arguments.next().map_or(Ok(3), |count| count.parse())?;
+    let path = std::env::args_os().nth(1).map(PathBuf::from);
+    let path = path.unwrap_or_else(|| std::env::temp_dir().join("sim-cluster.yaml"));
     let cluster = SimCluster::builder("sim")
-        .nodes(nodes)
+        .nodes(3)
         .epoch(jiff::Timestamp::now())
         .start();
     let server = cluster.serve(None).await?;
     server.write_kubeconfig(&path)?;
-    println!(
-        "{} is served; KUBECONFIG={}",
-        server.kubeconfig().server,
-        path.display()
-    );
+    println!("The cluster is served at {}.", server.kubeconfig().server);
+    println!("  kubectl --kubeconfig {} get nodes", path.display());
+    println!("Ctrl-C ends it.");
     tokio::signal::ctrl_c().await?;
     server.stop().await;
     cluster.stop().await;
+    std::fs::remove_file(&path)?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A certificate authority of the cluster's own, and the server's certificate from it.
+//! The cluster's certificate authority, and the server's certificate.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use rcgen::{
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// Why the certificates of a server could not be made.
+/// The error of a server without certificates.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CertificateError {
     #[error("failed to generate the certificates: {0}")]
@@ -19,7 +19,7 @@ pub(crate) enum CertificateError {
     Configure(#[from] rustls::Error),
 }
 
-/// What an HTTPS server shows, and what its clients check that with.
+/// The certificate of an HTTPS server, and the authority with which clients verify it.
 pub(crate) struct Certificates {
     /// The authority, for clients.
     pub(crate) authority_pem: String,

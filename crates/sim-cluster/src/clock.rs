@@ -1,7 +1,7 @@
-//! The one source of time: a given epoch plus what tokio's clock has counted since.
+//! The source of time: an epoch plus the time that tokio's clock has counted since.
 //!
-//! On a paused tokio runtime the clock stands still and jumps with it, so a run with the same seed and epoch
-//! writes the same timestamps.
+//! On a paused tokio runtime the clock advances with it, so that runs with the same seed and epoch write the same
+//! timestamps.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 pub struct Clock {
     epoch: Timestamp,
     started: Instant,
-    /// What [`Clock::step`] added, in milliseconds.
+    /// The sum of all [`Clock::step`]s in milliseconds.
     stepped_ms: AtomicI64,
 }
 
@@ -41,7 +41,7 @@ impl Clock {
             .unwrap_or(self.epoch)
     }
 
-    /// A fault: moves the clock by `by`, backwards too, as a wrongly set clock is corrected.
+    /// Injects a fault: moves the clock by `by`, which may be negative, as a correction of a wrong clock does.
     pub fn step(&self, by: SignedDuration) {
         let by_ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
         self.stepped_ms.fetch_add(by_ms, Ordering::Relaxed);
@@ -63,7 +63,7 @@ pub(crate) fn to_micro_time(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }
 
-/// Reads Kubernetes' `Time` or `MicroTime`; `None` for anything else.
+/// Parses Kubernetes' `Time` or `MicroTime`; `None` for anything else.
 pub(crate) fn parse_time(text: &str) -> Option<Timestamp> {
     text.parse().ok()
 }

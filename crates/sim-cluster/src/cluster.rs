@@ -21,10 +21,10 @@ use crate::service::ApiService;
 use crate::status::Status;
 use crate::store::LOG_CAPACITY;
 
-/// When a cluster's time begins if nobody says: fixed, so that runs can be compared.
+/// The default start of a cluster's time: fixed, so that runs can be compared.
 const DEFAULT_EPOCH: &str = "2026-01-01T00:00:00Z";
 
-/// How a cluster is to be; [`ClusterBuilder::start`] makes it.
+/// The description of a cluster; [`ClusterBuilder::start`] starts it.
 #[derive(Clone, Debug)]
 pub struct ClusterBuilder {
     name: String,
@@ -37,7 +37,7 @@ pub struct ClusterBuilder {
     log_capacity: usize,
 }
 
-/// A running cluster. Dropping it stops it; [`SimCluster::stop`] also waits for that.
+/// A running cluster. Dropping it stops it; [`SimCluster::stop`] also waits until it has stopped.
 #[derive(Debug)]
 pub struct SimCluster {
     name: String,
@@ -48,7 +48,7 @@ pub struct SimCluster {
 }
 
 impl SimCluster {
-    /// Describes a cluster; without further words it has no nodes.
+    /// A builder for a cluster of this name. By default it has no nodes.
     pub fn builder(name: impl Into<String>) -> ClusterBuilder {
         ClusterBuilder {
             name: name.into(),
@@ -62,38 +62,38 @@ impl SimCluster {
         }
     }
 
-    /// Its name.
+    /// The cluster's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its API without HTTP, without latency and without faults.
+    /// The API without HTTP, without latency and without faults.
     pub fn api(&self) -> &Api {
         &self.api
     }
 
-    /// Its time.
+    /// The cluster's clock.
     pub fn clock(&self) -> &Clock {
         self.api.clock()
     }
 
-    /// Its faults.
+    /// The switches that inject faults.
     pub fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// Its API as a tower service, for `kube::Client::new(service, "default")`.
+    /// The API as a tower service, for `kube::Client::new(service, "default")`. Requests without a token are the administrator's.
     pub fn service(&self) -> ApiService {
         self.service.clone()
     }
 
-    /// Its API as a tower service that meets no faults: what somebody beside the cluster sees.
+    /// The API as a tower service that is not subject to the injected faults.
     pub fn direct_service(&self) -> ApiService {
         let faults = Faults::new(self.api.clone());
         ApiService::new(Handler::new(self.api.clone(), faults.clone()), faults)
     }
 
-    /// Serves it over HTTPS on `address`, or on a free port of 127.0.0.1.
+    /// Serves the API over HTTPS on `address`, or on a free port of 127.0.0.1.
     ///
     /// # Errors
     /// If the address can't be bound.
@@ -109,10 +109,10 @@ impl SimCluster {
         .await
     }
 
-    /// Adds a node; it is ready at once.
+    /// Adds a node, which is ready at once.
     ///
     /// # Errors
-    /// The refusal of the API, if the node exists or is invalid.
+    /// The API's rejection, if the node exists or is invalid.
     pub fn add_node(&self, node: &NodeSpec) -> Result<(), Status> {
         let options = WriteOptions::default();
         self.api
@@ -120,17 +120,18 @@ impl SimCluster {
         Ok(())
     }
 
-    /// A fault: the node's kubelet dies. Its pods stay as they are, and in time the node counts as lost.
+    /// Injects a fault: stops the node's kubelet. The status of its pods no longer changes, and after
+    /// [`Settings::node_grace`] the node becomes unreachable.
     pub fn fail_node(&self, node: &str) {
         self.controllers.fail_node(node);
     }
 
-    /// The node's kubelet lives again.
+    /// Starts the node's kubelet again.
     pub fn recover_node(&self, node: &str) {
         self.controllers.recover_node(node);
     }
 
-    /// Ends it: controllers stop, requests and open watches fail. Servers are stopped by their own handles.
+    /// Stops the cluster: controllers stop, requests and open watches fail. Servers are stopped by their own handles.
     pub async fn stop(self) {
         self.faults.set_unreachable(true);
         self.controllers.shutdown().await;
@@ -138,14 +139,14 @@ impl SimCluster {
 }
 
 impl ClusterBuilder {
-    /// How many nodes it has, named `<cluster>-node-<n>` from 1.
+    /// The number of nodes, named `<cluster>-node-<n>` from 1.
     #[must_use]
     pub fn nodes(mut self, count: usize) -> Self {
         self.nodes = count;
         self
     }
 
-    /// What each of them has: CPU and memory as quantities, and how many pods.
+    /// The capacity of each of these nodes: CPU and memory as quantities, and the number of pods.
     #[must_use]
     pub fn node_resources(mut self, cpu: &str, memory: &str, pods: u32) -> Self {
         let capacity = [
@@ -160,44 +161,44 @@ impl ClusterBuilder {
         self
     }
 
-    /// One more node, with a name of its own.
+    /// Adds a node with a specification of its own.
     #[must_use]
     pub fn node(mut self, node: NodeSpec) -> Self {
         self.specified_nodes.push(node);
         self
     }
 
-    /// What decides uids, generated names and whatever else is random, together with the cluster's name: no two clusters
-    /// have a uid in common. Default 0.
+    /// The seed of uids, generated names and all else that is random. It is combined with the cluster's name, so that no two
+    /// clusters have a uid in common. Default 0.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// When its time begins. Default: the first of January 2026.
+    /// The start of the cluster's time. Default: the first of January 2026.
     #[must_use]
     pub fn epoch(mut self, epoch: Timestamp) -> Self {
         self.epoch = epoch;
         self
     }
 
-    /// How quick its parts are.
+    /// The latencies and grace periods of controllers and kubelets.
     #[must_use]
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// How many changes of each kind watches can look back at the most. Default 8,192; after 75 seconds only the
-    /// last hundred.
+    /// The most changes of each kind from which a watch can resume. Default 8,192; changes older than 75 seconds are
+    /// dropped, but for the last hundred.
     #[must_use]
     pub fn log_capacity(mut self, changes: usize) -> Self {
         self.log_capacity = changes;
         self
     }
 
-    /// Starts it.
+    /// Starts the cluster.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -241,7 +242,7 @@ impl ClusterBuilder {
     }
 }
 
-/// What every cluster has from the start.
+/// The objects that every cluster has from the start.
 fn standard_objects() -> Vec<(&'static Kind, &'static str, Value)> {
     let mut objects: Vec<(&'static Kind, &'static str, Value)> = Vec::new();
     for namespace in ["default", "kube-node-lease", "kube-public", "kube-system"] {

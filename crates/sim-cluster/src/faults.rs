@@ -1,17 +1,17 @@
-//! Faults of an API server and of the way to it, switched on and off by tests and demonstrations.
+//! Faults of an API server and of the connection to it, which tests and demonstrations inject.
 //!
-//! What each one does to a request, exactly:
+//! The effect of each fault on a request:
 //!
-//! - *unreachable*: the request fails as a connection does; nothing takes effect; open watches break.
-//! - *hanging*: requests and watches wait until it is over, then go on, as after SIGSTOP and SIGCONT.
-//! - *slow*: every answer takes that much longer.
-//! - *error*: refused with the given status before it takes effect, a number of times.
-//! - *lost answer*: takes effect, then the connection breaks, a number of times.
+//! - *unreachable*: the connection fails and the request has no effect; open watches break.
+//! - *hanging*: requests and watches wait until the fault ends and then continue, as after SIGSTOP and SIGCONT.
+//! - *slow*: every answer takes longer.
+//! - *error*: the request is rejected with the given status and has no effect, a number of times.
+//! - *lost answer*: the request takes effect, then the connection breaks, a number of times.
 //! - *watch cut*: open watches end cleanly; *stalled*: they stay open and silent.
-//! - *compaction*: versions older than now answer 410, open watches in which nothing happened since among them, as if the API
-//!   server had started anew after it.
+//! - *compaction*: older resource versions are answered with 410, also in open watches without events since, as if the API
+//!   server had restarted afterwards.
 //!
-//! Every fault that fires is counted: one that never fired has shown nothing.
+//! Every fault that fires is counted: a test of a fault that never fired shows nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::api::Api;
 use crate::status::Status;
 use crate::verb::Verb;
 
-/// The switches of one cluster. Cheap to clone.
+/// The faults of one cluster. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Faults {
     api: Api,
@@ -33,7 +33,7 @@ pub struct Faults {
 #[derive(Debug, Default)]
 struct Shared {
     switches: Mutex<Switches>,
-    /// Rings whenever a switch changes.
+    /// Notified whenever a fault changes.
     bell: Arc<Notify>,
 }
 
@@ -44,14 +44,14 @@ struct Switches {
     watches_stalled: bool,
     latency: Duration,
     rules: Vec<Rule>,
-    /// Watches born before this many cuts are over.
+    /// The number of cuts: a watch that began before the last one ends.
     cuts: u64,
-    /// The same for breaks, which end with an error.
+    /// The number of breaks, which end watches with an error.
     breaks: u64,
     counts: FaultCounts,
 }
 
-/// A fault that fires for some requests a number of times.
+/// A fault that fires a number of times for matching requests.
 #[derive(Debug)]
 struct Rule {
     requests: RequestMatcher,
@@ -60,35 +60,35 @@ struct Rule {
     refusal: Option<Status>,
 }
 
-/// Which requests a fault is for; an empty one is for all.
+/// Which requests a fault affects; an empty matcher matches all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestMatcher {
     verb: Option<Verb>,
     plural: Option<String>,
 }
 
-/// How often each fault fired.
+/// How often each fault has fired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCounts {
-    /// Requests and connections refused.
+    /// Requests and connections that failed.
     pub unreachable: u64,
-    /// Requests held.
+    /// Requests that waited.
     pub hung: u64,
-    /// Requests slowed down.
+    /// Requests that were delayed.
     pub slowed: u64,
-    /// Requests answered with an injected error.
+    /// Requests that were rejected with an injected error.
     pub refused: u64,
-    /// Answers lost after their write took effect.
+    /// Answers that were lost after the request took effect.
     pub answers_lost: u64,
-    /// Watches ended or broken.
+    /// Watches that were ended or broken.
     pub watches_cut: u64,
-    /// Times a watch was held.
+    /// How often a watch was stalled.
     pub watches_stalled: u64,
     /// Compactions of the log.
     pub compactions: u64,
 }
 
-/// A connection to a cluster that failed; what a client sees of a fault.
+/// A failed connection to a cluster: a fault as clients see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectionError {
     /// The connection could not be made.
@@ -102,7 +102,7 @@ pub enum ConnectionError {
     Broken,
 }
 
-/// What happens to a request.
+/// The outcome of a request.
 #[derive(Debug)]
 pub(crate) enum Fate {
     Served {
@@ -122,7 +122,7 @@ pub(crate) enum WatchFault {
     Stalled,
 }
 
-/// A watch's view of the faults.
+/// The faults as one watch sees them.
 #[derive(Clone, Debug)]
 pub(crate) struct WatchFaults {
     shared: Arc<Shared>,
@@ -132,19 +132,19 @@ pub(crate) struct WatchFaults {
 }
 
 impl RequestMatcher {
-    /// All of them.
+    /// Matches all requests.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// Those of one verb.
+    /// Matches requests with this verb.
     #[must_use]
     pub fn verb(mut self, verb: Verb) -> Self {
         self.verb = Some(verb);
         self
     }
 
-    /// Those to one plural resource: `replicasets`.
+    /// Matches requests to this resource, by its plural name: `replicasets`.
     #[must_use]
     pub fn resource(mut self, plural: &str) -> Self {
         self.plural = Some(plural.to_owned());
@@ -170,7 +170,7 @@ impl Faults {
         self.shared.bell.notify_waiters();
     }
 
-    /// Connections fail, and open ones break, while it is on.
+    /// While on, connections fail and open ones break.
     pub fn set_unreachable(&self, on: bool) {
         self.switch(|switches| {
             switches.unreachable = on;
@@ -178,22 +178,22 @@ impl Faults {
         });
     }
 
-    /// Nothing answers while it is on.
+    /// While on, no request is answered.
     pub fn set_hanging(&self, on: bool) {
         self.switch(|switches| switches.hanging = on);
     }
 
-    /// Every answer takes that much longer; zero ends it.
+    /// Delays every answer by `latency`; zero ends the fault.
     pub fn set_latency(&self, latency: Duration) {
         self.switch(|switches| switches.latency = latency);
     }
 
-    /// The next `times` of these requests are refused with `status` before they take effect.
+    /// Rejects the next `times` matching requests with `status`; they have no effect.
     pub fn refuse(&self, requests: RequestMatcher, times: u32, status: Status) {
         self.add(requests, times, Some(status));
     }
 
-    /// The next `times` of these requests take effect, but their answers don't arrive.
+    /// Loses the answers to the next `times` matching requests, which do take effect.
     pub fn lose_answers(&self, requests: RequestMatcher, times: u32) {
         self.add(requests, times, None);
     }
@@ -210,23 +210,23 @@ impl Faults {
         self.switch(|switches| switches.rules.push(rule));
     }
 
-    /// Ends all open watches, as a server does that is restarted.
+    /// Ends all open watches, as a restart of the server does.
     pub fn cut_watches(&self) {
         self.switch(|switches| switches.cuts += 1);
     }
 
-    /// Open watches stay silent while it is on; what they missed comes afterwards.
+    /// While on, open watches send nothing; they catch up afterwards.
     pub fn set_watches_stalled(&self, on: bool) {
         self.switch(|switches| switches.watches_stalled = on);
     }
 
-    /// Forgets all older versions: watches and lists from them answer 410.
+    /// Compacts the log: watches and lists from older resource versions are answered with 410.
     pub fn compact(&self) {
         self.api.with_state(|state| state.store.compact());
         self.switch(|switches| switches.counts.compactions += 1);
     }
 
-    /// Switches everything off and drops what has not fired.
+    /// Ends all faults, also those that have not fired yet.
     pub fn heal(&self) {
         self.switch(|switches| {
             switches.unreachable = false;
@@ -242,7 +242,7 @@ impl Faults {
         self.shared.switches.lock().counts
     }
 
-    /// Decides about a request and counts what it decided.
+    /// Decides the outcome of a request and counts the fault.
     pub(crate) fn fate(&self, verb: Option<Verb>, plural: &str) -> Fate {
         let mut switches = self.shared.switches.lock();
         if switches.unreachable {
@@ -278,7 +278,7 @@ impl Faults {
         }
     }
 
-    /// Whether connections are refused at the moment; counts one if so.
+    /// Whether connections fail now; counts the fault if so.
     pub(crate) fn refuses_connection(&self) -> bool {
         let mut switches = self.shared.switches.lock();
         switches.counts.unreachable += u64::from(switches.unreachable);
@@ -290,7 +290,7 @@ impl Faults {
         Arc::clone(&self.shared.bell)
     }
 
-    /// The faults as a watch that begins now sees them.
+    /// The faults for a watch that begins now.
     pub(crate) fn for_watch(&self) -> WatchFaults {
         let switches = self.shared.switches.lock();
         WatchFaults {
@@ -303,7 +303,7 @@ impl Faults {
 }
 
 impl WatchFaults {
-    /// What holds or ends the watch now.
+    /// The fault that stalls or ends the watch now.
     pub(crate) fn now(&mut self) -> Option<WatchFault> {
         let mut switches = self.shared.switches.lock();
         if switches.breaks > self.breaks {

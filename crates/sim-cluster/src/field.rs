@@ -1,7 +1,7 @@
-//! What is wrong with a field of an object, in the API server's words.
+//! Errors of fields of an object, with the API server's messages.
 //!
 //! validation -> `Vec<FieldError>` -> (the server) a `Status` with one cause for each.
-//! It does not know of HTTP or of `Status`.
+//! It does not know HTTP or `Status`.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub(crate) enum FieldErrorKind {
     NotFound,
     /// A value is missing.
     Required,
-    /// A value that must be unique is there twice.
+    /// A value that must be unique occurs twice.
     Duplicate,
     /// A malformed value.
     Invalid,
@@ -22,7 +22,7 @@ pub(crate) enum FieldErrorKind {
     TypeInvalid,
     /// A value that is not among those of an enumeration.
     NotSupported,
-    /// A value that policy or immutability refuses.
+    /// A value that policy or immutability forbids.
     Forbidden,
     /// A string that is too long; the value is not repeated in the message.
     TooLong,
@@ -64,16 +64,16 @@ impl FieldErrorKind {
     }
 }
 
-/// One thing wrong with one field. `Display` gives `path: body`, as kubectl prints it.
+/// An error of one field. `Display` is `path: body`, as kubectl prints it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FieldError {
-    /// What kind of error.
+    /// The kind of error.
     pub kind: FieldErrorKind,
-    /// Where: `spec.containers[0].name`. Empty for the object itself.
+    /// The path: `spec.containers[0].name`. Empty for the object itself.
     pub path: String,
     /// The value found; none if the message leaves it out.
     pub value: Option<Value>,
-    /// What is wrong with it; may be empty.
+    /// The explanation; may be empty.
     pub detail: String,
 }
 
@@ -102,7 +102,7 @@ impl FieldError {
         Self::new(FieldErrorKind::Invalid, path, value, detail)
     }
 
-    /// The same error without its value in the message: it would be long.
+    /// The same error without its value in the message, where that would be long.
     #[must_use]
     pub(crate) fn without_value(mut self) -> Self {
         self.value = None;
@@ -114,12 +114,12 @@ impl FieldError {
         Self::new(FieldErrorKind::Required, path, "", detail)
     }
 
-    /// A value refused by policy or immutability.
+    /// A value that policy or immutability forbids.
     pub(crate) fn forbidden(path: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Forbidden, path, "", detail)
     }
 
-    /// A value there twice.
+    /// A duplicate value.
     pub(crate) fn duplicate(path: impl Into<String>, value: impl Into<Value>) -> Self {
         Self::new(FieldErrorKind::Duplicate, path, value, "")
     }
@@ -210,7 +210,7 @@ pub(crate) fn join(prefix: &str, path: &str) -> String {
     }
 }
 
-/// The JSON type of a value, in the words of Go's decoder.
+/// The JSON type of a value, as Go's decoder names it.
 pub(crate) fn go_json_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -7,14 +7,14 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// What a client needs to get in.
+/// The address of a cluster and the credentials of its administrator.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Kubeconfig {
     /// The name of cluster, context and user.
     pub cluster: String,
     /// `https://127.0.0.1:PORT`.
     pub server: String,
-    /// The authority that the server's certificate is from, PEM.
+    /// The authority of the server's certificate, PEM.
     pub authority_pem: String,
     /// The bearer token. Secret.
     pub token: String,
@@ -31,7 +31,7 @@ impl fmt::Debug for Kubeconfig {
 }
 
 impl Kubeconfig {
-    /// The file's content. JSON strings are YAML strings, which saves thinking about quotes.
+    /// The content of the file. JSON strings are valid YAML strings.
     pub fn to_yaml(&self) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let (name, server, token) = (
@@ -48,11 +48,10 @@ impl Kubeconfig {
         )
     }
 
-    /// Writes it to a file that only its owner can read. The file appears complete: whoever watches the folder
-    /// never reads half of it.
+    /// Writes a file that only its owner can read. The file appears complete: readers never see a part of it.
     ///
     /// # Errors
-    /// If the file can't be written.
+    /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(".new");

@@ -8,18 +8,19 @@
 //!
 //! # Modules
 //!
-//! The modules form layers; each uses only those below it. From the bottom to the top:
+//! The modules form layers: each one uses only modules of the layers below it. From the bottom to the top:
 //!
-//! 1. `clock`, `field` (errors of fields), `names`, `quantity`, `object`, `verb`, `version`, `kubeconfig`
-//! 2. `schema` (types of objects)
-//! 3. `patch`, `apply`, `openapi`, `builtin` (defaults and validation of built-in kinds), `resources` (kinds)
+//! 1. `clock`, `field` (errors of fields), `names`, `quantity`, `verb`, `version`, `kubeconfig`, `certificates`
+//! 2. `object` (reading and editing JSON), `schema` (types of objects)
+//! 3. `patch`, `apply`, `openapi`, `resources` (the kinds)
 //! 4. `status` (errors of the API)
-//! 5. `selectors`, `store`, `tables`
-//! 6. `authentication`, then `authorization`
-//! 7. `api` (what requests do to objects)
-//! 8. `faults`, `controllers`
-//! 9. `http`, then `service` and `server`
-//! 10. `cluster`, which puts them together
+//! 5. `selectors`, `store`
+//! 6. `builtin` (defaults and validation of built-in kinds), `tables`, `authentication`
+//! 7. `authorization`
+//! 8. `api` (the semantics of requests)
+//! 9. `faults`, `controllers`
+//! 10. `http`, then `service`, then `server`
+//! 11. `cluster`, which assembles all of them
 
 mod api;
 mod apply;

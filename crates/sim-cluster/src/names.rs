@@ -1,6 +1,6 @@
-//! The forms of names, label keys and label values, with the API server's explanations.
+//! Validation of names, label keys and label values, with the API server's messages.
 //!
-//! text -> what is wrong with it, one sentence each; none if it is well formed.
+//! text -> messages, one for each error; none if it is valid.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ const LABEL_VALUE_FORMAT: &str = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?";
 const QUALIFIED_WORDS: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
 const LABEL_MAX: usize = 63;
 const SUBDOMAIN_MAX: usize = 253;
-/// What names of a kind look like.
+/// The format of the names of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NameRule {
     /// At most 253 bytes: most kinds.
@@ -23,7 +23,7 @@ pub(crate) enum NameRule {
     Label,
     /// A label that starts with a letter: services.
     Dns1035,
-    /// Anything that can stand in a path: RBAC.
+    /// Anything that is a segment of a path: RBAC.
     PathSegment,
 }
 
@@ -37,7 +37,7 @@ static DNS1035: LazyLock<Regex> = LazyLock::new(|| anchored(DNS1035_FORMAT));
 static QUALIFIED: LazyLock<Regex> = LazyLock::new(|| anchored(QUALIFIED_FORMAT));
 static LABEL_VALUE: LazyLock<Regex> = LazyLock::new(|| anchored(LABEL_VALUE_FORMAT));
 
-/// The API server's sentence for a text that does not match a format.
+/// The API server's message for a text that does not match a format.
 pub(crate) fn explain_format(words: &str, format: &str, examples: &[&str]) -> String {
     let examples: Vec<String> = examples
         .iter()
@@ -53,7 +53,7 @@ fn too_long(max: usize) -> String {
     format!("must be no more than {max} bytes")
 }
 
-/// What is wrong with `text` as a DNS label; empty if nothing.
+/// The errors of `text` as a DNS label.
 pub(crate) fn is_dns1123_label(text: &str) -> Vec<String> {
     let words = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character";
     check(text, LABEL_MAX, &LABEL, || {
@@ -61,7 +61,7 @@ pub(crate) fn is_dns1123_label(text: &str) -> Vec<String> {
     })
 }
 
-/// What is wrong with `text` as a DNS subdomain; empty if nothing.
+/// The errors of `text` as a DNS subdomain.
 pub(crate) fn is_dns1123_subdomain(text: &str) -> Vec<String> {
     let words = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
     check(text, SUBDOMAIN_MAX, &SUBDOMAIN, || {
@@ -109,7 +109,7 @@ impl NameRule {
         }
     }
 
-    /// What is wrong with a name; empty if nothing.
+    /// The errors of a name.
     pub(crate) fn check(self, name: &str) -> Vec<String> {
         match self {
             Self::Subdomain => is_dns1123_subdomain(name),
@@ -120,7 +120,7 @@ impl NameRule {
     }
 }
 
-/// What is wrong with a label's or annotation's key; empty if nothing.
+/// The errors of the key of a label or annotation.
 pub(crate) fn validate_qualified_name(text: &str) -> Vec<String> {
     let words = || {
         explain_format(
@@ -161,7 +161,7 @@ pub(crate) fn validate_qualified_name(text: &str) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with a label's value; empty if nothing.
+/// The errors of the value of a label.
 pub(crate) fn validate_label_value(text: &str) -> Vec<String> {
     let words = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
     check(text, LABEL_MAX, &LABEL_VALUE, || {

@@ -1,7 +1,7 @@
 //! Kubernetes quantities (`500m`, `1.5Gi`, `1e3`): parse, compare, add and print them exactly.
 //!
 //! text -> nano-units in an `i128` and the family of suffixes -> canonical text.
-//! Finer than a nano-unit is rounded away from zero, as Kubernetes does.
+//! Fractions of a nano-unit are rounded away from zero, as in Kubernetes.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -50,7 +50,7 @@ pub(crate) struct Quantity {
     format: Format,
 }
 
-/// A text that is no quantity.
+/// The error of a text that is no quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -58,7 +58,7 @@ pub(crate) struct Quantity {
 pub(crate) struct NotAQuantity;
 
 impl Quantity {
-    /// Nothing.
+    /// Whether the quantity is zero.
     pub(crate) const ZERO: Self = Self {
         nanos: 0,
         format: Format::DecimalSi,
@@ -72,17 +72,17 @@ impl Quantity {
         }
     }
 
-    /// The value in thousandths, rounded up; what CPU is counted in.
+    /// The value in thousandths, rounded up: the unit of CPU.
     pub(crate) fn millis(self) -> i64 {
         saturate(ceil_div(self.nanos, 1_000_000))
     }
 
-    /// The value in whole units, rounded up; what memory is counted in.
+    /// The value in whole units, rounded up: the unit of memory.
     pub(crate) fn value(self) -> i64 {
         saturate(ceil_div(self.nanos, NANO))
     }
 
-    /// Less than zero.
+    /// Whether the quantity is less than zero.
     pub(crate) fn is_negative(self) -> bool {
         self.nanos < 0
     }
@@ -92,7 +92,7 @@ impl Quantity {
         self.nanos == 0
     }
 
-    /// The sum; a zero takes over the other's format.
+    /// The sum, in this one's format, or in the other's if this one is zero.
     #[must_use]
     pub(crate) fn plus(self, other: Self) -> Self {
         let format = if self.nanos == 0 {
@@ -154,7 +154,7 @@ impl FromStr for Quantity {
     }
 }
 
-/// What a suffix multiplies with.
+/// The factor of a suffix.
 enum Scale {
     Ten(i32),
     Two(u32),
@@ -179,7 +179,7 @@ impl Scale {
             return None;
         }
         let fraction = fraction.trim_end_matches('0');
-        // More digits than that are beyond the largest quantity anyway.
+        // More digits are beyond the largest quantity.
         let digits: i128 = format!("{whole}{fraction}")
             .trim_start_matches('0')
             .chars()

@@ -4,8 +4,8 @@
 //! listener -> TLS (own authority) -> HTTP/1 or 2 -> service
 //! ```
 //!
-//! Connections are dropped, not drained, when it stops or when the cluster is made unreachable: watches would
-//! hold them for minutes.
+//! Connections are dropped, not drained, when the server stops or the cluster becomes unreachable: watches would keep
+//! them open for minutes.
 
 use std::io;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ use crate::faults::Faults;
 use crate::kubeconfig::Kubeconfig;
 use crate::service::ApiService;
 
-/// A cluster's HTTPS server. Dropping it stops it; [`Server::stop`] also waits for that.
+/// A cluster's HTTPS server. Dropping it stops it; [`Server::stop`] also waits until it has stopped.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -36,7 +36,7 @@ pub struct Server {
     task: tokio::task::JoinHandle<()>,
 }
 
-/// What each connection needs.
+/// The state that connections share.
 #[derive(Clone)]
 struct Connections {
     service: ApiService,
@@ -55,7 +55,7 @@ impl Server {
         let certificates = Certificates::for_address(address.ip()).map_err(io::Error::other)?;
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
-        // Not from the seed: it must not be guessable from outside of the process.
+        // Independent of the seed: the token must not be predictable outside of the process.
         let token =
             uuid::Uuid::new_v4().simple().to_string() + &uuid::Uuid::new_v4().simple().to_string();
         let kubeconfig = Kubeconfig {
@@ -81,12 +81,12 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// The address on which the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How clients get in.
+    /// The kubeconfig of the administrator.
     pub fn kubeconfig(&self) -> &Kubeconfig {
         &self.kubeconfig
     }
@@ -94,12 +94,12 @@ impl Server {
     /// Writes the kubeconfig to a file that only its owner can read.
     ///
     /// # Errors
-    /// If the file can't be written.
+    /// If the file cannot be written.
     pub fn write_kubeconfig(&self, path: &Path) -> io::Result<()> {
         self.kubeconfig.write(path)
     }
 
-    /// Stops it at once; open watches break.
+    /// Stops the server at once; open watches break.
     pub async fn stop(mut self) {
         self.stop.cancel();
         if let Err(error) = (&mut self.task).await
@@ -123,7 +123,7 @@ async fn accept(listener: TcpListener, connections: Connections, stop: Cancellat
         let accepted = tokio::select! {
             biased;
             () = stop.cancelled() => return,
-            // Finished connections are taken off the set as they end.
+            // Finished connections are removed from the set.
             Some(_) = open.join_next() => continue,
             accepted = listener.accept() => accepted,
         };
@@ -131,11 +131,11 @@ async fn accept(listener: TcpListener, connections: Connections, stop: Cancellat
             Ok((stream, _)) if !connections.faults.refuses_connection() => {
                 open.spawn(connections.clone().serve(stream));
             }
-            // Dropped: to the client the connection was reset.
+            // Dropped: the client sees a reset connection.
             Ok(_) => {}
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
-                // Out of file descriptors, most likely: others must end first.
+                // Probably out of file descriptors: other connections must end first.
                 tokio::time::sleep(std::time::Duration::from_millis(50)).await;
             }
         }

@@ -1,6 +1,6 @@
-//! A cluster as a tower service: every request takes a little (simulated) time and may meet a fault.
+//! A cluster as a tower service: every request takes a minimal (simulated) time and is subject to faults.
 //!
-//! request -> fate -> latency -> who is it, and may they? -> handler -> answer (or lost)
+//! request -> fault -> latency -> authentication, authorization -> handler -> answer, or lost answer
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,9 +16,9 @@ use crate::faults::{ConnectionError, Fate, Faults};
 use crate::http::{Body, BoxError, Handler, Subject, refuse};
 use crate::status::Status;
 
-/// What every answer takes at least. A loop of requests that takes no time would stop a paused clock.
+/// The minimal latency. A loop of requests without latency would stop a paused clock.
 const BASE_LATENCY: Duration = Duration::from_millis(1);
-/// The largest body that the API server reads.
+/// The largest body that the API server accepts.
 const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 
 /// A cluster's API as a [`tower::Service`], for `kube::Client::new` and the HTTPS server. Cheap to clone.
@@ -26,12 +26,12 @@ const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 pub struct ApiService {
     handler: Handler,
     faults: Faults,
-    /// Who sends requests without a token.
+    /// The user of requests without a token.
     stranger: User,
 }
 
 impl ApiService {
-    /// A service for code in this process: without a token it acts as the administrator.
+    /// A service for code in this process: requests without a token are the administrator's.
     pub(crate) fn new(handler: Handler, faults: Faults) -> Self {
         Self {
             handler,
@@ -40,7 +40,7 @@ impl ApiService {
         }
     }
 
-    /// The same for whoever comes by: without a token they are anonymous.
+    /// The same service for other processes: requests without a token are anonymous.
     pub(crate) fn for_the_public(self) -> Self {
         Self {
             stranger: User::anonymous(),
@@ -73,7 +73,7 @@ impl ApiService {
         Ok(response)
     }
 
-    /// Waits as long as the faults say; whether the answer is to be lost, or what the request is refused with.
+    /// Waits for the latency. Returns whether the answer is lost, or the status that rejects the request.
     async fn pass_faults(
         &self,
         subject: &Subject,

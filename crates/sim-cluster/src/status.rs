@@ -1,6 +1,6 @@
-//! Kubernetes' `Status`: the body of every refusal, and this crate's error type.
+//! Kubernetes' `Status`: the body of every error of the API, and the error type of this crate.
 //!
-//! Messages are those of the API server, letter for letter: clients and people match on them.
+//! Messages are exactly those of the API server: clients match on them.
 
 use std::fmt;
 
@@ -9,18 +9,18 @@ use serde_json::{Value, json};
 use crate::field::{FieldError, aggregate};
 use crate::resources::Kind;
 
-/// A refusal (or, rarely, a success without an object) as the API server words it.
+/// An error of the API, with the API server's message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
     /// The HTTP status code.
     pub code: u16,
     /// The machine-readable reason, `NotFound` for example; empty if there is none.
     pub reason: &'static str,
-    /// The sentence for people.
+    /// The message for people.
     pub message: String,
-    /// What it is about.
+    /// The object concerned, and the causes.
     pub details: Option<Box<StatusDetails>>,
-    /// For a list that can't go on: the token to go on inconsistently. Empty otherwise.
+    /// For an expired list: the token with which it continues inconsistently. Empty otherwise.
     pub continue_token: String,
 }
 
@@ -35,18 +35,18 @@ pub struct StatusDetails {
     pub kind: String,
     /// The object's uid.
     pub uid: String,
-    /// One per field or condition at fault.
+    /// One cause for each invalid field or violated condition.
     pub causes: Vec<StatusCause>,
-    /// After how many seconds to try again; 0 for unsaid.
+    /// The seconds after which to retry; 0 means unspecified.
     pub retry_after_seconds: u32,
 }
 
-/// One cause of a refusal: for invalid objects, one field.
+/// A cause of an error: for an invalid object, one field.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StatusCause {
     /// `FieldValueRequired`, `FieldValueInvalid`, ...
     pub reason: &'static str,
-    /// For people, without the field: `Required value`.
+    /// The message for people, without the field: `Required value`.
     pub message: String,
     /// The path: `spec.template.spec.containers[0].name`.
     pub field: String,
@@ -188,7 +188,7 @@ impl Status {
         Self::new(400, "BadRequest", message)
     }
 
-    /// 400: an object without a name, sent to the URL of the one called `name`.
+    /// 400 for an object without a name in a request for the object `name`.
     pub(crate) fn nameless(name: &str) -> Self {
         Self::bad_request(format!(
             "the name of the object ({name} based on URL) was undeterminable: name must be provided"
@@ -213,12 +213,12 @@ impl Status {
         }
     }
 
-    /// 410 for a version that is no longer in the log.
+    /// 410 for a resource version that is no longer in the log.
     pub fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
     }
 
-    /// 429 with a hint when to come back.
+    /// 429 with the seconds after which to retry.
     pub fn too_many_requests(message: impl Into<String>, retry_after_seconds: u32) -> Self {
         let details = StatusDetails {
             retry_after_seconds,
@@ -253,7 +253,7 @@ impl Status {
         self
     }
 
-    /// The `Status` object of the wire.
+    /// The `Status` as JSON.
     pub fn to_value(&self) -> Value {
         let mut value = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {},

@@ -1,13 +1,13 @@
 //! The verbs of the Kubernetes API.
 
-/// What is done with a resource.
+/// The verb of a request for a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// One object.
     Get,
     /// A collection.
     List,
-    /// A collection or an object, and its changes.
+    /// Changes of a collection or an object.
     Watch,
     /// POST.
     Create,

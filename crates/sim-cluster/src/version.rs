@@ -1,4 +1,4 @@
-//! Which Kubernetes this is.
+//! The version of Kubernetes.
 
-/// What the server and the kubelets say they are. The suffix says that it is no build of Kubernetes.
+/// The version of the server and the kubelets. The suffix shows that this is no build of Kubernetes.
 pub(crate) const VERSION: &str = "v1.36.4+sim";

@@ -1,10 +1,10 @@
-//! What a kind does to an object on its way into the store.
+//! Decoding, defaults, field ownership and validation of an object on its way into the store.
 //!
 //! ```text
-//! types and unknown fields -> defaults -> who owns which field -> what only the server writes -> validation
+//! types and unknown fields -> defaults -> field ownership -> fields that only the server writes -> validation
 //! ```
 //!
-//! The functions of each kind are elsewhere; here they are put into the path of a request.
+//! The functions for each kind are in `builtin` and `schema`; this module puts them into the order of a request.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ use crate::resources::{Kind, kinds};
 use crate::schema::{TypeInfo, strict_error, validate_definition, validate_definition_update};
 use crate::status::{Status, StatusCause};
 
-/// Below 2^53 every whole number is exact in a float.
+/// Floats represent every integer below 2^53 exactly.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The type of a kind, for patches and field ownership; `None` if it has no schema.
@@ -31,7 +31,7 @@ pub(crate) fn type_of(kind: &Kind) -> Option<&TypeInfo> {
     }
 }
 
-/// Reads, defaults, validates and stamps an object to be created; what its writer should be warned of.
+/// Decodes, defaults and validates a new object. Returns the warnings.
 pub(crate) fn prepare_create(
     clock: &Clock,
     kind: &Kind,
@@ -40,7 +40,7 @@ pub(crate) fn prepare_create(
     origin: Origin<'_>,
 ) -> Result<Vec<String>, Status> {
     let warnings = read(kind, object, options, origin)?;
-    // A status is nobody's who writes the object, whether the kind keeps it or not.
+    // The writer of the object does not own its status.
     let status = kind
         .has_subresource("status")
         .then(|| take_status(object))
@@ -69,7 +69,7 @@ pub(crate) fn prepare_create(
     Ok(warnings)
 }
 
-/// Reads, defaults and validates an object that takes the place of `old`.
+/// Decodes, defaults and validates an object that replaces `old`. Returns the warnings.
 pub(crate) fn prepare_update(
     clock: &Clock,
     target: Target<'_>,
@@ -81,7 +81,7 @@ pub(crate) fn prepare_update(
     let kind = target.kind;
     let subresource = target.subresource.unwrap_or_default();
     let warnings = read(kind, object, options, origin)?;
-    // A binding is written past the record of owners.
+    // A binding records no ownership.
     if origin != Origin::Applied && subresource != "binding" {
         record_owner(clock, kind, target.subresource, Some(old), object, options);
     }
@@ -94,7 +94,7 @@ pub(crate) fn prepare_update(
             builtin::admit_update(&kind.kind, object);
         }
         builtin::prepare_update(&kind.kind, subresource, old, object);
-        // A binding changes what nobody else may, and was checked on its own.
+        // A binding changes fields that no update may change, and has checks of its own.
         let mut errors = if subresource == "binding" {
             Vec::new()
         } else {
@@ -109,10 +109,10 @@ pub(crate) fn prepare_update(
     Ok(warnings)
 }
 
-/// What server-side apply makes of an object that is there (`old`), or is not.
+/// The object that server-side apply makes of the existing one (`old`), if there is one.
 ///
 /// # Errors
-/// 409 with a cause for each field that somebody else owns; 400 or 500 for what is no object of the kind.
+/// 409 with a cause for each field that another manager owns; 400 or 500 for an invalid configuration.
 pub(crate) fn apply(
     clock: &Clock,
     target: Target<'_>,
@@ -145,7 +145,7 @@ pub(crate) fn apply(
     apply::apply(old.map(|old| &**old), &config, &writer, options.force, info).map_err(refuse_apply)
 }
 
-/// The body must be an object of this kind and namespace; what it leaves out is filled in.
+/// Requires an object of this namespace, and sets its kind and namespace.
 pub(crate) fn check_body(kind: &Kind, namespace: &str, object: &mut Value) -> Result<(), Status> {
     let Some(fields) = object.as_object_mut() else {
         return Err(Status::bad_request("the body is not a JSON object"));
@@ -188,14 +188,14 @@ fn refuse_apply(error: ApplyError) -> Status {
     }
 }
 
-/// Brings an object into the form of its type; unknown fields are dropped, reported or refused.
+/// Decodes an object by its type. Unknown fields are dropped, reported or rejected.
 fn read(
     kind: &Kind,
     object: &mut Value,
     options: &WriteOptions,
     origin: Origin<'_>,
 ) -> Result<Vec<String>, Status> {
-    // What a refusal of a patch shows, before it is changed.
+    // The message of an error quotes the patch, or the object before it is decoded.
     let patched = match origin {
         Origin::Patched(Patch::Strategic(patch)) => Some(go_text(patch)),
         Origin::Patched(_) => Some(object.to_string()),
@@ -230,13 +230,13 @@ fn read(
     }
 }
 
-/// What the API server keeps as it reads it, without a type, loses a fraction of nothing: 2.0 is written as 2.
+/// Untyped numbers without a fraction are written as integers: 2.0 becomes 2.
 fn whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {
             let whole = number
                 .as_f64()
-                .filter(|it| it.fract() == 0.0 && it.abs() < EXACT);
+                .filter(|number| number.fract() == 0.0 && number.abs() < EXACT);
             #[expect(
                 clippy::cast_possible_truncation,
                 reason = "it is whole, and small enough to be exact"
@@ -251,7 +251,7 @@ fn whole_numbers(value: &mut Value) {
     }
 }
 
-/// 422 for a patch whose outcome is no object of the kind; it names no kind, as the API server has it.
+/// 422 for a patch whose result cannot be decoded. The message names no kind, as in the API server.
 fn unpatchable(patched: &str, detail: &str) -> Status {
     let error = FieldError::invalid("patch", patched, detail);
     Status::invalid_object(("", ""), "", &[error])
@@ -279,7 +279,7 @@ fn refuse_invalid(kind: &Kind, name: &str, errors: &[FieldError]) -> Result<(), 
     Err(Status::invalid(kind, name, errors))
 }
 
-/// Records that the writer owns what it changed.
+/// Records that the writer owns the fields it changed.
 fn record_owner(
     clock: &Clock,
     kind: &Kind,

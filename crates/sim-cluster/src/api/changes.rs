@@ -8,26 +8,26 @@ use std::sync::Arc;
 use super::state::Api;
 use crate::store::Change;
 
-/// What a reader of [`Changes`] gets.
+/// An item of [`Changes`].
 #[derive(Clone, Debug)]
 pub enum ChangeEvent {
     /// The next change.
     Change(Arc<Change>),
-    /// The reader fell behind the log: list everything anew, changes go on from now.
+    /// The reader fell behind the log and has to list all objects again. Changes continue from now.
     Resync,
 }
 
-/// Every change of a cluster from a moment on, in order. Dropping it costs nothing.
+/// Every change of a cluster from a point in time on, in order.
 #[derive(Debug)]
 pub struct Changes {
     api: Api,
-    /// The version up to which changes were handed out.
+    /// The resource version up to which changes were returned.
     cursor: u64,
     ready: VecDeque<Arc<Change>>,
 }
 
 impl Api {
-    /// Every change committed from now on.
+    /// A stream of every change that is committed from now on.
     pub fn changes(&self) -> Changes {
         Changes::starting_at(self.clone(), self.revision())
     }
@@ -45,7 +45,7 @@ impl Changes {
     /// The next change; waits for one. Safe to cancel.
     pub async fn next(&mut self) -> ChangeEvent {
         loop {
-            // Registered before looking, so that a change in between is not missed.
+            // Registered before the log is read, so that no change in between is missed.
             let bell = self.api.with_store(|store| Arc::clone(store.changed()));
             let rung = bell.notified();
             tokio::pin!(rung);
@@ -57,7 +57,7 @@ impl Changes {
         }
     }
 
-    /// The next change if there is one already.
+    /// The next change, if there is one.
     pub fn try_next(&mut self) -> Option<ChangeEvent> {
         if self.ready.is_empty() && !self.fetch() {
             return Some(ChangeEvent::Resync);
@@ -66,7 +66,7 @@ impl Changes {
         Some(ChangeEvent::Change(change))
     }
 
-    /// Takes what is new from the log; false if the log no longer reaches back.
+    /// Reads new changes from the log; false if the log no longer has all of them.
     fn fetch(&mut self) -> bool {
         let cursor = self.cursor;
         let (fetched, revision) = self

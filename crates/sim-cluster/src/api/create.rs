@@ -16,7 +16,7 @@ use crate::object::{self, Object, text};
 use crate::resources::{Kind, kinds};
 use crate::status::{Status, StatusCause};
 
-/// How often another name is tried when a generated one is taken, as the API server does.
+/// The attempts to generate a name that is not taken, as in the API server.
 const GENERATED_NAME_TRIES: usize = 8;
 
 impl Api {
@@ -33,7 +33,7 @@ impl Api {
             .object)
     }
 
-    /// [`Api::create`] with the warnings.
+    /// [`Api::create`] that returns the warnings as well.
     pub(crate) fn create_written(
         &self,
         kind: &Kind,
@@ -54,7 +54,7 @@ impl Api {
         })
     }
 
-    /// The options with this handle's field manager if they name none.
+    /// The options, with this handle's field manager if they do not name one.
     pub(crate) fn resolved(&self, options: &WriteOptions) -> WriteOptions {
         WriteOptions {
             field_manager: self.manager_of(options).to_owned(),
@@ -104,7 +104,7 @@ impl State {
         })
     }
 
-    /// Who updates or applies what is not there creates it, and must be allowed to.
+    /// An update or apply of an absent object creates it: the user must be allowed to create.
     pub(crate) fn authorize_creation(
         &self,
         target: Target<'_>,
@@ -118,7 +118,7 @@ impl State {
         authorize(&self.store, user, &creation)
     }
 
-    /// The namespace of something to be created must exist and not be going.
+    /// The namespace of a new object must exist and must not be terminating.
     fn check_namespace(&self, kind: &Kind, namespace: &str, name: &str) -> Result<(), Status> {
         if !kind.namespaced {
             return Ok(());
@@ -139,7 +139,7 @@ impl State {
         Ok(())
     }
 
-    /// Gives the object its name, generated if asked for.
+    /// The name of a new object, generated if it has only a `generateName`.
     fn name_new(
         &mut self,
         kind: &Kind,

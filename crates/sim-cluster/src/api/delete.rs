@@ -18,20 +18,20 @@ use crate::object::{self, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, Object, text};
 use crate::resources::{Kind, kinds};
 use crate::status::Status;
 
-/// What a deletion came to.
+/// The result of a deletion.
 #[derive(Clone, Debug)]
 pub struct Deleted {
-    /// The object's last state, or its present one if something still holds it.
+    /// The last state of the object, or its current state if it still exists.
     pub object: Object,
-    /// Whether it is gone.
+    /// Whether the object has been removed.
     pub gone: bool,
 }
 
 impl Api {
-    /// Deletes an object, or starts its deletion if a finalizer or a grace period holds it.
+    /// Deletes an object, or begins its deletion if a finalizer or a grace period delays it.
     ///
     /// # Errors
-    /// 404; 409 if a precondition fails; 403 for namespaces that must stay.
+    /// 404; 409 if a precondition fails; 403 for namespaces that cannot be deleted.
     pub fn delete(
         &self,
         kind: &Kind,
@@ -43,13 +43,13 @@ impl Api {
     }
 }
 
-/// What is to be done about a grace period.
+/// The grace period of a deletion.
 enum Grace {
-    /// The kind knows none: finalizers alone decide.
+    /// The kind has none: only finalizers delay the deletion.
     None,
-    /// This many seconds from now, or from when deletion began.
+    /// This many seconds from now, or from when the deletion began.
     Set { until: String, seconds: i64 },
-    /// It runs already, and is not to be shortened.
+    /// It has begun, and the request does not shorten it.
     Running,
 }
 
@@ -102,8 +102,8 @@ impl State {
         Ok(Deleted { object: last, gone })
     }
 
-    /// Writes into an object that its deletion has begun, if something holds it or its kind has grace periods:
-    /// others go without a trace.
+    /// Marks an object as being deleted if a finalizer holds it or its kind has grace periods. Other objects are removed
+    /// without a mark.
     fn mark_deleted(
         &mut self,
         clock: &Clock,
@@ -136,7 +136,7 @@ impl State {
         marked
     }
 
-    /// A namespace terminates first; it is removed when its finalizers are gone.
+    /// Begins the termination of a namespace, which is removed once it has no finalizers.
     fn terminate_namespace(
         &mut self,
         clock: &Clock,
@@ -203,7 +203,7 @@ fn check_preconditions(
                 "the {what} in the precondition ({wanted}) does not match the {what} in record ({is}). The object \
                  might have been {happened}"
             );
-            // It names the kind where others name the resource.
+            // This message names the kind where others name the resource.
             let named = Kind::of_body(&kind.group, &kind.kind);
             return Err(Status::conflict(&named, name, &why));
         }
@@ -211,12 +211,12 @@ fn check_preconditions(
     Ok(())
 }
 
-/// Pods get time to end; a grace period under way can only be shortened.
+/// Only pods have a grace period. One that has begun can only be shortened.
 fn grace_of(clock: &Clock, kind: &Kind, old: &Value, options: &DeleteOptions) -> Grace {
     if !kind_rules::ends_gracefully(kind) {
         return Grace::None;
     }
-    // Negative values mean at once, as kubectl's --grace-period=-1 is never sent.
+    // A negative value means one second: kubectl does not send its --grace-period=-1.
     let asked = options
         .grace_period
         .map(|seconds| if seconds < 0 { 1 } else { seconds });
@@ -267,7 +267,7 @@ fn mark_now(clock: &Clock, object: &mut Value) {
     mark(object, &until.map_or_else(|| clock.now_time(), to_time), 0);
 }
 
-/// The finalizers an object has once the propagation policy is written into them.
+/// The finalizers of an object, with those of the propagation policy.
 fn finalizers_for(old: &Value, propagation: Option<Propagation>) -> Vec<String> {
     let before = object::finalizers(old);
     let has = |finalizer: &str| before.iter().any(|each| each == finalizer);

@@ -1,8 +1,8 @@
-//! How kinds differ in what the API server does to all of them: generation, unconditional updates, grace periods.
+//! How kinds differ in common behavior: generation, unconditional updates, creation by update, grace periods.
 
 use crate::resources::{Kind, kinds};
 
-/// Whether `metadata.generation` is kept for objects of a kind.
+/// Whether objects of a kind have a `metadata.generation`.
 pub(crate) fn has_generation(kind: &Kind) -> bool {
     const COUNTED: [&str; 11] = [
         "pods",
@@ -20,7 +20,7 @@ pub(crate) fn has_generation(kind: &Kind) -> bool {
     kind.is_custom() || COUNTED.contains(&&*kind.storage)
 }
 
-/// Whether a PUT without a version is accepted.
+/// Whether a PUT without a resource version is accepted.
 pub(crate) fn updates_unconditionally(kind: &Kind) -> bool {
     const REFUSED: [&str; 6] = [
         "customresourcedefinitions.apiextensions.k8s.io",
@@ -49,12 +49,12 @@ pub(crate) fn creates_on_update(kind: &Kind) -> bool {
     CREATED.contains(&&*kind.storage)
 }
 
-/// Whether a write of `status` leaves labels and annotations alone, too.
+/// Whether a write of `status` does not change labels and annotations either.
 pub(crate) fn keeps_metadata_on_status(kind: &Kind) -> bool {
     *kind == *kinds::CUSTOM_RESOURCE_DEFINITIONS
 }
 
-/// Whether objects of a kind get a grace period when they are deleted.
+/// Whether objects of a kind have a grace period when they are deleted.
 pub(crate) fn ends_gracefully(kind: &Kind) -> bool {
     *kind == *kinds::PODS
 }

@@ -1,8 +1,8 @@
-//! What a committed write brings about in the API server itself.
+//! The effects of a committed write on the API server itself.
 //!
 //! ```text
-//! definition stored -> names accepted, established -> its kinds are served
-//! definition deleted -> its objects are deleted -> the last one is gone -> the definition is gone, and its kinds
+//! definition stored  -> names accepted, established -> its kinds are served
+//! definition deleted -> its objects are deleted -> the last one is removed -> definition and kinds are removed
 //! ```
 
 use serde_json::{Value, json};
@@ -13,10 +13,10 @@ use crate::clock::Clock;
 use crate::object::{self, Condition, Object, text};
 use crate::resources::{Kind, kinds};
 
-/// Holds a definition until its objects are gone.
+/// Delays the removal of a definition until its objects are removed.
 const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// After an object was stored.
+/// Runs after an object was stored.
 pub(crate) fn after_put(state: &mut State, clock: &Clock, kind: &Kind, new: &Object) {
     if *kind != *kinds::CUSTOM_RESOURCE_DEFINITIONS || object::is_terminating(new) {
         return;
@@ -30,7 +30,7 @@ pub(crate) fn after_put(state: &mut State, clock: &Clock, kind: &Kind, new: &Obj
     state.registry.define(&established);
 }
 
-/// After an object was removed.
+/// Runs after an object was removed.
 pub(crate) fn after_remove(state: &mut State, clock: &Clock, kind: &Kind, last: &Value) {
     if *kind == *kinds::CUSTOM_RESOURCE_DEFINITIONS {
         state.registry.forget(text(last, "/metadata/name"));
@@ -48,7 +48,7 @@ pub(crate) fn after_remove(state: &mut State, clock: &Clock, kind: &Kind, last: 
     }
 }
 
-/// Writes into a definition what Kubernetes' controllers do: accepted names, stored versions, conditions.
+/// Writes the status that Kubernetes' controllers write: accepted names, stored versions, conditions.
 fn establish(clock: &Clock, definition: &mut Value) {
     let names = definition["spec"]["names"].clone();
     let versions = definition["spec"]["versions"]
@@ -92,8 +92,8 @@ fn set_true(clock: &Clock, definition: &mut Value, kind: &str, reason: &str, mes
     object::set_condition(definition, condition, clock.now());
 }
 
-/// Begins the deletion of a definition: it is marked, its objects are deleted, and if there are none it is gone.
-/// The definition as marked.
+/// Begins the deletion of a definition: marks it and deletes its objects. A definition without objects is removed.
+/// Returns the marked definition.
 pub(crate) fn terminate_definition(
     state: &mut State,
     clock: &Clock,
@@ -130,7 +130,7 @@ pub(crate) fn terminate_definition(
                 text(&object, "/metadata/namespace"),
                 text(&object, "/metadata/name"),
             );
-            // Gone already is as good.
+            // An object that is gone already needs no deletion.
             let _ = state.delete(clock, &kind, namespace, name, &DeleteOptions::default());
         }
     }
@@ -144,7 +144,7 @@ pub(crate) fn terminate_definition(
     marked
 }
 
-/// Removes a definition under deletion if none of its objects is left.
+/// Removes a definition that is being deleted if it has no objects.
 fn finish_definition(state: &mut State, clock: &Clock, definition: &Object) {
     let name = text(definition, "/metadata/name");
     let kind = kind_of(state, name);
@@ -169,7 +169,7 @@ fn finish_definition(state: &mut State, clock: &Clock, definition: &Object) {
     }
 }
 
-/// A kind of that definition, whichever version.
+/// A kind of that definition, in any version.
 fn kind_of(state: &State, definition: &str) -> Option<Kind> {
     let is_of =
         |kind: &&Kind| (kind.custom.as_ref()).is_some_and(|custom| custom.definition == definition);

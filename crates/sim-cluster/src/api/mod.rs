@@ -1,5 +1,5 @@
-//! What an API server does to objects, without HTTP: identity, versions, generation, conflicts, finalizers,
-//! graceful deletion. Controllers in this process and the HTTP handlers use the same.
+//! The semantics of an API server without HTTP: identity, versions, generation, conflicts, finalizers, graceful
+//! deletion. The HTTP handlers and the controllers in this process use it.
 //!
 //! ```text
 //! create / update / modify / delete -> checks and defaults -> store -> log -> watches, controllers

@@ -1,4 +1,4 @@
-//! The options of writes and deletions, as the query and the bodies of requests carry them.
+//! The options of writes and deletions, which requests have in their query or body.
 
 use std::sync::Arc;
 
@@ -7,62 +7,62 @@ use crate::authentication::User;
 /// Options of create, update and patch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// Check and answer, but store nothing.
+    /// Validate and answer, but store nothing.
     pub dry_run: bool,
-    /// Who writes, for `managedFields`; empty means the API handle's own.
+    /// The field manager in `managedFields`; empty means that of the API handle.
     pub field_manager: String,
-    /// What to do about unknown and duplicate fields.
+    /// How unknown and duplicate fields are treated.
     pub field_validation: FieldValidation,
-    /// Fields that the request's body has twice; a parsed object no longer shows them.
+    /// Fields that occur twice in the body of the request; a parsed object does not show them.
     pub duplicate_fields: Vec<String>,
-    /// Server-side apply: take fields from other managers.
+    /// Server-side apply: take over fields that other managers own.
     pub force: bool,
-    /// Who writes, for rights that show only at the write: to create what was to be updated, to give away rights.
-    /// `None` is the cluster itself, which may everything.
+    /// The user, for permissions that only the write itself can check: to create an absent object, to grant permissions.
+    /// `None` is the cluster itself, which has all permissions.
     pub user: Option<Arc<User>>,
 }
 
-/// What to do about unknown and duplicate fields.
+/// How unknown and duplicate fields are treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldValidation {
-    /// Drop them silently. What controllers in this process want: their objects are made by code.
+    /// Drop them silently. The default for code in this process.
     #[default]
     Ignore,
-    /// Drop them with a warning; the default over HTTP.
+    /// Drop them and warn; the default over HTTP.
     Warn,
-    /// Refuse with 400.
+    /// Reject the write with 400.
     Strict,
 }
 
 /// Options of a deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeleteOptions {
-    /// Seconds the object gets to end; `None` means its kind's or its own default.
+    /// The grace period in seconds; `None` means that of the object or of its kind.
     pub grace_period: Option<i64>,
-    /// What happens to dependants; `None` means the kind's default (background).
+    /// What happens to dependents; `None` means the default of the kind (background).
     pub propagation: Option<Propagation>,
-    /// What the object must still be.
+    /// The object that is meant.
     pub preconditions: Preconditions,
-    /// Check and answer, but delete nothing.
+    /// Validate and answer, but delete nothing.
     pub dry_run: bool,
 }
 
-/// What happens to the objects that the deleted one owns.
+/// What happens to the objects that a deleted object owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Propagation {
-    /// They stay and lose the owner.
+    /// The dependents stay, without the owner reference.
     Orphan,
-    /// The owner goes at once, they follow.
+    /// The owner is deleted at once, its dependents after it.
     Background,
-    /// They go first.
+    /// The dependents are deleted before the owner.
     Foreground,
 }
 
-/// What an object must be for a deletion to go through.
+/// The conditions on the object under which a deletion takes effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preconditions {
-    /// Its uid.
+    /// The uid of the object.
     pub uid: Option<String>,
-    /// Its version.
+    /// The resource version of the object.
     pub resource_version: Option<String>,
 }

@@ -1,6 +1,6 @@
-//! Patches: read, changed by the patch, written as an update would be, in one step.
+//! Patches: an object is read, changed by the patch, and written as an update, in one step.
 //!
-//! Server-side apply alone may create what it patches.
+//! Only server-side apply creates an absent object.
 
 use serde_json::Value;
 
@@ -67,7 +67,7 @@ impl State {
         self.replace(clock, target, old, object, options, Origin::Patched(patch))
     }
 
-    /// Server-side apply of an object that is there.
+    /// Server-side apply to an existing object.
     fn apply(
         &mut self,
         clock: &Clock,
@@ -85,7 +85,7 @@ impl State {
         self.replace(clock, target, old, object, options, Origin::Applied)
     }
 
-    /// Server-side apply of an object that is not there yet.
+    /// Server-side apply that creates an object.
     fn apply_new(
         &mut self,
         clock: &Clock,
@@ -113,7 +113,7 @@ impl State {
     }
 }
 
-/// What is applied must name its type and, if it names itself, the object of the path.
+/// An applied object that has a name must have that of the path.
 fn check_applied(target: Target<'_>, applied: &Value) -> Result<(), Status> {
     let name = text(applied, "/metadata/name");
     if !name.is_empty() && name != target.name {
@@ -131,7 +131,7 @@ fn check_applied(target: Target<'_>, applied: &Value) -> Result<(), Status> {
     Ok(())
 }
 
-/// Changes an object (or a `Scale`) as a patch other than apply says.
+/// Applies a patch other than server-side apply to an object or a `Scale`.
 pub(crate) fn change(kind: &Kind, object: &mut Value, patch: &Patch) -> Result<(), Status> {
     let changed = match patch {
         Patch::Json(operations) => json_patch(object, operations),

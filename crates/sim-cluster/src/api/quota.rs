@@ -1,4 +1,4 @@
-//! Resource quotas in the way of a new object: room is checked and taken in one step.
+//! Resource quotas: a new object is checked and charged in one step.
 
 use serde_json::Value;
 
@@ -9,10 +9,10 @@ use crate::object::{Object, text};
 use crate::resources::{Kind, kinds};
 use crate::status::Status;
 
-/// Counts an object to be created against the quotas of its namespace.
+/// Charges a new object to the quotas of its namespace.
 ///
 /// # Errors
-/// 403 if a quota has no room; nothing is counted then.
+/// 403 if the object exceeds a quota; nothing is charged then.
 pub(crate) fn charge_quota(
     state: &mut State,
     kind: &Kind,
@@ -25,7 +25,7 @@ pub(crate) fn charge_quota(
     }
     let mut charged = Vec::new();
     for quota in state.store.list(&kinds::RESOURCE_QUOTAS, Some(namespace)) {
-        // Until the controller has counted, the API server refuses; what is counted here would be overwritten.
+        // The API server rejects objects until the controller has counted: a charge before that would be overwritten.
         let used = admission::usage_from(&quota["status"]["used"]);
         let after = admission::check_quota(quota, &used, &kind.group, &kind.plural, object)
             .map_err(|why| {

@@ -1,51 +1,51 @@
-//! What writes have in common: the object they are for, the form they come in, and what they return.
+//! The types that all writes share: their target, the formats of patches, the origin of an object, and the result.
 
 use serde_json::Value;
 
 use crate::object::Object;
 use crate::resources::Kind;
 
-/// What is updated.
+/// The object, or the subresource of an object, that a write is for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target<'a> {
     pub(crate) kind: &'a Kind,
-    /// `status`, `finalize`, ... or the object itself.
+    /// `status`, `finalize`, ...; `None` for the object itself.
     pub(crate) subresource: Option<&'a str>,
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
 }
 
-/// A patch in one of the four forms.
+/// A patch in one of the four formats.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Patch {
-    /// RFC 6902.
+    /// JSON patch, RFC 6902.
     Json(Value),
-    /// RFC 7386.
+    /// JSON merge patch, RFC 7386.
     Merge(Value),
-    /// Kubernetes' own, for built-in kinds.
+    /// Strategic merge patch, for built-in kinds.
     Strategic(Value),
     /// Server-side apply.
     Apply(Value),
 }
 
-/// Where an object that is to be stored comes from.
+/// How an object that is to be stored was made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Origin<'a> {
-    /// Its writer made all of it: what differs from before is the writer's.
+    /// By its writer, who owns what differs from before.
     Written,
-    /// The same by a patch other than apply, which is said in refusals.
+    /// By a patch other than apply, which the messages of errors quote.
     Patched(&'a Patch),
-    /// Server-side apply made it and has recorded the owners.
+    /// By server-side apply, which has recorded the owners.
     Applied,
 }
 
-/// What a write gave: the object and what the writer should be warned of.
+/// The result of a write: the object and the warnings.
 #[derive(Clone, Debug)]
 pub struct Written {
     /// The object as stored, or as it would be stored in a dry run.
     pub object: Object,
     /// One text per `Warning` header.
     pub warnings: Vec<String>,
-    /// Whether the object is new.
+    /// Whether the write created the object.
     pub created: bool,
 }

@@ -1,6 +1,6 @@
 //! The state of an API server, its lock, and [`Api`]: the handle that every component of a cluster holds.
 //!
-//! What the requests do is in the modules above, one for each kind of request; reads are here.
+//! Reads are here; each kind of write has a module of its own.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::resources::{Kind, Registry};
 use crate::status::Status;
 use crate::store::{Identities, Store};
 
-/// A cluster's API, in this process. Cheap to clone.
+/// A cluster's API in this process. Cheap to clone.
 #[derive(Clone)]
 pub struct Api {
     shared: Arc<Shared>,
-    /// The field manager of writes that name none.
+    /// The field manager of writes that do not name one.
     manager: Arc<str>,
 }
 
@@ -29,12 +29,12 @@ struct Shared {
     clock: Clock,
 }
 
-/// What the lock guards.
+/// The state behind the lock.
 pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) registry: Registry,
     pub(crate) identities: Identities,
-    /// Who may come in.
+    /// The accepted bearer tokens.
     pub(crate) credentials: Credentials,
 }
 
@@ -63,7 +63,7 @@ impl Api {
         }
     }
 
-    /// The same API for a component: its writes are recorded as `manager`'s in `managedFields`.
+    /// The same API for a component: `managedFields` records its writes as those of `manager`.
     #[must_use]
     pub fn as_manager(&self, manager: &str) -> Self {
         Self {
@@ -72,12 +72,12 @@ impl Api {
         }
     }
 
-    /// The cluster's time.
+    /// The cluster's clock.
     pub fn clock(&self) -> &Clock {
         &self.shared.clock
     }
 
-    /// The version of the last change.
+    /// The resource version of the last change.
     pub fn revision(&self) -> u64 {
         self.shared.state.lock().store.revision()
     }
@@ -101,12 +101,12 @@ impl Api {
         state.registry.find_kind(api_version, kind).cloned()
     }
 
-    /// All kinds that are served at the moment, custom ones included, ordered by group, version and plural.
+    /// All kinds that are served now, custom ones included, ordered by group, version and plural.
     pub fn kinds(&self) -> Vec<Kind> {
         self.shared.state.lock().registry.all().cloned().collect()
     }
 
-    /// A number in `0..bound` from the cluster's seed.
+    /// A pseudo-random number in `0..bound`, from the cluster's seed.
     pub fn random_below(&self, bound: u64) -> u64 {
         self.shared.state.lock().identities.below(bound)
     }

@@ -1,4 +1,4 @@
-//! Subresources that are no part of the object: `scale`, `binding`, `eviction`.
+//! Subresources that are not a part of the object: `scale`, `binding`, `eviction`.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::resources::{Kind, ScalePaths, kinds};
 use crate::selectors::object as selector;
 use crate::status::{Status, StatusCause};
 
-/// What a write to `scale` does.
+/// A write to `scale`.
 #[derive(Clone, Debug)]
 pub(crate) enum ScaleWrite<'a> {
     Put(&'a Value),
@@ -27,7 +27,7 @@ impl Api {
         Ok(to_scale(&object, &paths(kind)))
     }
 
-    /// Writes the `Scale` of an object, that is its number of replicas.
+    /// Writes the `Scale` of an object, which sets its number of replicas.
     pub(crate) fn write_scale(
         &self,
         target: Target<'_>,
@@ -42,7 +42,7 @@ impl Api {
                 ScaleWrite::Patch(patch) => change(target.kind, &mut scale, patch)?,
             }
             let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
-            // A custom resource is refused by its own schema.
+            // The schema of a custom resource rejects negative numbers itself.
             if replicas < 0 && !target.kind.is_custom() {
                 return Err(negative(target.name, replicas));
             }
@@ -59,10 +59,10 @@ impl Api {
         Ok(to_scale(&written.object, &paths))
     }
 
-    /// Puts a pod on a node, once.
+    /// Binds a pod to a node.
     ///
     /// # Errors
-    /// 404; 409 if it has a node already or is being deleted.
+    /// 404; 409 if the pod is bound already or is being deleted.
     pub fn bind(
         &self,
         namespace: &str,
@@ -111,10 +111,10 @@ impl Api {
         Ok(written.object)
     }
 
-    /// Evicts a pod: deletes it if no disruption budget forbids that.
+    /// Evicts a pod: deletes it unless a disruption budget forbids it.
     ///
     /// # Errors
-    /// 404; 429 if a budget allows no disruption at the moment.
+    /// 404; 429 if a budget allows no disruption now.
     pub fn evict(
         &self,
         namespace: &str,
@@ -143,7 +143,7 @@ impl Api {
     }
 }
 
-/// The `Scale` must be one of this object.
+/// A `Scale` with a name or uid must have those of this object.
 fn check_same_scale(target: Target<'_>, object: &Value, scale: &Value) -> Result<(), Status> {
     let given = text(scale, "/metadata/name");
     if !given.is_empty() && given != target.name {
@@ -171,7 +171,7 @@ fn negative(name: &str, replicas: i64) -> Status {
     Status::invalid(&scale, name, &[cause])
 }
 
-/// Where a kind keeps what `scale` shows; built-in kinds keep it where replica sets do.
+/// The paths of the fields that `scale` shows; built-in kinds have those of ReplicaSets.
 fn paths(kind: &Kind) -> ScalePaths {
     let custom = kind.custom.as_ref().and_then(|custom| custom.scale.clone());
     custom.unwrap_or_else(|| ScalePaths {
@@ -190,8 +190,8 @@ fn to_scale(object: &Value, paths: &ScalePaths) -> Value {
         "spec": {},
         "status": {"replicas": number(&paths.status_replicas).unwrap_or(0)},
     });
-    // Go leaves out none.
-    if let Some(replicas) = number(&paths.spec_replicas).filter(|it| *it != 0) {
+    // Go leaves out a zero.
+    if let Some(replicas) = number(&paths.spec_replicas).filter(|replicas| *replicas != 0) {
         scale["spec"]["replicas"] = json!(replicas);
     }
     for field in [

@@ -44,7 +44,7 @@ impl Api {
         Ok(self.update_written(target, object, options)?.object)
     }
 
-    /// [`Api::update`] with the warnings; creates where the kind allows that.
+    /// [`Api::update`] that returns the warnings as well. Creates an absent object where the kind allows it.
     pub(crate) fn update_written(
         &self,
         target: Target<'_>,
@@ -77,8 +77,8 @@ impl Api {
         })
     }
 
-    /// Reads an object, lets `change` edit it, and writes it back in one step; an edit that changes nothing
-    /// keeps the version.
+    /// Reads an object, lets `change` edit it, and writes it back in one step. An edit that changes nothing keeps the
+    /// resource version.
     pub fn modify(
         &self,
         kind: &Kind,
@@ -101,7 +101,7 @@ impl Api {
         Ok(written.object)
     }
 
-    /// [`Api::modify`] with options, for edits that may fail.
+    /// [`Api::modify`] with options, for edits that can fail.
     pub(crate) fn modify_written(
         &self,
         target: Target<'_>,
@@ -134,7 +134,7 @@ impl Api {
 }
 
 impl State {
-    /// Puts `object` in the place of `old`.
+    /// Replaces `old` with `object`.
     pub(crate) fn replace(
         &mut self,
         clock: &Clock,
@@ -150,7 +150,7 @@ impl State {
             name,
             ..
         } = target;
-        // What is compared must be in one version.
+        // The old and the new object are compared in one API version.
         let old = &convert::to_version(kind, old);
         check_body(kind, namespace, &mut object)?;
         check_same_object(target, old, &object, origin)?;
@@ -174,7 +174,7 @@ impl State {
             return Ok(answer(object.into()));
         }
         if is_finished(kind, &object) {
-            // As in the API server the last event shows the state before this write, with its version.
+            // As in the API server, the last event shows the state before this write.
             self.store.remove(kind, namespace, name);
             lifecycle::after_remove(self, clock, kind, old);
             return Ok(answer(object.into()));
@@ -185,7 +185,7 @@ impl State {
     }
 }
 
-/// The body must mean the object that is there: its name, its uid and, if it says one, its version.
+/// The body must be of this object: its name, its uid and, if the body has one, its resource version.
 fn check_same_object(
     target: Target<'_>,
     old: &Value,
@@ -222,7 +222,7 @@ fn check_same_object(
             json!(0),
             "must be specified for an update",
         );
-        // It names the resource where others name the kind.
+        // This message names the resource where others name the kind.
         let resource = Kind::of_body(&kind.group, &kind.plural);
         return Err(Status::invalid(&resource, name, &[cause]));
     }
@@ -240,7 +240,7 @@ fn check_same_object(
     Ok(())
 }
 
-/// 409 of a PUT of an object that has another uid, or none if it is gone: in the words of the store.
+/// 409 for a PUT with another uid, or of an object that no longer exists: with the message of the storage layer.
 fn another_object(target: Target<'_>, uid: &str, is: &str) -> Status {
     let key = target.kind.storage_key(target.namespace, target.name);
     let why = format!(
@@ -250,12 +250,12 @@ fn another_object(target: Target<'_>, uid: &str, is: &str) -> Status {
     Status::conflict(target.kind, target.name, &why)
 }
 
-/// 422 of a check of metadata, which the API server makes twice: once for every kind, and once for this one.
+/// 422 for invalid metadata, which the API server reports twice: it validates metadata for all kinds and for this kind.
 fn twice(kind: &Kind, name: &str, error: FieldError) -> Status {
     Status::invalid(kind, name, &[error.clone(), error])
 }
 
-/// What no update changes.
+/// Restores the fields that no update changes.
 fn keep_identity(old: &Value, object: &mut Value) {
     for field in [
         "uid",
@@ -273,7 +273,7 @@ fn keep_identity(old: &Value, object: &mut Value) {
     }
 }
 
-/// An update of the object leaves `status` alone, one of `status` leaves everything else alone.
+/// An update of the object does not change `status`; an update of `status` changes nothing else.
 fn keep_what_others_write(target: Target<'_>, old: &Value, object: &mut Value) {
     let kind = target.kind;
     match target.subresource {
@@ -306,7 +306,7 @@ fn keep_what_others_write(target: Target<'_>, old: &Value, object: &mut Value) {
     }
 }
 
-/// Makes every field of `object` what it is in `old`, but for these; copies only what differs.
+/// Restores every field of `object` from `old`, except these. Copies only what differs.
 fn restore_but(these: &[&str], object: &mut Value, old: &Value) {
     let (Some(fields), Some(old)) = (object.as_object_mut(), old.as_object()) else {
         return;
@@ -330,7 +330,7 @@ fn take_field(object: &mut Value, old: &Value, field: &str) {
     };
 }
 
-/// Nobody new may hold up a deletion that is under way.
+/// Rejects new finalizers on an object that is being deleted.
 fn check_finalizers(kind: &Kind, name: &str, old: &Value, object: &Value) -> Result<(), Status> {
     if !object::is_terminating(old) {
         return Ok(());
@@ -341,7 +341,7 @@ fn check_finalizers(kind: &Kind, name: &str, old: &Value, object: &Value) -> Res
     }
 }
 
-/// The generation counts the changes of what is wished for.
+/// Increments the generation if anything but metadata and status changes.
 fn bump_generation(kind: &Kind, subresource: Option<&str>, old: &Value, object: &mut Value) {
     if matches!(subresource, Some("status" | "binding")) || !kind_rules::has_generation(kind) {
         return;
@@ -361,7 +361,7 @@ fn bump_generation(kind: &Kind, subresource: Option<&str>, old: &Value, object: 
     }
 }
 
-/// Whether an object under deletion has nothing left that holds it.
+/// Whether nothing holds an object that is being deleted any longer.
 fn is_finished(kind: &Kind, object: &Value) -> bool {
     let held = *kind == *kinds::NAMESPACES
         && object["spec"]["finalizers"]

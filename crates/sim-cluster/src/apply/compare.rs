@@ -1,4 +1,4 @@
-//! What differs between two objects of a type: added, modified and removed fields.
+//! The comparison of two objects of a type: added, modified and removed fields.
 
 use serde_json::{Map, Value};
 
@@ -15,7 +15,7 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    /// Everything the newer object sets anew.
+    /// The added and modified fields.
     pub(super) fn changed(&self) -> FieldSet {
         self.added.union(&self.modified)
     }
@@ -38,7 +38,7 @@ pub(super) fn compare(old: &Value, new: &Value, node: Option<Node<'_>>) -> Compa
     comparison
 }
 
-/// Whether a value, absent or not, is a single value here: no parts, or empty on both sides.
+/// Whether a value is compared as a whole: it has no parts, or is empty on both sides.
 fn is_leaf(old: Option<&Value>, new: Option<&Value>, node: Option<Node<'_>>) -> bool {
     let sides = || [old, new].into_iter().flatten();
     let leaf = |value: &Value| matches!(shape(value, node), Shape::Leaf);
@@ -134,7 +134,7 @@ fn compare_items(
     }
 }
 
-/// The items of a list with what tells them apart.
+/// The items of a list with their identities.
 fn keyed<'a>(
     list: Option<&'a Value>,
     kind: &ListKind<'_>,

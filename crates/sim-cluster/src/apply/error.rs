@@ -1,6 +1,6 @@
-//! Why a configuration cannot be applied, in the API server's words.
+//! The errors of server-side apply, with the API server's messages.
 
-/// A field that somebody else owns.
+/// A field that another manager owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Conflict {
     /// The other manager: `"kubectl" using apps/v1`.
@@ -16,7 +16,7 @@ impl Conflict {
     }
 }
 
-/// A configuration that can't be applied.
+/// The error of a configuration that cannot be applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ApplyError {
     /// A 409 with one cause for each field.
@@ -25,7 +25,7 @@ pub(crate) enum ApplyError {
     /// A 400.
     #[error("metadata.managedFields must be nil")]
     ManagedFieldsSet,
-    /// A field that the type does not have; a 500, as the real server has it.
+    /// A field that the type does not have; a 500, as in the API server.
     #[error(
         "failed to create typed patch object ({object}; {api_version}, Kind={kind}): {field}: field not declared in schema"
     )]

@@ -1,4 +1,4 @@
-//! Sets of fields, as `managedFields` holds them: a tree of path elements, each node a member or only on the way to one.
+//! Sets of fields, as in `managedFields`: a tree of path elements, each of which is a member or leads to one.
 //!
 //! `fieldsV1` JSON <-> [`FieldSet`]; set algebra on it.
 
@@ -103,7 +103,7 @@ pub(super) struct FieldSet {
 }
 
 impl FieldSet {
-    /// Reads `fieldsV1`; none if it is malformed.
+    /// Parses `fieldsV1`; none if it is malformed.
     pub(super) fn parse(fields: &Value) -> Option<Self> {
         Self::parse_fields(fields.as_object()?)
     }
@@ -147,7 +147,7 @@ impl FieldSet {
         Value::Object(fields)
     }
 
-    /// Whether nothing is in the set.
+    /// Whether the set is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.members.is_empty() && self.children.values().all(Self::is_empty)
     }
@@ -157,7 +157,7 @@ impl FieldSet {
         self.members.insert(element);
     }
 
-    /// Adds what is below the element.
+    /// Adds the set below the element.
     pub(super) fn insert_below(&mut self, element: PathElement, child: Self) {
         if !child.is_empty() {
             self.children.entry(element).or_default().extend(child);
@@ -169,7 +169,7 @@ impl FieldSet {
         self.members.contains(element)
     }
 
-    /// What is below the element.
+    /// The set below the element.
     pub(super) fn below(&self, element: &PathElement) -> Option<&Self> {
         self.children.get(element)
     }
@@ -181,7 +181,7 @@ impl FieldSet {
         }
     }
 
-    /// Both sets together.
+    /// The union of both sets.
     #[must_use]
     pub(super) fn union(&self, other: &Self) -> Self {
         let mut set = self.clone();
@@ -189,7 +189,7 @@ impl FieldSet {
         set
     }
 
-    /// What is in this set alone.
+    /// The members that the other set does not have.
     #[must_use]
     pub(super) fn difference(&self, other: &Self) -> Self {
         let children = self.children.iter().filter_map(|(element, child)| {
@@ -205,7 +205,7 @@ impl FieldSet {
         }
     }
 
-    /// What is in both sets.
+    /// The members of both sets.
     #[must_use]
     pub(super) fn intersection(&self, other: &Self) -> Self {
         let children = self.children.iter().filter_map(|(element, child)| {
@@ -218,7 +218,7 @@ impl FieldSet {
         }
     }
 
-    /// The set with every declared field on the way to a member made a member.
+    /// The set with every declared field that leads to a member.
     #[must_use]
     pub(super) fn with_named_fields(&self, node: Option<Node<'_>>) -> Self {
         let mut members = self.members.clone();
@@ -238,7 +238,7 @@ impl FieldSet {
         Self { members, children }
     }
 
-    /// All members' paths, as the API server prints them, in order.
+    /// The paths of all members, as the API server prints them, in order.
     pub(super) fn paths(&self) -> Vec<String> {
         let mut paths = Vec::new();
         self.collect_paths("", &mut paths);

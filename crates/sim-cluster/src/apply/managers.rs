@@ -1,15 +1,15 @@
-//! `metadata.managedFields`: who owns which fields, and since when.
+//! `metadata.managedFields`: the managers and the fields they own.
 
 use serde_json::{Map, Value, json};
 
 use super::field_set::FieldSet;
 use super::writer::Writer;
 
-/// The most managers that updated (not applied) an object; older ones are put together.
+/// The most managers that updated (not applied) an object; older ones are merged.
 const UPDATE_MANAGERS_MAX: usize = 10;
 const ANCIENT: &str = "ancient-changes";
 
-/// What a manager did.
+/// The operation of a manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Operation {
     Apply,
@@ -40,7 +40,7 @@ impl Manager {
         }
     }
 
-    /// Whether both are the same manager doing the same thing; who applies may change the version it applies in.
+    /// Whether both are the same manager with the same operation; the API version of an apply may change.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.name == other.name
             && self.operation == other.operation
@@ -48,7 +48,7 @@ impl Manager {
             && (self.operation == Operation::Apply || self.api_version == other.api_version)
     }
 
-    /// As conflicts name it: `"kubectl" using apps/v1`.
+    /// The manager as conflicts describe it: `"kubectl" using apps/v1`.
     pub(super) fn describe(&self) -> String {
         let mut text = crate::field::quote(&self.name);
         if !self.subresource.is_empty() {
@@ -115,7 +115,7 @@ pub(super) fn parse(object: &Value) -> Option<Vec<Manager>> {
     entries.iter().map(Manager::parse).collect()
 }
 
-/// Whether the writer asks for ownership to be forgotten: a list of nothing, or of one empty entry.
+/// Whether the writer resets the ownership: by an empty list, or one with an empty entry.
 pub(super) fn is_reset(object: &Value) -> bool {
     object["metadata"]["managedFields"]
         .as_array()
@@ -165,7 +165,7 @@ fn sort(managers: &mut [Manager]) {
     });
 }
 
-/// Puts the oldest updaters together once there are too many.
+/// Merges the oldest updating managers if there are too many.
 pub(super) fn cap(mut managers: Vec<Manager>) -> Vec<Manager> {
     let updaters = managers
         .iter()

@@ -1,12 +1,12 @@
-//! Server-side apply, and who owns which field of an object.
+//! Server-side apply, and the ownership of fields.
 //!
 //! ```text
-//! create, update, patch: (old, new)      -> what differs -> the writer owns it, others lose it -> managedFields
-//! apply: (live, config, last applied)    -> merge -> remove what nobody owns any more -> conflicts? -> managedFields
+//! create, update, patch: (old, new)      -> differences -> the writer owns them, others do not -> managedFields
+//! apply: (live, config, last applied)    -> merge -> remove fields without an owner -> conflicts? -> managedFields
 //! ```
 //!
-//! Both run on the object as its writer means it, defaults set (update) or not yet (apply), before admission: what
-//! the server adds belongs to nobody. Managers of other versions of a kind are taken as they are, not converted.
+//! Both run on the writer's object before admission, with defaults (update) or without (apply): no manager owns what the
+//! server adds. The fields of managers in other API versions are not converted.
 
 mod compare;
 mod error;
@@ -27,13 +27,13 @@ use managers::{Manager, Operation};
 use typed::{field_set, merge, undeclared, without};
 pub(crate) use writer::Writer;
 
-/// The annotation in which client-side apply keeps what it applied last.
+/// The annotation with the last configuration of client-side apply.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// The manager that may take over from client-side apply.
+/// The manager that may take over fields from client-side apply.
 const KUBECTL: &str = "kubectl";
 
-/// Removes from a configuration what can't be written through the resource it is sent to: the status on the main
-/// resource of a kind with a status subresource, everything but the status on `status`.
+/// Removes the fields of a configuration that its resource cannot write: the status on the main resource of a kind with a
+/// status subresource, everything but the status on `status`.
 pub(crate) fn drop_unwritable(config: &mut Value, has_status: bool, subresource: &str) {
     let Value::Object(fields) = config else {
         return;
@@ -49,8 +49,8 @@ pub(crate) fn drop_unwritable(config: &mut Value, has_status: bool, subresource:
     }
 }
 
-/// The object that applying `config` gives, `managedFields` included, or why it can't be applied. Without `live` the
-/// object is to be created. Defaults are not set, and the writer's status is dropped before (see [`drop_unwritable`]).
+/// The result of applying `config`, with its `managedFields`. Without `live` the object is created. Defaults are not set;
+/// [`drop_unwritable`] has to drop the writer's status before.
 pub(crate) fn apply(
     live: Option<&Value>,
     config: &Value,
@@ -90,10 +90,10 @@ pub(crate) fn apply(
     Ok(applied)
 }
 
-/// Whether `config`, as it was sent, can be applied to an object of this type.
+/// Checks whether `config` can be applied to an object of this type.
 ///
 /// # Errors
-/// If it has a field that the type does not have, or states `managedFields`.
+/// If it has a field that the type does not have, or `managedFields`.
 pub(crate) fn check(config: &Value, info: &TypeInfo) -> Result<(), ApplyError> {
     if config["metadata"]["managedFields"]
         .as_array()
@@ -157,7 +157,7 @@ impl Request<'_> {
                 .difference(&comparison.removed);
         }
         if self.live.is_some() && new == live {
-            // Nothing changes: the time stays, and who has none gets none.
+            // Nothing changes, and so does not the time.
             own.time = last.and_then(|last| last.time);
         }
         managers.push(own);
@@ -166,7 +166,7 @@ impl Request<'_> {
         Ok(new)
     }
 
-    /// Who owns what was written when nobody's ownership was recorded.
+    /// The manager of all fields of an object without managers.
     fn before_first_apply(&self, live: &Value) -> Manager {
         let writer = Writer {
             manager: "before-first-apply",
@@ -178,7 +178,7 @@ impl Request<'_> {
         manager
     }
 
-    /// Removes what this manager applied last time, applies no more, and nobody else owns.
+    /// Removes the fields that this manager applied last time, no longer applies, and no other manager owns.
     fn prune(&self, merged: &Value, last: &FieldSet, own: &FieldSet, others: &[Manager]) -> Value {
         let node = Some(self.info.root());
         let named = |set: &FieldSet| set.with_named_fields(node);
@@ -188,10 +188,10 @@ impl Request<'_> {
         let owned = others
             .iter()
             .fold(own.clone(), |all, manager| all.union(&manager.fields));
-        // Fields owned below what was removed bring their parents back.
+        // Owned fields below a removed one restore their parents.
         let first = gone(&last);
         let second = gone(&has.difference(&named(&field_set(&first, node)).union(&named(&owned))));
-        // What was removed along with them, though never applied by this manager, stays too.
+        // Fields that were removed along with them, but never applied by this manager, stay.
         let mut pruned = gone(
             &has.difference(&named(&field_set(&second, node)))
                 .intersection(&last),
@@ -201,7 +201,7 @@ impl Request<'_> {
     }
 }
 
-/// What nobody owns nobody can give up.
+/// Restores the fields that no manager can own or give up.
 fn keep_identity(object: &mut Value, before: &Value) {
     for (name, value) in before["metadata"].as_object().into_iter().flatten() {
         if UNOWNED_METADATA.contains(&name.as_str()) && object["metadata"].get(name).is_none() {
@@ -227,7 +227,7 @@ fn refuse_conflicts(managers: &[Manager], changed: &FieldSet) -> Result<(), Appl
     Err(ApplyError::Conflicts(conflicts))
 }
 
-/// Fields that client-side apply set and that still are as it set them: `kubectl` may take these over.
+/// The fields that client-side apply set and that have not changed since: `kubectl` may take them over.
 fn from_client_side_apply(live: &Value, node: Node<'_>) -> Vec<String> {
     let text = live["metadata"]["annotations"][LAST_APPLIED]
         .as_str()
@@ -252,7 +252,7 @@ fn without_managers(object: &Value) -> Value {
     object
 }
 
-/// The metadata that nobody owns.
+/// The metadata that no manager owns.
 const UNOWNED_METADATA: &[&str] = &[
     "name",
     "namespace",
@@ -265,7 +265,7 @@ const UNOWNED_METADATA: &[&str] = &[
     "resourceVersion",
 ];
 
-/// What nobody owns: identity and what the server keeps.
+/// The fields that no manager owns: identity and the server's own.
 static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
     let metadata: Map<String, Value> = UNOWNED_METADATA
         .iter()
@@ -277,8 +277,8 @@ static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
         .expect("the set is a constant")
 });
 
-/// Records in `new` who wrote what: what differs from `old` belongs to the writer from now on, and to nobody else.
-/// Without `old` the object is being created. A writer may state `managedFields` itself, and forget them by `[{}]`.
+/// Records the ownership in `new`: only the writer owns the fields that differ from `old`. Without `old` the object is
+/// created. A writer may set `managedFields` itself, and reset them with `[{}]`.
 pub(crate) fn track_update(
     old: Option<&Value>,
     new: &mut Value,
@@ -315,7 +315,7 @@ pub(crate) fn track_update(
     managers::write(new, managers::cap(managers));
 }
 
-/// The managers to go on from: those the writer states on the object itself, else the stored ones.
+/// The managers before this write: those that the writer sets on the object, otherwise the stored ones.
 fn stated_managers(old: Option<&Value>, new: &Value, writer: &Writer<'_>) -> Vec<Manager> {
     let stored = || old.and_then(managers::parse).unwrap_or_default();
     if !writer.subresource.is_empty() {

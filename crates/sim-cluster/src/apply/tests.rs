@@ -149,7 +149,7 @@ fn config(replicas: Option<i32>) -> Value {
 #[test]
 fn a_field_that_another_changed_is_a_conflict_unless_forced() {
     let live = created_by("kubectl");
-    let error = applied_by("fedrs", &live, &config(Some(5)), false).unwrap_err();
+    let error = applied_by("controller", &live, &config(Some(5)), false).unwrap_err();
     assert_eq!(
         error.to_string(),
         "Apply failed with 1 conflict: conflict with \"kubectl\" using apps/v1: .spec.replicas"
@@ -161,9 +161,12 @@ fn a_field_that_another_changed_is_a_conflict_unless_forced() {
         conflicts[0].cause_message(),
         "conflict with \"kubectl\" using apps/v1"
     );
-    let forced = applied_by("fedrs", &live, &config(Some(5)), true).unwrap();
+    let forced = applied_by("controller", &live, &config(Some(5)), true).unwrap();
     assert_eq!(forced["spec"]["replicas"], 5);
-    assert_eq!(forced["metadata"]["managedFields"][0]["manager"], "fedrs");
+    assert_eq!(
+        forced["metadata"]["managedFields"][0]["manager"],
+        "controller"
+    );
     assert_eq!(
         fields(&forced, 0),
         &json!({ "f:spec": { "f:replicas": {} } })
@@ -191,7 +194,7 @@ fn several_conflicts_are_listed_by_manager() {
 #[test]
 fn the_same_value_is_shared() {
     let live = created_by("kubectl");
-    let shared = applied_by("fedrs", &live, &config(Some(1)), false).unwrap();
+    let shared = applied_by("controller", &live, &config(Some(1)), false).unwrap();
     assert_eq!(
         fields(&shared, 0),
         &json!({ "f:spec": { "f:replicas": {} } })
@@ -202,8 +205,8 @@ fn the_same_value_is_shared() {
 
 #[test]
 fn applying_again_changes_nothing() {
-    let first = applied_anew("fedrs", &replica_set(1)).unwrap();
-    let again = applied_by("fedrs", &first, &replica_set(1), false).unwrap();
+    let first = applied_anew("controller", &replica_set(1)).unwrap();
+    let again = applied_by("controller", &first, &replica_set(1), false).unwrap();
     assert_eq!(again, first);
 }
 

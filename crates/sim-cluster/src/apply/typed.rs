@@ -1,17 +1,17 @@
-//! Objects seen through their type: which fields they have, how two merge, what is left without some fields.
+//! Typed objects: their fields, their merge, and their pruning.
 
 use serde_json::{Map, Value};
 
 use super::field_set::{FieldSet, PathElement};
 use crate::schema::{ListKind, Node};
 
-/// How server-side apply sees a value.
+/// The shape of a value for server-side apply.
 pub(super) enum Shape<'a> {
     /// One value: a scalar, an atomic list or object.
     Leaf,
-    /// Fields apart.
+    /// An object whose fields are owned separately.
     Fields(&'a Map<String, Value>),
-    /// Items apart.
+    /// A list whose items are owned separately.
     Items(&'a [Value], ListKind<'a>),
     /// An object or list that is absent or null where its type has parts.
     Nothing,
@@ -41,7 +41,7 @@ fn has_parts(node: Node<'_>) -> bool {
     }
 }
 
-/// Objects marked so, and built-in ones that hold anything.
+/// Objects that are marked as atomic, and built-in ones with arbitrary content.
 fn is_atomic_object(node: Option<Node<'_>>) -> bool {
     const FREE_FORM: &[&str] = &["RawExtension", "FieldsV1", "JSON"];
     node.is_some_and(|node| {
@@ -50,7 +50,7 @@ fn is_atomic_object(node: Option<Node<'_>>) -> bool {
     })
 }
 
-/// What tells an item of a list apart; a key that is absent has its default.
+/// The identity of an item of a list; an absent key has its default.
 pub(super) fn item_element(
     item: &Value,
     kind: &ListKind<'_>,
@@ -73,7 +73,7 @@ pub(super) fn item_element(
     PathElement::Key(Value::Object(found))
 }
 
-/// The fields an object has.
+/// The fields of an object.
 pub(super) fn field_set(value: &Value, node: Option<Node<'_>>) -> FieldSet {
     let mut set = FieldSet::default();
     match shape(value, node) {
@@ -122,7 +122,7 @@ pub(super) fn undeclared(value: &Value, node: Option<Node<'_>>, path: &str) -> O
     }
 }
 
-/// `live` with everything of `config` put over it.
+/// `live` with the fields of `config` merged into it.
 pub(super) fn merge(live: &Value, config: &Value, node: Option<Node<'_>>) -> Value {
     match (shape(live, node), shape(config, node)) {
         (Shape::Fields(live), Shape::Fields(config)) => {
@@ -140,13 +140,13 @@ pub(super) fn merge(live: &Value, config: &Value, node: Option<Node<'_>>) -> Val
             let item_node = node.and_then(|node| node.items());
             Value::Array(merge_items(live, config, &kind, item_node))
         }
-        // An object or list that is stated to be nothing takes nothing away.
+        // An empty object or list removes nothing.
         (Shape::Fields(_) | Shape::Items(..), Shape::Nothing) => live.clone(),
         _ => config.clone(),
     }
 }
 
-/// Items of both lists: in the configuration's order where it names them, the others near where they were.
+/// The items of both lists: those of the configuration in its order, the others near their places.
 fn merge_items(
     live: &[Value],
     config: &[Value],
@@ -156,7 +156,7 @@ fn merge_items(
     let element = |item: &Value| item_element(item, kind, item_node);
     let before: Vec<PathElement> = live.iter().map(element).collect();
     let wanted: Vec<PathElement> = config.iter().map(element).collect();
-    // Named by both, in the configuration's order; the next one that both orders have to meet at.
+    // The next item of both lists, at which both orders meet.
     let mut shared = wanted.iter().filter(|one| before.contains(one)).peekable();
     let mut done: Vec<&PathElement> = Vec::new();
     let mut merged = Vec::new();
@@ -205,7 +205,7 @@ fn merge_items(
     merged
 }
 
-/// `value` without the fields and items in `gone`; what becomes empty by that vanishes.
+/// `value` without the fields and items in `gone`, and without the objects and lists that become empty.
 pub(super) fn without(value: &Value, gone: &FieldSet, node: Option<Node<'_>>) -> Option<Value> {
     match shape(value, node) {
         Shape::Fields(fields) => {

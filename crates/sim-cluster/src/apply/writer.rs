@@ -1,6 +1,6 @@
-//! Who writes an object, through which resource, and when.
+//! The writer of an object: its field manager, resource and time.
 
-/// Who writes, through what and when.
+/// The writer of an object.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Writer<'a> {
     /// `fieldManager`, or the first part of the user agent.

@@ -1,4 +1,4 @@
-//! The tokens of `ServiceAccount`s: what a `TokenRequest` gets, and whether a token still means anybody.
+//! The tokens of `ServiceAccount`s: the answer to a `TokenRequest`, and the user of a token.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::resources::{Kind, kinds};
 use crate::status::Status;
 use crate::store::{Identities, Store};
 
-/// How long a token is valid unless its request says otherwise.
+/// The default lifetime of a token.
 const DEFAULT_SECONDS: i64 = 3_600;
 const MIN_SECONDS: i64 = 600;
 const MAX_SECONDS: i64 = 1 << 32;
@@ -21,8 +21,8 @@ const MAX_SECONDS: i64 = 1 << 32;
 /// Answers a `TokenRequest` for a `ServiceAccount`.
 ///
 /// # Errors
-/// 404 if there is no such account or object to bind to; 409 if one of them is another than was meant; 422 for
-/// less than ten minutes or more than 2^32 seconds.
+/// 404 if the account, or the object to bind to, does not exist; 409 if one of them has another uid; 422 for less than
+/// ten minutes or more than 2^32 seconds.
 pub(crate) fn issue(
     store: &Store,
     (credentials, identities): (&Credentials, &mut Identities),
@@ -84,7 +84,7 @@ fn words(list: &Value) -> Vec<String> {
     words.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// A request that names an account must name the one of the path.
+/// A request that names an account must name that of the path.
 fn check_place(kind: &Kind, namespace: &str, name: &str, request: &Value) -> Result<(), Status> {
     for (field, word, expected) in [
         ("name", "name", name),
@@ -110,7 +110,7 @@ fn check_duration(kind: &Kind, seconds: i64) -> Result<(), Status> {
     Err(Status::invalid(kind, "", &[cause]))
 }
 
-/// Binds the token to the object that its request refers to.
+/// Binds the token to the object in its request.
 fn bind(store: &Store, bound: &mut Bound, wanted: &Value) -> Result<(), Status> {
     if !wanted.is_object() {
         return Ok(());
@@ -161,8 +161,7 @@ fn find(store: &Store, kind: &Kind, namespace: &str, name: &str) -> Result<Refer
     })
 }
 
-/// Whom a token with these claims means at that time; `None` if its time is over or an object that it is bound to
-/// is gone.
+/// The user of a token with these claims; `None` if it has expired or an object that it is bound to no longer exists.
 pub(crate) fn user_of(store: &Store, claims: &Claims, now: Timestamp) -> Option<User> {
     let bound = &claims.kubernetes;
     let account = &bound.serviceaccount;
@@ -196,7 +195,7 @@ pub(crate) fn user_of(store: &Store, claims: &Claims, now: Timestamp) -> Option<
     Some(user)
 }
 
-/// Whether the very object is there, and has not been on its way out for longer than clocks may be apart.
+/// Whether the object exists with this uid, and its deletion is not longer ago than the leeway.
 fn is_there(
     store: &Store,
     kind: &Kind,

@@ -1,6 +1,6 @@
-//! `ServiceAccount` tokens as JSON web tokens: what they claim, signed by a key that only this cluster has.
+//! `ServiceAccount` tokens as JSON web tokens: their claims, signed with a key that only this cluster has.
 //!
-//! Pure: times are arguments. Signed with HMAC, not with a key pair: nobody but the cluster checks them.
+//! Pure: times are arguments. Signed with HMAC, not with a key pair: only the cluster verifies them.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// Who issues the tokens, and whom they are for unless others are asked for.
+/// The issuer of the tokens, and their default audience.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 const HEADER: &str = r#"{"alg":"HS256"}"#;
-/// How far clocks may be apart: times count as met this much before and after, as in the API server.
+/// The leeway for differences between clocks, as in the API server.
 pub(crate) const LEEWAY: SignedDuration = SignedDuration::from_mins(1);
 
-/// What a token says. Times are seconds since 1970.
+/// The claims of a token. Times are seconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Claims {
     pub(crate) aud: Vec<String>,
@@ -31,7 +31,7 @@ pub(crate) struct Claims {
     pub(crate) sub: String,
 }
 
-/// The objects that a token is valid as long as they are there.
+/// The objects that a token is bound to: it is valid as long as they exist.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bound {
     pub(crate) namespace: String,
@@ -44,7 +44,7 @@ pub(crate) struct Bound {
     pub(crate) serviceaccount: Reference,
 }
 
-/// One object, and no later one of its name.
+/// An object by name and uid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Reference {
     pub(crate) name: String,
@@ -52,7 +52,7 @@ pub(crate) struct Reference {
 }
 
 impl Claims {
-    /// Whether it is the token's time, and this cluster is whom it is for.
+    /// Whether the token is valid now and this cluster is its audience.
     pub(crate) fn hold_at(&self, now: Timestamp) -> bool {
         let earliest = now.saturating_sub(LEEWAY).unwrap_or(Timestamp::MIN);
         let latest = now.saturating_add(LEEWAY).unwrap_or(Timestamp::MAX);
@@ -63,7 +63,7 @@ impl Claims {
     }
 }
 
-/// What tokens are signed with. Not from the cluster's seed: whoever knows the seed must not make tokens.
+/// The key that signs tokens. It does not depend on the cluster's seed: knowledge of the seed must not allow forgery.
 pub(crate) struct SigningKey(hmac::Key);
 
 impl fmt::Debug for SigningKey {
@@ -76,13 +76,13 @@ impl SigningKey {
     /// A new key.
     ///
     /// # Panics
-    /// If the system gives no random numbers.
+    /// If the system has no random numbers.
     pub(crate) fn generate() -> Self {
         let key = hmac::Key::generate(HMAC_SHA256, &SystemRandom::new());
         Self(key.expect("the system gives random numbers"))
     }
 
-    /// A token that claims this.
+    /// A token with these claims.
     pub(crate) fn sign(&self, claims: &Claims) -> String {
         let claims = serde_json::to_vec(claims).expect("claims can be written as JSON");
         let signed = format!(
@@ -94,7 +94,7 @@ impl SigningKey {
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
 
-    /// What a token claims; `None` if it was not signed with this key.
+    /// The claims of a token; `None` if it was not signed with this key.
     pub(crate) fn verify(&self, token: &str) -> Option<Claims> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (_, claims) = signed.split_once('.')?;

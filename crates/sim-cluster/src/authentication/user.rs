@@ -1,30 +1,30 @@
-//! Users: a name, and the groups that rights are given to.
+//! Users: names, and the groups that permissions are granted to.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// The group that may do everything, whatever RBAC says.
+/// The group that has all permissions, independent of RBAC.
 pub(crate) const MASTERS: &str = "system:masters";
 const AUTHENTICATED: &str = "system:authenticated";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
 
-/// Who sends a request.
+/// The user who sends a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
-    /// `system:serviceaccount:NAMESPACE:NAME` for accounts.
+    /// The name; `system:serviceaccount:NAMESPACE:NAME` for service accounts.
     pub name: String,
-    /// Empty for users that are no objects.
+    /// The uid; empty for users that are not service accounts.
     pub uid: String,
-    /// Groups, `system:authenticated` among them for everybody who has shown who they are.
+    /// The groups; authenticated users are in `system:authenticated`.
     pub groups: Vec<String>,
-    /// What else the authenticator found out, by key.
+    /// Further fields of the authenticator, by key.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl User {
-    /// A user who has shown who they are, in these groups and in `system:authenticated`.
+    /// An authenticated user, in these groups and in `system:authenticated`.
     pub fn named(name: impl Into<String>, groups: &[&str]) -> Self {
         let groups = groups.iter().copied().chain([AUTHENTICATED]);
         Self {
@@ -34,12 +34,12 @@ impl User {
         }
     }
 
-    /// Who may do everything.
+    /// A user with all permissions.
     pub fn administrator() -> Self {
         Self::named("admin", &[MASTERS])
     }
 
-    /// Who has not said who they are.
+    /// The anonymous user.
     pub fn anonymous() -> Self {
         Self {
             name: "system:anonymous".to_owned(),
@@ -48,7 +48,7 @@ impl User {
         }
     }
 
-    /// A `ServiceAccount`.
+    /// The user of a `ServiceAccount`.
     pub fn service_account(namespace: &str, name: &str) -> Self {
         let of_namespace = format!("{SERVICE_ACCOUNTS}:{namespace}");
         Self::named(
@@ -75,7 +75,7 @@ impl User {
     }
 }
 
-/// What the user names of `ServiceAccount`s begin with; namespace, colon and name follow.
+/// The prefix of the user names of `ServiceAccount`s; namespace, colon and name follow.
 pub(crate) const ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 
 /// The user name of a `ServiceAccount`.

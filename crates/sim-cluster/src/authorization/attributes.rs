@@ -1,19 +1,19 @@
-//! What a request does, as far as rights are concerned.
+//! The attributes of a request for authorization.
 
 use crate::status::{Status, StatusDetails};
 
-/// A verb on something.
+/// A verb and its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Attributes {
-    /// `get`, `list`, `deletecollection`, ...; for other paths the method in small letters.
+    /// `get`, `list`, `deletecollection`, ...; for other paths the method in lower case.
     pub(crate) verb: String,
     pub(crate) target: Target,
 }
 
-/// What it is done to.
+/// The target of a verb.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// Objects; empty fields are not said.
+    /// Objects; empty fields are unspecified.
     Resource {
         group: String,
         resource: String,
@@ -26,7 +26,7 @@ pub(crate) enum Target {
 }
 
 impl Attributes {
-    /// The namespace, empty for what is in none.
+    /// The namespace; empty for cluster-scoped targets.
     pub(crate) fn namespace(&self) -> &str {
         match &self.target {
             Target::Resource { namespace, .. } => namespace,
@@ -69,7 +69,7 @@ impl Attributes {
 }
 
 impl Target {
-    /// For refusals: `secrets "a" is `, what of it is meant and where, and the details.
+    /// For messages: the subject `secrets "a" is `, the description of the target, and the details.
     fn in_words(&self) -> (String, String, StatusDetails) {
         let (group, resource, subresource, namespace, name) = match self {
             Self::Path(path) => {

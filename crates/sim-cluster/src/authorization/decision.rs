@@ -9,15 +9,15 @@ use crate::authentication::{MASTERS, User};
 use crate::status::Status;
 use crate::store::Store;
 
-/// Whether a user may do something.
+/// The decision about a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) allowed: bool,
-    /// Why, or what went wrong on the way; may be empty.
+    /// The reason, or an error of the evaluation; may be empty.
     pub(crate) reason: String,
 }
 
-/// Whether the user may do that.
+/// Decides whether the user is allowed to send the request.
 pub(crate) fn decide(store: &Store, user: &User, attributes: &Attributes) -> Decision {
     let allowed = |reason| Decision {
         allowed: true,
@@ -46,10 +46,10 @@ pub(crate) fn decide(store: &Store, user: &User, attributes: &Attributes) -> Dec
     }
 }
 
-/// Refuses what the user may not do.
+/// Rejects a request that the user is not allowed to send.
 ///
 /// # Errors
-/// 403 in the API server's words.
+/// 403 with the API server's message.
 pub(crate) fn authorize(store: &Store, user: &User, attributes: &Attributes) -> Result<(), Status> {
     let decision = decide(store, user, attributes);
     if decision.allowed {

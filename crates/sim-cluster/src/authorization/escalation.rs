@@ -1,4 +1,4 @@
-//! Nobody gives away rights that they don't have: the check of roles and bindings as they are written.
+//! The prevention of privilege escalation: users can only grant permissions that they have.
 //!
 //! role written -> may `escalate` it, or has all of its rules; binding written -> may `bind` the role, or has all of
 //! its rules; else 403.
@@ -16,11 +16,11 @@ use crate::resources::{Kind, kinds};
 use crate::status::Status;
 use crate::store::Store;
 
-/// Refuses a role or binding that would give more than its writer has. `object` is as it was sent, `old` what it replaces.
+/// Rejects a role or binding that grants more than its writer has. `object` is as it was sent, `old` is the stored one.
 ///
 /// # Errors
-/// 403 with the rights that are missing; 404, under the role's name, if a binding's role does not exist and the writer may
-/// not `bind` it.
+/// 403 with the missing permissions; 404, with the role's name, if a binding's role does not exist and the writer may not
+/// `bind` it.
 pub(crate) fn check_escalation(
     store: &Store,
     user: &User,
@@ -57,7 +57,11 @@ pub(crate) fn check_escalation(
         .iter()
         .map(|group| format!("{group:?}"))
         .collect();
-    let errors: Vec<String> = held.errors.iter().map(|it| it.in_storage()).collect();
+    let errors: Vec<String> = held
+        .errors
+        .iter()
+        .map(|missing| missing.in_storage())
+        .collect();
     let errors = match errors.as_slice() {
         [] => String::new(),
         [one] => format!("; resolution errors: [{one}]"),
@@ -76,7 +80,7 @@ pub(crate) fn check_escalation(
     ))
 }
 
-/// The right to write any role of that name, or to bind any of that name.
+/// The permission to escalate roles of that name, or to bind them.
 fn right_to_give(kind: &Kind, role: bool, object: &Value) -> Attributes {
     let reference = &object["roleRef"];
     let (verb, resource, name) = if role {
@@ -94,8 +98,8 @@ fn right_to_give(kind: &Kind, role: bool, object: &Value) -> Attributes {
     Attributes::on_object(verb, (&kind.group, resource), namespace, name)
 }
 
-/// Whether a change is one of finalizers and owners at most, as the garbage collector makes it. What leaves out the uid or
-/// the version changes more.
+/// Whether a change affects only finalizers and owners, as those of the garbage collector. An object without uid or resource
+/// version changes more.
 fn differs_for_collection_only(old: &Value, new: &Value) -> bool {
     let without = |object: &Value| {
         let mut object = object.clone();
@@ -109,7 +113,7 @@ fn differs_for_collection_only(old: &Value, new: &Value) -> bool {
     without(old) == without(new)
 }
 
-/// The rules wanted that none of those held covers, as the API server prints them: what differs in verbs only is one.
+/// The requested rules that no held rule covers, as the API server prints them: rules that differ in verbs only are merged.
 fn missing<'a>(held: &[Rule<'_>], wanted: impl Iterator<Item = Rule<'a>>) -> BTreeSet<String> {
     let mut missing: Vec<Value> = Vec::new();
     for single in wanted.flat_map(singles) {
@@ -135,7 +139,7 @@ fn missing<'a>(held: &[Rule<'_>], wanted: impl Iterator<Item = Rule<'a>>) -> BTr
     missing.iter().map(print).collect()
 }
 
-/// A rule as rules with one verb on one thing each.
+/// A rule as rules with one verb and one target each.
 fn singles(rule: Rule<'_>) -> Vec<Value> {
     let mut singles = Vec::new();
     for verb in rule.words("verbs") {
@@ -160,7 +164,7 @@ fn singles(rule: Rule<'_>) -> Vec<Value> {
     singles
 }
 
-/// Whether a rule covers one that has one word in each list.
+/// Whether a rule covers another one with one entry in each list.
 fn covers(held: Rule<'_>, single: Rule<'_>) -> bool {
     let names = !held.has_any("resourceNames")
         || (single.has_any("resourceNames")

@@ -1,11 +1,10 @@
-//! What a user may do: role-based access control over the roles and bindings of the store.
+//! Authorization: role-based access control with the roles and bindings of the store.
 //!
 //! ```text
-//! user + attributes -> system:masters? -> rules of the bindings that mean the user -> allowed | no opinion -> 403
+//! user + attributes -> system:masters? -> rules of the user's bindings -> allowed | no opinion -> 403
 //! ```
 //!
-//! Pure: the store is read, nothing else. Roles that gather others by label (`aggregationRule`) have the rules that
-//! are written in them.
+//! Pure: it only reads the store. Aggregated roles (`aggregationRule`) have the rules that are written in them.
 
 mod attributes;
 mod decision;

@@ -1,4 +1,4 @@
-//! Rules, and who has them: bindings -> roles -> rules.
+//! The rules of users: bindings -> roles -> rules.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use crate::store::Store;
 pub(super) struct Rule<'a>(pub(super) &'a Value);
 
 impl<'a> Rule<'a> {
-    /// The words of one of its lists.
+    /// The entries of one of its lists.
     pub(super) fn words(self, field: &str) -> impl Iterator<Item = &'a str> + use<'a> {
         let words = self.0[field].as_array().into_iter().flatten();
         words.filter_map(Value::as_str)
@@ -29,12 +29,12 @@ impl<'a> Rule<'a> {
         self.words(field).next().is_some()
     }
 
-    /// Whether a list has a word, or says that it has all.
+    /// Whether a list has an entry, or the wildcard.
     pub(super) fn covers(self, field: &str, wanted: &str) -> bool {
         self.words(field).any(|word| word == "*" || word == wanted)
     }
 
-    /// Whether it is about a resource: `pods`, `pods/log`; `*/log` is the subresource of all of them.
+    /// Whether the rule covers a resource: `pods`, `pods/log`; `*/log` is that subresource of all resources.
     pub(super) fn covers_resource(self, wanted: &str) -> bool {
         let of_all = wanted
             .split_once('/')
@@ -43,7 +43,7 @@ impl<'a> Rule<'a> {
             || of_all.is_some_and(|of_all| self.has("resources", &of_all))
     }
 
-    /// Whether it is about a path: itself, or one that begins as the rule does before its `*`.
+    /// Whether the rule covers a path, by equality or by the prefix before its `*`.
     pub(super) fn covers_path(self, wanted: &str) -> bool {
         self.words("nonResourceURLs").any(|word| {
             let begins = word
@@ -53,12 +53,12 @@ impl<'a> Rule<'a> {
         })
     }
 
-    /// Whether it is about that name; a rule without names is about all of them.
+    /// Whether the rule covers a name; a rule without names covers all.
     fn covers_name(self, wanted: &str) -> bool {
         !self.has_any("resourceNames") || self.has("resourceNames", wanted)
     }
 
-    /// Whether it allows that.
+    /// Whether the rule allows the request.
     pub(super) fn allows(self, attributes: &Attributes) -> bool {
         let target_covered = match &attributes.target {
             Target::Path(path) => self.covers_path(path),
@@ -91,14 +91,14 @@ impl<'a> Rule<'a> {
     }
 }
 
-/// What a user may do in a namespace, and which roles could not be found.
+/// The grants of a user in a namespace, and the roles that do not exist.
 #[derive(Debug, Default)]
 pub(super) struct Held<'a> {
     pub(super) grants: Vec<Grant<'a>>,
     pub(super) errors: Vec<Missing<'a>>,
 }
 
-/// A role that a binding refers to and that there isn't. `Display` as the authorizer has it.
+/// A role in a binding that does not exist. `Display` is the authorizer's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Missing<'a> {
     kind: &'a str,
@@ -106,7 +106,7 @@ pub(super) struct Missing<'a> {
 }
 
 impl Missing<'_> {
-    /// As the storage of roles has it, which writes of roles and bindings ask.
+    /// The message of the storage, for writes of roles and bindings.
     pub(super) fn in_storage(self) -> String {
         let plural = self.kind.to_lowercase() + "s";
         format!(
@@ -127,7 +127,7 @@ impl fmt::Display for Missing<'_> {
     }
 }
 
-/// A role that a binding gives to a user.
+/// A role that a binding grants to a user.
 #[derive(Debug)]
 pub(super) struct Grant<'a> {
     binding: &'a Value,
@@ -178,7 +178,7 @@ pub(super) fn rules_of(role: &Value) -> impl Iterator<Item = Rule<'_>> {
 /// The role that a binding refers to.
 ///
 /// # Errors
-/// If there is none.
+/// If it does not exist.
 pub(super) fn role_of<'a>(
     store: &'a Store,
     reference: &'a Value,
@@ -192,7 +192,7 @@ pub(super) fn role_of<'a>(
     found.map(|role| &**role).ok_or(Missing { kind, name })
 }
 
-/// What bindings give to a user: those of the cluster, and those of the namespace unless it is empty.
+/// The grants of a user's bindings: those of the cluster, and those of the namespace unless it is empty.
 pub(super) fn held_by<'a>(store: &'a Store, user: &User, namespace: &'a str) -> Held<'a> {
     let of_cluster = store.list(&kinds::CLUSTER_ROLE_BINDINGS, None);
     let of_namespace = (!namespace.is_empty())
@@ -218,7 +218,7 @@ pub(super) fn held_by<'a>(store: &'a Store, user: &User, namespace: &'a str) -> 
     held
 }
 
-/// Whether a subject of a binding is the user or a group of theirs.
+/// Whether a subject of a binding is the user or one of the user's groups.
 fn means(subject: &Value, user: &User, binding_namespace: &str) -> bool {
     let name = text(subject, "/name");
     match text(subject, "/kind") {

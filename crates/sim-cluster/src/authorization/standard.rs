@@ -1,6 +1,6 @@
-//! The roles and bindings that every cluster has from the start: those that make a user's first steps possible.
+//! The default roles and bindings of a cluster: those that users need.
 //!
-//! The API server makes some seventy more, for its own parts, which have all rights here.
+//! The API server has some seventy more for its own components, which have all permissions here.
 
 use serde_json::{Value, json};
 

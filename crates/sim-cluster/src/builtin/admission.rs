@@ -1,6 +1,6 @@
-//! Resource quota: what an object uses of one, and whether there is room.
+//! Resource quotas: the usage of an object, and whether it fits.
 //!
-//! object -> [`usage_of`] -> with the quota's `status.used` -> [`check_quota`] -> the new `used`, or a refusal.
+//! object -> [`usage_of`] -> with the quota's `status.used` -> [`check_quota`] -> the new `used`, or an error.
 
 use std::collections::BTreeMap;
 
@@ -13,22 +13,22 @@ use crate::quantity::Quantity;
 /// Amounts by resource name, as in `status.used` of a quota.
 pub(crate) type Usage = BTreeMap<String, Quantity>;
 
-/// Why a quota refuses an object; the text behind `is forbidden: `.
+/// Why a quota rejects an object; the message after `is forbidden: `.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum QuotaError {
-    /// No room.
+    /// The object exceeds the quota.
     #[error("exceeded quota: {quota}, requested: {requested}, used: {used}, limited: {limited}")]
     Exceeded {
         /// Name of the quota.
         quota: String,
-        /// What the object needs more, of the resources that are short.
+        /// The requests of the object for the exceeded resources.
         requested: String,
-        /// What is used.
+        /// The current usage.
         used: String,
-        /// What may be used.
+        /// The limits.
         limited: String,
     },
-    /// A quota on a compute resource asks every container to state it.
+    /// A quota of a compute resource requires it of every container.
     #[error("failed quota: {quota}: must specify {missing}")]
     Unspecified {
         /// Name of the quota.
@@ -38,8 +38,8 @@ pub(crate) enum QuotaError {
     },
 }
 
-/// What one object of a resource uses: `count/RESOURCE[.GROUP]`, for some kinds their own name too, and for pods
-/// their requests and limits. A pod that has ended counts as an object only.
+/// The usage of one object: `count/RESOURCE[.GROUP]`, for some kinds the resource's name as well, and for pods their
+/// requests and limits. A terminated pod counts as an object only.
 pub(crate) fn usage_of(group: &str, plural: &str, object: &Value) -> Usage {
     const COUNTED_BY_NAME: &[&str] = &[
         "configmaps",
@@ -93,7 +93,7 @@ pub(crate) fn usage_to_value(usage: &Usage) -> Value {
     )
 }
 
-/// Whether the quota's scopes take in the object; only pods have scopes.
+/// Whether the quota's scopes match the object; only pods have scopes.
 pub(crate) fn quota_matches(quota: &Value, plural: &str, object: &Value) -> bool {
     let spec = &quota["spec"];
     let scopes = spec["scopes"]
@@ -144,8 +144,8 @@ fn in_selected_scope(expression: &Value, pod: &Value) -> bool {
     }
 }
 
-/// What a quota has in use when the object has been let in, or why it is not. `used` is what is in use now;
-/// only resources that the quota limits are counted.
+/// The usage of a quota with the object, or why it is rejected. `used` is the current usage; only resources that the
+/// quota limits count.
 pub(crate) fn check_quota(
     quota: &Value,
     used: &Usage,
@@ -201,7 +201,7 @@ pub(crate) fn check_quota(
     })
 }
 
-/// Compute resources that the quota limits and containers leave open, in the words of the refusal.
+/// The compute resources that the quota limits and containers do not specify, as the error lists them.
 fn unspecified(hard: &Usage, pod: &Value) -> Option<String> {
     const COMPUTE: [&str; 6] = [
         "cpu",

@@ -1,4 +1,4 @@
-//! Validation of config maps and secrets: keys, size, what a secret's type demands, what never changes.
+//! Validation of ConfigMaps and Secrets: keys, size, the requirements of a Secret's type, immutable fields.
 
 use std::sync::LazyLock;
 
@@ -11,11 +11,11 @@ use super::checks::{fields, immutable};
 use crate::field::FieldError;
 use crate::names::explain_format;
 
-/// The most bytes that the data of a config map or secret may have together.
+/// The largest size of the data of a ConfigMap or Secret in bytes.
 const BYTES_MAX: u64 = 1024 * 1024;
 const KEY_FORMAT: &str = "[-._a-zA-Z0-9]+";
 
-/// Everything wrong with a config map's content.
+/// Validates the content of a ConfigMap.
 pub(super) fn validate_config_map(object: &Value) -> Vec<FieldError> {
     let (mut errors, texts) = validate_keys(object, "data", str::len);
     let (more, bytes) = validate_keys(object, "binaryData", decoded_length);
@@ -26,7 +26,7 @@ pub(super) fn validate_config_map(object: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Everything wrong with a secret's content.
+/// Validates the content of a Secret.
 pub(super) fn validate_secret(object: &Value) -> Vec<FieldError> {
     let (mut errors, bytes) = validate_keys(object, "data", decoded_length);
     if bytes > BYTES_MAX {
@@ -36,7 +36,7 @@ pub(super) fn validate_secret(object: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What a change does that is not allowed, apart from what the new object itself is not allowed.
+/// Validates a change, apart from the new object itself.
 pub(super) fn validate_data_update(kind: &str, old: &Value, new: &Value) -> Vec<FieldError> {
     const WORDS: &str = "field is immutable when `immutable` is set";
     let mut errors = Vec::new();
@@ -56,7 +56,7 @@ pub(super) fn validate_data_update(kind: &str, old: &Value, new: &Value) -> Vec<
     errors
 }
 
-/// What is wrong with the keys of a list, and how many bytes its values have.
+/// The errors of the keys of a list, and the size of its values in bytes.
 fn validate_keys(
     object: &Value,
     list: &str,
@@ -78,12 +78,12 @@ fn validate_keys(
     (errors, bytes)
 }
 
-/// How many bytes a value in base64 stands for; its form was checked when it was decoded.
+/// The decoded size of a value in base64, which has been validated.
 fn decoded_length(encoded: &str) -> usize {
     encoded.trim_end_matches('=').len() * 3 / 4
 }
 
-/// What a secret of a known type must have.
+/// Validates the required fields of a Secret of a known type.
 fn validate_type(object: &Value) -> Option<FieldError> {
     const ACCOUNT: &str = "kubernetes.io/service-account.name";
     let has = |key: &str| object["data"].get(key).is_some();
@@ -105,7 +105,7 @@ fn validate_type(object: &Value) -> Option<FieldError> {
     }
 }
 
-/// The value of that key must be there, and be JSON.
+/// The value of the key must exist and be JSON.
 fn validate_json(object: &Value, key: &str) -> Option<FieldError> {
     let path = format!("data[{key}]");
     let Some(encoded) = object["data"][key].as_str() else {

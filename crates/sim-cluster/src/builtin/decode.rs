@@ -1,7 +1,7 @@
-//! A body of a built-in kind, read the way Go reads it into the kind's struct.
+//! Decoding of a body of a built-in kind, as Go decodes it into the kind's struct.
 //!
-//! value -> wrong types (an error) -> unknown fields (reported and dropped) -> canonical quantities ->
-//! what Go leaves out when it writes the object (empty lists, maps and strings) left out.
+//! value -> wrong types (an error) -> unknown fields (reported and dropped) -> canonical quantities -> without the fields
+//! that Go omits (empty lists, maps and strings).
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -17,7 +17,7 @@ pub(crate) enum DecodeError {
     /// A value of the wrong JSON type.
     #[error("json: cannot unmarshal {found} into Go struct field {owner}.{path} of type {wanted}")]
     WrongType {
-        /// JSON type found, in Go's words.
+        /// The JSON type found, as Go names it.
         found: String,
         /// Go struct that has the field.
         owner: String,
@@ -26,13 +26,13 @@ pub(crate) enum DecodeError {
         /// Go type of the field.
         wanted: String,
     },
-    /// A text that is no quantity.
+    /// A string that is no quantity.
     #[error(transparent)]
     Quantity(#[from] NotAQuantity),
-    /// A text that is not base64, at this byte.
+    /// A string that is not base64, at this byte.
     #[error("illegal base64 data at input byte {0}")]
     Base64(usize),
-    /// A text that is no time.
+    /// A string that is no time.
     #[error("parsing time {} as \"2006-01-02T15:04:05Z07:00\": cannot parse {} as \"2006\"", quote(.0), quote(.0))]
     Time(String),
 }
@@ -45,7 +45,7 @@ pub(crate) fn decode_message(kind: &str, version: &str, detail: &str) -> String 
     )
 }
 
-/// Reads `object` as the type says and brings it into the form the API server keeps.
+/// Decodes `object` by its type into the form in which the API server stores it.
 /// Returns the paths of unknown fields, which are dropped, in the order found.
 pub(crate) fn decode(object: &mut Value, info: &TypeInfo) -> Result<Vec<String>, DecodeError> {
     let mut reader = Reader {
@@ -55,7 +55,7 @@ pub(crate) fn decode(object: &mut Value, info: &TypeInfo) -> Result<Vec<String>,
     Ok(reader.unknown)
 }
 
-/// Reads the metadata of a custom resource, as [`decode`] does for a whole built-in object.
+/// Decodes the metadata of a custom resource, as [`decode`] does for a complete built-in object.
 pub(crate) fn decode_metadata(object: &mut Value) -> Result<Vec<String>, DecodeError> {
     let mut reader = Reader {
         unknown: Vec::new(),
@@ -211,7 +211,7 @@ impl Reader {
                 fields.remove(&name);
             }
         }
-        for (_, name, value) in ALWAYS_WRITTEN.iter().filter(|(it, ..)| *it == owner) {
+        for (_, name, value) in ALWAYS_WRITTEN.iter().filter(|(known, ..)| *known == owner) {
             if node.declared(name).is_some() && !fields.contains_key(*name) {
                 fields.insert((*name).to_owned(), value.clone());
             }
@@ -285,9 +285,9 @@ fn read_bounds(schema: &mut Value) {
     }
 }
 
-/// Go writes a number without a fraction as an integer.
+/// Go encodes a number without a fraction as an integer.
 fn write_as_integer(value: &mut Value) {
-    /// Up to here each integer is a float.
+    /// Floats represent every integer up to this one exactly.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if let Some(number) = value.as_f64()
         && number.fract() == 0.0
@@ -333,7 +333,7 @@ fn read_time(value: &mut Value, place: &Place, node: Node<'_>) -> Result<(), Dec
     }
 }
 
-/// Booleans that are no pointers in Go: `false` is the same as absent.
+/// Booleans that are not pointers in Go: `false` equals absent.
 const FALSE_LEFT_OUT: &[&str] = &[
     "hostNetwork",
     "hostPID",
@@ -344,7 +344,7 @@ const FALSE_LEFT_OUT: &[&str] = &[
     "unschedulable",
     "publishNotReadyAddresses",
 ];
-/// Numbers that are no pointers in Go: 0 is the same as absent.
+/// Numbers that are not pointers in Go: 0 equals absent.
 const ZERO_LEFT_OUT: &[&str] = &[
     "minReadySeconds",
     "hostPort",
@@ -355,14 +355,14 @@ const ZERO_LEFT_OUT: &[&str] = &[
     "initialDelaySeconds",
     "count",
 ];
-/// Strings that are pointers in Go: an empty one means something.
+/// Strings that are pointers in Go: an empty one differs from an absent one.
 const EMPTY_STRING_KEPT: &[&str] = &[
     "storageClassName",
     "volumeName",
     "ingressClassName",
     "holderIdentity",
 ];
-/// Fields that Go writes down even if they were never set, by the type that has them.
+/// Fields that Go encodes even if they are not set, by their type.
 const ALWAYS_WRITTEN: &[(&str, &str, Value)] = &[
     ("PodCondition", "lastProbeTime", Value::Null),
     ("PodCondition", "lastTransitionTime", Value::Null),
@@ -373,7 +373,7 @@ const ALWAYS_WRITTEN: &[(&str, &str, Value)] = &[
     ("Event", "reportingInstance", Value::String(String::new())),
 ];
 
-/// Whether Go leaves this field out when it writes the object down.
+/// Whether Go omits this field when it encodes the object.
 fn is_left_out(value: &Value, name: &str, parent: Node<'_>, node: Node<'_>) -> bool {
     let required = || {
         parent.schema()["required"]
@@ -382,12 +382,12 @@ fn is_left_out(value: &Value, name: &str, parent: Node<'_>, node: Node<'_>) -> b
     };
     match value {
         Value::Null => true,
-        // Whatever it is, it was meant.
+        // A field without a known type stays.
         _ if short_name(node) == "JSON" => false,
         Value::Bool(flag) => !flag && FALSE_LEFT_OUT.contains(&name),
         Value::Number(number) => number.as_i64() == Some(0) && ZERO_LEFT_OUT.contains(&name),
         Value::String(text) => text.is_empty() && !EMPTY_STRING_KEPT.contains(&name) && !required(),
-        // A list of no managers asks for all to be forgotten.
+        // An empty list of managers resets the ownership.
         Value::Array(items) => items.is_empty() && !required() && name != "managedFields",
         Value::Object(fields) => fields.is_empty() && node.values().is_some(),
     }

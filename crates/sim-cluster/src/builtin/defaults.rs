@@ -1,4 +1,4 @@
-//! Defaults of the built-in kinds, as the API server's decoder sets them; they count as the writer's own fields.
+//! Defaults of the built-in kinds, as the API server's decoder sets them; the writer owns them.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::object::{annotation, list};
 
-/// Sets what the writer left out. `object` has been decoded; `kind` is its kind (kinds without defaults are left alone).
+/// Sets the defaults of a decoded object. Kinds without defaults do not change.
 pub(crate) fn defaults(kind: &str, object: &mut Value) {
     match kind {
         "Pod" => {
@@ -106,7 +106,7 @@ pub(super) fn default_pod_spec(spec: &mut Value) {
     set(spec, "schedulerName", "default-scheduler");
     set(spec, "terminationGracePeriodSeconds", 30);
     set(spec, "securityContext", json!({}));
-    // The two names of one field are kept the same.
+    // The two names of one field have the same value.
     let account = spec
         .get("serviceAccountName")
         .or_else(|| spec.get("serviceAccount"))
@@ -235,7 +235,7 @@ fn default_field_references(downward: &mut Value) {
     }
 }
 
-/// What only pods get, not templates: requests from limits, service links, host ports.
+/// Defaults of pods that templates do not have: requests from limits, service links, host ports.
 fn default_pod_resources(pod: &mut Value) {
     let Some(spec) = pod.get_mut("spec") else {
         return;
@@ -271,7 +271,7 @@ fn default_deployment(spec: &mut Value) {
     default_template(&mut spec["template"]);
 }
 
-/// `stringData` is written down as `data`.
+/// Moves `stringData` into `data`.
 fn default_secret(object: &mut Value) {
     set(object, "type", "Opaque");
     let texts = object

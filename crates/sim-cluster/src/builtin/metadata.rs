@@ -1,4 +1,4 @@
-//! Names, labels, annotations, owners and finalizers: what every object's metadata has to satisfy.
+//! Validation of metadata: names, labels, annotations, owners and finalizers.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::object::strings;
 
 const ANNOTATIONS_MAX: u64 = 256 * 1024;
 
-/// Labels, at `path`.
+/// Validates labels at `path`.
 pub(super) fn validate_labels(labels: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (key, value) in fields(labels) {
@@ -28,7 +28,7 @@ pub(super) fn validate_labels(labels: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// Annotations, at `path`.
+/// Validates annotations at `path`.
 pub(super) fn validate_annotations(annotations: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut size = 0;
@@ -47,7 +47,7 @@ pub(super) fn validate_annotations(annotations: &Value, path: &str) -> Vec<Field
     errors
 }
 
-/// Metadata of a new object, its name already generated. `builtin` kinds know the finalizers without a domain.
+/// Validates the metadata of a new object, with its generated name. Only `builtin` kinds have finalizers without a domain.
 pub(crate) fn validate_metadata(
     object: &Value,
     namespaced: bool,
@@ -60,7 +60,7 @@ pub(crate) fn validate_metadata(
         .as_str()
         .filter(|prefix| !prefix.is_empty())
     {
-        // Something will follow: a dash at its end is fine.
+        // A suffix will follow: a dash at the end is valid.
         let wrong = rule.check(&format!("{prefix}a"));
         errors.extend(
             wrong
@@ -99,7 +99,7 @@ pub(crate) fn validate_metadata(
     errors
 }
 
-/// Metadata of a changed object against the stored one.
+/// Validates the metadata of an updated object against the stored one.
 pub(crate) fn validate_metadata_update(old: &Value, new: &Value, builtin: bool) -> Vec<FieldError> {
     let (before, after) = (&old["metadata"], &new["metadata"]);
     let mut errors = Vec::new();

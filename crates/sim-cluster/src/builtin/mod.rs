@@ -1,8 +1,8 @@
-//! What the API server knows about built-in kinds beyond their schema.
+//! The behavior of built-in kinds beyond their schema: decoding, defaults, admission, validation.
 //!
 //! body -> [`decode`] (types, unknown fields) -> [`defaults`] -> (field ownership) -> [`admit_create`] ->
 //! [`prepare_create`] / [`prepare_update`] -> [`validate_create`] / [`validate_update`] -> the store.
-//! Pure: nothing here reads a clock or a store.
+//! Pure: no function reads a clock or a store.
 
 pub(crate) mod admission;
 mod checks;

@@ -1,4 +1,4 @@
-//! Where a pod may go, as far as its specification says so: selectors, affinities, spreading, gates, tolerations.
+//! Validation of the placement in a pod's specification: selectors, affinities, spreading, gates, tolerations.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::names::{is_dns1123_label, validate_label_value, validate_qualified_na
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
-/// What is wrong with the placement that the specification at `path` asks for.
+/// Validates the placement in the specification at `path`.
 pub(super) fn validate_placement(spec: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     validate_node_selector(spec, path, &mut errors);

@@ -1,4 +1,4 @@
-//! Pods and the pods in templates: what their specification has to satisfy.
+//! Validation of the specification of pods, also in templates.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::pod_resources::quantity;
 use crate::field::FieldError;
 use crate::names::{is_dns1123_label, is_dns1123_subdomain};
 
-/// A pod's specification at `path`, defaults already set.
+/// Validates a pod's specification at `path`, with its defaults.
 pub(super) fn validate_pod_spec(spec: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let volumes = validate_volumes(spec, path, &mut errors);
@@ -80,7 +80,7 @@ fn validate_volumes<'a>(
     names
 }
 
-/// A name that must be a DNS label and there only once.
+/// Validates a name that must be a unique DNS label.
 fn validate_name<'a>(
     name: &'a str,
     at: &str,

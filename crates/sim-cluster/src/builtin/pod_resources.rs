@@ -1,4 +1,4 @@
-//! What a pod asks for: requests and limits over its containers, and the class that follows from them.
+//! The requests and limits of a pod, and its quality-of-service class.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::checks::{fields, items};
 use crate::quantity::Quantity;
 
-/// The quality-of-service class that the pod's requests and limits of CPU and memory give it.
+/// The quality-of-service class of a pod, by its requests and limits of CPU and memory.
 pub(super) fn qos_class(pod: &Value) -> &'static str {
     let spec = &pod["spec"];
     let containers = ["containers", "initContainers"]
@@ -36,8 +36,8 @@ pub(super) fn quantity(value: &Value) -> Option<Quantity> {
     value.as_str()?.parse().ok()
 }
 
-/// Requests (or limits) of a pod: the sum over its containers, or the largest init container, whichever is more.
-/// Init containers that stay (restart policy `Always`) count with the containers.
+/// Requests (or limits) of a pod: the sum of its containers or the largest init container, whichever is more. Sidecars
+/// (init containers with restart policy `Always`) count with the containers.
 pub(super) fn pod_resources(pod: &Value, of: &str) -> BTreeMap<String, Quantity> {
     let spec = &pod["spec"];
     let mut running: BTreeMap<String, Quantity> = BTreeMap::new();

@@ -1,14 +1,14 @@
-//! What may change in a pod's specification once it exists.
+//! Validation of updates of a pod's specification.
 
 use serde_json::Value;
 
 use super::checks::items;
 use crate::field::FieldError;
 
-/// Fields of a pod that may change, for the message of everything else.
+/// The mutable fields of a pod, as the error for all others lists them.
 const MUTABLE_WORDS: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-/// What may change in a pod's specification; `old` and `new` are whole pods.
+/// Validates an update of a pod's specification; `old` and `new` are complete pods.
 pub(super) fn validate_pod_update(old: &Value, new: &Value) -> Vec<FieldError> {
     let (before, after) = (&old["spec"], &new["spec"]);
     let mut errors = Vec::new();
@@ -94,7 +94,7 @@ fn toleration_errors(before: &Value, after: &Value) -> Option<FieldError> {
     })
 }
 
-/// The specification without what may change; a gated pod's placement may change too.
+/// The specification without its mutable fields; the placement of a gated pod is mutable as well.
 fn frozen(spec: &Value, before: &Value) -> Value {
     let mut spec = spec.clone();
     let was_gated = items(before, "schedulingGates").next().is_some();

@@ -1,15 +1,15 @@
-//! What the API server itself writes into an object, apart from what the writer asked for: admission and strategies.
+//! The fields that the API server itself writes into an object: admission plugins and the strategies of kinds.
 //!
-//! These fields belong to no manager, so this runs after ownership has been worked out.
+//! No manager owns these fields, so this runs after ownership has been recorded.
 
 use serde_json::{Value, json};
 
 use super::pod_resources::qos_class;
 
-/// Seconds a pod stays on a node that is not ready or unreachable, unless it says otherwise.
+/// The default seconds for which a pod stays on a node that is not ready or unreachable.
 const DEFAULT_TOLERATION_SECONDS: i64 = 300;
 
-/// The default admission plugins that change objects when they are created: service account, tolerations, priority.
+/// The default admission plugins that mutate new objects: `ServiceAccount`, `DefaultTolerationSeconds`, `Priority`.
 pub(crate) fn admit_create(kind: &str, object: &mut Value) {
     if kind != "Pod" || !object["spec"].is_object() {
         return;
@@ -31,7 +31,7 @@ pub(crate) fn admit_create(kind: &str, object: &mut Value) {
     tolerate_lost_nodes(spec);
 }
 
-/// The one that changes objects when they are updated, too: tolerations.
+/// The default admission plugin that mutates updated objects: `DefaultTolerationSeconds`.
 pub(crate) fn admit_update(kind: &str, object: &mut Value) {
     if kind == "Pod" && object["spec"].is_object() {
         tolerate_lost_nodes(&mut object["spec"]);
@@ -68,7 +68,7 @@ fn add_toleration(spec: &mut Value, taint: &str) {
     }
 }
 
-/// Sets the status a new object starts with, and what else only the server writes; a status from the writer is dropped.
+/// Sets the initial status of a new object and the other fields that only the server writes. The writer's status is dropped.
 pub(crate) fn prepare_create(kind: &str, object: &mut Value) {
     match kind {
         "Pod" => {
@@ -141,7 +141,7 @@ fn add_namespace_finalizer(object: &mut Value) {
     }
 }
 
-/// Takes over from the stored object what no update changes, though whoever tries is recorded as the field's owner.
+/// Restores the fields that no update changes; the writer is recorded as owner nevertheless.
 pub(crate) fn prepare_update(kind: &str, subresource: &str, old: &Value, new: &mut Value) {
     if kind == "Pod" && subresource == "status" {
         new["status"]["qosClass"] = old["status"]["qosClass"].clone();
@@ -168,7 +168,10 @@ mod tests {
         let mut pod = json!({ "spec": { "tolerations": [{ "key": "a", "operator": "Exists" }] } });
         admit_update("Pod", &mut pod);
         let keys = pod["spec"]["tolerations"].as_array().unwrap();
-        let keys: Vec<_> = keys.iter().map(|it| it["key"].as_str().unwrap()).collect();
+        let keys: Vec<_> = keys
+            .iter()
+            .map(|toleration| toleration["key"].as_str().unwrap())
+            .collect();
         assert_eq!(
             keys,
             [

@@ -1,10 +1,10 @@
-//! What roles and bindings must say: `object -> what is wrong with it`.
+//! Validation of roles and bindings.
 
 use serde_json::Value;
 
 use crate::field::FieldError;
 
-/// What is wrong with the rules of a role.
+/// Validates the rules of a role.
 pub(super) fn validate_role(object: &Value) -> Vec<FieldError> {
     let rules = object["rules"].as_array().into_iter().flatten();
     let wrong = rules.enumerate();
@@ -35,7 +35,7 @@ fn validate_rule(rule: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with the role that a binding names.
+/// Validates the role reference of a binding.
 pub(super) fn validate_role_ref(kind: &str, object: &Value) -> Vec<FieldError> {
     let supported: &[&str] = if kind == "RoleBinding" {
         &["Role", "ClusterRole"]
@@ -71,7 +71,7 @@ mod tests {
     #[case(json!({ "verbs": ["get"] }), &["rules[0].apiGroups", "rules[0].resources"])]
     fn a_rule_says_what_may_be_done_to_what(#[case] rule: Value, #[case] wrong: &[&str]) {
         let errors = validate_role(&json!({ "rules": [rule] }));
-        let paths: Vec<&str> = errors.iter().map(|it| it.path.as_str()).collect();
+        let paths: Vec<&str> = errors.iter().map(|error| error.path.as_str()).collect();
         assert_eq!(paths, wrong);
     }
 

@@ -1,4 +1,4 @@
-//! Label selectors and pod templates of replica sets and deployments.
+//! Validation of the specification of ReplicaSets and Deployments, and of pod templates.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::selector::validate_label_selector;
 use crate::field::FieldError;
 use crate::selectors::object as selector;
 
-/// The specification of a replica set or deployment: counts, selector, and a template that the selector matches.
+/// Validates the specification of a ReplicaSet or Deployment: counts, selector, and a template that the selector matches.
 pub(super) fn validate_workload_spec(kind: &str, spec: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for field in ["replicas", "minReadySeconds"] {
@@ -26,7 +26,7 @@ pub(super) fn validate_workload_spec(kind: &str, spec: &Value) -> Vec<FieldError
     } else {
         errors.extend(validate_label_selector(selector, "spec.selector"));
         if selector::is_empty(selector) {
-            // The words are the same for both kinds.
+            // The message is the same for both kinds.
             errors.push(FieldError::invalid(
                 "spec.selector",
                 selector.clone(),
@@ -73,7 +73,7 @@ pub(super) fn validate_workload_spec(kind: &str, spec: &Value) -> Vec<FieldError
     errors
 }
 
-/// A pod template at `path`.
+/// Validates a pod template at `path`.
 pub(super) fn validate_template(template: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = validate_labels(&template["metadata"]["labels"], &format!("{path}.labels"));
     errors.extend(validate_annotations(

@@ -1,4 +1,4 @@
-//! Validation of built-in kinds, new and changed: one entry each, and the small kinds themselves.
+//! Validation of built-in kinds on create and update, and of the smaller kinds themselves.
 
 use std::collections::BTreeSet;
 
@@ -16,14 +16,14 @@ use crate::field::{FieldError, FieldErrorKind};
 use crate::names::{NameRule, validate_qualified_name};
 use crate::quantity::Quantity;
 
-/// Everything wrong with a new object: defaults set, name generated, namespace filled in.
+/// Validates a new object, with its defaults, generated name and namespace.
 pub(crate) fn validate_create(kind: &str, object: &Value, namespaced: bool) -> Vec<FieldError> {
     let mut errors = validate_metadata(object, namespaced, NameRule::of(kind), true);
     errors.extend(validate_content(kind, object));
     errors
 }
 
-/// Everything wrong with a change of the main resource, or of its `status` subresource.
+/// Validates an update of the main resource or of its `status` subresource.
 pub(crate) fn validate_update(
     kind: &str,
     subresource: &str,
@@ -233,7 +233,7 @@ fn validate_event(event: &Value) -> Vec<FieldError> {
         .and_then(|about| about["namespace"].as_str())
         .unwrap_or_default();
     let own = event["metadata"]["namespace"].as_str().unwrap_or_default();
-    // Events about cluster-scoped objects live in the default namespace.
+    // Events about cluster-scoped objects are in the default namespace.
     let fits = of == own || (of.is_empty() && ["default", "kube-system"].contains(&own));
     if fits {
         return Vec::new();

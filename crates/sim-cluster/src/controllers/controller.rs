@@ -1,4 +1,4 @@
-//! What a controller is to the driver: `observe` a change, then `sync` one key after the other.
+//! The interface of controllers: `observe` a change, then `sync` one key after the other.
 
 use std::fmt;
 
@@ -8,34 +8,34 @@ use super::queue::Queue;
 use super::world::World;
 use crate::store::Change;
 
-/// A part of the cluster that looks at one key after the other.
+/// A controller that reconciles one key after the other.
 pub(super) trait Controller: Send + fmt::Debug {
-    /// What it looks at.
+    /// The key of what is reconciled.
     type Key: Ord + Clone + fmt::Debug;
-    /// Why a look failed.
+    /// The error of a failed reconciliation.
     type Failure: fmt::Display;
 
-    /// The keys to be looked at.
+    /// The keys to reconcile.
     fn queue(&mut self) -> &mut Queue<Self::Key>;
 
-    /// Takes in a change; the index has it already. Decides nothing, only what is to be looked at.
+    /// Observes a change, which the index has already, and queues keys.
     fn observe(&mut self, change: &Change, world: &World);
 
-    /// Looks at one key, and at it again later if that fails.
+    /// Reconciles one key. The driver retries a key that fails, with a growing delay.
     fn sync(&mut self, world: &mut World, key: &Self::Key) -> Result<(), Self::Failure>;
 
-    /// A node's kubelet died or lives again.
+    /// The node's kubelet stopped or started.
     fn power_changed(&mut self, _node: &str, _world: &World) {}
 }
 
-/// A controller of whatever keys, as the driver sees it.
+/// A controller with any type of key, as the driver sees it.
 pub(super) trait Worker: Send + fmt::Debug {
     fn observe(&mut self, change: &Change, world: &World);
 
     /// When [`Worker::work`] has something to do.
     fn due(&mut self) -> Option<Instant>;
 
-    /// Looks at the key that is due first.
+    /// Reconciles the key that is due first.
     fn work(&mut self, world: &mut World);
 
     fn power_changed(&mut self, node: &str, world: &World);

@@ -1,6 +1,6 @@
-//! Disruption budgets: `pods that match -> how many may be evicted now`. Whether an eviction is allowed is the API's to say.
+//! Disruption budgets: `matching pods -> how many may be evicted now`. The API decides about each eviction.
 //!
-//! The pods expected are those that match: the replicas their controllers ask for are not looked up, which differs while a set
+//! The expected pods are the matching ones. Kubernetes counts the replicas of their controllers, which differs while a set
 //! is being scaled.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ const MANAGER: &str = "kube-controller-manager";
 #[derive(Debug)]
 pub(crate) struct DisruptionBudgets {
     queue: Queue<(String, String)>,
-    /// The budgets of each namespace that has any.
+    /// The names of the budgets, by namespace.
     budgets: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -47,7 +47,7 @@ impl DisruptionBudgets {
     }
 }
 
-/// The room that `budget` leaves with these pods.
+/// The status of `budget` with these pods.
 fn room(budget: &Value, pods: &[Pod<'_>]) -> Room {
     let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     let expected = number(pods.len());
@@ -135,7 +135,7 @@ fn recount(world: &World, (within, name): &(String, String)) -> Result<(), Statu
     ))
 }
 
-/// Evicted pods are listed until they are seen going.
+/// Evicted pods are listed until their deletion is observed.
 fn forget_disrupted(budget: &mut Value, pods: &[Pod<'_>]) {
     if let Some(disrupted) = budget
         .pointer_mut("/status/disruptedPods")

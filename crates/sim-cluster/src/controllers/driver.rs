@@ -25,10 +25,10 @@ use super::world::{DeadNodes, World};
 use crate::api::{Api, ChangeEvent, Changes};
 use crate::store::Change;
 
-/// After so many steps in a row the others get their turn, even if there is more to do.
+/// The steps in a row before other tasks run, even if there is more work.
 const STEPS_IN_A_ROW: u32 = 32;
 
-/// The running controllers of one cluster. Dropping it stops them.
+/// The running controllers of one cluster. Dropping this stops them.
 #[derive(Debug)]
 pub(crate) struct Controllers {
     dead: DeadNodes,
@@ -37,14 +37,14 @@ pub(crate) struct Controllers {
     task: JoinHandle<()>,
 }
 
-/// The nodes switched on or off since the driver last looked.
+/// The kubelets that were stopped or started since the driver's last step.
 #[derive(Debug, Default)]
 struct Power {
     switched: parking_lot::Mutex<Vec<String>>,
     bell: Notify,
 }
 
-/// Starts all controllers on `api`. They take in what is there already, then follow its changes.
+/// Starts all controllers on `api`. They load the existing objects, then follow the changes.
 ///
 /// # Panics
 /// Outside of a tokio runtime.
@@ -65,21 +65,21 @@ pub(crate) fn spawn(api: &Api, settings: Settings) -> Controllers {
 }
 
 impl Controllers {
-    /// A fault: the node's kubelet dies. Its pods keep their state, nothing starts or stops there, and after the grace period
-    /// ([`Settings::node_grace`]) the node counts as lost. In effect at once.
+    /// Injects a fault: stops the node's kubelet at once. The status of its pods no longer changes, and after
+    /// [`Settings::node_grace`] the node becomes unreachable.
     pub(crate) fn fail_node(&self, node: &str) {
         self.switch(node, true);
     }
 
-    /// The node's kubelet lives again.
+    /// Starts the node's kubelet again.
     pub(crate) fn recover_node(&self, node: &str) {
         self.switch(node, false);
     }
 
-    /// Ends the controllers and waits until they have ended.
+    /// Stops the controllers and waits until they have stopped.
     pub(crate) async fn shutdown(mut self) {
         self.stop.cancel();
-        // A panic in the driver is a bug in this crate: it's passed on, not hidden.
+        // A panic in the driver is a bug in this crate: it is propagated.
         if let Err(error) = (&mut self.task).await
             && error.is_panic()
         {
@@ -122,7 +122,7 @@ impl Driver {
         driver
     }
 
-    /// Starts from what the API holds now, with controllers that know nothing.
+    /// Loads all objects of the API into new controllers.
     fn load(&mut self) {
         self.world.index = Index::default();
         self.controllers = controllers(&self.world);
@@ -138,7 +138,7 @@ impl Driver {
                     .map(|object| Change::found(kind, object))
             })
             .collect();
-        // All are known before the first is looked at: nobody takes an owner for gone that is only listed later.
+        // The index holds all objects before a controller sees the first: an owner that is listed later is not missing.
         for change in &present {
             self.world.index.apply(change);
         }
@@ -163,7 +163,7 @@ impl Driver {
         }
     }
 
-    /// Everything that happened since the last step.
+    /// Observes everything that happened since the last step.
     fn catch_up(&mut self) {
         while let Some(event) = self.changes.try_next() {
             self.take_in(event);
@@ -176,7 +176,8 @@ impl Driver {
         }
     }
 
-    /// Lets the controller that is due first do one step; of two, the one listed first. Else says when the next is due.
+    /// Lets the controller that is due first work on one key; of two, the one listed first. Otherwise returns when the next
+    /// is due.
     fn step(&mut self) -> Result<(), Option<Instant>> {
         let due = self
             .controllers
@@ -228,7 +229,7 @@ impl Driver {
     }
 }
 
-/// All controllers; of two that are due at the same time the first goes first.
+/// All controllers; of two that are due at the same time the first works first.
 fn controllers(world: &World) -> Vec<Box<dyn Worker>> {
     vec![
         Box::new(Namespaces::new(world)),

@@ -1,6 +1,6 @@
-//! Events are kept for a while after they were last written, then they go. `written -> an hour later -> gone`.
+//! Removes events some time after their last write: `written -> an hour later -> removed`.
 //!
-//! In a real cluster the storage itself forgets them.
+//! In a real cluster etcd expires them.
 
 use tokio::time::Instant;
 
@@ -38,7 +38,7 @@ impl Controller for EventExpiry {
             return;
         }
         let key = (change.namespace.clone(), change.name.clone());
-        // Written again it's kept longer, so the time before doesn't count.
+        // Another write extends the time.
         self.queue.remove(&key);
         if change.new.is_some() {
             self.queue

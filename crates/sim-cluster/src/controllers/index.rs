@@ -1,7 +1,7 @@
-//! Which objects belong together, kept up to date change by change: `change -> pods by node, orphans and replica sets by
-//! namespace, dependents by owner`. No controller ever scans all pods.
+//! An index of related objects, updated with each change: `change -> pods by node, orphans and ReplicaSets by namespace,
+//! dependents by owner`. No controller scans all pods.
 //!
-//! Pods, replica sets and whatever has owners are held, by uid; everything else is read from the API by name.
+//! It holds pods, ReplicaSets and all objects with owners, by uid. Other objects are read from the API by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub(crate) struct Entry {
 
 type Uids = BTreeSet<String>;
 
-/// The index. Uids are in order, so that every walk has the same order in every run with the same seed.
+/// The index. Uids are ordered, so that iteration has the same order in every run with the same seed.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     entries: BTreeMap<String, Entry>,
@@ -34,7 +34,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Takes in a change.
+    /// Applies a change.
     pub(crate) fn apply(&mut self, change: &Change) {
         if let Some(old) = &change.old {
             self.remove(uid(old));
@@ -84,12 +84,12 @@ impl Index {
         drop_from(&mut self.sets, namespace(&object), uid);
     }
 
-    /// The object with this uid, if it's one of those held here.
+    /// The object with this uid, if the index holds it.
     pub(crate) fn get(&self, uid: &str) -> Option<&Entry> {
         self.entries.get(uid)
     }
 
-    /// The objects that name this uid among their owners.
+    /// The objects with an owner of this uid.
     pub(crate) fn dependents(&self, owner: &str) -> impl Iterator<Item = &Entry> {
         self.among(self.dependents.get(owner))
     }
@@ -103,7 +103,7 @@ impl Index {
         pods.filter(move |pod| Pod(pod).controller_uid() == controller)
     }
 
-    /// The replica sets whose controller has this uid.
+    /// The ReplicaSets whose controller has this uid.
     pub(crate) fn sets_of(&self, controller: &str) -> impl Iterator<Item = &Object> {
         let sets = self
             .dependents(controller)
@@ -120,13 +120,13 @@ impl Index {
             .map(|entry| &entry.object)
     }
 
-    /// The replica sets of a namespace.
+    /// The ReplicaSets of a namespace.
     pub(crate) fn sets(&self, namespace: &str) -> impl Iterator<Item = &Object> {
         self.among(self.sets.get(namespace))
             .map(|entry| &entry.object)
     }
 
-    /// The pods bound to a node; those without one under the empty name.
+    /// The pods bound to a node; unbound ones under the empty name.
     pub(crate) fn pods_on(&self, node: &str) -> impl Iterator<Item = &Object> {
         self.among(self.pods_by_node.get(node))
             .map(|entry| &entry.object)
@@ -154,7 +154,7 @@ fn drop_from(map: &mut BTreeMap<String, Uids>, key: &str, uid: &str) {
     }
 }
 
-/// A reference to `owner` as its controller, as Kubernetes' own controllers write it.
+/// An owner reference to the controller `owner`, as Kubernetes' controllers write it.
 pub(crate) fn controller_reference(kind: &Kind, owner: &Value) -> Value {
     serde_json::json!({
         "apiVersion": kind.api_version(), "kind": kind.kind, "name": text(owner, "/metadata/name"), "uid": uid(owner),

@@ -1,5 +1,5 @@
-//! What makes a cluster out of an API: replica sets get pods, pods get nodes, nodes run them, and what belongs to
-//! nothing goes.
+//! The controllers of a cluster: ReplicaSets get pods, pods get nodes, kubelets run them, and objects without owners are
+//! collected.
 //!
 //! ```text
 //! API --changes--> Index, then every controller's `observe` -> queues of keys, each with a time
@@ -7,9 +7,9 @@
 //!  '------ writes <- `work` on the key that is due first <---------'
 //! ```
 //!
-//! One task drives all controllers: it takes in every change before the next decision, so nobody decides on an old view. With
-//! the same seed and a paused clock the same things happen at the same simulated times. Controllers write through the same
-//! API as everyone else and know nothing of HTTP.
+//! One task drives all controllers. It observes every change before the next step, so that no controller decides on a stale
+//! view. With the same seed and a paused clock the same things happen at the same simulated times. Controllers write through
+//! the same API as all other clients and do not know HTTP.
 
 mod controller;
 mod disruption;

@@ -1,8 +1,8 @@
-//! Namespaces: what each new one gets, and how one that is deleted is emptied.
+//! Namespaces: the objects that each new one gets, and the deletion of the objects in a terminating one.
 //!
 //! ```text
-//! new     -> service account `default`, config map `kube-root-ca.crt`
-//! deleted -> its pods, then everything else -> conditions say what remains -> nothing does -> finalizer off
+//! new     -> ServiceAccount `default`, ConfigMap `kube-root-ca.crt`
+//! deleted -> delete its pods, then all other objects -> conditions report what remains -> empty: remove the finalizer
 //! ```
 
 use std::collections::BTreeMap;
@@ -21,14 +21,14 @@ use super::world::{Deletion, World, unless_gone};
 use crate::object::{Condition, is_terminating, list, name, set_condition};
 
 const MANAGER: &str = "kube-controller-manager";
-/// Keeps a namespace until this controller has emptied it.
+/// The finalizer of a namespace, which this controller removes once the namespace is empty.
 const FINALIZER: &str = "kubernetes";
 
 /// The controller's queue, by name.
 #[derive(Debug)]
 pub(crate) struct Namespaces {
     queue: Queue<String>,
-    /// Of deleted namespaces alone changes matter: any that goes may have been the last.
+    /// Only removals in terminating namespaces matter: each may be the last one.
     going: std::collections::BTreeSet<String>,
 }
 
@@ -66,12 +66,12 @@ fn furnish(world: &World, namespace: &str) -> Result<(), Status> {
 /// Type, status, reason and message.
 type OwnCondition = (&'static str, &'static str, &'static str, String);
 
-/// What is left in a namespace.
+/// The objects that remain in a namespace.
 #[derive(Debug, Default)]
 struct Remaining {
-    /// How many of each resource.
+    /// The number of objects of each resource.
     resources: BTreeMap<String, usize>,
-    /// How many hold each finalizer.
+    /// The number of objects with each finalizer.
     finalizers: BTreeMap<String, usize>,
 }
 
@@ -84,7 +84,7 @@ fn empty(world: &World, namespace: &Object) -> Result<(), Status> {
         for kind in stage {
             delete_all(world, kind, name(namespace), &mut remaining)?;
         }
-        // Pods go first, so that what they rely on outlives them.
+        // Pods are deleted first, so that the objects they depend on exist until then.
         if !remaining.resources.is_empty() {
             break;
         }
@@ -104,7 +104,7 @@ fn empty(world: &World, namespace: &Object) -> Result<(), Status> {
     Ok(())
 }
 
-/// Says in the namespace's status what is left in it.
+/// Reports in the namespace's status which objects remain.
 fn tell(world: &World, namespace: &Object, remaining: &Remaining) -> Result<(), Status> {
     let now = world.now();
     let target = (&*kinds::NAMESPACES, Some("status"));
@@ -121,7 +121,7 @@ fn tell(world: &World, namespace: &Object, remaining: &Remaining) -> Result<(), 
     }))
 }
 
-/// The kinds that live in namespaces, each storage once.
+/// The namespaced kinds, each storage once.
 fn contained_kinds(world: &World) -> Vec<Kind> {
     let mut seen = std::collections::BTreeSet::new();
     let all = world.api.kinds().into_iter();
@@ -147,7 +147,7 @@ fn delete_all(
     for object in world.api.list(kind, Some(namespace)) {
         *remaining
             .resources
-            // A resource of the core group ends in a dot, too.
+            // A resource of the core group ends with a dot as well.
             .entry(format!("{}.{}", kind.plural, kind.group))
             .or_default() += 1;
         for finalizer in list(&object, "/metadata/finalizers")
@@ -164,7 +164,7 @@ fn delete_all(
 }
 
 impl Remaining {
-    /// All conditions, as the real controller words them.
+    /// All conditions, with the messages of the real controller.
     fn conditions(&self) -> [OwnCondition; 5] {
         let well = |kind, reason, message: &str| (kind, "False", reason, message.to_owned());
         [
@@ -249,7 +249,7 @@ impl Controller for Namespaces {
         } else if change.new.is_none()
             && matches!(change.name.as_str(), "default" | "kube-root-ca.crt")
         {
-            // Furniture that someone took out is put back.
+            // Standard objects that a user deletes are created again.
             self.queue.add(change.namespace.clone());
         }
     }

@@ -1,11 +1,11 @@
-//! What controllers ask about a pod. `Pod(&Value) -> facts`; it owns and changes nothing.
+//! A read-only view of a pod for controllers: `Pod(&Value) -> facts`.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::object::{self, annotation, condition, integer, list, map, text, time};
 
-/// Lower costs are deleted first; what is not a number counts as 0.
+/// The annotation of a pod's deletion cost: pods with lower costs are deleted first.
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
 /// A pod as JSON, read by name.
@@ -29,7 +29,7 @@ impl<'a> Pod<'a> {
         map(self.0, "/metadata/labels")
     }
 
-    /// The node it's bound to; empty before that.
+    /// The node that the pod is bound to; empty before that.
     pub(crate) fn node(self) -> &'a str {
         text(self.0, "/spec/nodeName")
     }
@@ -42,7 +42,7 @@ impl<'a> Pod<'a> {
         }
     }
 
-    /// Ended for good: nothing runs in it and nothing will.
+    /// Whether the pod has terminated: its phase is Succeeded or Failed.
     pub(crate) fn is_terminal(self) -> bool {
         matches!(self.phase(), "Succeeded" | "Failed")
     }
@@ -51,7 +51,7 @@ impl<'a> Pod<'a> {
         object::is_terminating(self.0)
     }
 
-    /// Counts for a replica set: neither ended nor on its way out.
+    /// Whether the pod counts for a ReplicaSet: it has not terminated and is not being deleted.
     pub(crate) fn is_active(self) -> bool {
         !self.is_terminal() && !self.is_terminating()
     }
@@ -60,14 +60,14 @@ impl<'a> Pod<'a> {
         condition(self.0, "Ready").is_some_and(|ready| text(ready, "/status") == "True")
     }
 
-    /// Since when it has been ready; `None` if it isn't, or if the condition has no time.
+    /// When the pod became ready; `None` if it is not, or if the condition has no time.
     pub(crate) fn ready_since(self) -> Option<Timestamp> {
         condition(self.0, "Ready")
             .filter(|_| self.is_ready())
             .and_then(|ready| time(ready, "/lastTransitionTime"))
     }
 
-    /// Ready for at least `min_ready_seconds` at `now`.
+    /// Whether the pod has been ready for `min_ready_seconds` at `now`.
     pub(crate) fn is_available(self, min_ready_seconds: i64, now: Timestamp) -> bool {
         if min_ready_seconds == 0 {
             return self.is_ready();
@@ -80,7 +80,7 @@ impl<'a> Pod<'a> {
         time(self.0, "/metadata/creationTimestamp")
     }
 
-    /// The pod's deletion cost, 0 where the annotation is absent or not a 32-bit integer.
+    /// The pod's deletion cost; 0 if the annotation is absent or not a 32-bit integer.
     pub(crate) fn deletion_cost(self) -> i32 {
         annotation(self.0, DELETION_COST)
             .and_then(|cost| cost.parse().ok())
@@ -97,24 +97,24 @@ impl<'a> Pod<'a> {
             .unwrap_or_default()
     }
 
-    /// The uid of its controller owner; empty if it's an orphan.
+    /// The uid of the pod's controller; empty for an orphan.
     pub(crate) fn controller_uid(self) -> &'a str {
         object::controller_of(self.0)
             .map(|owner| text(owner, "/uid"))
             .unwrap_or_default()
     }
 
-    /// Held back by scheduling gates.
+    /// Whether the pod has scheduling gates.
     pub(crate) fn is_gated(self) -> bool {
         !list(self.0, "/spec/schedulingGates").is_empty()
     }
 
-    /// Needs a place: no node yet, and neither ended nor on its way out.
+    /// Whether the pod has no node, has not terminated and is not being deleted.
     pub(crate) fn awaits_node(self) -> bool {
         self.node().is_empty() && self.is_active()
     }
 
-    /// `spec.terminationGracePeriodSeconds`, 30 where absent, or the grace its deletion was given.
+    /// The grace period of the pod's deletion, or else `spec.terminationGracePeriodSeconds`, or else 30.
     pub(crate) fn grace_seconds(self) -> i64 {
         let given = integer(self.0, "/metadata/deletionGracePeriodSeconds");
         given

@@ -1,7 +1,7 @@
-//! What a controller has to look at, and when: `add(key) -> pop(now)`.
+//! A work queue: the keys to reconcile, each with the time at which it is due: `add(key) -> pop(now)`.
 //!
-//! A key is in the queue once; of two times the earlier counts. Failing keys come back later and later. Between two keys
-//! passes the controller's latency, so that work takes simulated time; a queue that was woken late catches up.
+//! A key is in the queue once, with the earlier of two times. Keys that fail are retried with a growing delay. Two keys are
+//! a latency apart, so that work takes simulated time; a queue that is behind catches up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 /// A failing key's first delay, doubled each time, as in Kubernetes' controllers.
 const FIRST_RETRY: Duration = Duration::from_millis(5);
-/// No retry is further away than this.
+/// The longest delay of a retry.
 const LAST_RETRY: Duration = Duration::from_secs(1_000);
 
 /// Keys with the time at which each is due; keys due together come in the order they were added.
@@ -37,12 +37,12 @@ impl<K: Ord + Clone> Queue<K> {
         }
     }
 
-    /// To be looked at now.
+    /// Adds a key that is due now.
     pub(crate) fn add(&mut self, key: K) {
         self.add_at(key, Instant::now());
     }
 
-    /// To be looked at then, or earlier if it's due earlier already.
+    /// Adds a key that is due then; it stays due earlier if it is.
     pub(crate) fn add_at(&mut self, key: K, due: Instant) {
         match self.places.get(&key) {
             Some((earlier, _)) if *earlier <= due => return,
@@ -56,7 +56,7 @@ impl<K: Ord + Clone> Queue<K> {
         self.order.insert((due, self.added, key));
     }
 
-    /// To be looked at again after a failure.
+    /// Adds a key that failed, with a growing delay.
     pub(crate) fn retry(&mut self, key: K) {
         let failures = self.failures.entry(key.clone()).or_default();
         let delay = FIRST_RETRY
@@ -66,12 +66,12 @@ impl<K: Ord + Clone> Queue<K> {
         self.add_at(key, Instant::now() + delay);
     }
 
-    /// It went well: the next failure starts with the first delay.
+    /// Resets the delay of a key that succeeded.
     pub(crate) fn forget(&mut self, key: &K) {
         self.failures.remove(key);
     }
 
-    /// Takes the key away, whenever it's due.
+    /// Removes a key.
     pub(crate) fn remove(&mut self, key: &K) {
         if let Some((due, place)) = self.places.remove(key) {
             self.order.remove(&(due, place, key.clone()));
@@ -79,14 +79,14 @@ impl<K: Ord + Clone> Queue<K> {
         self.failures.remove(key);
     }
 
-    /// When [`Queue::pop`] gives the next key.
+    /// When [`Queue::pop`] returns the next key.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.order
             .first()
             .map(|(due, _, _)| (*due).max(self.free_at))
     }
 
-    /// The key that's due the longest, if it's its turn.
+    /// The key that has been due for the longest time, if there is one.
     pub(crate) fn pop(&mut self) -> Option<K> {
         let now = Instant::now();
         let due = self.due().filter(|due| *due <= now)?;

@@ -1,7 +1,7 @@
 //! Resource quotas: `objects of a namespace -> status.hard, status.used`.
 //!
-//! Admission raises `used` when something is created; this controller counts anew when a quota changes, and when something
-//! was created, ended or went, so that room that is given back is known a moment later.
+//! Admission raises `used` when an object is created. This controller counts again when a quota changes and when an object is
+//! created, terminates or is removed, so that `used` falls a moment later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -22,14 +22,14 @@ use super::world::{World, unless_gone};
 use crate::object::{is_terminating, name, namespace};
 
 const MANAGER: &str = "kube-controller-manager";
-/// Changes within this time are counted together: a set of a thousand pods that goes is one count, not a thousand.
+/// Changes within this time are counted together: the deletion of a thousand pods takes one count, not a thousand.
 const GATHER: Duration = Duration::from_millis(20);
 
 /// The controller's queue, by namespace and name.
 #[derive(Debug)]
 pub(crate) struct Quotas {
     queue: Queue<(String, String)>,
-    /// The quotas of each namespace that has any.
+    /// The names of the quotas, by namespace.
     quotas: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -58,7 +58,7 @@ impl Quotas {
     }
 }
 
-/// What all objects that the quota limits use together; a resource it limits and nobody uses counts as zero.
+/// The usage of all resources that the quota limits; zero for one that no object uses.
 fn count(world: &World, quota: &Value) -> (Usage, Usage) {
     let hard = usage_from(&quota["spec"]["hard"]);
     let mut used: Usage = hard
@@ -80,13 +80,13 @@ fn count(world: &World, quota: &Value) -> (Usage, Usage) {
     (hard, used)
 }
 
-/// The kinds whose objects can use any of these resources.
+/// The kinds whose objects can use one of these resources.
 fn limited_kinds(world: &World, hard: &Usage) -> Vec<Kind> {
     let by_count = |kind: &Kind| {
         hard.contains_key(&format!("count/{}", kind.group_resource()))
             || hard.contains_key(&kind.plural)
     };
-    // Whatever isn't a number of objects is something that pods use.
+    // Only pods use resources other than numbers of objects.
     let of_pods = hard.keys().any(|resource| !resource.starts_with("count/"));
     let mut seen = BTreeSet::new();
     let kinds = world.api.kinds().into_iter().filter(|kind| kind.namespaced);

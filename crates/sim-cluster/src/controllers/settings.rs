@@ -1,4 +1,4 @@
-//! How quick the cluster's parts are. The defaults are those of a small healthy cluster; tests and demos turn them.
+//! The latencies and grace periods of a cluster. The defaults are those of a small healthy cluster.
 
 use std::time::Duration;
 
@@ -9,23 +9,23 @@ pub struct Settings {
     pub start_time: Duration,
     /// From running until ready. Per pod: annotation `sim-cluster.dev/ready-seconds`. Default 0.
     pub ready_delay: Duration,
-    /// From a pod's deletion until it's gone, if its grace period isn't shorter. Default 1 s.
+    /// From a pod's deletion until it is removed, unless its grace period is shorter. Default 1 s.
     pub stop_time: Duration,
-    /// How long a container that crashes runs before it does. Default 1 s.
+    /// How long a container that crashes runs before it crashes. Default 1 s.
     pub crash_after: Duration,
-    /// The scheduler's time for one pod. Default 1 ms.
+    /// The time in which the scheduler handles one pod. Default 1 ms.
     pub schedule_latency: Duration,
-    /// Any other controller's time for one object. Default 1 ms.
+    /// The time in which any other controller handles one object. Default 1 ms.
     pub sync_latency: Duration,
-    /// A pod without a place is tried again at least this often; a change of nodes or pods comes earlier. Default 60 s.
+    /// The longest time between two attempts to schedule a pod; a change of nodes or pods causes an earlier one. Default 60 s.
     pub unschedulable_retry: Duration,
     /// How often a kubelet renews its node's lease. Default 10 s.
     pub heartbeat: Duration,
-    /// A node is lost when its lease is older. Default 50 s.
+    /// A node whose lease is older is unreachable. Default 50 s.
     pub node_grace: Duration,
-    /// Pods of a deleted node are removed this long after it. Default 40 s.
+    /// The time from a node's deletion until its pods are removed. Default 40 s.
     pub pod_collection_delay: Duration,
-    /// Events go this long after they were last written. Default 1 hour.
+    /// The time from an event's last write until it is removed. Default 1 hour.
     pub event_time: Duration,
     /// The certificate authority in each namespace's `kube-root-ca.crt`, PEM. Default empty.
     pub root_ca: String,

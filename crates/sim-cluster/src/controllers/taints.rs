@@ -1,18 +1,18 @@
-//! Taints and tolerations, as scheduler and node controller both read them. Pure.
+//! Taints and tolerations, for the scheduler and the node lifecycle controller. Pure.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::object::{integer, list, text, time};
 
-/// Put on nodes whose kubelet says it's not ready.
+/// The taint of nodes that are not ready.
 pub(crate) const NOT_READY: &str = "node.kubernetes.io/not-ready";
-/// Put on nodes whose kubelet is silent.
+/// The taint of nodes that are unreachable.
 pub(crate) const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-/// Put on cordoned nodes.
+/// The taint of cordoned nodes.
 pub(crate) const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
-/// Does this toleration bear that taint?
+/// Whether the toleration tolerates the taint.
 pub(crate) fn tolerates(toleration: &Value, taint: &Value) -> bool {
     let effect = text(toleration, "/effect");
     if !effect.is_empty() && effect != text(taint, "/effect") {
@@ -29,7 +29,7 @@ pub(crate) fn tolerates(toleration: &Value, taint: &Value) -> bool {
     }
 }
 
-/// The node's taints that hinder a pod with these tolerations from being placed there.
+/// Whether the node has a taint that keeps a pod with these tolerations off it.
 pub(crate) fn hinders_placement(node: &Value, tolerations: &[Value]) -> bool {
     let hard = list(node, "/spec/taints")
         .iter()
@@ -41,17 +41,17 @@ pub(crate) fn hinders_placement(node: &Value, tolerations: &[Value]) -> bool {
     })
 }
 
-/// When a pod has to leave a node because of its `NoExecute` taints.
+/// When a pod is evicted because of the `NoExecute` taints of its node.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Leave {
-    /// It may stay.
+    /// Never.
     Never,
     /// At that time.
     At(Timestamp),
 }
 
-/// Decides from the taints' `timeAdded` and the shortest `tolerationSeconds` of the tolerations used.
-/// A taint nobody tolerates means at once, at `now`.
+/// Decides by the taints' `timeAdded` and the shortest `tolerationSeconds` of the matching tolerations. A taint that is not
+/// tolerated means `now`.
 pub(crate) fn leaves(node: &Value, tolerations: &[Value], now: Timestamp) -> Leave {
     let mut shortest: Option<i64> = None;
     let mut since: Option<Timestamp> = None;

@@ -1,10 +1,10 @@
-//! What controllers see and act with: the API, the index, the time, and the switchboard of node faults.
+//! The context of controllers: the API, the index, the time, and the stopped kubelets.
 //!
 //! ```text
-//! changes -> Index -> controller decides -> World::{create, edit, delete, event} -> API -> changes
+//! changes -> Index -> controller decides -> World::{create, edit, delete, record_event} -> API -> changes
 //! ```
 //!
-//! Every write carries the uid it means, so that an object of the same name made since is never hit.
+//! Every write has the uid of its object as precondition, so that it never affects a newer object of the same name.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,17 +25,17 @@ use super::index::Index;
 use super::settings::Settings;
 use crate::object::{name, namespace, uid};
 
-/// The nodes whose kubelet is dead. Shared with the handle that tests and demos hold.
+/// The nodes whose kubelet is stopped. Shared with the handle of the cluster.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeadNodes(Arc<Mutex<BTreeSet<String>>>);
 
 impl DeadNodes {
-    /// Whether the node's kubelet is dead.
+    /// Whether the node's kubelet is stopped.
     pub(crate) fn contains(&self, node: &str) -> bool {
         self.0.lock().contains(node)
     }
 
-    /// Kills or revives it; false if it was so already.
+    /// Stops or starts the kubelet; false if nothing changes.
     pub(crate) fn set(&self, node: &str, dead: bool) -> bool {
         let mut nodes = self.0.lock();
         if dead {
@@ -46,7 +46,7 @@ impl DeadNodes {
     }
 }
 
-/// Everything controllers share. One task owns it.
+/// The state that controllers share. One task owns it.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) api: Api,
@@ -56,12 +56,12 @@ pub(crate) struct World {
     pub(super) events: EventCorrelator,
 }
 
-/// What a deletion says besides the object.
+/// The options of a deletion.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Deletion {
     pub(crate) grace_seconds: Option<i64>,
     pub(crate) propagation: Option<Propagation>,
-    /// Refuse if the object changed since it was read.
+    /// Fail if the object has changed since it was read.
     pub(crate) unchanged: bool,
 }
 
@@ -76,18 +76,18 @@ impl World {
         }
     }
 
-    /// The cluster's time.
+    /// The cluster's current time.
     pub(crate) fn now(&self) -> Timestamp {
         self.api.clock().now()
     }
 
-    /// When the timer for `time` has to ring; now if it's past.
+    /// The instant of `time`; now if it has passed.
     pub(crate) fn instant(&self, time: Timestamp) -> Instant {
         let ahead = time.duration_since(self.now());
         Instant::now() + Duration::try_from(ahead).unwrap_or_default()
     }
 
-    /// Creates an object in the namespace it names.
+    /// Creates an object in its namespace.
     pub(crate) fn create(
         &self,
         manager: &str,
@@ -100,7 +100,7 @@ impl World {
             .create(kind, &namespace, object, &WriteOptions::default())
     }
 
-    /// Edits `of`, or one of its subresources, as it is now; 409 if another object has its name since.
+    /// Edits the current state of `of`, or one of its subresources; 409 if a newer object has its name.
     pub(crate) fn edit(
         &self,
         manager: &str,
@@ -116,7 +116,7 @@ impl World {
             })
     }
 
-    /// Deletes `of`; 409 if another object has its name since.
+    /// Deletes `of`; 409 if a newer object has its name.
     pub(crate) fn delete(&self, kind: &Kind, of: &Value, how: Deletion) -> Result<(), Status> {
         let version = of["metadata"]["resourceVersion"]
             .as_str()
@@ -136,7 +136,7 @@ impl World {
     }
 }
 
-/// Ignores that the object is gone, or that another has its name: what was to be done to it is moot.
+/// Ignores that the object no longer exists: there is nothing left to do.
 pub(crate) fn unless_gone<T>(result: Result<T, Status>) -> Result<(), Status> {
     match result {
         Err(status) if status.code != 404 => Err(status),

@@ -1,4 +1,4 @@
-//! Who sends a request, and whether they may: `Authorization` -> user -> whom it acts as -> verb and target -> go on | 401 | 403.
+//! Authentication and authorization of a request: `Authorization` -> user -> impersonation -> verb and target -> pass | 401 | 403.
 
 use http::header::AUTHORIZATION;
 use http::request::Parts;
@@ -12,10 +12,10 @@ use crate::authentication::User;
 use crate::authorization::{Attributes, Target, authorize};
 use crate::status::Status;
 
-/// The user of a request, who may send it. Without a bearer token that is `stranger`.
+/// The user of a request that is allowed. Without a bearer token the user is `stranger`.
 ///
 /// # Errors
-/// 401 for a token that is nobody's, 403 for what the user may not do.
+/// 401 for an invalid token, 403 for a request that the user is not allowed to send.
 pub(crate) fn admit(api: &Api, parts: &Parts, stranger: &User) -> Result<User, Status> {
     let header = parts.headers.get(AUTHORIZATION);
     let user = match header.and_then(bearer_token) {
@@ -30,7 +30,7 @@ pub(crate) fn admit(api: &Api, parts: &Parts, stranger: &User) -> Result<User, S
     })
 }
 
-/// The token of `Bearer TOKEN`; other schemes say nothing of who one is.
+/// The token of `Bearer TOKEN`; other schemes do not authenticate.
 fn bearer_token(header: &HeaderValue) -> Option<&str> {
     let mut words = header.to_str().ok()?.split_ascii_whitespace();
     let scheme = words.next()?;
@@ -66,11 +66,11 @@ fn of_resource(method: &Method, path: ResourcePath, query: &Query) -> Attributes
         Method::GET | Method::HEAD => "list",
         _ => "",
     };
-    // Who may read one object may list and watch it by its name.
+    // A user who may read one object may list and watch it by its name.
     let by_name = (collection && matches!(verb, "list" | "watch"))
         .then(|| selected_name(query))
         .flatten();
-    // A namespace lies in itself: a role in it may give rights to it.
+    // A namespace is in itself: a role in it can grant permissions on it.
     let namespace = if path.plural == "namespaces" && path.group.is_empty() {
         path.name.clone()
     } else {
@@ -88,7 +88,7 @@ fn of_resource(method: &Method, path: ResourcePath, query: &Query) -> Attributes
     }
 }
 
-/// The name that `fieldSelector=metadata.name=NAME` asks for.
+/// The name in `fieldSelector=metadata.name=NAME`.
 fn selected_name(query: &Query) -> Option<String> {
     let terms = query.get("fieldSelector").split(',');
     let mut names = terms.filter_map(|term| {

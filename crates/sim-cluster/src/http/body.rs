@@ -10,22 +10,24 @@ use crate::field::go_json_kind;
 use crate::resources::Kind;
 use crate::status::Status;
 
-/// Reads an object of a kind.
+/// Decodes an object of a kind.
 ///
 /// # Errors
-/// 415 for other encodings, 400 for what is no such object.
+/// 415 for other encodings, 400 for a body that is no object of the kind.
 pub(crate) fn object(kind: &Kind, headers: &HeaderMap, body: &[u8]) -> Result<Value, Status> {
     let value = match encoding_of(headers)? {
-        Encoding::Json => from_json(body).map_err(|why| {
+        Encoding::Json => from_json(body).map_err(|error| {
             let shown = String::from_utf8_lossy(body);
             let shown = if shown.is_empty() {
                 "<empty>".into()
             } else {
                 shown
             };
-            unrecognized(kind, &format!("{why} ({shown})"))
+            unrecognized(kind, &format!("{error} ({shown})"))
         })?,
-        Encoding::Yaml => from_yaml(body).map_err(|why| unrecognized(kind, &why))?,
+        Encoding::Yaml => {
+            from_yaml(body).map_err(|error| unrecognized(kind, &error.to_string()))?
+        }
         Encoding::Protobuf => from_protobuf(body)?,
     };
     check_type(kind, &value)?;
@@ -33,7 +35,7 @@ pub(crate) fn object(kind: &Kind, headers: &HeaderMap, body: &[u8]) -> Result<Va
     Ok(value)
 }
 
-/// What names an object must be read before its kind's type is: it must be text.
+/// The names in the metadata are decoded before the type of the kind: they must be strings.
 fn check_metadata(kind: &Kind, value: &Value) -> Result<(), Status> {
     let refuse = |found: &Value, field: &str| {
         let found = go_json_kind(found);
@@ -55,7 +57,7 @@ fn check_metadata(kind: &Kind, value: &Value) -> Result<(), Status> {
     Ok(())
 }
 
-/// The object must not say that it is something else.
+/// The object must not have another kind or API version.
 pub(crate) fn check_type(kind: &Kind, value: &Value) -> Result<(), Status> {
     if !value.is_object() {
         return Err(unrecognized(
@@ -91,6 +93,10 @@ pub(crate) fn check_type(kind: &Kind, value: &Value) -> Result<(), Status> {
     Ok(())
 }
 
+fn malformed(error: &BodyError) -> Status {
+    Status::bad_request(error.to_string())
+}
+
 fn unrecognized(kind: &Kind, why: &str) -> Status {
     Status::bad_request(format!(
         "the object provided is unrecognized (must be of type {}): {why}",
@@ -105,35 +111,59 @@ fn from_protobuf(body: &[u8]) -> Result<Value, Status> {
     })
 }
 
-/// The body of a subresource that is no part of the object, in whatever form it comes.
+/// The body of a subresource that is not a part of the object.
 pub(crate) fn any(headers: &HeaderMap, body: &[u8]) -> Result<Value, Status> {
     match encoding_of(headers)? {
-        Encoding::Json => from_json(body).map_err(Status::bad_request),
-        Encoding::Yaml => from_yaml(body).map_err(Status::bad_request),
+        Encoding::Json => from_json(body).map_err(|error| malformed(&error)),
+        Encoding::Yaml => from_yaml(body).map_err(|error| malformed(&error)),
         Encoding::Protobuf => from_protobuf(body),
     }
 }
 
-/// A JSON document.
-pub(crate) fn from_json(body: &[u8]) -> Result<Value, String> {
-    serde_json::from_slice(body).map_err(|error| {
-        let why = if error.is_eof() {
-            "unexpected end of JSON input".to_owned()
-        } else {
-            error.to_string()
-        };
-        format!("couldn't get version/kind; json parse error: {why}")
-    })
+/// Why a body cannot be decoded, in the API server's words.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BodyError {
+    #[error("couldn't get version/kind; json parse error: {}", json_detail(.0))]
+    Json(serde_json::Error),
+    #[error(transparent)]
+    Encoding(std::str::Utf8Error),
+    #[error("error converting YAML to JSON: {0}")]
+    Yaml(serde_saphyr::Error),
+    #[error("the body is malformed")]
+    Protobuf,
 }
 
-/// A YAML document; JSON is one, too.
-pub(crate) fn from_yaml(body: &[u8]) -> Result<Value, String> {
-    // kubectl sends JSON under the name of YAML; that way is quicker, and exact in numbers.
+impl BodyError {
+    /// The error in the document, without the context that bodies of objects have.
+    pub(crate) fn detail(&self) -> String {
+        match self {
+            Self::Json(error) => json_detail(error),
+            other => other.to_string(),
+        }
+    }
+}
+
+fn json_detail(error: &serde_json::Error) -> String {
+    if error.is_eof() {
+        "unexpected end of JSON input".to_owned()
+    } else {
+        error.to_string()
+    }
+}
+
+/// A JSON document.
+pub(crate) fn from_json(body: &[u8]) -> Result<Value, BodyError> {
+    serde_json::from_slice(body).map_err(BodyError::Json)
+}
+
+/// A YAML document, which may be JSON.
+pub(crate) fn from_yaml(body: &[u8]) -> Result<Value, BodyError> {
+    // kubectl sends JSON with the media type of YAML. JSON is faster to parse, and exact in numbers.
     if let Ok(value) = serde_json::from_slice(body) {
         return Ok(value);
     }
-    let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
-    serde_saphyr::from_str(text).map_err(|error| format!("error converting YAML to JSON: {error}"))
+    let text = std::str::from_utf8(body).map_err(BodyError::Encoding)?;
+    serde_saphyr::from_str(text).map_err(BodyError::Yaml)
 }
 
 /// `DeleteOptions` as a body; an empty body gives `None`.
@@ -144,9 +174,9 @@ pub(crate) fn delete_options(headers: &HeaderMap, body: &[u8]) -> Result<Option<
     let value = match encoding_of(headers)? {
         Encoding::Yaml => from_yaml(body),
         Encoding::Json => from_json(body),
-        Encoding::Protobuf => protobuf::object(body).ok_or_else(|| "it is malformed".to_owned()),
+        Encoding::Protobuf => protobuf::object(body).ok_or(BodyError::Protobuf),
     };
-    let value = value.map_err(Status::bad_request)?;
+    let value = value.map_err(|error| malformed(&error))?;
     let given = value["kind"].as_str().unwrap_or("DeleteOptions");
     if !value.is_object() || given != "DeleteOptions" {
         let message = format!("decoded object cannot be converted to DeleteOptions, got {given}");

@@ -116,7 +116,7 @@ pub(crate) fn delete(
     ))
 }
 
-/// DELETE of a collection: each object by itself; those that are gone meanwhile don't count.
+/// DELETE of a collection: each object by itself, except those that no longer exist.
 pub(crate) fn delete_collection(
     api: &Api,
     kind: &Kind,

@@ -1,4 +1,4 @@
-//! What a cluster serves: groups, versions, resources; its version and its health.
+//! Discovery: groups, versions and resources; the version and the health of the server.
 
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::resources::{Kind, Registry, Subresource, kinds};
 use crate::status::Status;
 use crate::version::VERSION;
 
-/// The form of aggregated discovery; clients look for it in the answer's type.
+/// The media type of aggregated discovery, which clients expect in the answer.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// `/version`.
@@ -52,7 +52,7 @@ pub(crate) fn health(path: &str, verbose: bool) -> Result<Response<Body>, Status
     ))
 }
 
-/// `/`, `/api`, `/apis` and what is below them down to the lists of resources; `OpenAPI`.
+/// `/`, `/api`, `/apis` and all below them down to the lists of resources; `OpenAPI`.
 pub(crate) fn answer_discovery(
     api: &Api,
     path: &Path,
@@ -243,7 +243,7 @@ fn resource_list(registry: &Registry, group: &str, version: &str) -> Option<Valu
     Some(list)
 }
 
-/// Everything in one answer.
+/// Aggregated discovery: all groups in one answer.
 fn aggregate(registry: &Registry, core: bool) -> Response<Body> {
     let groups = registry
         .groups()

@@ -1,7 +1,6 @@
-//! Acting as somebody else: `Impersonate-User`, `Impersonate-Group`, `Impersonate-Uid`, `Impersonate-Extra-KEY`, for those
-//! who may.
+//! Impersonation: `Impersonate-User`, `Impersonate-Group`, `Impersonate-Uid`, `Impersonate-Extra-KEY`.
 //!
-//! headers -> may the sender `impersonate` each of them? -> the user that the request counts as
+//! headers -> may the sender `impersonate` each of them? -> the user of the request
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,10 +19,10 @@ const UID: &str = "impersonate-uid";
 const EXTRA: &str = "impersonate-extra-";
 const GROUP_OF_REVIEWS: &str = "authentication.k8s.io";
 
-/// Whom a request of `sender` counts as: itself, or whom its headers name.
+/// The user of a request: the sender, or the user in its headers.
 ///
 /// # Errors
-/// 403 if the sender may not act as that user, group, uid or extra; 400 for one of these without a user.
+/// 403 if the sender may not impersonate that user, group, uid or extra; 400 for one of these without a user.
 pub(crate) fn acting_user(
     store: &Store,
     sender: User,
@@ -60,7 +59,7 @@ pub(crate) fn acting_user(
     }
     for (key, value) in extra
         .iter()
-        .flat_map(|(key, all)| all.iter().map(move |it| (key, it)))
+        .flat_map(|(key, values)| values.iter().map(move |value| (key, value)))
     {
         let target = Target::Resource {
             group: GROUP_OF_REVIEWS.to_owned(),
@@ -85,7 +84,7 @@ pub(crate) fn acting_user(
     Ok(user)
 }
 
-/// The values of a header that say something.
+/// The values of a header that are not empty.
 fn texts(headers: &HeaderMap, name: &str) -> Vec<String> {
     let values = headers.get_all(name).into_iter();
     let texts = values.filter_map(|value| value.to_str().ok());
@@ -93,7 +92,7 @@ fn texts(headers: &HeaderMap, name: &str) -> Vec<String> {
     texts.map(str::to_owned).collect()
 }
 
-/// What else is said of the user, by key; keys are percent-encoded, as header names hold less than keys.
+/// The extra fields of the user, by key. Keys are percent-encoded, because names of headers allow fewer characters.
 fn extras(headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
     let keys = headers.keys().filter_map(|name| {
         let key = name.as_str().strip_prefix(EXTRA)?;
@@ -102,10 +101,10 @@ fn extras(headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
     keys.collect()
 }
 
-/// 400: what was asked for, as Go prints it.
+/// 400 with the requested user, as Go prints it.
 fn nobody(uids: &[String], groups: &[String], extra: &BTreeMap<String, Vec<String>>) -> Status {
     let list = |texts: &[String]| {
-        let texts: Vec<String> = texts.iter().map(|it| format!("{it:?}")).collect();
+        let texts: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
         format!("[]string{{{}}}", texts.join(", "))
     };
     let groups = if groups.is_empty() {

@@ -22,7 +22,7 @@ struct Page {
     meta: ListMeta,
 }
 
-/// Where a list goes on: the version of its first page and the last object seen.
+/// A continue token: the resource version of the first page and the last returned object.
 struct Position {
     revision: u64,
     after: (String, String),
@@ -105,7 +105,7 @@ fn page(
         revision,
         ..ListMeta::default()
     };
-    // What the watch cache holds is answered whole.
+    // The watch cache ignores the limit.
     let limit = if options.version == Some(0) && options.continue_token.is_empty() {
         0
     } else {
@@ -114,7 +114,7 @@ fn page(
     if limit > 0 && items.len() > limit {
         let remaining = items.len() - limit;
         items.truncate(limit);
-        // The API server knows how many keys are left, not how many of them are selected.
+        // The API server knows the number of remaining keys, not how many of them the selector matches.
         meta.remaining = options.selector.is_empty().then_some(remaining);
         meta.continue_token = token(revision, items.last().expect("the limit is above 0"));
     }
@@ -131,7 +131,7 @@ fn key(object: &Value) -> (&str, &str) {
     )
 }
 
-/// The objects at the version that the options ask for.
+/// The objects at the resource version of the options.
 fn snapshot(
     api: &Api,
     kind: &Kind,
@@ -147,7 +147,7 @@ fn snapshot(
     api.with_store(|store| {
         let current = store.revision();
         let exact = if let Some(position) = position {
-            // A token that goes on inconsistently names no version.
+            // A token that continues inconsistently has no resource version.
             Some(position.revision).filter(|&revision| revision > 0)
         } else {
             check_not_future(options.version, current)?;
@@ -163,7 +163,7 @@ fn snapshot(
     })
 }
 
-/// A version that has not been reached yet can't be read.
+/// Rejects a resource version in the future.
 pub(crate) fn check_not_future(version: Option<u64>, current: u64) -> Result<(), Status> {
     let Some(version) = version.filter(|&version| version > current) else {
         return Ok(());
@@ -204,8 +204,8 @@ fn token(revision: u64, last: &Value) -> String {
     encode(revision, &(namespace.to_owned(), name.to_owned()))
 }
 
-/// The token that the API server makes, but for the key, which names the last object instead of the next.
-/// Version 0 means "whatever is there now".
+/// The token in the API server's format, except that its key names the last object instead of the next.
+/// Resource version 0 means any version.
 fn encode(revision: u64, after: &(String, String)) -> String {
     let version =
         i64::try_from(revision).map_or(-1, |revision| if revision == 0 { -1 } else { revision });

@@ -1,10 +1,10 @@
-//! Requests and answers: from a method, a path, a query and a body to what the API does, and back.
+//! HTTP requests to the API: method, path, query and body -> call of the API -> answer.
 //!
 //! ```text
 //! path -> kind -> verb -> options from query and headers -> get / list / watch / write / delete -> answer
 //! ```
 //!
-//! Synchronous: bodies have been read before, and watches are streams that run afterwards.
+//! Synchronous: the body has been read before, and a watch is a stream that runs afterwards.
 
 mod access;
 mod body;
@@ -53,12 +53,12 @@ pub(crate) struct Handler {
     faults: Faults,
 }
 
-/// What a request is about, for faults and logs.
+/// The verb and resource of a request, for faults and logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
-    /// `None` for requests that are not about resources.
+    /// `None` for a request that is not about a resource.
     pub(crate) verb: Option<Verb>,
-    /// Empty for requests that are not about resources.
+    /// Empty for a request that is not about a resource.
     pub(crate) plural: String,
 }
 
@@ -83,7 +83,7 @@ impl Handler {
         Self { api, faults }
     }
 
-    /// Who sends a request, if they may; who shows no token is `stranger`.
+    /// The user of a request that is allowed; `stranger` without a token.
     ///
     /// # Errors
     /// 401 and 403.
@@ -91,7 +91,7 @@ impl Handler {
         access::admit(&self.api, parts, stranger)
     }
 
-    /// Answers a user's request; refusals are answers, too.
+    /// Answers a user's request. An error of the API is an answer as well.
     pub(crate) fn answer(&self, user: User, parts: &Parts, body: &Bytes) -> Response<Body> {
         match self.route(&Arc::new(user), parts, body) {
             Ok(response) => response,
@@ -114,7 +114,7 @@ impl Handler {
             return Err(Status::method_not_allowed());
         }
         match path {
-            // What is below a group is answered by what serves the group.
+            // Unknown paths below `/api` and `/apis` are answered by the servers of groups.
             Path::Unknown if parts.uri.path().starts_with("/api") => {
                 Err(Status::no_such_resource())
             }
@@ -186,7 +186,7 @@ impl Handler {
         }
     }
 
-    /// The kind that a path names; its namespace must be where the kind has one.
+    /// The kind in a path. A path with a namespace must be of a namespaced kind.
     fn kind_of(&self, path: &ResourcePath) -> Result<Kind, Status> {
         let kind = self.api.with_state(|state| {
             let found = state
@@ -202,7 +202,7 @@ impl Handler {
             .filter(|subresource| !kind.has_subresource(subresource));
         match unknown {
             _ if misplaced => Err(Status::no_such_resource()),
-            // Those that a definition could have are looked for in the object.
+            // The API server looks up the optional subresources of custom kinds by object.
             Some("status" | "scale") if kind.is_custom() => {
                 Err(Status::not_found(&kind, &path.name))
             }

@@ -1,23 +1,23 @@
-//! Which form of an answer a client takes, and which form of a body it sends.
+//! Content negotiation: the media type of the answer, and the encoding of the body.
 
 use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE};
 
 use crate::status::Status;
 
-/// The form of an answer.
+/// The media type of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Format {
     pub(crate) shape: Shape,
     pub(crate) yaml: bool,
 }
 
-/// What an object is shown as.
+/// The representation of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// As it is.
+    /// The object itself.
     Plain,
-    /// A `Table` for people.
+    /// A `Table`.
     Table,
     /// `PartialObjectMetadata` or a list of them.
     Metadata,
@@ -25,7 +25,7 @@ pub(crate) enum Shape {
     Discovery,
 }
 
-/// The form of a body.
+/// The encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Json,
@@ -33,10 +33,10 @@ pub(crate) enum Encoding {
     Protobuf,
 }
 
-/// The best of the client's `Accept` that can be answered.
+/// The first supported media type of the client's `Accept`.
 ///
 /// # Errors
-/// 406 if it takes neither JSON nor YAML.
+/// 406 if it has neither JSON nor YAML.
 pub(crate) fn format_of(headers: &HeaderMap) -> Result<Format, Status> {
     let accept = headers
         .get(ACCEPT)
@@ -97,7 +97,7 @@ pub(crate) fn content_type(headers: &HeaderMap) -> &str {
     value.split(';').next().unwrap_or_default().trim()
 }
 
-/// How a body is encoded.
+/// The encoding of a body.
 ///
 /// # Errors
 /// 415 for other types.

@@ -1,4 +1,4 @@
-//! What a request's path means: a resource, discovery, or one of the other endpoints.
+//! Paths of requests: resources, discovery, and other endpoints.
 
 use http::Method;
 use percent_encoding::percent_decode_str;
@@ -38,7 +38,7 @@ pub(crate) struct ResourcePath {
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) plural: String,
-    /// Empty if the path names none.
+    /// Empty if the path has none.
     pub(crate) namespace: String,
     /// Empty for collections.
     pub(crate) name: String,
@@ -107,7 +107,7 @@ impl Path {
 }
 
 impl ResourcePath {
-    /// The verb of a method on this path; `None` for 405. `watch` is the query's: one object is not watched that way.
+    /// The verb of a method on this path; `None` for 405. `watch` is the parameter of the query, which applies to collections only.
     pub(crate) fn verb(&self, method: &Method, watch: bool) -> Option<Verb> {
         let collection = self.name.is_empty();
         Some(match *method {
@@ -124,7 +124,7 @@ impl ResourcePath {
     }
 }
 
-/// Decodes percent encoding; what is malformed stays as it is.
+/// Decodes percent encoding; malformed sequences stay as they are.
 pub(crate) fn decode(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }

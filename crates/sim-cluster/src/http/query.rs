@@ -15,7 +15,7 @@ const MANAGER_BYTES_MAX: u64 = 128;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query(Vec<(String, String)>);
 
-/// How a list's `resourceVersion` is meant.
+/// The match of a list's `resourceVersion`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VersionMatch {
     Exact,
@@ -56,12 +56,12 @@ impl Query {
         found.map_or("", |(_, value)| value)
     }
 
-    /// Whether the key is there at all.
+    /// Whether the query has the key.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.0.iter().any(|(name, _)| name == key)
     }
 
-    /// Whether a key says yes; the key alone does, as in `?watch`.
+    /// Whether a parameter is true; a key without a value is, as in `?watch`.
     pub(crate) fn is_set(&self, key: &str) -> bool {
         self.has(key) && !matches!(self.get(key), "false" | "0" | "False" | "F" | "f")
     }
@@ -79,7 +79,7 @@ impl Query {
         text.parse().map(Some).map_err(|_| refused())
     }
 
-    /// `dryRun=All`; anything else is refused.
+    /// Whether `dryRun` is `All`; other values are rejected.
     pub(crate) fn dry_run(&self, what: &str) -> Result<bool, Status> {
         match self.get("dryRun") {
             "" => Ok(false),
@@ -91,7 +91,7 @@ impl Query {
         }
     }
 
-    /// The options of a write; `agent` is the field manager if none is named.
+    /// The options of a write; `agent` is the field manager if the query has none.
     pub(crate) fn write_options(&self, what: &str, agent: &str) -> Result<WriteOptions, Status> {
         let field_validation = match self.get("fieldValidation") {
             "" | "Warn" => FieldValidation::Warn,
@@ -178,7 +178,7 @@ impl Query {
         })
     }
 
-    /// The rules on how `resourceVersion`, its match and `sendInitialEvents` go together.
+    /// Rejects invalid combinations of `resourceVersion`, its match and `sendInitialEvents`.
     fn check_version_options(&self, watch: bool) -> Result<(), Status> {
         let matching = self.get("resourceVersionMatch");
         let mut causes = Vec::new();

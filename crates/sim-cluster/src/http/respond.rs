@@ -1,4 +1,4 @@
-//! Answers: JSON or YAML bodies, `Status` for refusals, warnings.
+//! Responses: JSON or YAML bodies, `Status` for errors, warnings.
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING};
@@ -14,17 +14,17 @@ use crate::status::Status;
 /// An error of the transport.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The body of every answer: whole for most, a stream for watches.
+/// The body of a response: complete, or a stream for watches.
 pub type Body = UnsyncBoxBody<Bytes, BoxError>;
 
-/// A body that is known as a whole.
+/// A complete body.
 pub(crate) fn whole(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into())
         .map_err(|never| match never {})
         .boxed_unsync()
 }
 
-/// An answer with JSON, or YAML if that was asked for.
+/// A response in JSON, or in YAML if the client accepts it.
 pub(crate) fn answer(code: u16, value: &impl Serialize, format: Option<Format>) -> Response<Body> {
     let code = StatusCode::from_u16(code).expect("status codes of this crate are valid");
     let (bytes, content_type) = if format.is_some_and(|format| format.yaml) {
@@ -38,7 +38,7 @@ pub(crate) fn answer(code: u16, value: &impl Serialize, format: Option<Format>) 
     with_type(code, content_type, whole(bytes))
 }
 
-/// Plain text, as the health endpoints answer.
+/// A response in plain text, as the health endpoints send it.
 pub(crate) fn text(code: u16, text: impl Into<String>) -> Response<Body> {
     let code = StatusCode::from_u16(code).expect("status codes of this crate are valid");
     with_type(
@@ -61,7 +61,7 @@ pub(crate) fn with_type(
     response
 }
 
-/// The answer of a refusal.
+/// The response for an error of the API.
 pub(crate) fn refuse(status: &Status) -> Response<Body> {
     let mut response = answer(status.code, &status.to_value(), None);
     let after = (status.details.as_ref()).map_or(0, |details| details.retry_after_seconds);
@@ -83,7 +83,7 @@ pub(crate) fn warn(response: &mut Response<Body>, warnings: &[String]) {
     }
 }
 
-/// The `Status` of a success that has no object to show.
+/// The `Status` of a success without an object.
 pub(crate) fn success(details: &Value) -> Value {
     serde_json::json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,

@@ -1,4 +1,4 @@
-//! Kinds that are answered and not kept: reviews of who one is and of what one may do.
+//! Reviews: kinds that are answered and not stored, about the user and the user's permissions.
 
 use http::Response;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use crate::status::Status;
 /// Answers a review of any kind.
 ///
 /// # Errors
-/// 400 and 422 for one that asks for nothing.
+/// 400 and 422 for a review without a question.
 pub(crate) fn answer_review(write: &WriteRequest<'_>) -> Result<Response<Body>, Status> {
     let kind = &write.view.kind;
     let mut review = body::object(kind, write.headers, write.body)?;
@@ -64,7 +64,7 @@ fn access_review(
     Ok(status)
 }
 
-/// What a review asks about.
+/// The action that a review asks about.
 fn asked(kind: &Kind, spec: &Value) -> Result<Attributes, Status> {
     let refuse = |cause| Err(Status::invalid(kind, "", &[cause]));
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
@@ -102,7 +102,7 @@ fn asked(kind: &Kind, spec: &Value) -> Result<Attributes, Status> {
     })
 }
 
-/// Whom a `SubjectAccessReview` asks about; it says all of their groups itself.
+/// The user that a `SubjectAccessReview` asks about, with the groups in the review only.
 fn subject(kind: &Kind, spec: &Value) -> Result<User, Status> {
     let groups = spec["groups"].as_array().into_iter().flatten();
     let groups: Vec<String> = groups

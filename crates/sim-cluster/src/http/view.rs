@@ -1,4 +1,4 @@
-//! An object or a list in the shape that a client asked for.
+//! Objects and lists in the representation that a client requests.
 
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -12,7 +12,7 @@ use crate::resources::Kind;
 use crate::status::Status;
 use crate::tables::{self, RowObject};
 
-/// What a view needs to know besides the objects.
+/// The representation that a client requests of objects of a kind.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     pub(crate) kind: Kind,
@@ -30,7 +30,7 @@ pub(crate) struct ListMeta {
 
 impl View {
     /// # Errors
-    /// 400 if rows are wanted with something that they can't have.
+    /// 400 for an invalid `includeObject`.
     pub(crate) fn new(kind: &Kind, shape: Shape, query: &Query) -> Result<Self, Status> {
         let row_object = match query.get("includeObject") {
             "None" => RowObject::None,
@@ -71,7 +71,7 @@ impl View {
         }
     }
 
-    /// One object of a watch; the column definitions come with the first row only.
+    /// One object of a watch; only the first row has the column definitions.
     pub(crate) fn event_object(&self, object: &Object, clock: &Clock, first: bool) -> Value {
         if self.shape != Shape::Table {
             return self.object(object, clock);
@@ -110,7 +110,7 @@ pub(crate) fn metadata_only(object: &Value) -> Value {
     })
 }
 
-/// A list of whole objects, written without copying them. Items of built-in kinds don't repeat what they are.
+/// A list of complete objects, serialized without a copy. Items of built-in kinds omit kind and API version.
 pub(crate) struct PlainList<'a> {
     pub(crate) kind: &'a Kind,
     pub(crate) meta: Value,
@@ -118,7 +118,7 @@ pub(crate) struct PlainList<'a> {
 }
 
 impl PlainList<'_> {
-    /// Lists of custom resources say that they don't go on.
+    /// Lists of custom resources have an empty `continue`.
     fn listed_meta(&self) -> Value {
         let mut meta = self.meta.clone();
         if self.kind.is_custom() && meta.get("continue").is_none() {

@@ -1,11 +1,11 @@
-//! Watches: a stream of events from a version on.
+//! Watches: a stream of events from a resource version on.
 //!
 //! ```text
-//! initial objects (if asked for) -> bookmark -> changes in the log, selected -> ... -> timeout
-//!                                                  ^ bell of the collection
+//! initial objects (if requested) -> bookmark -> selected changes of the log -> ... -> timeout
+//!                                                  ^ notification of the collection
 //! ```
 //!
-//! A watch is a stream that is polled by its connection; no task stands behind it.
+//! The connection polls the stream: a watch has no task of its own.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -31,9 +31,9 @@ use crate::selectors::Selector;
 use crate::status::Status;
 use crate::store::{Change, to_json};
 
-/// How long a watch lasts that names no timeout: what kube-apiserver's `--min-request-timeout` defaults to.
+/// The timeout of a watch that specifies none: the default of kube-apiserver's `--min-request-timeout`.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(30);
-/// How often bookmarks are sent to those that take them.
+/// The interval of bookmarks.
 const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 
 /// The state of one watch.
@@ -46,20 +46,20 @@ struct Watch {
     selector: Selector,
     faults: WatchFaults,
     bookmarks: bool,
-    /// Everything up to this version was sent.
+    /// Changes up to this resource version have been sent.
     cursor: u64,
     queue: VecDeque<Bytes>,
-    /// Whether an event was sent: the first one carries a table's columns.
+    /// Whether an event was sent: the first one has the columns of a table.
     begun: bool,
     ends_at: Instant,
     bookmark_at: Instant,
     finished: bool,
 }
 
-/// What a watch is about to do.
+/// The next step of a watch.
 enum Step {
     Send(Bytes),
-    /// The stream ends with an error, as a broken connection does.
+    /// End the stream with an error, as a broken connection does.
     Break,
     End,
 }
@@ -106,13 +106,13 @@ pub(crate) fn watch(
 }
 
 impl Watch {
-    /// Queues what comes before the changes.
+    /// Queues the initial events.
     fn start(&mut self, options: &ListOptions) {
         let from_now = matches!(options.version, None | Some(0));
         let initial = options.send_initial_events.unwrap_or(from_now);
         let namespace = self.namespace.clone();
         let (objects, revision) = self.api.with_state(|state| {
-            // Makes the collection, so that its log starts here at the latest.
+            // Creates the collection, so that its log begins now at the latest.
             state.store.collection(&self.kind);
             let listed = state.store.list(&self.kind, namespace.as_deref());
             let objects: Vec<Object> = if initial {
@@ -142,7 +142,7 @@ impl Watch {
             let bells = (self.collection_bell(), self.faults.bell());
             let (changed, faulted) = (bells.0.notified(), bells.1.notified());
             tokio::pin!(changed, faulted);
-            // Registered before looking, so that nothing that happens in between is missed.
+            // Registered before the log is read, so that no change in between is missed.
             changed.as_mut().enable();
             faulted.as_mut().enable();
             match self.faults.now() {
@@ -182,7 +182,7 @@ impl Watch {
         }
     }
 
-    /// Time has passed: a bookmark is due, or the end.
+    /// Sends a bookmark or ends the watch, when either is due.
     fn tick(&mut self) {
         let now = Instant::now();
         if now >= self.ends_at {
@@ -198,7 +198,7 @@ impl Watch {
             .with_state(|state| Arc::clone(state.store.collection(&self.kind).log().1))
     }
 
-    /// Queues the events of what changed since the cursor.
+    /// Queues the events of the changes since the cursor.
     fn fetch(&mut self) {
         let fetched = self.api.with_state(|state| {
             let revision = state.store.revision();
@@ -255,7 +255,7 @@ impl Watch {
         }
     }
 
-    /// Queues an event; `json` gives the object's JSON if it is shared among watches.
+    /// Queues an event; `json` is the object's JSON if watches share it.
     fn push(
         &mut self,
         event_type: &str,

@@ -87,7 +87,7 @@ impl WriteRequest<'_> {
         }
     }
 
-    /// What is done to an object of another name is not done.
+    /// Rejects a body with the name of another object.
     fn check_name(&self, given: &Value, kind: &str) -> Result<(), Status> {
         let name = text(given, "/metadata/name");
         if name.is_empty() || name == self.name {
@@ -164,9 +164,8 @@ impl WriteRequest<'_> {
         let kind = &self.view.kind;
         let custom = kind.is_custom();
         let json = || {
-            body::from_json(self.body).map_err(|why| {
-                let why = why.trim_start_matches("couldn't get version/kind; json parse error: ");
-                Status::bad_request(format!("error decoding patch: {why}"))
+            body::from_json(self.body).map_err(|error| {
+                Status::bad_request(format!("error decoding patch: {}", error.detail()))
             })
         };
         match content_type(self.headers) {
@@ -174,8 +173,9 @@ impl WriteRequest<'_> {
             "application/merge-patch+json" => Ok(Patch::Merge(json()?)),
             "application/strategic-merge-patch+json" if !custom => Ok(Patch::Strategic(json()?)),
             "application/apply-patch+yaml" => {
-                let object = body::from_yaml(self.body)
-                    .map_err(|why| Status::bad_request(format!("error decoding YAML: {why}")))?;
+                let object = body::from_yaml(self.body).map_err(|error| {
+                    Status::bad_request(format!("error decoding YAML: {error}"))
+                })?;
                 check_apply_type(kind, self.subresource, &object)?;
                 Ok(Patch::Apply(object))
             }
@@ -199,7 +199,7 @@ impl WriteRequest<'_> {
     }
 }
 
-/// What is applied must say what it is.
+/// An applied object must have a kind and an API version.
 fn check_apply_type(
     kind: &crate::resources::Kind,
     subresource: Option<&str>,

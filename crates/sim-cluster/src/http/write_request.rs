@@ -11,7 +11,7 @@ use crate::api::{Api, Target, WriteOptions};
 use crate::authentication::User;
 use crate::status::Status;
 
-/// A write with everything it came with.
+/// A request to create, update or patch.
 pub(crate) struct WriteRequest<'a> {
     pub(crate) api: &'a Api,
     pub(crate) user: &'a Arc<User>,
@@ -35,7 +35,7 @@ impl WriteRequest<'_> {
         }
     }
 
-    /// The options of this user's write, called `what` in refusals.
+    /// The options of the write; errors call them `what`.
     pub(crate) fn options(&self, what: &str) -> Result<WriteOptions, Status> {
         let options = self.query.write_options(what, agent(self.headers))?;
         Ok(WriteOptions {
@@ -45,7 +45,7 @@ impl WriteRequest<'_> {
     }
 }
 
-/// The field manager of clients that name none: the first word of their `User-Agent`.
+/// The field manager of clients that specify none: the first part of their `User-Agent`.
 fn agent(headers: &HeaderMap) -> &str {
     let agent = headers
         .get(http::header::USER_AGENT)

@@ -1,10 +1,10 @@
-//! A kind as the documents describe it, and references to its definition.
+//! The description of a kind for the documents, and references to its definition.
 
 use serde_json::{Value, json};
 
 use crate::schema::{REFERENCE_PREFIX, builtin_kind};
 
-/// The name under which a group and version are in the index: `api/v1`, `apis/apps/v1`.
+/// The key of a group and version in the index: `api/v1`, `apis/apps/v1`.
 pub(crate) fn document_path(group: &str, version: &str) -> String {
     if group.is_empty() {
         format!("api/{version}")

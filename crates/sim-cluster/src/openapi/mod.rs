@@ -1,8 +1,7 @@
 //! `OpenAPI` v3: the index and a document for each group and version, as `kubectl` reads them.
 //!
-//! kinds of a group and version -> [`document`]; all groups and versions -> [`index`], which names each document
-//! with a fingerprint, so that clients keep what has not changed. Responses are described by their schema alone;
-//! `/openapi/v2` is not served.
+//! kinds of a group and version -> [`document`]; all groups and versions -> [`index`], which has a fingerprint of each
+//! document, so that clients can cache it. Responses have schemas only; `/openapi/v2` is not served.
 
 mod custom;
 mod kind_entry;
@@ -30,7 +29,7 @@ pub(crate) fn index(kinds: &[KindEntry<'_>]) -> Value {
     json!({ "paths": entries.collect::<Map<_, _>>() })
 }
 
-/// A text that changes when the document at `path` does.
+/// A fingerprint of the document at `path`.
 pub(crate) fn fingerprint(kinds: &[KindEntry<'_>], path: &str) -> String {
     let mut hasher = DefaultHasher::new();
     for kind in kinds
@@ -73,7 +72,7 @@ pub(crate) fn document(kinds: &[KindEntry<'_>], server_version: &str) -> Value {
     })
 }
 
-/// Adds the definitions that a text refers to, and those they refer to.
+/// Adds the definitions that a JSON text refers to, recursively.
 fn add_referenced(text: &str, schemas: &mut Map<String, Value>) {
     for part in text.split(REFERENCE_PREFIX).skip(1) {
         let name = part.split('"').next().unwrap_or_default();
@@ -89,12 +88,12 @@ fn add_referenced(text: &str, schemas: &mut Map<String, Value>) {
     }
 }
 
-/// No kind requires its metadata, which the types that these schemas were made from always have.
+/// No kind requires its metadata, but the types from which these schemas are generated do.
 fn metadata_is_optional(schema: &mut Value) {
     let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) else {
         return;
     };
-    required.retain(|it| it != "metadata");
+    required.retain(|field| field != "metadata");
     if required.is_empty()
         && let Some(fields) = schema.as_object_mut()
     {

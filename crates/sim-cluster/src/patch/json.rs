@@ -45,8 +45,8 @@ fn lenient(operation: PatchOperation, object: &Value) -> PatchOperation {
     let text = replace.path.to_string();
     let parent = text.rsplit_once('/').map(|(parent, _)| parent);
     let is_new_field = parent
-        .and_then(|it| object.pointer(it))
-        .is_some_and(|it| it.is_object() && object.pointer(&text).is_none());
+        .and_then(|parent| object.pointer(parent))
+        .is_some_and(|parent| parent.is_object() && object.pointer(&text).is_none());
     if is_new_field {
         PatchOperation::Add(AddOperation {
             path: replace.path,

@@ -1,6 +1,6 @@
 //! The three patch formats other than server-side apply.
 //!
-//! body -> patch of its format -> the object as its writer wants it; the server then treats it as an update.
+//! body -> patch of its format -> the patched object, which the server treats as an update.
 
 mod error;
 mod json;

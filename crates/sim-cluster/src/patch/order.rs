@@ -1,11 +1,11 @@
 //! The order of a list that a strategic merge patch has changed.
 //!
-//! Items the patch names keep the patch's order, the others the object's; the two runs are woven together by the
-//! object's order where it knows both, and what the patch names goes first where it doesn't.
+//! The items of the patch have its order, the others that of the object. Both are merged in the object's order where it has
+//! both items; otherwise the item of the patch comes first.
 
 use serde_json::Value;
 
-/// What tells an item apart: the value of its merge key, or the item itself.
+/// The identity of an item: the value of its merge key, or the item itself.
 pub(super) fn identity<'a>(item: &'a Value, merge_key: Option<&str>) -> Option<&'a Value> {
     match merge_key {
         Some(key) => item.get(key),
@@ -19,7 +19,7 @@ fn position(list: &[Value], item: &Value, merge_key: Option<&str>) -> Option<usi
         .position(|one| identity(one, merge_key) == Some(wanted))
 }
 
-/// `merged` in its final order: `wanted` is the order the patch states, `before` the object's.
+/// `merged` in its final order: `wanted` is the order of the patch, `before` that of the object.
 pub(super) fn arrange(
     merged: Vec<Value>,
     wanted: &[Value],

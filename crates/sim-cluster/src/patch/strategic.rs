@@ -1,4 +1,4 @@
-//! Strategic merge patch, for built-in kinds: lists merge by their merge keys, directives say the rest.
+//! Strategic merge patch, for built-in kinds: lists are merged by their merge keys, and directives control the rest.
 //!
 //! `$patch: replace | delete | merge`, `$retainKeys`, `$deleteFromPrimitiveList/FIELD`, `$setElementOrder/FIELD`.
 
@@ -105,7 +105,7 @@ fn merge_value(
     }
 }
 
-/// `$retainKeys`: the object loses every other field.
+/// `$retainKeys`: removes every other field of the object.
 fn retain_keys(
     object: &mut Map<String, Value>,
     patch: &mut Map<String, Value>,
@@ -124,14 +124,14 @@ fn retain_keys(
     Ok(())
 }
 
-/// `$deleteFromPrimitiveList/FIELD`: the list loses these values. What is no list takes nothing off.
+/// `$deleteFromPrimitiveList/FIELD`: removes these values from the list.
 fn delete_primitives(object: &mut Map<String, Value>, field: &str, values: &Value) {
     if let (Some(Value::Array(items)), Value::Array(values)) = (object.get_mut(field), values) {
         items.retain(|item| !values.contains(item));
     }
 }
 
-/// `$setElementOrder/FIELD`: the list is merged, then arranged in the stated order.
+/// `$setElementOrder/FIELD`: merges the list, then sorts it in the given order.
 fn order_lists(
     object: &mut Map<String, Value>,
     patch: &mut Map<String, Value>,
@@ -235,7 +235,7 @@ fn missing_key(item: &Value, key: &str) -> PatchError {
 }
 
 enum Split {
-    /// `$patch: replace` is among the items: these are the new list.
+    /// `$patch: replace` among the items: they replace the list.
     Replace(Vec<Value>),
     /// The object's items less the deleted ones, and the items to merge.
     Merge {
@@ -270,7 +270,7 @@ fn split_directives(before: &[Value], patch: Vec<Value>, key: &str) -> Result<Sp
     })
 }
 
-/// What is left of a patch where the object has nothing yet.
+/// The value of a patch for an absent field.
 fn without_directives(value: Value) -> Value {
     match value {
         Value::Object(fields) => Value::Object(

@@ -1,7 +1,7 @@
 //! Conversion of HorizontalPodAutoscalers between `autoscaling/v1` and `autoscaling/v2`.
 //!
-//! `autoscaling/v1` knows the CPU utilization only. What else a v2 object has is kept in annotations of the v1 object, so
-//! that nothing is lost on the way back.
+//! `autoscaling/v1` has only the CPU utilization. All other fields of a v2 object are in annotations of the v1 object, so
+//! that a round trip loses nothing.
 
 use serde_json::{Map, Value, json};
 
@@ -38,7 +38,7 @@ pub(super) fn to_v1(object: &mut Value) {
         .filter(|metric| utilization_of_cpu(metric, "target").is_none())
         .map(|metric| metric_to_v1(metric, "target"))
         .collect();
-    // The status is kept whole, because the utilization says nothing of the raw value.
+    // The annotation has the whole status, because the utilization does not contain the raw value.
     let current: Vec<Value> = list(&current, "")
         .iter()
         .map(|metric| metric_to_v1(metric, "current"))

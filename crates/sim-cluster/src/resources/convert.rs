@@ -72,7 +72,7 @@ fn rename_event_fields(fields: &mut Map<String, Value>, to_core: bool) {
     // Written down even when they are empty in the older form alone.
     if !to_core {
         for name in ["reportingController", "reportingInstance"] {
-            if fields.get(name).is_some_and(|it| it == "") {
+            if fields.get(name).is_some_and(|value| value == "") {
                 fields.remove(name);
             }
         }

@@ -1,4 +1,4 @@
-//! A kind: its names, its subresources and, for a custom kind, what its definition says.
+//! A kind: its names, its subresources and, for a custom kind, the fields of its definition.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -14,7 +14,7 @@ pub struct Kind(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     info: KindInfo,
-    /// Looked up when first asked for: most kinds never are.
+    /// Looked up on first use: most kinds are never used.
     builtin_type: OnceLock<Option<TypeInfo>>,
 }
 
@@ -37,33 +37,33 @@ pub struct KindInfo {
     pub short_names: Vec<String>,
     /// `all`.
     pub categories: Vec<String>,
-    /// Whether its objects live in namespaces.
+    /// Whether its objects are namespaced.
     pub namespaced: bool,
     /// `status`, `scale`, `binding`, ... in the order of discovery.
     pub(crate) subresources: Vec<Subresource>,
-    /// Where its objects are kept: kinds that are versions of each other share it.
+    /// The collection of its objects, which all versions of a kind share.
     pub(crate) storage: Arc<str>,
-    /// For custom kinds: its version's entry in the definition.
+    /// For custom kinds: the version in the definition.
     pub(crate) custom: Option<Arc<CustomVersion>>,
 }
 
-/// A subresource: its name and the kind that it speaks.
+/// A subresource: its name and the kind of its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Subresource {
     /// `status`.
     pub name: String,
-    /// The kind of its body, with group and version where these are not the parent's.
+    /// The kind of its body.
     pub kind: String,
-    /// `autoscaling` for `scale`; `None` means the parent's.
+    /// The group and version of that kind; `None` means those of the parent.
     pub group_version: Option<(String, String)>,
 }
 
-/// What a custom kind takes from its definition.
+/// A version of a custom kind, from its definition.
 #[derive(Clone, Debug)]
 pub(crate) struct CustomVersion {
     /// `spec.versions[i]` of the definition.
     pub version: Value,
-    /// `spec.versions[i].schema.openAPIV3Schema`, or an object that keeps all fields.
+    /// `spec.versions[i].schema.openAPIV3Schema`, or a schema that preserves all fields.
     pub schema: CustomSchema,
     /// The definition's name, `<plural>.<group>`.
     pub definition: String,
@@ -71,7 +71,7 @@ pub(crate) struct CustomVersion {
     pub scale: Option<ScalePaths>,
 }
 
-/// Where a custom kind keeps what `scale` shows, each a JSON pointer.
+/// The paths of the fields that `scale` of a custom kind shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ScalePaths {
     /// Of `spec.replicas`.
@@ -91,7 +91,7 @@ impl Kind {
         }))
     }
 
-    /// A kind that is only ever the body of a subresource (`Scale`, `TokenRequest`), to be named in refusals.
+    /// A kind that is only the body of a subresource (`Scale`, `TokenRequest`), for messages.
     pub(crate) fn of_body(group: &str, kind: &str) -> Self {
         Self::new(KindInfo {
             group: group.to_owned(),
@@ -109,7 +109,7 @@ impl Kind {
         })
     }
 
-    /// Where the API server keeps an object: `/registry/leases/default/a`.
+    /// The key of an object in etcd: `/registry/leases/default/a`.
     pub(crate) fn storage_key(&self, namespace: &str, name: &str) -> String {
         let folder = match &*self.storage {
             "nodes" => "minions".to_owned(),
@@ -146,12 +146,12 @@ impl Kind {
         }
     }
 
-    /// Whether there is a subresource of that name.
+    /// Whether the kind has a subresource of that name.
     pub fn has_subresource(&self, name: &str) -> bool {
         self.subresources.iter().any(|each| each.name == name)
     }
 
-    /// Whether its objects are answered and not kept: `SelfSubjectAccessReview` and the like.
+    /// Whether its objects are answered and not stored: `SelfSubjectAccessReview` and others.
     pub fn is_review(&self) -> bool {
         matches!(
             self.group.as_str(),
@@ -165,7 +165,7 @@ impl Kind {
         self.0.builtin_type.get_or_init(look_up).as_ref()
     }
 
-    /// Whether it comes from a `CustomResourceDefinition`.
+    /// Whether a `CustomResourceDefinition` defines the kind.
     pub fn is_custom(&self) -> bool {
         self.custom.is_some()
     }

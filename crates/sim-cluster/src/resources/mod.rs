@@ -1,7 +1,7 @@
-//! The kinds a cluster serves: what they are called and which subresources they have.
+//! The kinds that a cluster serves: their names and subresources.
 //!
-//! Built-in kinds are in [`kinds`]; those of `CustomResourceDefinition`s come and go in the [`Registry`].
-//! How objects of a kind behave (defaults, validation) is not said here.
+//! [`kinds`] has the built-in kinds; the [`Registry`] adds those of `CustomResourceDefinition`s. The behavior of objects
+//! (defaults, validation) is in `builtin` and `schema`.
 
 mod autoscaler;
 mod builtin;

@@ -1,6 +1,6 @@
-//! Which kinds are served at the moment: the built-in ones, and those of established definitions.
+//! The kinds that are served: the built-in ones, and those of established definitions.
 //!
-//! definition committed -> `custom_kinds` -> `define` -> found by path; definition gone -> `forget`.
+//! definition committed -> `custom_kinds` -> `define` -> found by path; definition removed -> `forget`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::schema::CustomSchema;
 use super::builtin::kinds;
 use super::kind::{CustomVersion, Kind, KindInfo, ScalePaths, Subresource};
 
-/// The kinds served, by group, version and plural.
+/// The served kinds by group, version and plural.
 #[derive(Clone, Debug)]
 pub(crate) struct Registry {
     kinds: BTreeMap<(String, String, String), Kind>,
@@ -70,7 +70,7 @@ impl Registry {
         &self.groups
     }
 
-    /// Serves the kinds of a definition in place of those it gave before.
+    /// Serves the kinds of a definition and no longer those of its former state.
     pub(crate) fn define(&mut self, definition: &Value) {
         let name = definition["metadata"]["name"].as_str().unwrap_or_default();
         self.forget(name);
@@ -79,7 +79,7 @@ impl Registry {
         }
     }
 
-    /// Serves the kinds of that definition no longer.
+    /// Stops serving the kinds of that definition.
     pub(crate) fn forget(&mut self, definition: &str) {
         let is_of = |kind: &Kind| {
             (kind.custom.as_ref()).is_some_and(|custom| custom.definition == definition)
@@ -183,7 +183,7 @@ fn custom_version(definition: &Value, version: &Value) -> CustomVersion {
         let path = scale[field].as_str().filter(|path| !path.is_empty())?;
         Some(path.replace('.', "/"))
     };
-    let replicas = scale.and_then(|it| pointer(it, "specReplicasPath"));
+    let replicas = scale.and_then(|scale| pointer(scale, "specReplicasPath"));
     let schema = CustomSchema::new(&schema.unwrap_or_else(
         || json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
     ));

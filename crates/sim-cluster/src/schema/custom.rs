@@ -1,4 +1,4 @@
-//! Custom resources: what their definition's schema does to a request.
+//! The schema of custom resources: pruning, defaults, validation and rules.
 //!
 //! ```text
 //! body -> decode (metadata, strict) -> prune -> default -> (ownership, storage) -> validate -> rules (CEL)
@@ -19,12 +19,12 @@ pub(crate) struct CustomSchema {
     schema: Arc<Value>,
     info: TypeInfo,
     rules: Arc<Rules>,
-    /// Where its `scale` keeps the replicas wished for, as a JSON pointer.
+    /// The path of `spec.replicas` of its `scale`.
     replicas: Option<Arc<str>>,
 }
 
 impl CustomSchema {
-    /// From `openAPIV3Schema`. A rule that does not compile fails each time it is run.
+    /// A schema from `openAPIV3Schema`. A rule that does not compile fails in each validation.
     pub(crate) fn new(schema: &Value) -> Self {
         Self {
             schema: Arc::new(schema.clone()),
@@ -34,7 +34,7 @@ impl CustomSchema {
         }
     }
 
-    /// The same for a version with a `scale` that keeps the replicas wished for at this JSON pointer.
+    /// The same schema for a version with a `scale` that has `spec.replicas` at this path.
     #[must_use]
     pub(crate) fn with_replicas_at(self, pointer: &str) -> Self {
         Self {
@@ -43,17 +43,17 @@ impl CustomSchema {
         }
     }
 
-    /// For server-side apply and ownership.
+    /// The type, for server-side apply and field ownership.
     pub(crate) fn type_info(&self) -> &TypeInfo {
         &self.info
     }
 
-    /// The schema as written.
+    /// The schema as it is written in the definition.
     pub(crate) fn schema(&self) -> &Value {
         &self.schema
     }
 
-    /// Drops what the schema does not know; returns the paths of what was dropped, sorted.
+    /// Drops unspecified fields; returns their paths, sorted.
     pub(crate) fn prune(&self, object: &mut Value) -> Vec<String> {
         let mut unknown = Vec::new();
         prune::prune_object(object, &self.schema, "", true, &mut unknown);
@@ -61,16 +61,19 @@ impl CustomSchema {
         unknown
     }
 
-    /// Sets defaults, and drops nulls where they are neither allowed nor defaulted.
+    /// Sets defaults, and drops nulls that are neither allowed nor defaulted.
     pub(crate) fn default(&self, object: &mut Value) {
         default_value(object, &self.schema);
     }
 
-    /// Everything wrong with an object, without its metadata. With `old` (an update) what has not changed is not
-    /// held against it, and transition rules run.
+    /// Validates an object without its metadata. With `old` (an update) unchanged parts are not validated, and transition
+    /// rules run.
     pub(crate) fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = validate::validate(object, old, &self.schema);
-        let wrong_replicas = self.replicas.as_deref().and_then(|it| replicas(object, it));
+        let wrong_replicas = self
+            .replicas
+            .as_deref()
+            .and_then(|pointer| replicas(object, pointer));
         errors.extend(wrong_replicas);
         if self.rules.is_empty() {
             return errors;
@@ -85,9 +88,9 @@ impl CustomSchema {
     }
 }
 
-/// What is wrong with the replicas wished for, as far as `scale` is concerned.
+/// Validates `spec.replicas` of `scale`.
 fn replicas(object: &Value, pointer: &str) -> Option<FieldError> {
-    let value = object.pointer(pointer).filter(|it| !it.is_null())?;
+    let value = object.pointer(pointer).filter(|value| !value.is_null())?;
     let path = pointer.replace('/', ".");
     let invalid = |shown: Value, detail: &str| Some(FieldError::invalid(&path, shown, detail));
     let Some(number) = value.as_i64() else {
@@ -112,7 +115,7 @@ fn replicas(object: &Value, pointer: &str) -> Option<FieldError> {
     None
 }
 
-/// Whether rules can't be run on an object with this error.
+/// Whether rules cannot run on an object with this error.
 fn blocks_rules(error: &FieldError) -> bool {
     matches!(
         error.kind,

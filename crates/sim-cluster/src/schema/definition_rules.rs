@@ -1,4 +1,4 @@
-//! Validation of custom resource definitions themselves: names, versions, structural schemas, columns.
+//! Validation of CustomResourceDefinitions: names, versions, structural schemas, columns.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::rules::compile_error;
 use crate::field::FieldError;
 use crate::names::{is_dns1035_label, is_dns1123_subdomain};
 
-/// Everything wrong with a new definition, defaults set; without its metadata's labels and annotations.
+/// Validates a new definition with its defaults, without its metadata.
 pub(crate) fn validate_definition(definition: &Value) -> Vec<FieldError> {
     let spec = &definition["spec"];
     let mut errors = Vec::new();
@@ -53,7 +53,7 @@ pub(crate) fn validate_definition(definition: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What else is wrong with a changed definition: what never changes once it is established.
+/// Validates the immutable fields of an established definition.
 pub(crate) fn validate_definition_update(old: &Value, new: &Value) -> Vec<FieldError> {
     let mut errors = validate_definition(new);
     let established = old["status"]["conditions"].as_array().is_some_and(|all| {
@@ -277,7 +277,7 @@ fn validate_scale(scale: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// A structural schema: a type everywhere, nothing that could contradict pruning, rules that compile.
+/// Validates a structural schema: it specifies types, does not contradict pruning, and its rules compile.
 fn validate_schema(schema: &Value, path: &str, is_root: bool, errors: &mut Vec<FieldError>) {
     if !is_root {
         errors.extend(missing_type(schema, path));
@@ -299,7 +299,7 @@ fn validate_schema(schema: &Value, path: &str, is_root: bool, errors: &mut Vec<F
     }
 }
 
-/// A schema below the root says its type, unless it takes several or all.
+/// A schema below the root has a type, unless it allows several or all.
 fn missing_type(schema: &Value, path: &str) -> Option<FieldError> {
     let flag = |name: &str| schema[name] == Value::Bool(true);
     let said = !schema["type"].as_str().unwrap_or_default().is_empty()
@@ -319,7 +319,7 @@ fn missing_type(schema: &Value, path: &str) -> Option<FieldError> {
     })
 }
 
-/// What JSON schemas may have and structural ones may not.
+/// The keywords of JSON schemas that structural schemas must not have.
 fn unsupported_keywords(schema: &Value, path: &str) -> Vec<FieldError> {
     const FORBIDDEN: [&str; 5] = [
         "$ref",

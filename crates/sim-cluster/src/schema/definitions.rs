@@ -27,7 +27,7 @@ use serde_json::{Map, Value, json};
 
 use super::merge_keys;
 
-/// What a reference to a definition starts with.
+/// The prefix of a reference to a definition.
 pub(crate) const REFERENCE_PREFIX: &str = "#/components/schemas/";
 
 /// A built-in kind and the name of its definition.
@@ -57,7 +57,7 @@ const fn kind(
     }
 }
 
-/// Declares the table of kinds and the function that generates their schemas from one list, so that they can't differ.
+/// Declares the table of kinds and the function that generates their schemas from one list, so that they cannot differ.
 macro_rules! builtin_kinds {
     ($($group:literal $version:literal $prefix:literal: $($type:path as $kind:literal),+;)+) => {
         /// Every built-in kind with a schema.
@@ -152,8 +152,8 @@ fn build() -> Map<String, Value> {
     definitions
 }
 
-/// Brings schemars' form into the API server's: references with siblings go below `allOf`,
-/// numbers-or-strings become a `oneOf`.
+/// Converts schemars' form into the API server's: references with siblings move below `allOf`, numbers-or-strings become
+/// a `oneOf`.
 fn rewrite(schema: &mut Value) {
     let Value::Object(object) = schema else {
         if let Value::Array(items) = schema {

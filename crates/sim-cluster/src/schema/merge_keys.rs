@@ -1,11 +1,11 @@
-//! What the Go types say about lists and maps and k8s-openapi leaves out: list types, map types, merge keys.
+//! List types, map types and merge keys, which the Go types specify and k8s-openapi omits.
 //!
-//! Written into the definitions as the `x-kubernetes-*` extensions the API server publishes; strategic merge patch
-//! reads the `patch-*` ones, server-side apply the `list-*` and `map-type` ones. A list that is not named is atomic.
+//! The definitions get them as the `x-kubernetes-*` extensions that the API server publishes. Strategic merge patch uses the
+//! `patch-*` extensions, server-side apply the `list-*` and `map-type` ones. Lists that are not in the table are atomic.
 
 use serde_json::{Value, json};
 
-/// How the items of a list are told apart.
+/// The identity of the items of a list.
 struct ListRule {
     /// Last part of the definition's name after the API group's prefix, such as `core.v1.PodSpec`.
     definition: &'static str,
@@ -180,7 +180,7 @@ const LISTS: &[ListRule] = &[
     map("meta.v1.ObjectMeta", "ownerReferences", &["uid"], "uid"),
 ];
 
-/// Objects that server-side apply takes or leaves as a whole.
+/// Objects that are atomic for server-side apply.
 const ATOMIC_MAPS: &[&str] = &[
     "core.v1.ConfigMapKeySelector",
     "core.v1.FileKeySelector",
@@ -204,7 +204,7 @@ const ATOMIC_MAPS: &[&str] = &[
     "meta.v1.OwnerReference",
 ];
 
-/// Map-valued fields that server-side apply takes or leaves as a whole.
+/// Fields with maps that are atomic for server-side apply.
 const ATOMIC_MAP_FIELDS: &[(&str, &str)] = &[
     ("core.v1.PodSpec", "nodeSelector"),
     ("core.v1.ServiceSpec", "selector"),

@@ -1,6 +1,6 @@
-//! Types of objects: the built-in kinds' and those of custom resource definitions.
+//! The types of objects: of the built-in kinds and of CustomResourceDefinitions.
 //!
-//! JSON schema -> [`TypeInfo`] (what a merge, server-side apply or a strict decode has to know).
+//! JSON schema -> [`TypeInfo`] (for merges, server-side apply and strict decoding).
 //! Custom resources -> [`CustomSchema`] (prune, default, validate, rules); definitions -> [`validate_definition`].
 //! Both sources are `OpenAPI` v3 schemas with Kubernetes' extensions, so one walk serves both.
 

@@ -1,7 +1,7 @@
 //! `x-kubernetes-validations`: rules in the Common Expression Language.
 //!
-//! Compiled once with the schema; run from the object's root downwards, each on its own part of the object.
-//! Texts with a date-time or duration format stay texts, lists of type `set` and `map` compare in order.
+//! Rules are compiled once with the schema and evaluated from the object's root downwards, each on its part of the object.
+//! Strings with a date-time or duration format stay strings, and lists of type `set` and `map` are compared in order.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -29,7 +29,7 @@ static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
 /// The compiled rules of a schema, by their text: the same rule in two places is compiled once.
 #[derive(Default)]
 pub(super) struct Rules {
-    programs: HashMap<String, Result<Program, String>>,
+    programs: HashMap<String, Result<Program, CompileError>>,
 }
 
 impl fmt::Debug for Rules {
@@ -38,15 +38,20 @@ impl fmt::Debug for Rules {
     }
 }
 
-/// Why a rule's text is no rule; none if it compiles.
-pub(super) fn compile_error(rule: &str) -> Option<String> {
+/// A rule that does not compile, with the compiler's explanation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct CompileError(String);
+
+/// The error of a rule; none if it compiles.
+pub(super) fn compile_error(rule: &str) -> Option<CompileError> {
     compile(rule).err()
 }
 
-fn compile(rule: &str) -> Result<Program, String> {
+fn compile(rule: &str) -> Result<Program, CompileError> {
     ENVIRONMENT
         .compile(rule)
-        .map_err(|errors| errors.to_string())
+        .map_err(|errors| CompileError(errors.to_string()))
 }
 
 impl Rules {
@@ -86,7 +91,7 @@ impl Rules {
         }
     }
 
-    /// What the rules say of `object`; `old` is the stored object of an update.
+    /// The errors of the rules for `object`; `old` is the stored object of an update.
     pub(super) fn check(
         &self,
         object: &Value,
@@ -179,7 +184,7 @@ impl Rules {
         }
         let detail = match program.execute(&context) {
             Ok(CelValue::Bool(true)) => return None,
-            // What was wrong before and has not changed is let through, but for rules about the change itself.
+            // An unchanged part passes all rules except transition rules.
             Ok(_) if !is_transition && old == Some(value) => return None,
             Ok(_) => self.message(rule, &context, text),
             Err(error) => {
@@ -217,7 +222,7 @@ impl Rules {
     }
 }
 
-/// The error of a rule that does not hold; its value is shown if it is a simple one.
+/// The error of a violated rule; it shows a scalar value.
 fn failure(rule: &Value, value: &Value, path: &str, detail: String) -> FieldError {
     let at = join(
         path,
@@ -297,7 +302,7 @@ fn to_cel(value: &Value, schema: &Value, is_root: bool) -> CelValue {
                 let declared = schema
                     .get("properties")
                     .and_then(|properties| properties.get(name));
-                // Of an object's own fields only these are accessible unless the schema declares more.
+                // Rules can access only these fields of an object unless the schema declares more.
                 if is_root && name == "metadata" {
                     return Some((key("metadata"), visible_metadata(child)));
                 }

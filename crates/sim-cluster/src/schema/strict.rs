@@ -1,4 +1,4 @@
-//! `fieldValidation`: duplicate fields of a body, which a parsed value no longer shows, and the words for them.
+//! `fieldValidation`: the duplicate fields of a body, which a parsed value does not show, and the messages.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,8 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::field::{join, quote};
 
-/// Paths of fields that stand in a JSON body more than once, each once, in the order found; empty for a body that is
-/// no JSON.
+/// The paths of duplicate fields in a JSON body, each once, in order; empty for a body that is no JSON.
 pub(crate) fn duplicate_fields(body: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
     let mut reader = serde_json::Deserializer::from_slice(body);
@@ -23,8 +22,8 @@ pub(crate) fn duplicate_fields(body: &[u8]) -> Vec<String> {
     found
 }
 
-/// What `fieldValidation=Strict` answers, or none if there is nothing to say. For built-in and custom kinds it goes
-/// through `builtin::decode_message`. With `Warn` each part alone is a warning.
+/// The error of `fieldValidation=Strict`, if there is one; `builtin::decode_message` completes it. With `Warn` each part is
+/// a warning.
 pub(crate) fn strict_error(unknown: &[String], duplicate: &[String]) -> Option<String> {
     let parts = strict_parts(unknown, duplicate);
     (!parts.is_empty()).then(|| format!("strict decoding error: {}", parts.join(", ")))
@@ -56,7 +55,7 @@ impl<'de> DeserializeSeed<'de> for Place<'_> {
     }
 }
 
-/// Declares visits of scalars, which hold no fields.
+/// Declares visits of scalars, which have no fields.
 macro_rules! ignore {
     ($($method:ident $type:ty),*) => {
         $(fn $method<E>(self, _: $type) -> Result<(), E> { Ok(()) })*

@@ -1,4 +1,4 @@
-//! A walk over an object's type in step with a walk over the object.
+//! The type of an object, navigated in parallel to the object.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use super::definitions::{REFERENCE_PREFIX, builtin_kind, definition};
 /// The definition of `metadata`.
 const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-/// How the items of a list are told apart.
+/// The identity of the items of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ListKind<'a> {
-    /// Not at all: the list is one value.
+    /// None: the list is atomic.
     Atomic,
-    /// By their value.
+    /// Their value.
     Set,
-    /// By the values of these fields.
+    /// The values of these fields.
     Map(Vec<&'a str>),
 }
 
@@ -54,8 +54,8 @@ impl TypeInfo {
         Node::new(&self.root)
     }
 
-    /// What an empty object of this type looks like when the API server writes it down: struct fields that
-    /// are no pointers are there. Ownership of fields starts from it.
+    /// An empty object of this type as the API server encodes it, with the struct fields that are not pointers. Ownership of a
+    /// new object is relative to it.
     pub(crate) fn empty_object(&self) -> Value {
         if !self.builtin {
             return Value::Object(Map::new());
@@ -67,7 +67,7 @@ impl TypeInfo {
                 object[field] = json!({});
             }
         }
-        // Written down even when there are none.
+        // Encoded even if it is empty.
         if node
             .field("spec")
             .is_some_and(|spec| spec.declares("containers"))
@@ -119,7 +119,7 @@ fn add_object_fields(schema: &mut Value) {
     properties["metadata"] = json!({ "$ref": format!("{REFERENCE_PREFIX}{OBJECT_META}") });
 }
 
-/// Gives every embedded resource the fields of an object.
+/// Adds the fields of an object to every embedded resource.
 fn walk_embedded(schema: &mut Value) {
     if schema["x-kubernetes-embedded-resource"] == Value::Bool(true) {
         add_object_fields(schema);
@@ -142,9 +142,9 @@ fn walk_embedded(schema: &mut Value) {
 /// The type of one place in an object.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Node<'a> {
-    /// As the parent states it: carries list types and merge keys.
+    /// The schema in the parent, with list types and merge keys.
     outer: &'a Value,
-    /// What it refers to: carries the fields. The same as `outer` without a reference.
+    /// The referenced schema, with the fields; the same as `outer` without a reference.
     inner: &'a Value,
     name: Option<&'a str>,
 }
@@ -234,13 +234,13 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether this object is one value to server-side apply.
+    /// Whether this object is atomic for server-side apply.
     pub(crate) fn is_atomic_map(&self) -> bool {
         self.extension("x-kubernetes-map-type")
             .is_some_and(|kind| kind == "atomic")
     }
 
-    /// The field by which a strategic merge patch tells the items of this list apart.
+    /// The merge key of this list for a strategic merge patch.
     pub(crate) fn patch_merge_key(&self) -> Option<&'a str> {
         self.extension("x-kubernetes-patch-merge-key")
             .and_then(Value::as_str)

@@ -14,9 +14,9 @@ pub(crate) struct FieldSelector(Vec<Requirement>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
     field: String,
-    /// JSON pointers; the first that holds a value counts.
+    /// JSON pointers; the first one with a value counts.
     pointers: Vec<String>,
-    /// What an absent field counts as.
+    /// The value of an absent field.
     absent: &'static str,
     value: String,
     equal: bool,
@@ -62,7 +62,7 @@ const SUPPORTED: &[(&str, &[&str])] = &[
 ];
 
 impl FieldSelector {
-    /// Reads the query's form for a kind.
+    /// Parses the form of query strings for a kind.
     ///
     /// # Errors
     /// 400 for a field the kind does not support.
@@ -85,7 +85,7 @@ impl FieldSelector {
         Ok(Self(requirements))
     }
 
-    /// Whether it takes everything.
+    /// Whether it selects everything.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -209,7 +209,7 @@ fn unescape(text: &str) -> String {
     plain
 }
 
-/// A scalar as selectors compare it.
+/// A scalar as a string, as selectors compare it.
 fn as_text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => Cow::Borrowed(text),

@@ -13,15 +13,15 @@ use crate::resources::Kind;
 pub struct Change {
     /// The version of the change.
     pub revision: u64,
-    /// The kind in the version it was written in.
+    /// The kind in the version in which the object was written.
     pub kind: Kind,
     /// Empty for cluster-scoped objects.
     pub namespace: String,
     /// The object's name.
     pub name: String,
-    /// Before; `None` if it was created.
+    /// The old state; `None` if the object was created.
     pub old: Option<Object>,
-    /// After; `None` if it was removed.
+    /// The new state; `None` if the object was removed.
     pub new: Option<Object>,
     tombstone: OnceLock<Object>,
     new_json: OnceLock<Bytes>,
@@ -50,7 +50,7 @@ impl Change {
         }
     }
 
-    /// An object that is there, told as if it had just come: for readers that start from a list.
+    /// An existing object as if it was created now: for readers that start with a list.
     pub(crate) fn found(kind: &Kind, object: Object) -> Self {
         let place = |field: &str| {
             object["metadata"][field]
@@ -63,8 +63,8 @@ impl Change {
         Self::new(revision, kind, &namespace, &name, None, Some(object))
     }
 
-    /// The state before with the version of this change: what watches show of an object that is gone, or no
-    /// longer selected.
+    /// The old state with the resource version of this change: watches show it for an object that was removed or is no longer
+    /// selected.
     pub fn tombstone(&self) -> Option<&Object> {
         let old = self.old.as_ref()?;
         Some(self.tombstone.get_or_init(|| {
@@ -74,13 +74,13 @@ impl Change {
         }))
     }
 
-    /// The JSON of the new state, made once for all watches.
+    /// The JSON of the new state, encoded once for all watches.
     pub(crate) fn new_json(&self) -> Option<Bytes> {
         let new = self.new.as_ref()?;
         Some(self.new_json.get_or_init(|| to_json(new)).clone())
     }
 
-    /// The JSON of the tombstone, made once for all watches.
+    /// The JSON of the tombstone, encoded once for all watches.
     pub(crate) fn tombstone_json(&self) -> Option<Bytes> {
         let tombstone = self.tombstone()?;
         Some(
@@ -91,7 +91,7 @@ impl Change {
     }
 }
 
-/// The object that a JSON text is of.
+/// The object of a JSON text.
 pub(crate) fn from_json(json: &Bytes) -> Object {
     Arc::new(serde_json::from_slice(json).expect("JSON that was written here can be read"))
 }

@@ -3,13 +3,13 @@
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-/// What Kubernetes makes suffixes of: no vowels, so that no words come out, and nothing that looks alike.
+/// Kubernetes' letters for suffixes: no vowels, so that there are no words, and no characters that look alike.
 const SUFFIX_LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 const SUFFIX_LENGTH: usize = 5;
-/// A generated name is cut so that with its suffix it is a DNS label.
+/// The longest base of a generated name, which is a DNS label with its suffix.
 const GENERATED_BASE_LENGTH: usize = 63 - SUFFIX_LENGTH;
 
-/// The source of what is random in a cluster. The same seed gives the same sequence on every machine.
+/// The random number generator of a cluster. The same seed gives the same sequence on every machine.
 #[derive(Debug)]
 pub(crate) struct Identities {
     random: Xoshiro256PlusPlus,
@@ -41,7 +41,7 @@ impl Identities {
         name
     }
 
-    /// A number in `0..bound`, for what else must be random.
+    /// A number in `0..bound`.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.random.random_range(0..bound)
     }

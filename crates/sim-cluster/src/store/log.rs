@@ -1,10 +1,10 @@
-//! The newest changes of one collection, to resume watches and to list the past.
+//! The latest changes of one collection, from which watches resume and older versions are listed.
 //!
 //! ```text
-//! push -> whole, for those who read along -> packed as JSON, for those who come back -> dropped
+//! push -> whole, for current readers -> packed as JSON, for readers that resume -> dropped
 //! ```
 //!
-//! An object as a value takes some ten times the memory of its JSON, and the past is rarely asked for.
+//! A parsed object takes some ten times the memory of its JSON, and old changes are rarely read.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -16,25 +16,25 @@ use tokio::time::Instant;
 use super::change::{Change, from_json, to_json};
 use crate::resources::Kind;
 
-/// Changes are kept this long, as in the API server's watch cache.
+/// The time for which changes are kept, as in the API server's watch cache.
 const FRESH: Duration = Duration::from_secs(75);
-/// So many are kept however old they are, as there.
+/// The number of changes that are kept regardless of their age, as there.
 const KEPT_LEAST: usize = 100;
-/// So many are not packed: more than anybody who reads along is behind.
+/// The number of changes that are not packed: more than a current reader is behind.
 const WHOLE: usize = 32;
 
-/// The newest changes, in order.
+/// The latest changes, in order.
 #[derive(Debug)]
 pub(crate) struct Log {
     entries: VecDeque<Entry>,
-    /// How many of the oldest entries are packed.
+    /// The number of packed entries, which are the oldest.
     packed: usize,
-    /// The JSON of each object in its last packed state: the state before in the next change.
+    /// The JSON of each object in its last packed state, which is the old state of its next change.
     last_packed: BTreeMap<(String, String), Bytes>,
     capacity: usize,
-    /// Everything after this version is in the log.
+    /// The log has all changes after this version.
     kept_since: u64,
-    /// Whoever asks for what was before this version is told that it's gone.
+    /// Requests for changes before this version fail.
     compacted: u64,
 }
 
@@ -61,16 +61,15 @@ struct Packed {
     new: Option<Bytes>,
 }
 
-/// The version asked for is older than the log.
+/// The requested version is older than the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooOld {
-    /// Everything after this version can be had.
+    /// The log has all changes after this version.
     pub(crate) complete_since: u64,
 }
 
 impl Log {
-    /// An empty log of a collection in which nothing happened until now, and of which nobody is told what was before
-    /// version `compacted`.
+    /// The empty log of a collection without changes so far. Requests for changes before `compacted` fail.
     pub(crate) fn new(capacity: usize, compacted: u64) -> Self {
         Self {
             entries: VecDeque::new(),
@@ -82,7 +81,7 @@ impl Log {
         }
     }
 
-    /// Adds the newest change, and drops those that are too many or too old.
+    /// Adds a change, and drops the oldest ones if there are too many or they are too old.
     pub(crate) fn push(&mut self, change: Arc<Change>, now: Instant) {
         self.entries.push_back(Entry {
             revision: change.revision,
@@ -131,7 +130,7 @@ impl Log {
         entry.state = State::Packed(Box::new(packed));
     }
 
-    /// The changes after `revision` as the API tells them, oldest first.
+    /// The changes after `revision` that the API shows, oldest first.
     pub(crate) fn since(&self, revision: u64) -> Result<impl Iterator<Item = Arc<Change>>, TooOld> {
         if revision < self.compacted {
             return Err(TooOld {
@@ -141,7 +140,7 @@ impl Log {
         self.kept_after(revision)
     }
 
-    /// The changes after `revision` as they happened, compacted or not, oldest first.
+    /// The changes after `revision`, compacted or not, oldest first.
     pub(crate) fn kept_after(
         &self,
         revision: u64,
@@ -157,7 +156,7 @@ impl Log {
         Ok(self.entries.range(first..).map(Entry::change))
     }
 
-    /// Forgets everything up to `revision`, as far as the API tells.
+    /// Hides the changes up to `revision` from the API.
     pub(crate) fn compact(&mut self, revision: u64) {
         self.compacted = self.compacted.max(revision);
     }

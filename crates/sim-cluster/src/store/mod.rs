@@ -1,10 +1,10 @@
-//! What a cluster holds: objects, one growing version, and a bounded log of changes.
+//! The store of a cluster: objects, one growing resource version, and a bounded log of changes.
 //!
 //! ```text
-//! put / remove -> version + 1 -> objects -> log of the collection -> watchers woken
+//! put / remove -> version + 1 -> objects -> log of the collection -> watches notified
 //! ```
 //!
-//! It keeps what it is given; what may be written is decided in [`crate::api`]. Plain data without a lock.
+//! It validates nothing: [`crate::api`] decides what is written. Plain data without a lock.
 
 mod change;
 mod identity;
@@ -25,14 +25,14 @@ pub(crate) use log::{Log, TooOld};
 use crate::object::Object;
 use crate::resources::Kind;
 
-/// How many changes of one collection are kept for watches to resume from, unless set otherwise: a thousand pods
-/// started and deleted within the time that changes are kept make some 8,000.
+/// The default for the most changes of a collection from which watches can resume: a thousand pods that start and are
+/// deleted within the time that changes are kept cause some 8,000.
 pub(crate) const LOG_CAPACITY: usize = 8_192;
 
 /// Objects by namespace (empty for cluster-scoped ones) and name.
 type Objects = BTreeMap<String, BTreeMap<String, Object>>;
 
-/// All objects of one kind, whatever their version.
+/// All objects of one kind, in any version.
 #[derive(Debug)]
 pub(crate) struct Collection {
     objects: Objects,
@@ -47,12 +47,12 @@ pub(crate) struct Store {
     collections: BTreeMap<Arc<str>, Collection>,
     changed: Arc<Notify>,
     log_capacity: usize,
-    /// Versions before this one are forgotten, in collections made later, too.
+    /// Resource versions before this one are compacted, also in collections that are created later.
     compacted: u64,
 }
 
 impl Store {
-    /// An empty store whose collections remember `log_capacity` changes each.
+    /// An empty store whose collections keep `log_capacity` changes each.
     pub(crate) fn new(log_capacity: usize) -> Self {
         Self {
             revision: 1,
@@ -63,17 +63,17 @@ impl Store {
         }
     }
 
-    /// The version of the last change.
+    /// The resource version of the last change.
     pub(crate) fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// The bell that rings at each change of any collection.
+    /// Notified at each change of any collection.
     pub(crate) fn changed(&self) -> &Arc<Notify> {
         &self.changed
     }
 
-    /// All changes after a version that the logs still have, in order.
+    /// All changes after a resource version, in order.
     pub(crate) fn changes_after(&self, revision: u64) -> Result<Vec<Arc<Change>>, TooOld> {
         let mut changes = Vec::new();
         for collection in self.collections.values() {
@@ -138,9 +138,9 @@ impl Store {
             .collect())
     }
 
-    /// The collection of a kind, made when first asked for.
+    /// The collection of a kind, created on first use.
     pub(crate) fn collection(&mut self, kind: &Kind) -> &mut Collection {
-        // A collection that was empty until now knows its whole past, which is nothing.
+        // The log of a collection that was empty until now is complete.
         let (capacity, compacted) = (self.log_capacity, self.compacted);
         self.collections
             .entry(Arc::clone(&kind.storage))
@@ -151,7 +151,7 @@ impl Store {
             })
     }
 
-    /// Stores `object` under the next version, which is written into it.
+    /// Stores `object` with the next resource version.
     pub(crate) fn put(
         &mut self,
         kind: &Kind,
@@ -169,7 +169,7 @@ impl Store {
         object
     }
 
-    /// Removes an object; its last state with the version of the removal.
+    /// Removes an object. Returns its last state with the resource version of the removal.
     pub(crate) fn remove(&mut self, kind: &Kind, namespace: &str, name: &str) -> Option<Object> {
         let collection = self.collection(kind);
         let names = collection.objects.get_mut(namespace)?;
@@ -182,7 +182,7 @@ impl Store {
         change.tombstone().cloned()
     }
 
-    /// Forgets the log, as etcd's compaction does: older versions answer 410 from now on.
+    /// Compacts the log, as etcd does: older resource versions are answered with 410 from now on.
     pub(crate) fn compact(&mut self) {
         let revision = self.revision;
         self.compacted = revision;
@@ -210,7 +210,7 @@ impl Store {
 }
 
 impl Collection {
-    /// Its log, with the bell that rings at each change.
+    /// The log, and the notification of each change.
     pub(crate) fn log(&self) -> (&Log, &Arc<Notify>) {
         (&self.log, &self.changed)
     }

@@ -1,4 +1,4 @@
-//! Durations as kubectl shows them: two units at most, the more exact the shorter.
+//! Durations as kubectl shows them: with at most two units, and more precise the shorter they are.
 
 use jiff::SignedDuration;
 

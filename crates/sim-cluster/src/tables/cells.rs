@@ -1,4 +1,4 @@
-//! Cells: the values that printers of different kinds show in the same way.
+//! Cells that several kinds have.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -53,7 +53,7 @@ fn described(column: &Value) -> String {
     }
 }
 
-/// The first of what is at the path. What does not fit the column's type is shown as nothing.
+/// The first value at the path; empty if it does not have the column's type.
 fn cell(path: Option<&JsonPath>, cell_type: &str, object: &Value, now: Timestamp) -> Value {
     let found = path.map(|path| path.find(object)).unwrap_or_default();
     let Some(&first) = found.first() else {

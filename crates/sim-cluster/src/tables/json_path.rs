@@ -5,7 +5,7 @@
 
 use jsonpath_rust::parser::model::JpQuery;
 use jsonpath_rust::parser::parse_json_path;
-use jsonpath_rust::query::js_path_process;
+use jsonpath_rust::query::{QueryRef, js_path_process};
 use serde_json::Value;
 
 /// A parsed path: `.status.conditions[?(@.type=="Ready")].status`.
@@ -27,7 +27,7 @@ impl JsonPath {
     /// Everything at the path.
     pub(super) fn find<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
         let found = js_path_process(&self.0, value).unwrap_or_default();
-        found.into_iter().map(|found| found.val()).collect()
+        found.into_iter().map(QueryRef::val).collect()
     }
 }
 
@@ -56,7 +56,7 @@ fn standard_segments(path: &str) -> String {
             "*" => standard.push_str("[*]"),
             name => {
                 let name = name.replace('\\', "\\\\").replace('\'', "\\'");
-                standard.push_str(&format!("['{name}']"));
+                standard.extend(["['", &name, "']"]);
             }
         }
     }
@@ -92,11 +92,10 @@ fn position(text: &str, wanted: impl Fn(char, i32) -> bool) -> usize {
     for (at, letter) in text.char_indices() {
         match (quote, letter) {
             (Some(open), _) if open == letter => quote = None,
-            (Some(_), _) => {}
             (None, '"' | '\'') => quote = Some(letter),
             (None, '[') => depth += 1,
             (None, ']') => depth -= 1,
-            (None, _) => {}
+            (Some(_) | None, _) => {}
         }
         if quote.is_none() && wanted(letter, depth) {
             return at;

@@ -268,7 +268,7 @@ fn service(object: &Value, now: Timestamp) -> Cells {
     ]
 }
 
-/// The first three, and how many more there are.
+/// The first three, and the number of the others.
 fn shortened(texts: &[String]) -> Value {
     const SHOWN: usize = 3;
     let shown = texts.get(..SHOWN).unwrap_or(texts).join(",");
@@ -281,9 +281,9 @@ fn shortened(texts: &[String]) -> Value {
 
 fn endpoints(object: &Value, now: Timestamp) -> Cells {
     let mut all = Vec::new();
-    for subset in list(object, "/subsets").iter() {
-        for port in list(subset, "/ports").iter() {
-            for address in list(subset, "/addresses").iter() {
+    for subset in list(object, "/subsets") {
+        for port in list(subset, "/ports") {
+            for address in list(subset, "/addresses") {
                 all.push(format!("{}:{}", text(address, "/ip"), port["port"]));
             }
         }

@@ -16,7 +16,7 @@ pub(super) struct Column {
 /// A row's cells, one per column.
 pub(super) type Cells = Vec<Value>;
 
-/// The second column of kinds that have none of their own.
+/// The second column of kinds without columns of their own.
 pub(super) const CREATED_AT: &str = "Created At";
 
 /// Fills the cells of an object's row.
@@ -40,7 +40,7 @@ impl Column {
     }
 }
 
-/// Columns from their short form: `Name`, `Age`, wide ones with a `*` ahead, numbers with a `#` ahead.
+/// Columns from their short form: `Name`, `Age`; `*` marks wide ones, `#` numbers.
 pub(super) fn columns(names: &[&str]) -> Vec<Column> {
     let column = |name: &&str| {
         let wide = name.starts_with('*');

@@ -1,4 +1,4 @@
-//! Objects as tables for people: what `kubectl get` shows.
+//! Objects as tables, which `kubectl get` shows.
 //!
 //! kind -> columns; object -> cells. Built-in kinds have their own columns, custom ones those of their
 //! definition, or name and age.
@@ -22,7 +22,7 @@ use crate::resources::Kind;
 use cells::{age, name, number};
 use layout::{CREATED_AT, Column, Layout, columns};
 
-/// What each row carries of its object.
+/// The part of its object that each row has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowObject {
     /// Nothing.
@@ -33,7 +33,7 @@ pub(crate) enum RowObject {
     Object,
 }
 
-/// A `Table` of objects of one kind; `headers` says whether the columns are described.
+/// A `Table` of objects of one kind; `headers` includes the definitions of the columns.
 pub(crate) fn table(
     kind: &Kind,
     objects: &[Object],
@@ -46,8 +46,11 @@ pub(crate) fn table(
     let rows: Vec<Value> = (objects.iter())
         .map(|object| row(&layout, object, row_object, now))
         .collect();
-    // What makes tables of kinds without columns of their own has no rows rather than none of them.
-    let is_default = layout.columns.iter().any(|it| it.name == CREATED_AT);
+    // The API server's default printer encodes an empty list of rows as null.
+    let is_default = layout
+        .columns
+        .iter()
+        .any(|column| column.name == CREATED_AT);
     let rows = if rows.is_empty() && is_default {
         Value::Null
     } else {

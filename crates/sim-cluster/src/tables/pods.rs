@@ -1,4 +1,4 @@
-//! The table of pods, whose status says the most telling thing about its containers.
+//! The table of pods, whose status is the most relevant state of its containers.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ pub(super) fn layout(kind: &Kind) -> Option<Layout> {
     })
 }
 
-/// What clients grey out: a pod that has ended.
+/// The condition of a terminated pod, which clients show in grey.
 pub(super) fn ended_condition(object: &Value) -> Option<Value> {
     if object["kind"] != "Pod" {
         return None;
@@ -39,7 +39,7 @@ pub(super) fn ended_condition(object: &Value) -> Option<Value> {
     Some(json!({"type": "Completed", "status": "True", "reason": phase, "message": message}))
 }
 
-/// What the statuses of containers come to.
+/// The summary of the statuses of containers.
 #[derive(Default)]
 struct Containers {
     ready: usize,
@@ -50,7 +50,7 @@ struct Containers {
 }
 
 fn cells(pod: &Value, now: Timestamp) -> Cells {
-    let total = list(pod, "/spec/containers").iter().count() + restartable_init(pod);
+    let total = list(pod, "/spec/containers").len() + restartable_init(pod);
     let (initialising, containers) = summarise(pod);
     let restarts = if containers.restarts > 0 && !containers.last_restart.is_empty() {
         let ago = since(&containers.last_restart, now);
@@ -86,7 +86,7 @@ fn restartable_init(pod: &Value) -> usize {
         .count()
 }
 
-/// The reason of the init container that is not done, if one is not, and the sums over the others.
+/// The reason of the first init container that has not completed, and the sums over the others.
 fn summarise(pod: &Value) -> (Option<String>, Containers) {
     let mut sums = Containers::default();
     let initialising = initialising(pod);
@@ -123,7 +123,7 @@ fn termination(terminated: &Value) -> String {
 }
 
 fn initialising(pod: &Value) -> Option<String> {
-    let total = list(pod, "/spec/initContainers").iter().count();
+    let total = list(pod, "/spec/initContainers").len();
     for (at, status) in list(pod, "/status/initContainerStatuses")
         .iter()
         .enumerate()

@@ -1,4 +1,4 @@
-//! Tables of what rules over other objects: budgets, autoscalers, roles, leases, webhooks.
+//! Tables of policies for other objects: budgets, autoscalers, roles, leases, webhooks.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -77,12 +77,12 @@ fn lease(object: &Value, now: Timestamp) -> Cells {
 fn webhooks(object: &Value, now: Timestamp) -> Cells {
     vec![
         name(object),
-        json!(list(object, "/webhooks").iter().count()),
+        json!(list(object, "/webhooks").len()),
         age(object, now),
     ]
 }
 
-/// A number or a percentage as it stands, or `N/A`.
+/// A number or a percentage, or `N/A`.
 fn number_or_text(value: &Value) -> Value {
     match value {
         Value::Null => json!("N/A"),

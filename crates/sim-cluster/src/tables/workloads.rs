@@ -1,4 +1,4 @@
-//! Tables of what makes pods: replica sets and their like.
+//! Tables of workloads: ReplicaSets, Deployments and others.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -88,7 +88,7 @@ async fn clusters_of_one_seed_have_no_uid_in_common() {
             .kinds()
             .into_iter()
             .flat_map(|kind| api.list(&kind, None));
-        let uid = |it: Arc<Value>| it["metadata"]["uid"].as_str().map(str::to_owned);
+        let uid = |object: Arc<Value>| object["metadata"]["uid"].as_str().map(str::to_owned);
         objects.filter_map(uid).collect::<BTreeSet<_>>()
     };
     let (one, other) = (uids("one"), uids("other"));

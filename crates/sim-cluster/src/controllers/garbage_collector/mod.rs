@@ -1,13 +1,13 @@
-//! The garbage collector: objects go when their owners are gone, by uid, as `propagationPolicy` says.
+//! The garbage collector: deletes objects whose owners no longer exist, by uid and by `propagationPolicy`.
 //!
 //! ```text
-//! owner removed ------------------> its dependents: verdict (pure) -> deleted, or the reference dropped
-//! owner has `foregroundDeletion` -> its dependents first; those with blockOwnerDeletion are waited for; finalizer off
-//! owner has `orphan` -------------> the reference is dropped from its dependents; finalizer off
+//! owner removed ------------------> its dependents: verdict (pure) -> delete, or remove the owner reference
+//! owner has `foregroundDeletion` -> delete its dependents, wait for those with blockOwnerDeletion, remove the finalizer
+//! owner has `orphan` -------------> remove the owner reference from its dependents, remove the finalizer
 //! ```
 //!
-//! An owner is looked up as its reference names it, in the dependent's namespace or cluster-wide; if its uid is another,
-//! the owner counts as gone. A kind that isn't served (yet) keeps its dependents and is asked for again.
+//! An owner is looked up by its reference, in the dependent's namespace or cluster-wide. An owner with another uid does not
+//! exist. Dependents of an owner whose kind is not served (yet) are kept and checked again.
 
 mod verdict;
 
@@ -46,12 +46,18 @@ pub(crate) struct GarbageCollector {
     queue: Queue<Target>,
 }
 
-/// Why an object could not be judged.
-enum Undecided {
-    /// A write or the look-up of an owner failed: again later.
-    Later(String),
-    /// The reference can never be resolved (a cluster-scoped object with a namespaced owner): left alone.
-    Never,
+/// Why an object could not be collected or kept.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CollectError {
+    /// The kind of an owner is not served, or not yet; worth a retry.
+    #[error("no kind {kind} in {api_version}")]
+    UnknownKind { kind: String, api_version: String },
+    /// The API rejected a write; worth a retry.
+    #[error(transparent)]
+    Rejected(#[from] Status),
+    /// A cluster-scoped object has a namespaced owner, which does not exist for it; the object is left alone.
+    #[error("a cluster-scoped object cannot have a namespaced owner")]
+    NamespacedOwner,
 }
 
 impl GarbageCollector {
@@ -71,7 +77,7 @@ impl GarbageCollector {
         }
     }
 
-    /// Owners that wait and that `old` held up, but `new` no longer does.
+    /// Queues waiting owners that `old` blocked and `new` does not.
     fn add_unblocked_owners(&mut self, old: &Value, new: Option<&Value>, world: &World) {
         let held = |object: &Value, owner: &str| {
             blocking_owners(object).any(|reference| text(reference, "/uid") == owner)
@@ -133,7 +139,7 @@ fn blocking_owners(object: &Value) -> impl Iterator<Item = &Value> {
         .filter(|owner| flag(owner, "/blockOwnerDeletion"))
 }
 
-/// Being deleted, and waiting until its dependents are gone.
+/// Whether the object is being deleted and waits for its dependents.
 fn is_waiting(object: &Value) -> bool {
     is_terminating(object) && has_finalizer(object, FOREGROUND_FINALIZER)
 }
@@ -142,24 +148,27 @@ fn is_orphaning(object: &Value) -> bool {
     is_terminating(object) && has_finalizer(object, ORPHAN_FINALIZER)
 }
 
-/// The object that a reference names, seen from a dependent in `namespace`.
+/// The object of an owner reference in a dependent in `namespace`.
 fn find_owner(
     world: &World,
     namespace: &str,
     reference: &Value,
-) -> Result<(Kind, Option<Object>), Undecided> {
+) -> Result<(Kind, Option<Object>), CollectError> {
     let (version, kind) = (text(reference, "/apiVersion"), text(reference, "/kind"));
-    let unknown = || Undecided::Later(format!("no kind {kind} in {version}"));
+    let unknown = || CollectError::UnknownKind {
+        kind: kind.to_owned(),
+        api_version: version.to_owned(),
+    };
     let kind = world.api.kind_of(version, kind).ok_or_else(unknown)?;
     if kind.namespaced && namespace.is_empty() {
-        return Err(Undecided::Never);
+        return Err(CollectError::NamespacedOwner);
     }
     let within = if kind.namespaced { namespace } else { "" };
     let found = world.api.get(&kind, within, text(reference, "/name")).ok();
     Ok((kind, found))
 }
 
-fn classify(world: &World, object: &Value) -> Result<Vec<Owner>, Undecided> {
+fn classify(world: &World, object: &Value) -> Result<Vec<Owner>, CollectError> {
     let state = |reference: &Value| {
         let (_, found) = find_owner(world, namespace(object), reference)?;
         Ok(
@@ -173,7 +182,7 @@ fn classify(world: &World, object: &Value) -> Result<Vec<Owner>, Undecided> {
     owners(object).iter().map(state).collect()
 }
 
-fn judge(world: &World, kind: &Kind, object: &Value) -> Result<(), Undecided> {
+fn judge(world: &World, kind: &Kind, object: &Value) -> Result<(), CollectError> {
     let owner_states = classify(world, object)?;
     let mut dependents = world.index.dependents(uid(object)).peekable();
     let any = dependents.peek().is_some();
@@ -214,7 +223,7 @@ fn delete(
     object: &Value,
     propagation: Propagation,
     unchanged: bool,
-) -> Result<(), Undecided> {
+) -> Result<(), CollectError> {
     later(world.delete(
         kind,
         object,
@@ -226,8 +235,8 @@ fn delete(
     ))
 }
 
-fn later<T>(result: Result<T, Status>) -> Result<(), Undecided> {
-    unless_gone(result).map_err(|status| Undecided::Later(status.to_string()))
+fn later<T>(result: Result<T, Status>) -> Result<(), CollectError> {
+    Ok(unless_gone(result)?)
 }
 
 fn drop_owners(object: &mut Value, lost: &[String]) {
@@ -264,7 +273,7 @@ fn remove_finalizer(
     kind: &Kind,
     object: &Value,
     finalizer: &str,
-) -> Result<(), Undecided> {
+) -> Result<(), CollectError> {
     later(world.edit(MANAGER, (kind, None), object, |object| {
         let Some(metadata) = object["metadata"].as_object_mut() else {
             return;
@@ -279,8 +288,8 @@ fn remove_finalizer(
     }))
 }
 
-/// An owner that keeps its dependents: they lose the reference, then it loses the finalizer.
-fn orphan_dependents(world: &World, kind: &Kind, owner: &Value) -> Result<(), Undecided> {
+/// Removes the owner reference from the dependents, then the finalizer from the owner.
+fn orphan_dependents(world: &World, kind: &Kind, owner: &Value) -> Result<(), CollectError> {
     let dependents: Vec<Entry> = world.index.dependents(uid(owner)).cloned().collect();
     for Entry { kind, object } in dependents {
         later(world.edit(MANAGER, (&kind, None), &object, |object| {
@@ -291,13 +300,13 @@ fn orphan_dependents(world: &World, kind: &Kind, owner: &Value) -> Result<(), Un
 }
 
 impl GarbageCollector {
-    /// An owner that waits: once nothing blocks it, it loses the finalizer.
+    /// Removes the finalizer from a waiting owner once no dependent blocks it.
     fn wait_for_dependents(
         &mut self,
         world: &World,
         kind: &Kind,
         owner: &Value,
-    ) -> Result<(), Undecided> {
+    ) -> Result<(), CollectError> {
         let blocks = |entry: &&Entry| {
             blocking_owners(&entry.object).any(|reference| reference["uid"] == uid(owner))
         };
@@ -316,7 +325,7 @@ impl GarbageCollector {
         Ok(())
     }
 
-    fn process(&mut self, world: &World, target: &Target) -> Result<(), Undecided> {
+    fn process(&mut self, world: &World, target: &Target) -> Result<(), CollectError> {
         let found = world
             .api
             .get(&target.kind, &target.namespace, &target.name)
@@ -329,7 +338,7 @@ impl GarbageCollector {
         } else if is_waiting(&object) {
             self.wait_for_dependents(world, &target.kind, &object)
         } else if is_terminating(&object) {
-            // On its way; its dependents' turn comes when it's gone.
+            // Its dependents are checked when it is removed.
             Ok(())
         } else {
             judge(world, &target.kind, &object)
@@ -339,7 +348,7 @@ impl GarbageCollector {
 
 impl Controller for GarbageCollector {
     type Key = Target;
-    type Failure = String;
+    type Failure = CollectError;
 
     fn queue(&mut self) -> &mut Queue<Target> {
         &mut self.queue
@@ -367,10 +376,10 @@ impl Controller for GarbageCollector {
         }
     }
 
-    fn sync(&mut self, world: &mut World, target: &Target) -> Result<(), String> {
+    fn sync(&mut self, world: &mut World, target: &Target) -> Result<(), CollectError> {
         match self.process(world, target) {
-            Ok(()) | Err(Undecided::Never) => Ok(()),
-            Err(Undecided::Later(why)) => Err(why),
+            Err(CollectError::NamespacedOwner) => Ok(()),
+            outcome => outcome,
         }
     }
 }

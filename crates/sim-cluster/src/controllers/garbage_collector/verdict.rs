@@ -1,16 +1,16 @@
-//! What becomes of an object with owners: `the state of each owner, its own dependents -> Verdict`. Pure.
+//! The decision about an object with owners: `state of each owner, own dependents -> Verdict`. Pure.
 
 use crate::api::Propagation;
 use crate::object::{FOREGROUND_FINALIZER, ORPHAN_FINALIZER};
 
-/// What an owner reference points at.
+/// The state of the owner in an owner reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// It's there, and doesn't wait for its dependents.
+    /// It exists and does not wait for its dependents.
     Solid,
-    /// There is no such object, or one with another uid.
+    /// It does not exist, or another object has its name.
     Absent,
-    /// It's being deleted and waits until its dependents are gone.
+    /// It is being deleted and waits for its dependents.
     Waiting,
 }
 
@@ -18,19 +18,19 @@ pub(crate) enum Owner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dependents {
     pub(crate) any: bool,
-    /// One of them waits for its own dependents, a circle perhaps.
+    /// One of them waits for its own dependents; there may be a cycle.
     pub(crate) waiting: bool,
 }
 
-/// What is to be done.
+/// What to do with the object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Keep,
-    /// Some owners live on: it stays, and loses the references to the others (by place in the list).
+    /// Some owners exist: keep the object and remove the references to the others, by index.
     DropOwners(Vec<usize>),
     Delete {
         propagation: Propagation,
-        /// First stop holding up the owners, or a circle would wait for itself.
+        /// First stop blocking the owners, or a cycle would wait for itself.
         unblock: bool,
     },
 }

@@ -1,13 +1,13 @@
-//! A pod's life on its node: `pod, since when in its stage, pace -> next step`. Pure.
+//! The lifecycle of a pod on its node: `pod, start of its stage, settings -> next step`. Pure.
 //!
 //! ```text
-//! Starting --start--> Running --ready--> Ready --image changed in place--> Starting (one restart more)
-//!     |                  '--crash--> BackingOff --10 s, 20 s, ... 300 s--> Running (one restart more)
+//! Starting --start--> Running --ready--> Ready --image changed in place--> Starting (restart count + 1)
+//!     |                  '--crash--> BackingOff --10 s, 20 s, ... 300 s--> Running (restart count + 1)
 //!     '--no image--> NoImage
-//! deleted: gone after the time it takes to stop
+//! deleted: removed after the time to stop
 //! ```
 //!
-//! The stage is read off the pod's own status, so that a kubelet that comes back goes on where it was.
+//! The stage is derived from the pod's status, so that a restarted kubelet continues where it was.
 
 use std::time::Duration;
 
@@ -24,56 +24,56 @@ pub(crate) const START_SECONDS: &str = "sim-cluster.dev/start-seconds";
 pub(crate) const READY_SECONDS: &str = "sim-cluster.dev/ready-seconds";
 /// Seconds this pod takes to stop.
 pub(crate) const STOP_SECONDS: &str = "sim-cluster.dev/stop-seconds";
-/// What goes wrong with it: `crash`, `never-ready` or `image-pull`.
+/// How this pod fails: `crash`, `never-ready` or `image-pull`.
 pub(crate) const FAIL: &str = "sim-cluster.dev/fail";
 
-/// A crashed container's first wait, doubled up to the last, as the kubelet does it.
+/// The first backoff of a crashed container, doubled up to the last, as in the kubelet.
 const FIRST_BACKOFF_SECONDS: i64 = 10;
 const LAST_BACKOFF_SECONDS: i64 = 300;
 
-/// Where a pod is in its life.
+/// The stage of a pod's lifecycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Bound, and not all containers run.
+    /// Bound; not all containers run.
     Starting,
-    /// Its image can't be had.
+    /// Its image cannot be pulled.
     NoImage,
-    /// Containers run, the pod is not ready.
+    /// Containers run; the pod is not ready.
     Running,
-    /// Containers run and the pod says it's ready.
+    /// Containers run and the pod is ready.
     Ready,
-    /// Its containers crashed and wait to be started again.
+    /// Its containers crashed and wait for their restart.
     BackingOff,
-    /// Told to go.
+    /// Being deleted.
     Stopping,
-    /// Ended for good.
+    /// Terminated, with phase Succeeded or Failed.
     Over,
 }
 
-/// What to do with a pod now.
+/// The next step of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Nothing until it changes.
+    /// Wait until the pod changes.
     Rest,
-    /// Nothing until then.
+    /// Wait until this time.
     Wait(Timestamp),
-    /// Its containers run now, ready or not; after a crash with one restart more.
+    /// Start the containers, ready or not; after a crash this is a restart.
     Start { ready: bool },
-    /// Its containers are ready; so is the pod, if its readiness gates are open.
+    /// Report the containers ready, and the pod if its readiness gates are open.
     JudgeReadiness,
-    /// Its containers crash.
+    /// Crash the containers.
     Crash,
-    /// Its containers end with a failure and aren't started again.
+    /// End the containers with a failure, without a restart.
     Fail,
-    /// Its image can't be had.
+    /// Report that the image cannot be pulled.
     MissImage,
-    /// Containers whose image was changed stop, to start again with the new one.
+    /// Stop the containers whose image was changed, to restart them with the new one.
     StopForImage,
-    /// It's gone.
+    /// Remove the pod.
     Remove,
 }
 
-/// The stage the pod's status shows.
+/// The stage that the pod's status shows.
 pub(crate) fn stage(pod: Pod<'_>) -> Stage {
     if pod.is_terminating() {
         return Stage::Stopping;
@@ -104,7 +104,7 @@ pub(crate) fn stage(pod: Pod<'_>) -> Stage {
     }
 }
 
-/// What to do at `now` with a pod that has been in its stage since `since`.
+/// The next step at `now` of a pod that has been in its stage since `since`.
 pub(crate) fn next(pod: Pod<'_>, since: Timestamp, settings: &Settings, now: Timestamp) -> Step {
     let fault = annotation(pod.0, FAIL).unwrap_or_default();
     let after = |delay: Duration, step: Step| {
@@ -154,14 +154,14 @@ fn override_of(pod: Pod<'_>, key: &str, usual: Duration) -> Duration {
         .unwrap_or(usual)
 }
 
-/// 10 s after the first crash, 20 s after the second, up to 5 min.
+/// 10 s after the first crash, 20 s after the second, at most 5 min.
 fn crash_backoff(pod: Pod<'_>) -> Duration {
     let restarts = u32::try_from(pod.restarts()).unwrap_or_default().min(8);
     let seconds = (FIRST_BACKOFF_SECONDS << restarts).min(LAST_BACKOFF_SECONDS);
     Duration::from_secs(u64::try_from(seconds).expect("between 10 and 300"))
 }
 
-/// Does a container run another image than its spec names?
+/// Whether a container runs another image than its spec has.
 pub(crate) fn image_changed(pod: Pod<'_>) -> bool {
     let runs = |name: &str| {
         list(pod.0, "/status/containerStatuses")
@@ -173,7 +173,7 @@ pub(crate) fn image_changed(pod: Pod<'_>) -> bool {
     })
 }
 
-/// Does this status belong to a container with this image?
+/// Whether a container's status has the image of its spec.
 pub(crate) fn same_image(container: &Value, status: &Value) -> bool {
     text(container, "/image") == text(status, "/image")
 }

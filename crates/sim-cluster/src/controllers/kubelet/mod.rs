@@ -1,11 +1,11 @@
-//! The kubelets of all nodes: they start, watch and stop the pods bound to their node, and say that they live.
+//! The kubelets of all nodes: they start, watch and stop the pods bound to their node, and renew its lease.
 //!
 //! ```text
-//! pod bound, changed, deleted -> stage, since when -> next step (life, pure) -> report (pure) -> pod's status, or gone
-//! every heartbeat -> the node's lease; a node without conditions gets them
+//! pod bound, changed, deleted -> stage -> next step (life, pure) -> report (pure) -> pod's status, or the pod is removed
+//! every heartbeat -> the node's lease; the conditions of a new node
 //! ```
 //!
-//! Every Node object has a kubelet, whoever made it. The kubelet of a dead node does nothing at all.
+//! Every Node object has a kubelet. A stopped kubelet does nothing.
 
 mod life;
 mod report;
@@ -33,7 +33,7 @@ use life::{Stage, Step};
 use report::{Place, report};
 
 const MANAGER: &str = "kubelet";
-/// Pods' addresses are 10.64.0.0/10, given out in turn.
+/// Pods get the addresses of 10.64.0.0/10 in turn.
 const POD_ADDRESSES: u32 = 1 << 22;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,14 +46,14 @@ pub(crate) enum Key {
 #[derive(Debug)]
 pub(crate) struct Kubelets {
     queue: Queue<Key>,
-    /// Each bound pod's stage and since when it's in it.
+    /// The stage of each bound pod, and when it began.
     stages: BTreeMap<String, (Stage, Timestamp)>,
     addresses_given: u32,
 }
 
 impl Kubelets {
     pub(crate) fn new() -> Self {
-        // Kubelets work side by side: no latency between one pod and the next.
+        // Kubelets work in parallel: there is no latency between two pods.
         Self {
             queue: Queue::new(Duration::ZERO),
             stages: BTreeMap::new(),
@@ -92,7 +92,7 @@ impl Kubelets {
             return Ok(());
         };
         let view = Pod(&pod);
-        // No node, no kubelet: what becomes of its pods is the pod collector's business.
+        // A node that does not exist has no kubelet; the pod collector removes its pods.
         let Ok(node) = world.api.get(&kinds::NODES, "", view.node()) else {
             return Ok(());
         };
@@ -125,7 +125,7 @@ impl Kubelets {
         }
     }
 
-    /// The pod keeps the address it has.
+    /// The addresses of a pod; one that it has stays.
     fn place(&mut self, pod: &Value, node: &Value) -> Place {
         let addresses = object::list(node, "/status/addresses");
         let internal = addresses
@@ -160,7 +160,7 @@ impl Kubelets {
         );
         renew_lease(world, &object)?;
         let now = world.now();
-        // Most heartbeats have nothing new to say: found out here, that costs no request.
+        // Most heartbeats change nothing: this check saves the request.
         let mut reported = Value::clone(&object);
         first_report(&mut reported, now);
         if reported == *object {

@@ -1,4 +1,4 @@
-//! What a kubelet writes into a pod's status: `pod, step -> status`. Pure.
+//! The status of a pod that a kubelet reports: `pod, step -> status`. Pure.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::object::{Condition, condition, list, set_condition, text};
 
 use super::life::{Step, same_image};
 
-/// Where a pod runs.
+/// The addresses of a pod and its node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Place {
     pub(crate) host_ip: String,
@@ -57,7 +57,7 @@ fn run(pod: &mut Value, ready: bool, place: &Place, now: Timestamp) {
     set_ready(pod, ready, now);
 }
 
-/// A container that runs stays as it is, one that ran before counts one restart more.
+/// A running container stays as it is; one that ran before is restarted.
 fn start_container(
     container: &Value,
     before: Option<&Value>,
@@ -80,9 +80,9 @@ fn start_container(
     }
 }
 
-/// What a pod's first report sets for good.
+/// Sets what the first report of a pod sets.
 fn begin(pod: &mut Value, place: &Place, now: Timestamp) {
-    // A pod made with a node's name never met the scheduler.
+    // The scheduler does not see a pod that is created with a node's name.
     if condition(pod, "PodScheduled").is_none_or(|c| text(c, "/status") != "True") {
         set(pod, "PodScheduled", true, now);
     }

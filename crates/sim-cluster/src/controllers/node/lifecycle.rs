@@ -1,4 +1,4 @@
-//! The node lifecycle controller: finds lost nodes, taints them, and evicts pods that don't tolerate it.
+//! The node lifecycle controller: detects unreachable nodes, taints them, and evicts pods that do not tolerate the taint.
 //!
 //! ```text
 //! lease not renewed for the grace period -> conditions Unknown, pods not ready
@@ -6,7 +6,7 @@
 //! NoExecute taint -> each pod is deleted when its tolerationSeconds are over
 //! ```
 //!
-//! When no node is ready the fault is taken to be the controller's own, and nobody is evicted, as in Kubernetes. Unlike
+//! When no node is ready the controller assumes that it is disconnected itself and evicts no pods, as in Kubernetes. Unlike
 //! there, evictions are not limited to one node in ten seconds.
 
 use std::collections::BTreeMap;
@@ -39,17 +39,17 @@ const SOURCE: &str = "node-controller";
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key {
     Node(String),
-    /// A pod, by uid, that may have to leave its node.
+    /// A pod, by uid, that may have to be evicted.
     Pod(String),
 }
 
-/// When each node was last heard of, and what is to be looked at.
+/// The last heartbeat of each node, and the queue of nodes and pods.
 #[derive(Debug)]
 pub(crate) struct NodeLifecycle {
     queue: Queue<Key>,
-    /// By the monotonic clock, so that a clock that is set right or wrong loses no node.
+    /// By the monotonic clock, so that a step of the clock makes no node unreachable.
     heard: BTreeMap<String, Instant>,
-    /// Each node's readiness as last seen: `True`, `False`, `Unknown`.
+    /// The last observed readiness of each node: `True`, `False`, `Unknown`.
     readiness: BTreeMap<String, String>,
 }
 
@@ -126,7 +126,7 @@ impl NodeLifecycle {
                     lose(node, now);
                 }),
             )?;
-            // The change comes back to us and brings the taints.
+            // The change of the node queues it again, for its taints.
             return mark_pods_not_ready(world, name);
         }
         let taints = wanted_taints(&node, !self.none_is_ready(), now);
@@ -230,7 +230,7 @@ fn mark_pods_not_ready(world: &mut World, node: &str) -> Result<(), Status> {
     Ok(())
 }
 
-/// The node's taints as they should be: those of others, and ours by its state. A taint that stays keeps its time.
+/// The desired taints of the node: those of others, and those that follow from its state. A taint that stays keeps its time.
 fn wanted_taints(node: &Value, evict: bool, now: Timestamp) -> Vec<Value> {
     let present = list(node, "/spec/taints");
     let ours =
@@ -244,7 +244,7 @@ fn wanted_taints(node: &Value, evict: bool, now: Timestamp) -> Vec<Value> {
         "False" => NOT_READY,
         _ => UNREACHABLE,
     };
-    // A node without any condition has just been made: its kubelet reports in a moment.
+    // A node without conditions is new: its kubelet reports soon.
     if !key.is_empty() && condition(node, "Ready").is_some() {
         wanted.push((key, "NoSchedule"));
         if evict {
@@ -326,7 +326,7 @@ impl Controller for NodeLifecycle {
             && change.namespace == LEASE_NAMESPACE
             && new.is_some()
         {
-            // When it came counts, not the time in it, so that a wrong clock on a node loses nobody.
+            // The arrival counts, not the time in the lease, so that a wrong clock makes no node unreachable.
             if let Some(heard) = self.heard.get_mut(&change.name) {
                 *heard = Instant::now();
             }

@@ -1,8 +1,8 @@
-//! Nodes: what they are made of, how they are found to be lost, and what becomes of their pods.
+//! Nodes: their specification, the detection of unreachable nodes, and the removal of their pods.
 //!
 //! ```text
 //! NodeSpec -> Node object -> kubelet's first report -> Ready
-//! lease too old -> Ready=Unknown -> taints -> pods not ready, evicted after what they tolerate   (lifecycle)
+//! lease too old -> Ready=Unknown -> taints -> pods not ready, evicted after their tolerations    (lifecycle)
 //! node deleted -> its pods are removed after a while                                             (pod_collector)
 //! ```
 

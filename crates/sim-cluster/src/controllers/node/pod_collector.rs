@@ -1,4 +1,4 @@
-//! The pod collector: removes the pods of nodes that don't exist any more. `node gone -> after a while -> pods gone`.
+//! The pod collector: removes the pods of nodes that no longer exist, some time after the node.
 
 use serde_json::json;
 use tokio::time::Instant;
@@ -16,7 +16,7 @@ use crate::object::{self, Condition, set_condition, uid};
 
 const MANAGER: &str = "kube-controller-manager";
 
-/// Pods, by uid, whose node may be gone.
+/// Pods, by uid, whose node may no longer exist.
 #[derive(Debug)]
 pub(crate) struct PodCollector {
     queue: Queue<String>,

@@ -1,4 +1,4 @@
-//! What a node is made of: `NodeSpec -> Node object`, and a kubelet's report of its conditions. Pure.
+//! The specification of a node: `NodeSpec -> Node object`, and the status that a kubelet reports. Pure.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -7,10 +7,10 @@ use crate::clock::to_time;
 use crate::object::{Condition, condition, condition_mut, list, map, name, set_condition, text};
 use crate::version::VERSION;
 
-/// Where the leases of nodes are.
+/// The namespace of the nodes' leases.
 pub(crate) const LEASE_NAMESPACE: &str = "kube-node-lease";
 
-/// A node to be made. What isn't said: 32 CPUs, 128Gi of memory, 110 pods.
+/// The specification of a node. Defaults: 32 CPUs, 128Gi of memory, 110 pods.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeSpec {
     name: String,
@@ -30,33 +30,33 @@ impl NodeSpec {
         }
     }
 
-    /// How much of a resource it has: `.capacity("cpu", "4")`, `.capacity("example.com/gpu", "1")`.
+    /// The capacity of a resource: `.capacity("cpu", "4")`, `.capacity("example.com/gpu", "1")`.
     #[must_use]
     pub fn capacity(mut self, resource: &str, quantity: &str) -> Self {
         self.capacity.insert(resource.to_owned(), json!(quantity));
         self
     }
 
-    /// How many pods it can run.
+    /// The number of pods that the node can run.
     #[must_use]
     pub fn pods(self, count: u32) -> Self {
         self.capacity("pods", &count.to_string())
     }
 
-    /// A label.
+    /// Adds a label.
     #[must_use]
     pub fn label(mut self, key: &str, value: &str) -> Self {
         self.labels.insert(key.to_owned(), json!(value));
         self
     }
 
-    /// Its zone, by the usual label.
+    /// The zone, as the label `topology.kubernetes.io/zone`.
     #[must_use]
     pub fn zone(self, zone: &str) -> Self {
         self.label("topology.kubernetes.io/zone", zone)
     }
 
-    /// A taint; `effect` is `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+    /// Adds a taint; `effect` is `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
     #[must_use]
     pub fn taint(mut self, key: &str, value: &str, effect: &str) -> Self {
         let mut taint = json!({"key": key, "effect": effect});
@@ -67,7 +67,7 @@ impl NodeSpec {
         self
     }
 
-    /// The Node object, to be created with the API.
+    /// The Node object.
     pub fn to_object(&self) -> Value {
         let mut labels = self.labels.clone();
         for (key, value) in usual_labels(&self.name) {
@@ -97,7 +97,7 @@ fn usual_labels(name: &str) -> Map<String, Value> {
     usual.as_object().cloned().unwrap_or_default()
 }
 
-/// What a kubelet that is well reports about its node; what is there already stays.
+/// Fills in the status that a healthy kubelet reports; fields that are set already stay.
 pub(crate) fn first_report(node: &mut Value, now: Timestamp) {
     let node_name = name(node).to_owned();
     let usual = json!(usual_capacity());
@@ -152,28 +152,24 @@ fn report_conditions(node: &mut Value, now: Timestamp) {
         ),
     ];
     for (kind, status, reason, message) in well {
-        // Someone may have set another state by hand (kubectl, a test): only what a lost node was given is taken back.
+        // Conditions that somebody else set stay; only those of an unreachable node are reset.
         let lost = condition(node, kind).is_none_or(|c| text(c, "/status") == "Unknown");
+        let state = Condition {
+            kind,
+            status,
+            reason,
+            message,
+        };
         if lost
-            && set_condition(
-                node,
-                Condition {
-                    kind,
-                    status,
-                    reason,
-                    message,
-                },
-                now,
-            )
+            && set_condition(node, state, now)
+            && let Some(condition) = condition_mut(node, kind)
         {
-            if let Some(condition) = condition_mut(node, kind) {
-                condition["lastHeartbeatTime"] = json!(to_time(now));
-            }
+            condition["lastHeartbeatTime"] = json!(to_time(now));
         }
     }
 }
 
-/// An address that depends on the node's name alone. Nodes with numbers get them: `node-7` is 10.0.0.7.
+/// An address that depends on the node's name only: `node-7` has 10.0.0.7, other names a hash.
 fn address(node: &str) -> String {
     let digits: String = node
         .chars()

@@ -1,10 +1,10 @@
-//! The replica set controller: keeps as many pods as a set asks for.
+//! The ReplicaSet controller: keeps the number of pods that a set specifies.
 //!
 //! ```text
-//! pod or set changed -> set is dirty -> plan (pure) -> adopt, release -> create or delete -> status (pure) -> written if new
+//! pod or set changed -> set is queued -> plan (pure) -> adopt, release -> create or delete -> status (pure) -> write
 //! ```
 //!
-//! A set whose pods can't be created comes back later and later.
+//! A set whose pods cannot be created is retried with a growing delay.
 
 mod plan;
 mod ranking;
@@ -46,7 +46,7 @@ impl ReplicaSets {
         }
     }
 
-    /// The set that controls the pod, or else those of its namespace that might adopt it.
+    /// The set that controls the pod, otherwise the sets of its namespace that might adopt it.
     fn add_sets_of(&mut self, pod: &Object, world: &World) {
         let pod = Pod(pod);
         if !pod.controller_uid().is_empty() {
@@ -84,7 +84,7 @@ impl Controller for ReplicaSets {
             }
         } else if change.kind == *kinds::PODS {
             let (old, new) = (change.old.as_ref(), change.new.as_ref());
-            // A pod that goes or is given away concerns the set that had it; an orphan that goes concerns nobody.
+            // A removed or released pod concerns the set that controlled it; a removed orphan concerns no set.
             let owner = |pod: &Object| Pod(pod).controller_uid().to_owned();
             if let Some(old) = old.filter(|old| {
                 !owner(old).is_empty() && new.is_none_or(|new| owner(new) != owner(old))
@@ -110,7 +110,7 @@ impl Controller for ReplicaSets {
     }
 }
 
-/// One look at one set; also says when it must be looked at again because a pod becomes available.
+/// Reconciles one set. Returns when the next pod becomes available.
 fn carry_out(world: &mut World, set: &Object) -> (Result<(), Status>, Option<Timestamp>) {
     let own = world.index.pods_of(uid(set));
     let objects: Vec<Object> = own
@@ -146,7 +146,7 @@ fn carry_out(world: &mut World, set: &Object) -> (Result<(), Status>, Option<Tim
     (written.and(managed), look_again)
 }
 
-/// The pods of all sets that have the same controller; none for a set nobody controls.
+/// The pods of all sets with the same controller; none for a set without a controller.
 fn related_pods(world: &World, set: &Value) -> Vec<Object> {
     let Some(controller) = controller_of(set) else {
         return Vec::new();
@@ -159,7 +159,7 @@ fn related_pods(world: &World, set: &Value) -> Vec<Object> {
         .collect()
 }
 
-/// Adopts and releases. A pod that is gone meanwhile is no failure.
+/// Adopts and releases pods. A pod that no longer exists is not an error.
 fn claim(world: &World, set: &Value, plan: &Plan, pods: &[Pod<'_>]) -> Result<(), Status> {
     for &index in &plan.release {
         unless_gone(
@@ -184,7 +184,7 @@ fn claim(world: &World, set: &Value, plan: &Plan, pods: &[Pod<'_>]) -> Result<()
     Ok(())
 }
 
-/// Creates in growing batches; the first batch with a failure is the last.
+/// Creates pods in growing batches, up to the first batch with a failure.
 fn create(world: &mut World, set: &Value, count: usize) -> Result<(), Status> {
     for batch in slow_start(count) {
         let mut failure = None;
@@ -194,7 +194,7 @@ fn create(world: &mut World, set: &Value, count: usize) -> Result<(), Status> {
                     let message = format!("Created pod: {}", name(&pod));
                     note(world, set, "Normal", "SuccessfulCreate", &message);
                 }
-                // A namespace that is going takes no pods and needs no telling.
+                // A terminating namespace accepts no pods, which needs no event.
                 Err(status) if is_namespace_terminating(&status) => {}
                 Err(status) => {
                     note(

@@ -1,8 +1,8 @@
-//! What a replica set should do next, without doing it: `set, pods -> Plan {adopt, release, manage}`.
+//! The plan of a ReplicaSet's reconciliation: `set, pods -> Plan {adopt, release, manage}`. Pure.
 //!
-//! Which pods belong to the set (claiming), and how many to create or which to delete. Kubernetes' expectations, which bridge
-//! the lag between a write and its arrival in an informer, have no counterpart here: the index takes in each write
-//! before the next decision.
+//! The plan claims pods and decides how many to create or which to delete. Kubernetes' expectations, which bridge the time
+//! between a write and its arrival in an informer, have no counterpart here: the index observes each write before the
+//! next step.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -12,41 +12,41 @@ use crate::controllers::pod::Pod;
 use crate::object::{integer, is_terminating, uid};
 use crate::selectors::object as selector;
 
-/// At most this many pods are created or deleted in one go.
+/// The most pods that one reconciliation creates or deletes.
 pub(crate) const BURST: usize = 500;
 
-/// What one look at a set led to. The indexes are those of the pods it was given.
+/// The plan for one set. Indexes are those of the given pods.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Plan {
-    /// Orphans that match: they get the set as their controller.
+    /// Matching orphans to adopt.
     pub(crate) adopt: Vec<usize>,
-    /// Pods of the set that don't match any more: they lose it.
+    /// Pods of the set to release because they no longer match.
     pub(crate) release: Vec<usize>,
     /// The set's active pods, adopted ones included. The status is computed from them, as they are before `manage`.
     pub(crate) claimed: Vec<usize>,
-    /// Pods of the set that are on their way out.
+    /// Pods of the set that are terminating.
     pub(crate) terminating: Vec<usize>,
-    /// What brings the number of pods to the one asked for.
+    /// The step towards the specified number of pods.
     pub(crate) manage: Manage,
 }
 
-/// The step towards the number of replicas asked for.
+/// A step towards the specified number of replicas.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Manage {
-    /// The number is right, or the set is being deleted.
+    /// Nothing: the number is right, or the set is being deleted.
     Nothing,
-    /// So many are missing, at most [`BURST`].
+    /// Create this many pods, at most [`BURST`].
     Create(usize),
-    /// These go, in this order, at most [`BURST`].
+    /// Delete these pods in this order, at most [`BURST`].
     Delete(Vec<usize>),
 }
 
-/// Replicas asked for; 1 where the field is absent.
+/// The specified replicas; 1 if the field is absent.
 pub(crate) fn wanted(set: &Value) -> usize {
     usize::try_from(integer(set, "/spec/replicas").unwrap_or(1)).unwrap_or_default()
 }
 
-/// Decides for `set`. `pods` are those it controls and the orphans of its namespace; `related` are the pods of all sets that
+/// Plans for `set`. `pods` are those it controls and the orphans of its namespace; `related` are the pods of all sets that
 /// share its controller, for the order of deletion.
 pub(crate) fn sync(set: &Value, pods: &[Pod<'_>], related: &[Pod<'_>], now: Timestamp) -> Plan {
     let mut plan = Plan {

@@ -1,9 +1,9 @@
-//! Which replicas go first when a set shrinks: `pods -> pods in order of deletion`.
+//! The order in which a ReplicaSet that is scaled down deletes its pods: `pods -> pods in order of deletion`.
 //!
 //! The order is Kubernetes' own (`ActivePodsWithRanks`): 1 without a node, 2 by phase, 3 not ready, 4 lower deletion cost,
 //! 5 on a node with more pods of the related sets, 6 ready for a shorter time, 7 more restarts, 8 newer.
-//! Times are compared by powers of two of their age, and among pods as old as each other the uid decides, so that not
-//! always the newest node loses its pods.
+//! Times are compared by powers of two of their age, and equal ones by uid, so that not always the newest node loses its
+//! pods.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -12,8 +12,8 @@ use jiff::Timestamp;
 
 use crate::controllers::pod::Pod;
 
-/// The indexes of `pods` in order of deletion. `related` are the pods of all sets with the same controller as this one;
-/// for a set nobody controls it is empty, and rule 5 decides nothing, as in Kubernetes.
+/// The indexes of `pods` in order of deletion. `related` are the pods of all sets with the same controller as this one. It is
+/// empty for a set without a controller, for which rule 5 decides nothing, as in Kubernetes.
 pub(crate) fn deletion_order(pods: &[Pod<'_>], related: &[Pod<'_>], now: Timestamp) -> Vec<usize> {
     let mut on_node: BTreeMap<&str, usize> = BTreeMap::new();
     for pod in related.iter().filter(|pod| pod.is_active()) {
@@ -28,8 +28,8 @@ pub(crate) fn deletion_order(pods: &[Pod<'_>], related: &[Pod<'_>], now: Timesta
             .then_with(|| right.restarts().cmp(&left.restarts()))
             .then_with(|| younger_first(left.created(), right.created(), (left, right), now))
     };
-    // Kubernetes' rules can form a circle (uids decide within a bucket, restarts between equal times), on which `sort_by`
-    // may panic; inserting one by one can't, and gives every circle the same order each time.
+    // Kubernetes' rules can form a cycle (uids decide within a bucket, restarts between equal times), on which `sort_by` may
+    // panic. Insertion one by one does not, and orders every cycle in the same way each time.
     let mut order: Vec<usize> = Vec::with_capacity(pods.len());
     for pod in 0..pods.len() {
         let place = order.partition_point(|&earlier| compare(earlier, pod) != Ordering::Greater);
@@ -64,7 +64,7 @@ fn by_ready_time(left: Pod<'_>, right: Pod<'_>, now: Timestamp) -> Ordering {
     }
 }
 
-/// The later time first, an absent one before all; times in one bucket are ordered by uid.
+/// The later time first, an absent time before all others; times in one bucket are ordered by uid.
 fn younger_first(
     left: Option<Timestamp>,
     right: Option<Timestamp>,
@@ -81,7 +81,7 @@ fn younger_first(
     }
 }
 
-/// The binary logarithm of the age in nanoseconds; -1 for what lies in the future.
+/// The binary logarithm of the age in nanoseconds; -1 for a time in the future.
 fn age_bucket(time: Timestamp, now: Timestamp) -> i64 {
     let nanoseconds = now.as_nanosecond() - time.as_nanosecond();
     if nanoseconds > 0 {
@@ -148,7 +148,7 @@ mod tests {
         deletion_order(&pods, &related, Timestamp::from_second(NOW).unwrap())
     }
 
-    /// Each case: the first pod goes before the second.
+    /// In each case the first pod is deleted before the second.
     #[rstest]
     #[case::r1_unassigned_first(
         pod("b", "", "Running", None, 9),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the order of the input, the same pods go.
+        /// The order of the input does not change which pods are deleted.
         #[test]
         fn the_order_of_the_input_does_not_matter(
             facts in proptest::collection::vec((0..2_u8, 0..3_u8, proptest::option::of(0..200_i64), 0..200_i64), 1..12),
@@ -226,7 +226,7 @@ mod tests {
             let turn = turn % pods.len();
             turned.rotate_left(turn);
             let names = |pods: &[Value]| order(pods, &[]).iter().map(|&i| pods[i]["metadata"]["name"].clone()).collect::<Vec<_>>();
-            // Pods that are equal by all eight rules keep the order of the input: leave them out.
+            // Pods that are equal by all eight rules keep the order of the input: they are left out.
             let mut seen = std::collections::BTreeSet::new();
             prop_assume!(facts.iter().all(|fact| seen.insert(*fact)));
             prop_assume!(facts.iter().map(|f| f.3).collect::<std::collections::BTreeSet<_>>().len() == facts.len());

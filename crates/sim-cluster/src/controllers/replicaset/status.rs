@@ -1,7 +1,7 @@
-//! A replica set's status: `set, claimed pods, outcome of managing -> status`. Pure.
+//! The status of a ReplicaSet: `set, claimed pods, outcome of creations and deletions -> status`. Pure.
 //!
-//! The counts are those of the pods seen before managing, as in Kubernetes: a set that just created ten pods says 0 until
-//! it looks again.
+//! The counts are those of the pods before creations and deletions, as in Kubernetes: a set that just created ten pods
+//! reports 0 until its next reconciliation.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ pub(crate) fn min_ready_seconds(set: &Value) -> i64 {
     integer(set, "/spec/minReadySeconds").unwrap_or_default()
 }
 
-/// The status that `set` should have, or `None` if it has it already. `failure` is the API's message, if managing failed.
+/// The status of `set`, or `None` if it does not change. `failure` is the API's message, if a creation or deletion failed.
 pub(crate) fn status(
     set: &Value,
     claimed: &[Pod<'_>],
@@ -47,7 +47,7 @@ pub(crate) fn status(
     ];
     let status = next["status"].as_object_mut()?;
     for (field, number) in counts {
-        // Kubernetes leaves zeroes out, but for `replicas` (required) and `terminatingReplicas` (a pointer: null means unknown).
+        // Kubernetes omits zeros, except for `replicas` (required) and `terminatingReplicas` (a pointer: null means unknown).
         if number > 0 || matches!(field, "replicas" | "terminatingReplicas") {
             status.insert(field.to_owned(), json!(number));
         } else {
@@ -67,7 +67,7 @@ pub(crate) fn status(
     (set.get("status") != next.get("status")).then(|| next["status"].take())
 }
 
-/// The condition appears with the first failure and keeps its message until managing works again.
+/// The condition is set with the first failure and keeps its message until creations and deletions succeed again.
 fn set_failure(
     next: &mut Value,
     set: &Value,
@@ -98,7 +98,7 @@ fn set_failure(
     }
 }
 
-/// When the next ready pod becomes available, so that the set is looked at then; whole seconds after the epoch.
+/// When the next ready pod becomes available and the set has to be reconciled; in seconds since the epoch.
 pub(crate) fn next_available(set: &Value, claimed: &[Pod<'_>], now: Timestamp) -> Option<i64> {
     let min_ready = min_ready_seconds(set);
     let waiting = claimed

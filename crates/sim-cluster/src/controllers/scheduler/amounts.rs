@@ -1,4 +1,4 @@
-//! Amounts of resources: what a pod asks for, what a node offers. `spec -> Amounts`; pure.
+//! Amounts of resources that a pod requests or a node has: `spec -> Amounts`. Pure.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use crate::controllers::pod::Pod;
 use crate::object::{list, map, text};
 use crate::quantity::Quantity;
 
-/// Resource name -> amount: thousandths for `cpu`, whole units for all else. What isn't there is zero.
+/// Amounts by resource: thousandths of `cpu`, whole units of all others. An absent resource is zero.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Amounts(BTreeMap<String, i64>);
 
 impl Amounts {
-    /// Reads a resource list; what is no quantity counts as zero.
+    /// Parses a resource list; a malformed quantity counts as zero.
     pub(crate) fn read(resources: Option<&Map<String, Value>>) -> Self {
         let mut amounts = Self::default();
         for (resource, quantity) in resources.into_iter().flatten() {
@@ -24,14 +24,14 @@ impl Amounts {
         amounts
     }
 
-    /// What scheduling this pod takes: its containers together or its greediest init container, the overhead, and one of `pods`.
+    /// The requests of a pod: the sum of its containers or its largest init container, the overhead, and one of `pods`.
     pub(crate) fn of_pod(pod: Pod<'_>) -> Self {
         let requests = |container: &Value| Self::read(map(container, "/resources/requests"));
         let mut steady = Self::default();
         for container in pod.containers() {
             steady.add(&requests(container));
         }
-        // A restartable init container (sidecar) stays; the others run one at a time, beside the sidecars before them.
+        // Sidecars keep running; the other init containers run one at a time, beside the sidecars before them.
         let (mut sidecars, mut peak) = (Self::default(), Self::default());
         for container in list(pod.0, "/spec/initContainers") {
             let mut needed = requests(container);
@@ -45,7 +45,7 @@ impl Amounts {
             peak.raise_to(&needed);
         }
         steady.raise_to(&peak);
-        // Requests of the pod as a whole stand for those of its containers.
+        // Requests at the level of the pod replace those of its containers.
         for (resource, total) in Self::read(map(pod.0, "/spec/resources/requests")).0 {
             steady.0.insert(resource, total);
         }

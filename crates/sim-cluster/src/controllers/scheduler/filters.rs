@@ -1,5 +1,5 @@
-//! Why one node can't take a pod: `pod, node -> refusals`. In the order in which Kubernetes' plugins look, the first that
-//! refuses speaks: unschedulable, taints, node affinity, ports, resources, spreading, affinity among pods.
+//! The filters of the scheduler: `pod, node -> reasons why the node does not fit`. They run in the order of Kubernetes'
+//! plugins, and the first that rejects the node gives the reason: unschedulable, taints, node affinity, ports, resources.
 
 use std::borrow::Cow;
 
@@ -15,16 +15,16 @@ use super::nodes::NodeInfo;
 
 const ANY_ADDRESS: &str = "0.0.0.0";
 
-/// One reason, as it's counted in the pod's condition.
+/// A reason, as the pod's condition counts it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Refusal {
     pub(crate) text: Cow<'static, str>,
-    /// No eviction of other pods could help.
+    /// Preemption cannot help.
     pub(crate) hopeless: bool,
 }
 
 impl Refusal {
-    /// Refused because of the pods that are there.
+    /// A reason that lies in the pods of the node.
     pub(crate) fn by_pods(text: impl Into<Cow<'static, str>>) -> Self {
         Self {
             text: text.into(),
@@ -32,7 +32,7 @@ impl Refusal {
         }
     }
 
-    /// Refused by the node itself.
+    /// A reason that lies in the node itself.
     pub(crate) fn by_node(text: impl Into<Cow<'static, str>>) -> Self {
         Self {
             text: text.into(),
@@ -41,7 +41,7 @@ impl Refusal {
     }
 }
 
-/// The refusals of the filters that look at pod and node alone; empty if none refuses.
+/// The reasons of the filters that need only the pod and the node; empty if the node fits.
 pub(crate) fn refusals(pod: Pod<'_>, requests: &Amounts, node: &NodeInfo) -> Vec<Refusal> {
     if !tolerates_cordon(pod, &node.object) {
         vec![Refusal::by_node("node(s) were unschedulable")]
@@ -60,7 +60,7 @@ pub(crate) fn refusals(pod: Pod<'_>, requests: &Amounts, node: &NodeInfo) -> Vec
     }
 }
 
-/// Whether a port that the pod wants of the node itself is another pod's.
+/// Whether another pod of the node has one of the pod's host ports.
 fn wants_a_taken_port(pod: Pod<'_>, node: &NodeInfo) -> bool {
     let is_taken = |wanted: HostPort<'_>| {
         let mut others = node
@@ -72,7 +72,7 @@ fn wants_a_taken_port(pod: Pod<'_>, node: &NodeInfo) -> bool {
     host_ports(pod).any(is_taken)
 }
 
-/// A port of the node: address, number, protocol.
+/// A host port: address, number, protocol.
 #[derive(Clone, Copy)]
 struct HostPort<'a> {
     address: &'a str,
@@ -88,29 +88,29 @@ impl HostPort<'_> {
     }
 }
 
-/// Those of the containers that stay: the regular ones and sidecars.
+/// The host ports of the containers that keep running: regular ones and sidecars.
 fn host_ports(pod: Pod<'_>) -> impl Iterator<Item = HostPort<'_>> {
     let sidecars = list(pod.0, "/spec/initContainers").iter();
-    let sidecars = sidecars.filter(|it| text(it, "/restartPolicy") == "Always");
+    let sidecars = sidecars.filter(|container| text(container, "/restartPolicy") == "Always");
     let ports = pod
         .containers()
         .iter()
         .chain(sidecars)
-        .flat_map(|it| list(it, "/ports"));
+        .flat_map(|container| list(container, "/ports"));
     ports.filter_map(move |port| {
         Some(HostPort {
             number: integer(port, "/hostPort").filter(|number| *number > 0)?,
             address: Some(text(port, "/hostIP"))
-                .filter(|it| !it.is_empty())
+                .filter(|address| !address.is_empty())
                 .unwrap_or(ANY_ADDRESS),
             protocol: Some(text(port, "/protocol"))
-                .filter(|it| !it.is_empty())
+                .filter(|protocol| !protocol.is_empty())
                 .unwrap_or("TCP"),
         })
     })
 }
 
-/// Not cordoned, or the pod tolerates the taint that stands for it.
+/// Whether the node is not cordoned, or the pod tolerates the taint of cordoned nodes.
 pub(crate) fn tolerates_cordon(pod: Pod<'_>, node: &Value) -> bool {
     let taint = serde_json::json!({"key": taints::UNSCHEDULABLE, "effect": "NoSchedule"});
     !flag(node, "/spec/unschedulable")
@@ -136,7 +136,7 @@ pub(crate) fn matches_node_affinity(pod: Pod<'_>, node: &Value) -> bool {
             "metadata.name" => value_fits(rule, Some(name(node))),
             _ => false,
         };
-        // A term without any rule matches nothing.
+        // A term without requirements matches nothing.
         !(expressions.is_empty() && fields.is_empty())
             && expressions
                 .iter()
@@ -145,7 +145,7 @@ pub(crate) fn matches_node_affinity(pod: Pod<'_>, node: &Value) -> bool {
     })
 }
 
-/// The resources of which the node has too little left.
+/// The resources of which the node has too little.
 fn lacks(requests: &Amounts, node: &NodeInfo) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     for (resource, wanted) in requests.iter().filter(|(_, wanted)| *wanted > 0) {

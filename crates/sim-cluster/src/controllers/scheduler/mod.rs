@@ -1,12 +1,12 @@
-//! The scheduler: gives each pod a node, one after the other.
+//! The scheduler: binds pods to nodes, one after the other.
 //!
 //! ```text
-//! pod without a node -> queue -> place (pure) -> binding | condition PodScheduled=False, event, waits
-//! node or pod changed so that there may be room -> those that wait are queued again, each after its backoff
-//! pod placed or labelled anew -> those that wait and have rules on other pods are, too
+//! pod without a node -> queue -> place (pure) -> binding | condition PodScheduled=False, event, unschedulable
+//! node or pod changed so that there may be capacity -> unschedulable pods are queued again, each after its backoff
+//! pod bound or its labels changed -> so are unschedulable pods with rules about other pods
 //! ```
 //!
-//! Pods that name another scheduler, or that gates hold back, are left alone. It evicts nobody.
+//! It ignores pods of other schedulers and pods with scheduling gates, and preempts no pods.
 
 mod amounts;
 mod filters;
@@ -36,7 +36,7 @@ use place::place;
 
 const NAME: &str = "default-scheduler";
 const MANAGER: &str = "kube-scheduler";
-/// After a pod's first failure, doubled with each further one.
+/// The backoff after a pod's first failure, doubled with each further one.
 const FIRST_BACKOFF: Duration = Duration::from_secs(1);
 const LAST_BACKOFF: Duration = Duration::from_secs(10);
 
@@ -48,13 +48,13 @@ pub(crate) struct Scheduler {
     waiting: BTreeMap<String, Waiting>,
 }
 
-/// A pod for which there was no room.
+/// An unschedulable pod.
 #[derive(Debug)]
 struct Waiting {
     tries: u32,
-    /// Not tried again before, whatever happens.
+    /// No attempt is made before this time.
     not_before: Instant,
-    /// It has rules on which pods are where.
+    /// The pod has rules about the placement of other pods.
     is_related: bool,
 }
 
@@ -84,7 +84,7 @@ impl Scheduler {
                 self.wake(|waiting| waiting.is_related);
             }
         } else if is_ours(pod) {
-            // A change of the status alone is mostly our own and opens no door.
+            // A change of the status does not make the pod schedulable.
             let same = |old: &Object| {
                 old["spec"] == new["spec"] && old["metadata"]["labels"] == new["metadata"]["labels"]
             };
@@ -95,7 +95,7 @@ impl Scheduler {
         }
     }
 
-    /// Takes the pod's old state out; if that makes room, those who wait are told.
+    /// Removes the pod's old state. If that frees capacity, unschedulable pods are queued again.
     fn leave(&mut self, old: Pod<'_>, new: Option<Pod<'_>>) {
         if new.is_none_or(|new| !is_ours(new)) {
             self.waiting.remove(old.uid());
@@ -124,7 +124,7 @@ impl Scheduler {
         };
         let node = self.nodes.entry(object::name(new).to_owned()).or_default();
         node.set_object(Object::clone(new));
-        // Heartbeats open no door.
+        // A heartbeat makes no pod schedulable.
         let same = |old: &Object| {
             old["spec"] == new["spec"]
                 && old["metadata"]["labels"] == new["metadata"]["labels"]
@@ -135,7 +135,7 @@ impl Scheduler {
         }
     }
 
-    /// There may be room for these: they are tried again, each after its backoff.
+    /// Queues these unschedulable pods again, each after its backoff.
     fn wake(&mut self, whom: impl Fn(&Waiting) -> bool) {
         let now = Instant::now();
         for (uid, waiting) in self.waiting.iter().filter(|(_, waiting)| whom(waiting)) {
@@ -223,13 +223,13 @@ impl Scheduler {
     }
 }
 
-/// Waits for this scheduler.
+/// Whether the pod waits for this scheduler.
 fn is_ours(pod: Pod<'_>) -> bool {
     let scheduler = text(pod.0, "/spec/schedulerName");
     pod.awaits_node() && !pod.is_gated() && matches!(scheduler, "" | NAME)
 }
 
-/// Sets the condition `PodScheduled` as the scheduler writes it.
+/// Sets the condition `PodScheduled` in the form of the scheduler.
 fn scheduled(pod: &mut serde_json::Value, state: Condition<'_>, now: jiff::Timestamp) {
     set_condition(pod, state, now);
     let generation = pod["metadata"].get("generation").cloned();

@@ -1,6 +1,6 @@
-//! The nodes as the scheduler knows them: `node and pod changes -> what each node offers and holds`.
+//! The scheduler's view of the nodes: `node and pod changes -> allocatable and requested resources of each node`.
 //!
-//! Sums are kept up to date pod by pod (add, remove), never recounted.
+//! Sums are updated with each pod that is added or removed, never counted again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use super::amounts::Amounts;
 /// One node and its pods.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeInfo {
-    /// The node object; null for a node that pods name but nobody made.
+    /// The node object; null for a node that pods name but that does not exist.
     pub(crate) object: Arc<Value>,
     pub(crate) allocatable: Amounts,
-    /// The sum of what its pods asked for.
+    /// The sum of its pods' requests.
     pub(crate) used: Amounts,
     /// Its pods by uid.
     pub(crate) pods: BTreeMap<String, (Arc<Value>, Amounts)>,
-    /// How many pods each controller (by uid) has here.
+    /// The number of its pods by the uid of their controller.
     of_controller: BTreeMap<String, usize>,
-    /// Pods that keep others away (required anti-affinity); most nodes have none.
+    /// Its pods with required anti-affinity; most nodes have none.
     pub(crate) exclusive: BTreeMap<String, Arc<Value>>,
 }
 
@@ -37,18 +37,18 @@ impl NodeInfo {
         info
     }
 
-    /// Takes in the node's new state.
+    /// Sets the node's new state.
     pub(crate) fn set_object(&mut self, object: Arc<Value>) {
         self.allocatable = Amounts::read(map(&object, "/status/allocatable"));
         self.object = object;
     }
 
-    /// Is there a node object?
+    /// Whether the node exists.
     pub(crate) fn exists(&self) -> bool {
         !self.object.is_null()
     }
 
-    /// Adds a pod, or takes in its new state.
+    /// Adds a pod, or sets its new state.
     pub(crate) fn add(&mut self, pod: Arc<Value>) {
         let view = Pod(&pod);
         self.remove(view.uid());
@@ -68,7 +68,7 @@ impl NodeInfo {
         self.pods.insert(uid, (pod, amounts));
     }
 
-    /// Takes a pod away; no matter if it isn't there.
+    /// Removes a pod, if it is here.
     pub(crate) fn remove(&mut self, uid: &str) {
         let Some((pod, amounts)) = self.pods.remove(uid) else {
             return;
@@ -84,7 +84,7 @@ impl NodeInfo {
         }
     }
 
-    /// How many pods of this controller are here.
+    /// The number of this controller's pods.
     pub(crate) fn siblings(&self, controller: &str) -> usize {
         self.of_controller
             .get(controller)
@@ -92,13 +92,13 @@ impl NodeInfo {
             .unwrap_or_default()
     }
 
-    /// The value of a node label, a topology domain.
+    /// The value of a label of the node: a topology domain.
     pub(crate) fn label(&self, key: &str) -> Option<&str> {
         map(&self.object, "/metadata/labels")?.get(key)?.as_str()
     }
 
-    /// How much of `cpu` and `memory` together would be in use with `requests` on top, in millionths of each. Pods that ask
-    /// for nothing count as 100m and 200 MiB, or all of them would pile up on one node.
+    /// The sum of the shares of `cpu` and `memory` that are requested, with `requests` added, in millionths. Pods without
+    /// requests count as 100m and 200 MiB; otherwise all of them would go to one node.
     pub(crate) fn load_with(&self, requests: &Amounts) -> i64 {
         let share = |resource: &str, assumed: i64| {
             let capacity = self.allocatable.get(resource).max(1);
@@ -132,7 +132,7 @@ pub(crate) fn affinity(pod: Pod<'_>) -> &[Value] {
     )
 }
 
-/// Whether where the pod may go depends on which pods are where; of these rules alone it matters that a pod came.
+/// Whether the placement of the pod depends on that of other pods, so that a new pod can make it schedulable.
 pub(crate) fn is_related(pod: Pod<'_>) -> bool {
     !affinity(pod).is_empty() || spread(pod).next().is_some()
 }

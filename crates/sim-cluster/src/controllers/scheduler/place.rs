@@ -1,7 +1,7 @@
-//! Where a pod goes: `pod, nodes -> node, or why none`. Pure.
+//! The placement of a pod: `pod, nodes -> node, or the reasons why none fits`. Pure.
 //!
-//! Of the nodes that every filter lets pass, the one with the fewest pods of the same controller is taken, then the least
-//! loaded, then the one with the fewest pods, then the first by name (Kubernetes draws lots there).
+//! Of the nodes that pass every filter it chooses the one with the fewest pods of the same controller, then the least loaded,
+//! then the one with the fewest pods, then the first by name (where Kubernetes chooses at random).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,15 +13,15 @@ use super::filters::{Refusal, refusals};
 use super::nodes::NodeInfo;
 use super::topology::Topology;
 
-/// No node can take the pod. `Display` is the sentence of the pod's condition.
+/// No node fits the pod. `Display` is the message of the pod's condition.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct NoPlace {
     nodes: usize,
-    /// How many nodes gave each reason.
+    /// The number of nodes by reason.
     reasons: BTreeMap<String, usize>,
-    /// The nodes on which evicting pods would not help.
+    /// The number of nodes on which preemption cannot help.
     hopeless: usize,
-    /// The pod may not evict others.
+    /// The pod does not preempt others.
     never_preempts: bool,
 }
 
@@ -98,7 +98,7 @@ impl fmt::Display for NoPlace {
             ));
         }
         outlook.sort();
-        // "no new claims to deallocate" is what the plugin for resource claims says of a pod without claims.
+        // "no new claims to deallocate" is the message of the plugin for resource claims about a pod without claims.
         write!(
             f,
             " no new claims to deallocate, preemption: 0/{nodes} nodes are available: {}.",
@@ -133,7 +133,7 @@ mod tests {
         })
     }
 
-    /// Places `count` pods one after the other; the last answer.
+    /// Places `count` pods one after the other and returns the last outcome.
     fn fill(
         nodes: &mut BTreeMap<String, NodeInfo>,
         app: &str,
@@ -237,7 +237,7 @@ mod tests {
     }
 
     proptest! {
-        /// No node is ever given more than it has, and a pod is refused only if no node has room.
+        /// No node gets more pods than it has capacity, and a pod is unschedulable only if no node has capacity.
         #[test]
         fn nodes_are_filled_and_never_overfilled(rooms in proptest::collection::vec(0..5_usize, 1..5), pods in 1..20_usize) {
             let mut nodes: BTreeMap<_, _> =

@@ -1,5 +1,5 @@
-//! Rules between pods: required affinity and anti-affinity by topology domain, and hard spreading.
-//! `pod, all nodes -> Topology`, asked then node by node. Only pods with such rules pay for looking at all pods.
+//! Rules between pods: required affinity and anti-affinity by topology domain, and hard spreading constraints.
+//! `pod, all nodes -> Topology`, which is then evaluated for each node. Only pods with such rules cause a scan of all pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,12 +16,12 @@ use crate::controllers::taints::hinders_placement;
 /// A topology domain: the label's key and its value on a node.
 type Domain = (String, String);
 
-/// What the pods that are there mean for one pod to be placed.
+/// The effect of the placed pods on one pod that is to be placed.
 #[derive(Debug, Default)]
 pub(crate) struct Topology<'a> {
     /// Domains in which this pod's own anti-affinity forbids it.
     repelled: BTreeSet<Domain>,
-    /// Domains in which pods that are there don't want it.
+    /// Domains in which the anti-affinity of placed pods forbids it.
     unwanted: BTreeSet<Domain>,
     /// For each affinity term: its key and the domains that hold a matching pod.
     attracted: Vec<(&'a str, BTreeSet<String>)>,
@@ -33,7 +33,7 @@ pub(crate) struct Topology<'a> {
 struct Spread<'a> {
     key: &'a str,
     max_skew: i64,
-    /// 1 if the pod counts among those it's to be spread from.
+    /// 1 if the constraint's selector matches the pod itself.
     own: i64,
     /// Matching pods by domain, for the domains of nodes the pod could go to.
     counts: BTreeMap<String, i64>,
@@ -42,7 +42,7 @@ struct Spread<'a> {
 }
 
 impl<'a> Topology<'a> {
-    /// Looks at what is there.
+    /// Evaluates the rules of the pod and of the placed pods.
     pub(crate) fn new(pod: Pod<'a>, nodes: &BTreeMap<String, NodeInfo>) -> Self {
         let mut topology = Self::default();
         for node in nodes.values().filter(|node| node.exists()) {
@@ -83,7 +83,7 @@ impl<'a> Topology<'a> {
         topology
     }
 
-    /// Why the node can't take the pod, if so.
+    /// The reason why the node does not fit, if it does not.
     pub(crate) fn refusal(&self, node: &NodeInfo) -> Option<Refusal> {
         if let Some(refusal) = self.spreads.iter().find_map(|spread| spread.refusal(node)) {
             return Some(refusal);
@@ -117,14 +117,14 @@ fn domain(node: &NodeInfo, term: &Value) -> Option<Domain> {
     Some((key.to_owned(), node.label(key)?.to_owned()))
 }
 
-/// Does the term of `holder` mean `other`? Terms without namespaces mean the holder's own.
+/// Whether the term of `holder` matches `other`. A term without namespaces matches the holder's own namespace.
 fn term_matches(term: &Value, holder: Pod<'_>, other: Pod<'_>) -> bool {
     let namespaces = list(term, "/namespaces");
     let namespace_fits = if let Some(all) = term
         .get("namespaceSelector")
         .filter(|selector| !selector.is_null())
     {
-        // Namespaces' labels aren't known here: an empty selector means all, another one the listed ones alone.
+        // The labels of namespaces are not known here: an empty selector matches all, any other only the listed namespaces.
         all.as_object().is_some_and(serde_json::Map::is_empty)
             || namespaces.iter().any(|name| name == other.namespace())
     } else if namespaces.is_empty() {
@@ -135,8 +135,8 @@ fn term_matches(term: &Value, holder: Pod<'_>, other: Pod<'_>) -> bool {
     namespace_fits && selector::matches(&term["labelSelector"], other.labels())
 }
 
-/// The domains, as one of the pod's terms divides the nodes, that hold a pod that all of its terms mean. The first pod of a
-/// group that only wants its own kind may go anywhere.
+/// The domains of one of the pod's terms that have a pod which matches all terms. The first pod of a group that has affinity
+/// to itself fits anywhere.
 fn attraction<'a>(
     term: &'a Value,
     all: &[Value],
@@ -170,7 +170,7 @@ impl<'a> Spread<'a> {
                 && selector::matches(&constraint["labelSelector"], other.labels())
         };
         let mut counts: BTreeMap<String, i64> = BTreeMap::new();
-        // Nodes that the pod could not go to don't count, unless it says otherwise; tainted ones do.
+        // Nodes that the pod's node affinity excludes do not count by default; tainted ones do.
         let policy = |name: &str, default: bool| match constraint[name].as_str().unwrap_or_default()
         {
             "Honor" => true,

@@ -1,6 +1,6 @@
-//! Field numbers of the messages that kubectl posts, as Kubernetes' `generated.proto` files number them.
+//! The field numbers of the messages that kubectl posts, from Kubernetes' `generated.proto` files.
 //!
-//! Fields that kubectl never fills in such a request are left out; a body that fills one is refused.
+//! Fields that kubectl never sets in these requests are left out; a body that sets one is rejected.
 
 /// The fields of a message.
 pub(super) type Message = &'static [Field];
@@ -13,7 +13,7 @@ pub(super) struct Field {
     pub(super) form: Type,
 }
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy)]
 pub(super) enum Type {
     Text,

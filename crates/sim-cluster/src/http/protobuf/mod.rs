@@ -1,8 +1,8 @@
-//! Bodies in protobuf: what `kubectl create`, `auth` and `drain` post, which know no other form.
+//! Bodies in protobuf: `kubectl create`, `auth` and `drain` post no other encoding.
 //!
-//! A body is `k8s\0`, then `runtime.Unknown { typeMeta = 1, raw = 2 }`; `raw` is the object, read by the tables
-//! of [`messages`]. Answers are JSON: these clients accept it. Kinds without a table, and bodies that say something that no
-//! table has, are answered 415: nothing is lost without a word.
+//! A body is `k8s\0`, then `runtime.Unknown { typeMeta = 1, raw = 2 }`; `raw` is the object, decoded by the tables of
+//! [`messages`]. Answers are JSON, which these clients accept. Kinds without a table and bodies with unknown fields are
+//! answered with 415, so that no field is lost silently.
 
 mod messages;
 mod wire;
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use messages::{Field, Message, Type};
 use wire::{Fields, Wire};
 
-/// The object in a body; `None` if its kind has no table, if it says what the table doesn't have, or if it is malformed.
+/// The object in a body; `None` if its kind has no table, or if it is malformed or has fields that the table does not have.
 pub(crate) fn object(body: &[u8]) -> Option<Value> {
     let unknown = body.strip_prefix(b"k8s\0")?;
     let unknown = message(unknown, messages::UNKNOWN)?;
@@ -30,7 +30,7 @@ pub(crate) fn object(body: &[u8]) -> Option<Value> {
     Some(object)
 }
 
-/// Reads a message by its table. What Go leaves out of JSON when it is empty is left out here, too.
+/// Decodes a message by its table. Empty fields that Go omits from JSON are omitted.
 fn message(bytes: &[u8], table: Message) -> Option<Value> {
     let mut object = Map::new();
     for entry in Fields(bytes) {
@@ -44,7 +44,7 @@ fn message(bytes: &[u8], table: Message) -> Option<Value> {
     Some(Value::Object(object))
 }
 
-/// Whether a field is as Go writes one that is not set: zero, empty, or a message of such fields.
+/// Whether a field has the encoding of one that is not set: zero, empty, or a message of such fields.
 fn says_nothing(wire: &Wire<'_>) -> bool {
     match wire {
         Wire::Number(number) => *number == 0,
@@ -137,9 +137,9 @@ mod tests {
     #[test]
     fn reads_an_autoscaler() {
         let target = [
-            delimited(1, b"FederatedReplicaSet"),
+            delimited(1, b"WidgetSet"),
             delimited(2, b"web"),
-            delimited(3, b"fedrs.dev/v1alpha1"),
+            delimited(3, b"example.org/v1"),
         ]
         .concat();
         let metric_target = [delimited(1, b"Utilization"), vec![4 << 3, 80]].concat();
@@ -151,7 +151,7 @@ mod tests {
             delimited(4, &metric),
         ]
         .concat();
-        // Its status is there, and says nothing.
+        // An empty status.
         let status = delimited(3, &[3 << 3, 0, 4 << 3, 0]);
         let raw = [
             delimited(1, &delimited(1, b"web")),
@@ -163,7 +163,7 @@ mod tests {
             object(&body("autoscaling/v2", "HorizontalPodAutoscaler", &raw)).unwrap()["spec"],
             json!({
                 "scaleTargetRef": {
-                    "apiVersion": "fedrs.dev/v1alpha1", "kind": "FederatedReplicaSet", "name": "web",
+                    "apiVersion": "example.org/v1", "kind": "WidgetSet", "name": "web",
                 },
                 "minReplicas": 2,
                 "maxReplicas": 5,

@@ -7,7 +7,7 @@ use serde_json::{Number, Value};
 use self::scalars::{check_number, check_string, limit};
 use crate::field::{FieldError, FieldErrorKind, join};
 
-/// Everything wrong with `value`; parts that are as in `old` are let through.
+/// Validates `value`, except the parts that are equal in `old`.
 pub(super) fn validate(value: &Value, old: Option<&Value>, schema: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     check(value, old, schema, "", &mut errors);
@@ -27,7 +27,7 @@ fn check(
     if value.is_null() && schema.get("nullable") == Some(&Value::Bool(true)) {
         return;
     }
-    // A wrong type hides nothing else: the API server reports all it finds, in this order.
+    // A wrong type hides no other error: the API server reports all, in this order.
     check_type(value, schema, path, errors);
     check_combinations(value, schema, path, errors);
     match value {
