@@ -276,7 +276,7 @@ async fn f5_a_user_who_removes_the_finalizer_ends_a_deletion_that_waits() {
         fleet
             .wait_until("the deletion waits for b", 30, async |it| {
                 let reasons = it.event_reasons("web").await;
-                reasons.iter().any(|it| it == "DeletionWaits")
+                reasons.iter().any(|it| it == "DeletionPending")
             })
             .await;
         let without = json!({ "metadata": { "finalizers": null } });

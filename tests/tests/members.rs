@@ -157,7 +157,7 @@ async fn f5_a_deletion_waits_for_a_member_whose_secret_is_missing() {
         .wait_until("told", 10, async |it| {
             it.event_reasons("web")
                 .await
-                .contains(&"DeletionWaits".to_owned())
+                .contains(&"DeletionPending".to_owned())
         })
         .await;
     minutes(3).await;

@@ -164,7 +164,7 @@ async fn f5_a_member_that_is_offline_holds_up_deletion_until_the_deadline_and_sa
             .contains(&reason.to_owned())
     };
     fleet
-        .wait_until("told", 10, async |it| told(it, "DeletionWaits").await)
+        .wait_until("told", 10, async |it| told(it, "DeletionPending").await)
         .await;
     tokio::time::sleep(Duration::from_secs(500)).await;
     assert!(

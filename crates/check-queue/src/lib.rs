@@ -6,8 +6,8 @@
 //!   delay wins                then by key            processing sets      marks it as done
 //! ```
 //!
-//! Both hold keys only, no payloads: a worker reads the newest state of its key by itself, so that merging two additions
-//! loses nothing. They know neither the meaning of a key nor the duration of a check.
+//! Both hold keys and no state: a worker reads the newest state of its key by itself, so that merging two additions loses
+//! nothing. The work queue knows for each key what kind of work it needs. They know neither the meaning of a key nor the duration of a check.
 
 mod delaying_queue;
 mod metrics;

@@ -6,6 +6,8 @@
 //! get  --> from queue and dirty to processing
 //! done --> out of processing; into the queue if it is dirty again
 //! ```
+//!
+//! A key may carry a kind of work. Additions of one key merge into the greatest kind, so that more work includes less.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -23,34 +25,35 @@ use crate::WorkQueueMetrics;
 
 /// Keys to be processed, first in, first out. Cheap to clone; clones are handles of the same queue.
 #[derive(Debug)]
-pub struct WorkQueue<K> {
-    shared: Arc<Shared<K>>,
+pub struct WorkQueue<K, W = ()> {
+    shared: Arc<Shared<K, W>>,
 }
 
 #[derive(Debug)]
-struct Shared<K> {
-    state: Mutex<State<K>>,
+struct Shared<K, W> {
+    state: Mutex<State<K, W>>,
     /// Notified once for each key that enters the queue, and of the shutdown.
     ready: Notify,
     metrics: WorkQueueMetrics,
 }
 
 #[derive(Debug)]
-struct State<K> {
+struct State<K, W> {
     queue: VecDeque<K>,
-    /// Keys to be processed, and since when: those in the queue, and those added again while they are processed.
-    dirty: HashMap<K, Instant>,
+    /// Keys to be processed, since when, and with what work: those in the queue, and those added again while they are
+    /// processed.
+    dirty: HashMap<K, (Instant, W)>,
     processing: HashSet<K>,
     shut_down: bool,
 }
 
-enum Next<K> {
-    Key(K),
+enum Next<K, W> {
+    Key(K, W),
     QueueIsEmpty,
     ShutDown,
 }
 
-impl<K> Clone for WorkQueue<K> {
+impl<K, W> Clone for WorkQueue<K, W> {
     fn clone(&self) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
@@ -59,6 +62,13 @@ impl<K> Clone for WorkQueue<K> {
 }
 
 impl<K: Clone + Eq + Hash> WorkQueue<K> {
+    /// Queues `key` unless it is already queued. Never blocks. Has no effect after [`shut_down`](Self::shut_down).
+    pub fn add(&self, key: K) {
+        self.add_work(key, ());
+    }
+}
+
+impl<K: Clone + Eq + Hash, W: Copy + Ord> WorkQueue<K, W> {
     /// An empty queue.
     pub fn new(metrics: WorkQueueMetrics) -> Self {
         let state = State {
@@ -76,8 +86,9 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         }
     }
 
-    /// Queues `key` unless it is already queued. Never blocks. Has no effect after [`shut_down`](Self::shut_down).
-    pub fn add(&self, key: K) {
+    /// Queues `work` for `key`; a key that is already queued keeps its place, with the greater work. Never blocks. Has no
+    /// effect after [`shut_down`](Self::shut_down).
+    pub fn add_work(&self, key: K, work: W) {
         let Shared {
             state,
             ready,
@@ -85,11 +96,15 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         } = &*self.shared;
         metrics.adds.inc();
         let mut state = state.lock();
-        if state.shut_down || state.dirty.contains_key(&key) {
+        if state.shut_down {
+            return;
+        }
+        if let Some((_, queued)) = state.dirty.get_mut(&key) {
+            *queued = work.max(*queued);
             return;
         }
         let now = Instant::now();
-        state.dirty.insert(key.clone(), now);
+        state.dirty.insert(key.clone(), (now, work));
         metrics.depth.inc();
         metrics.oldest_age.insert(now);
         if !state.processing.contains(&key) {
@@ -103,17 +118,18 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
     /// shut down and empty.
     ///
     /// Cancel-safe: a dropped call takes no key, and passes on a notification that it may have received.
-    pub async fn get(&self) -> Option<WorkItem<K>> {
+    pub async fn get(&self) -> Option<WorkItem<K, W>> {
         loop {
             // Registered before the look at the queue, so that no key added in between is missed.
             let mut ready = pin!(self.shared.ready.notified());
             ready.as_mut().enable();
             match self.try_get() {
-                Next::Key(key) => {
+                Next::Key(key, work) => {
                     let started = Instant::now();
                     self.shared.metrics.longest_running.insert(started);
                     return Some(WorkItem {
                         key,
+                        work,
                         started,
                         queue: self.clone(),
                     });
@@ -147,7 +163,7 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         state.dirty.is_empty() && state.processing.is_empty()
     }
 
-    fn try_get(&self) -> Next<K> {
+    fn try_get(&self) -> Next<K, W> {
         let mut state = self.shared.state.lock();
         let Some(key) = state.queue.pop_front() else {
             return if state.shut_down {
@@ -156,7 +172,7 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
                 Next::QueueIsEmpty
             };
         };
-        let added = state.dirty.remove(&key).expect("a queued key is dirty");
+        let (added, work) = state.dirty.remove(&key).expect("a queued key is dirty");
         state.processing.insert(key.clone());
         let metrics = &self.shared.metrics;
         metrics.depth.dec();
@@ -164,7 +180,7 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         metrics
             .queue_duration
             .observe(added.elapsed().as_secs_f64());
-        Next::Key(key)
+        Next::Key(key, work)
     }
 
     fn done(&self, key: &K, started: Instant) {
@@ -188,20 +204,26 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
 }
 
 /// A key that its holder alone processes. Dropping it marks the key as done, also when the worker panics.
-pub struct WorkItem<K: Clone + Eq + Hash> {
+pub struct WorkItem<K: Clone + Eq + Hash, W: Copy + Ord = ()> {
     key: K,
+    work: W,
     started: Instant,
-    queue: WorkQueue<K>,
+    queue: WorkQueue<K, W>,
 }
 
-impl<K: Clone + Eq + Hash> WorkItem<K> {
+impl<K: Clone + Eq + Hash, W: Copy + Ord> WorkItem<K, W> {
+    /// What to do for the key.
+    pub fn work(&self) -> W {
+        self.work
+    }
+
     /// Marks the key as done. It is queued again if it was added meanwhile.
     pub fn done(self) {
         drop(self);
     }
 }
 
-impl<K: Clone + Eq + Hash> Deref for WorkItem<K> {
+impl<K: Clone + Eq + Hash, W: Copy + Ord> Deref for WorkItem<K, W> {
     type Target = K;
 
     fn deref(&self) -> &K {
@@ -209,7 +231,7 @@ impl<K: Clone + Eq + Hash> Deref for WorkItem<K> {
     }
 }
 
-impl<K: Clone + Eq + Hash + fmt::Debug> fmt::Debug for WorkItem<K> {
+impl<K: Clone + Eq + Hash + fmt::Debug, W: Copy + Ord> fmt::Debug for WorkItem<K, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WorkItem")
             .field("key", &self.key)
@@ -217,7 +239,7 @@ impl<K: Clone + Eq + Hash + fmt::Debug> fmt::Debug for WorkItem<K> {
     }
 }
 
-impl<K: Clone + Eq + Hash> Drop for WorkItem<K> {
+impl<K: Clone + Eq + Hash, W: Copy + Ord> Drop for WorkItem<K, W> {
     fn drop(&mut self) {
         self.queue.done(&self.key, self.started);
     }
@@ -370,5 +392,19 @@ mod tests {
         );
         item.done();
         assert_eq!(metrics.longest_running.get(), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn additions_of_a_key_merge_into_the_greatest_work() {
+        let queue = WorkQueue::new(WorkQueueMetrics::default());
+        for work in [1, 3, 2] {
+            queue.add_work("a", work);
+        }
+        let item = queue.get().await.expect("not shut down");
+        assert_eq!((*item, item.work()), ("a", 3));
+        queue.add_work("a", 1);
+        drop(item);
+        let item = queue.get().await.expect("not shut down");
+        assert_eq!(item.work(), 1, "work that was done is not done again");
     }
 }

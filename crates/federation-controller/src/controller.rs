@@ -12,20 +12,22 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
-    agenda::Agenda,
     calls,
     clock::Clock,
     config::Config,
     election::Fence,
-    events::Recorder,
+    event_recorder::EventRecorder,
     executor::Executor,
-    host::HostStore,
+    frs_store::FrsStore,
+    frs_watch::FrsHandler,
     members::{
-        self, Inbox, MemberEvent, MemberSecrets, MemberSink, Members, Registry, SecretSink, Tools,
+        self, Context, Inbox, MemberClusterHandler, MemberEvent, MemberSecrets, Members, Registry,
+        SecretHandler,
     },
     metrics::Metrics,
+    readiness::{ListState, Readiness},
     reconcile::Reconciler,
-    watch::{Listed, SetSink},
+    reconcile_queue::ReconcileQueue,
 };
 
 /// The path of FederatedReplicaSets.
@@ -49,33 +51,6 @@ pub struct Controller {
     pub metrics: Arc<Metrics>,
     /// Stands before the clients of the host and of all members: nothing is written once it is closed.
     pub fence: Fence,
-}
-
-/// Whether the controller can do its work, for `/readyz`.
-#[derive(Clone)]
-pub struct Readiness {
-    sets: watch::Receiver<Listed>,
-    members: watch::Receiver<Listed>,
-    complete: watch::Receiver<bool>,
-}
-
-impl Readiness {
-    /// `Ok` once sets and members are known, else what is being waited for.
-    pub fn check(&self) -> Result<(), String> {
-        for listed in [&self.sets, &self.members] {
-            let listed = listed.borrow();
-            if let Some(trouble) = &listed.trouble {
-                return Err(trouble.clone());
-            }
-            if !listed.complete {
-                return Err("the host's objects are not listed yet".to_owned());
-            }
-        }
-        if !*self.complete.borrow() {
-            return Err("the members are not known yet".to_owned());
-        }
-        Ok(())
-    }
 }
 
 /// A running controller.
@@ -106,33 +81,42 @@ impl Controller {
         let federation = cancel.run_until_cancelled(self.federation()).await?;
         let tasks = TaskTracker::new();
         let (reconciler, registry) = self.reconciler(&federation, &tasks, &cancel);
-        let (sets_listed, sets) = watch::channel(Listed::default());
-        let (members_listed, members) = watch::channel(Listed::default());
-        let (complete, told) = watch::channel(false);
-        let readiness = Readiness {
-            sets,
-            members,
-            complete: told,
-        };
+        let (sets_listed, sets) = watch::channel(ListState::default());
+        let (members_listed, members) = watch::channel(ListState::default());
+        let (complete, all_known) = watch::channel(false);
+        let readiness = Readiness::new(sets, members, all_known);
 
         let inbox = Arc::new(Inbox::default());
-        let set_sink = SetSink::new(Arc::clone(&reconciler), sets_listed);
-        let member_sink =
-            MemberSink::new(Arc::clone(&inbox), &self.config.federation, members_listed);
-        let secret_sink = SecretSink::new(Arc::clone(&inbox), &self.secrets.namespace);
+        let frs_handler = FrsHandler::new(
+            Arc::clone(&reconciler.sets),
+            reconciler.queue.clone(),
+            &federation,
+            Arc::clone(&self.metrics),
+            sets_listed,
+        );
+        let member_handler =
+            MemberClusterHandler::new(Arc::clone(&inbox), &self.config.federation, members_listed);
+        let secret_handler = SecretHandler::new(Arc::clone(&inbox), &self.secrets.namespace);
         let namespace = &self.secrets.namespace;
         let secrets = format!("/api/v1/namespaces/{namespace}/secrets");
         let of_kubeconfigs = format!("type={}", names::KUBECONFIG_TYPE);
-        self.follow(&tasks, &cancel, Collection::all(SETS), set_sink);
-        self.follow(&tasks, &cancel, Collection::all(members::PATH), member_sink);
+        self.follow(&tasks, &cancel, Collection::all(SETS), frs_handler);
+        self.follow(
+            &tasks,
+            &cancel,
+            Collection::all(members::PATH),
+            member_handler,
+        );
         self.follow(
             &tasks,
             &cancel,
             Collection::with_fields(secrets, of_kubeconfigs),
-            secret_sink,
+            secret_handler,
         );
-        let tools = Tools {
-            reconciler: Arc::clone(&reconciler),
+        let context = Context {
+            trigger: Arc::clone(&reconciler) as _,
+            recorder: reconciler.recorder.clone(),
+            metrics: self.metrics,
             registry,
             host: self.host,
             fence: self.fence,
@@ -145,8 +129,8 @@ impl Controller {
             tasks: tasks.clone(),
             cancel: cancel.clone(),
         };
-        tasks.spawn(Members::run(tools, self.members, inbox, complete));
-        tasks.spawn(reconciler.agenda.clone().run(cancel.clone()));
+        tasks.spawn(Members::run(context, self.members, inbox, complete));
+        tasks.spawn(reconciler.queue.clone().run(cancel.clone()));
         tasks.spawn(work(reconciler, readiness.clone(), tasks.clone(), cancel));
         Some(Running { tasks, readiness })
     }
@@ -198,7 +182,7 @@ impl Controller {
         tasks: &TaskTracker,
         cancel: &CancellationToken,
     ) -> (Arc<Reconciler>, Arc<Registry>) {
-        let (recorder, event_writers) = Recorder::new(
+        let (recorder, event_writers) = EventRecorder::new(
             &self.host,
             self.clock.clone(),
             self.metrics.events_dropped.clone(),
@@ -210,9 +194,9 @@ impl Controller {
         let registry = Arc::new(Registry::new(self.config.lost_grace_period));
         let reconciler = Reconciler {
             host: self.host.clone(),
-            sets: Arc::new(HostStore::default()),
+            sets: Arc::new(FrsStore::default()),
             members: Arc::clone(&registry),
-            agenda: Agenda::new(&self.metrics, self.config.status_delay),
+            queue: ReconcileQueue::new(&self.metrics, self.config.status_delay),
             executor: Executor {
                 federation: Arc::clone(federation),
                 call_timeout: self.config.call_timeout,
@@ -226,7 +210,7 @@ impl Controller {
             metrics: Arc::clone(&self.metrics),
             settings: self.config.check_settings(),
             config: self.config.clone(),
-            memories: crate::reconcile::Memories::default(),
+            cache: crate::reconcile::ReconcileCache::default(),
         };
         (Arc::new(reconciler), registry)
     }
@@ -250,27 +234,14 @@ async fn work(
     tasks: TaskTracker,
     cancel: CancellationToken,
 ) {
-    let known = async {
-        let sets = readiness
-            .sets
-            .wait_for(|listed| listed.complete)
-            .await
-            .is_ok();
-        let members = readiness
-            .members
-            .wait_for(|listed| listed.complete)
-            .await
-            .is_ok();
-        sets && members && readiness.complete.wait_for(|told| *told).await.is_ok()
-    };
-    if cancel.run_until_cancelled(known).await != Some(true) {
+    if cancel.run_until_cancelled(readiness.wait()).await != Some(true) {
         return;
     }
     for _ in 0..reconciler.config.workers {
         let reconciler = Arc::clone(&reconciler);
         tasks.spawn(async move {
-            while let Some((key, check_due)) = reconciler.agenda.next().await {
-                reconciler.work_on(&key, check_due).await;
+            while let Some(item) = reconciler.queue.next().await {
+                reconciler.reconcile(&item, item.work()).await;
             }
         });
     }

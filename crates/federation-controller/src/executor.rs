@@ -14,10 +14,10 @@
 //!
 //! The answer to each write goes into the member's store at once, so that the next check builds on it.
 
-mod ending;
+mod adoption;
 mod last_writer;
-mod pod_marks;
-mod takeover;
+mod pod_labels;
+mod release;
 
 use std::{sync::Arc, time::Duration};
 
@@ -35,8 +35,8 @@ use crate::{
     calls::{self, CallError},
     check::{Action, Outcome, Outcomes, Precondition, SetChange},
     event::Event,
-    host::Entry,
-    manifest,
+    frs_store::Entry,
+    manifest, messages,
     metrics::Metrics,
 };
 
@@ -180,7 +180,7 @@ impl Executor {
                 self.overwrite(frs, member, seen, *replicas).await
             }
             SetChange::LabelPods { seen } => {
-                self.mark_pods(frs, member, &seen.uid, seen.generation)
+                self.label_pods(frs, member, &seen.uid, seen.generation)
                     .await
             }
         };
@@ -239,7 +239,7 @@ impl Executor {
                 Ok(()) => self.post_set(frs, member, &set).await,
                 Err(error) => Err(error),
             },
-            Some(409) => return self.take_over(frs, member, replicas).await,
+            Some(409) => return self.adopt(frs, member, replicas).await,
             _ => Err(error),
         };
         retried.unwrap_or_else(|error| Outcome::Rejected {
@@ -266,9 +266,7 @@ impl Executor {
     ) -> Result<(), CallError> {
         let name = &*frs.key.namespace;
         if name.starts_with("kube-") && !self.create_kube_namespaces {
-            return Err(CallError::Answer(format!(
-                "namespace {name} is missing there, and namespaces of that name are not created"
-            )));
+            return Err(CallError::Answer(messages::namespace_not_created(name)));
         }
         let namespace =
             json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });

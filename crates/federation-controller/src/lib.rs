@@ -1,12 +1,12 @@
 //! The federated ReplicaSet controller (FRSC): decides in a pure check, carries out at the edge.
 //!
 //! ```text
-//! host watch, members' notices, health --> agenda (FRS_TO_CHECK, work queue) --> reconcile
+//! host watch, members' notices, health --> queue (FRS_TO_CHECK, work queue) --> reconcile
 //!                                                                                  |
 //!             registry + host store --> Snapshot --> check() --> Check ------------+
 //!                                                                  |--> executor --> members
 //!                                                                  |--> status, events --> host
-//!                                                                  '--> next check --> agenda
+//!                                                                  '--> next check --> queue
 //! ```
 //!
 //! All decisions are in [`check`]; everything else moves data. It doesn't know what a folder of kubeconfigs is
@@ -23,17 +23,21 @@ pub mod metrics;
 pub mod preferences;
 pub mod rbac;
 
-mod agenda;
 mod error_text;
 mod event;
-mod events;
+mod event_recorder;
 mod executor;
 mod finalizer;
-mod host;
+mod frs_store;
+mod frs_watch;
 mod manifest;
+mod messages;
+mod readiness;
 mod reconcile;
-mod watch;
+mod reconcile_queue;
+mod trigger;
 
-pub use controller::{Controller, Readiness, Running};
+pub use controller::{Controller, Running};
 pub use error_text::words;
 pub use event::{Event, EventType};
+pub use readiness::{NotReady, Readiness};

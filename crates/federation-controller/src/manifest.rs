@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// selector is the user's own, so that pods left behind are adopted (F30).
 pub(crate) fn replica_set(frs: &ValidFrs, federation: &str, member: &str, replicas: u32) -> Value {
     let mut labels = string_map(&frs.labels);
-    for (key, value) in set_marks(frs, federation) {
+    for (key, value) in own_labels(frs, federation) {
         labels.insert(key.to_owned(), value.into());
     }
     labels.insert(labels::MEMBER_CLUSTER.to_owned(), member.into());
@@ -35,7 +35,7 @@ pub(crate) fn spec_hash(frs: &ValidFrs, federation: &str) -> u64 {
 }
 
 /// The marks of the set that its pods carry as well.
-pub(crate) fn set_marks<'a>(
+pub(crate) fn own_labels<'a>(
     frs: &'a ValidFrs,
     federation: &'a str,
 ) -> [(&'static str, &'a str); 2] {
@@ -47,7 +47,7 @@ pub(crate) fn set_marks<'a>(
 
 fn set_spec(frs: &ValidFrs, federation: &str) -> Value {
     let mut labels = string_map(&frs.template.metadata.labels);
-    for (key, value) in set_marks(frs, federation) {
+    for (key, value) in own_labels(frs, federation) {
         labels.insert(key.to_owned(), value.into());
     }
     let mut annotations = string_map(&frs.template.metadata.annotations);

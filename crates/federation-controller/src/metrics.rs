@@ -90,12 +90,12 @@ impl ElectionMetrics {
     /// New metrics, shown by `registry`.
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self::default();
-        let it = metrics.clone();
-        registry.register("leader", "1 while this process leads, else 0", it.leader);
+        let shown = metrics.clone();
+        registry.register("leader", "1 while this process leads, else 0", shown.leader);
         registry.register(
             "fenced_writes",
             "Writes held back because the term was over",
-            it.fenced_writes,
+            shown.fenced_writes,
         );
         metrics
     }
@@ -105,40 +105,44 @@ impl Metrics {
     /// New metrics, shown by `registry`.
     pub fn register(registry: &mut Registry) -> Arc<Self> {
         let metrics = Self::default();
-        let it = metrics.clone();
+        let shown = metrics.clone();
         registry.register(
             "member_call_seconds",
             "Latency of calls to members",
-            it.calls,
+            shown.calls,
         );
         registry.register(
             "check_part_seconds",
             "Time spent in the parts of a check",
-            it.parts,
+            shown.parts,
         );
         registry.register(
             "events_dropped",
             "Events not written, too many waited",
-            it.events_dropped,
+            shown.events_dropped,
         );
-        registry.register("sets", "FederatedReplicaSets known", it.sets);
+        registry.register("sets", "FederatedReplicaSets known", shown.sets);
         registry.register(
             "invalid_sets",
             "FederatedReplicaSets with an invalid spec",
-            it.invalid_sets,
+            shown.invalid_sets,
         );
         registry.register(
             "left_behind",
             "Local sets left behind by deletions",
-            it.left_behind,
+            shown.left_behind,
         );
-        it.checks
+        shown
+            .checks
             .register(registry.sub_registry_with_prefix("check_queue"));
-        it.statuses
+        shown
+            .statuses
             .register(registry.sub_registry_with_prefix("status_queue"));
-        it.work
+        shown
+            .work
             .register(registry.sub_registry_with_prefix("workqueue"));
-        it.informers
+        shown
+            .informers
             .register(registry.sub_registry_with_prefix("member"));
         Arc::new(metrics)
     }

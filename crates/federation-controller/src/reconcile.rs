@@ -1,59 +1,63 @@
-//! The work on one FederatedReplicaSet: one worker at a time has it (F25).
+//! Reconciles one FederatedReplicaSet, by one worker at a time (F25).
 //!
 //! ```text
 //! being deleted -> release or delete its local sets, then remove the finalizer (F5)
-//! invalid       -> say so, change nothing (F4)
-//! else          -> finalizer, snapshot -> check -> carry out -> remember -> publish -> next check
+//! invalid       -> report it, change nothing in the members (F4)
+//! else          -> finalizer, snapshot -> check -> carry out -> cache -> status -> next check
 //! ```
 
-mod finish;
-mod memory;
+mod cache;
+mod deletion;
+mod outcome_event;
+mod status;
+mod triggers;
 
 use std::{sync::Arc, time::Duration};
 
-use cluster_informer::{ChangeHandler, Health, SyncState, WorkloadChange};
-use fedrs_api::{FederatedReplicaSetStatus, FieldError, SetKey, ValidFrs, names};
+use cluster_informer::{Health, SyncState};
+use fedrs_api::{FederatedReplicaSetStatus, SetKey, ValidFrs, names};
 use jiff::Timestamp;
 use kube::Client;
 use tokio::time::Instant;
 
-pub(crate) use self::memory::Memories;
+pub(crate) use self::cache::ReconcileCache;
+use self::outcome_event::outcome_event;
 use crate::{
-    agenda::Agenda,
     calls::{self, CallError},
     check::{self, Check, CheckSettings, Outcome, Outcomes, Snapshot},
     clock::Clock,
     config::Config,
     event::Event,
-    events::{Recorder, Subject},
+    event_recorder::{EventRecorder, Subject},
     executor::Executor,
     finalizer,
-    host::{Entry, HostStore},
+    frs_store::{Entry, FrsStore},
     members::Registry,
     metrics::Metrics,
+    reconcile_queue::{ReconcileQueue, ReconcileWork},
 };
 
-/// All that the workers share.
+/// What the workers share.
 pub(crate) struct Reconciler {
     pub(crate) host: Client,
-    pub(crate) sets: Arc<HostStore>,
+    pub(crate) sets: Arc<FrsStore>,
     pub(crate) members: Arc<Registry>,
-    pub(crate) agenda: Agenda,
+    pub(crate) queue: ReconcileQueue,
     pub(crate) executor: Executor,
-    pub(crate) recorder: Recorder,
+    pub(crate) recorder: EventRecorder,
     pub(crate) clock: Clock,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) config: Config,
     pub(crate) settings: CheckSettings,
-    pub(crate) memories: Memories,
+    pub(crate) cache: ReconcileCache,
 }
 
-/// How soon a write that lost against another one is decided anew, when no event tells before.
+/// How soon a failed write is decided again, if no event of a watch comes first.
 const RETRY: Duration = Duration::from_secs(1);
 
 impl Reconciler {
-    /// Works on `key`: checks it, or only publishes its status.
-    pub(crate) async fn work_on(self: &Arc<Self>, key: &SetKey, check_due: bool) {
+    /// Does `work` for `key`.
+    pub(crate) async fn reconcile(self: &Arc<Self>, key: &SetKey, work: ReconcileWork) {
         let Some(entry) = self.sets.get(key) else {
             self.forget(key);
             return;
@@ -62,23 +66,26 @@ impl Reconciler {
             return;
         }
         if entry.object.metadata.deletion_timestamp.is_some() {
-            self.finish(key, &entry).await;
+            self.delete(key, &entry).await;
             return;
         }
-        match &entry.valid {
-            Err(errors) => self.refuse(key, &entry, errors).await,
-            Ok(_) if check_due && !self.ensure_finalizer(key, &entry).await => {
-                self.agenda.check(key.clone(), RETRY);
-            }
-            Ok(frs) => self.check(key, &entry, frs, check_due).await,
+        let frs = match &entry.valid {
+            Ok(frs) => frs,
+            Err(errors) => return self.reject(key, &entry, errors).await,
+        };
+        let is_check = work == ReconcileWork::Check;
+        if is_check && !self.ensure_finalizer(key, &entry).await {
+            self.queue.add_check(key.clone(), RETRY);
+            return;
         }
+        self.check(key, &entry, frs, work).await;
     }
 
     /// Adds the finalizer, unless it is there: without it the object could disappear before its local sets are released
     /// (F5). Answers whether it is there.
     async fn ensure_finalizer(&self, key: &SetKey, entry: &Entry) -> bool {
         let object = &entry.object;
-        if finalizer::is_present(object) || self.memories.has_finalizer(key, object) {
+        if finalizer::is_present(object) || self.cache.has_finalizer(key, object) {
             return true;
         }
         let patch = finalizer::addition(object);
@@ -87,12 +94,12 @@ impl Reconciler {
         match self.host_call(call).await {
             // The watch shows the finalizer later; the check does not wait for it.
             Ok(answer) => {
-                self.memories
-                    .put_finalizer(key, object, memory::version_of(&answer));
+                self.cache
+                    .put_finalizer(key, object, cache::version_of(&answer));
                 true
             }
             Err(error) => {
-                tell(key, &error, "failed to add the finalizer");
+                log_failed_write(key, &error, "failed to add the finalizer");
                 false
             }
         }
@@ -100,8 +107,8 @@ impl Reconciler {
 
     /// Forgets an object that is gone, or that the controller no longer holds.
     fn forget(&self, key: &SetKey) {
-        self.memories.forget(key);
-        self.agenda.forget(key);
+        self.cache.forget(key);
+        self.queue.forget(key);
     }
 
     async fn check(
@@ -109,19 +116,19 @@ impl Reconciler {
         key: &SetKey,
         entry: &Arc<Entry>,
         frs: &ValidFrs,
-        check_due: bool,
+        work: ReconcileWork,
     ) {
         let now = self.clock.now();
-        let (memory, members) = self.look(key, entry, now);
+        let (previous, members) = self.look(key, entry, now);
         let snapshot = Snapshot {
             frs,
             desired_spec_hash: entry.desired_spec_hash,
             template_hash: entry.template,
-            previous: &memory,
+            previous: &previous,
             members: &members,
             overlapping: &self.sets.overlapping(key),
             settings: &self.settings,
-            observe_only: !check_due,
+            observe_only: work == ReconcileWork::StatusOnly,
         };
         let decided = self.metrics.time("check", || check::check(&snapshot, now));
         let Check {
@@ -131,8 +138,8 @@ impl Reconciler {
             next_check,
             moving,
         } = decided;
-        // Known before anything is written: what follows from a write may be seen before it has returned.
-        self.memories.put_moving(key, moving);
+        // Stored before the writes: a watch may show the effect of a write before the write returns.
+        self.cache.put_moving(key, moving);
         let subject = subject(entry);
         for event in events {
             self.record(key, &subject, event);
@@ -142,7 +149,7 @@ impl Reconciler {
         self.metrics.spent("carry out", started);
         for action in &actions {
             if let Some(outcome) = outcomes.get(&action.member) {
-                self.tell(key, &subject, &action.member, &action.event, outcome);
+                self.record_outcome(key, &subject, &action.member, &action.event, outcome);
             }
         }
         let now = self.clock.now();
@@ -153,26 +160,26 @@ impl Reconciler {
             now,
             &self.settings,
         );
-        self.memories.remember(key, status.clone());
+        self.cache.put_status(key, status.clone());
         let started = Instant::now();
         self.publish(key, entry, &status).await;
         self.metrics.spent("publish", started);
-        if check_due {
+        if work == ReconcileWork::Check {
             self.plan_next(key, &outcomes, next_check, now);
         }
     }
 
-    /// What is known: the memory, with the answers that came late, and the members.
+    /// The previous status, with the outcomes that came late, and the members.
     fn look(
         &self,
         key: &SetKey,
         entry: &Entry,
         now: Timestamp,
     ) -> (FederatedReplicaSetStatus, Vec<check::Member>) {
-        let mut memory = self.memories.recall(key, &entry.object);
-        let (come, awaited) = self.memories.take_late(key);
-        for late in come {
-            self.tell(
+        let mut previous = self.cache.status(key, &entry.object);
+        let (arrived, pending) = self.cache.take_late(key);
+        for late in arrived {
+            self.record_outcome(
                 key,
                 &subject(entry),
                 &late.member,
@@ -181,7 +188,7 @@ impl Reconciler {
             );
             let outcomes = Outcomes::from([(late.member, late.outcome)]);
             check::remember(
-                &mut memory,
+                &mut previous,
                 &outcomes,
                 late.desired_spec_hash,
                 now,
@@ -190,12 +197,12 @@ impl Reconciler {
         }
         let mut members = self.metrics.time("snapshot", || self.members.snapshot(key));
         for member in &mut members {
-            member.write_pending = awaited.contains(&member.name);
+            member.write_pending = pending.contains(&member.name);
         }
-        (memory, members)
+        (previous, members)
     }
 
-    /// Carries `actions` out; an answer that takes long checks the set once it comes.
+    /// Carries `actions` out. An answer that takes long causes a check when it arrives.
     async fn carry_out(
         self: &Arc<Self>,
         key: &SetKey,
@@ -206,8 +213,8 @@ impl Reconciler {
             let (this, key) = (Arc::downgrade(self), key.clone());
             move |outcome| {
                 if let Some(this) = this.upgrade() {
-                    this.memories.put_late(&key, outcome);
-                    this.agenda.check(key.clone(), Duration::ZERO);
+                    this.cache.put_late(&key, outcome);
+                    this.queue.add_check(key.clone(), Duration::ZERO);
                 }
             }
         };
@@ -218,7 +225,7 @@ impl Reconciler {
             .await;
         for (member, outcome) in &outcomes {
             if *outcome == Outcome::Pending {
-                self.memories.put_unanswered(key, member);
+                self.cache.put_pending(key, member);
             }
         }
         outcomes
@@ -232,85 +239,33 @@ impl Reconciler {
         now: Timestamp,
     ) {
         if outcomes.values().any(Outcome::needs_retry) {
-            self.agenda.check(key.clone(), RETRY);
+            self.queue.add_check(key.clone(), RETRY);
         }
         if let Some(time) = next_check {
-            self.agenda.check(key.clone(), until(now, time));
+            self.queue.add_check(key.clone(), until(now, time));
         }
     }
 
-    /// Tells what became of an action in `member`; `done` is what to say if it was carried out.
-    fn tell(&self, key: &SetKey, subject: &Subject, member: &str, done: &Event, outcome: &Outcome) {
-        let event = match outcome {
-            Outcome::Written(_) => done.clone(),
-            Outcome::Repaired { by, .. } => Event {
-                message: match by.as_deref() {
-                    Some(names::FIELD_MANAGER) => format!(
-                        "{} (changed by fedrs itself: before a restart, or by a second controller)",
-                        done.message
-                    ),
-                    Some(by) => format!("{} (changed by {by})", done.message),
-                    None => done.message.clone(),
-                },
-                ..done.clone()
-            },
-            Outcome::Adopted { changed, .. } => Event::warning(
-                "Overwritten",
-                format!("{member}: a set of that name was there and is taken over: {changed}"),
-            ),
-            Outcome::Replaced { was } => Event::warning(
-                "Overwritten",
-                format!(
-                    "{member}: a set of that name was there ({was}) and is deleted without its pods, for its selector \
-                     can't be changed"
-                ),
-            ),
-            Outcome::Rejected { message, .. } => Event::warning(
-                "CreationRefused",
-                format!("{member} refuses the set: {message}"),
-            ),
-            Outcome::Failed(message) => Event::warning(
-                "WriteFailed",
-                format!("{member} refuses a change of the set: {message}"),
-            ),
-            Outcome::PodsLabeled { pods: 0, .. } | Outcome::Pending => return,
-            Outcome::PodsLabeled { pods, .. } => Event {
-                message: format!("{}: {pods}", done.message),
-                ..done.clone()
-            },
-            Outcome::Conflict(message) | Outcome::Unknown(message) => {
-                tracing::debug!(frs = %key, cluster = %member, message, "decided anew");
-                return;
-            }
-        };
-        self.record(key, subject, event);
+    /// Records the event of an action's outcome in `cluster`; `done` is the event if the action was carried out.
+    fn record_outcome(
+        &self,
+        key: &SetKey,
+        subject: &Subject,
+        cluster: &str,
+        done: &Event,
+        outcome: &Outcome,
+    ) {
+        if let Outcome::Conflict(message) | Outcome::Unknown(message) = outcome {
+            tracing::debug!(frs = %key, cluster, message, "write not carried out, decided again");
+        }
+        if let Some(event) = outcome_event(cluster, done, outcome) {
+            self.record(key, subject, event);
+        }
     }
 
     fn record(&self, key: &SetKey, subject: &Subject, event: Event) {
         tracing::info!(frs = %key, reason = event.reason, "{}", event.message);
         self.recorder.record(subject, event);
-    }
-
-    /// F4: the last good layout stays, a condition and an event say what is wrong and where.
-    async fn refuse(&self, key: &SetKey, entry: &Entry, errors: &[FieldError]) {
-        let message = errors
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join("; ");
-        let memory = self.memories.recall(key, &entry.object);
-        let mut status = FederatedReplicaSetStatus {
-            observed_generation: entry.object.metadata.generation,
-            observed_preferences_hash: fedrs_api::preferences_hash(&entry.object),
-            ..memory.clone()
-        };
-        check::reject(&mut status, &message, self.clock.now());
-        if status != memory {
-            let event = Event::warning("Invalid", message);
-            self.record(key, &subject(entry), event);
-        }
-        self.memories.remember(key, status.clone());
-        self.publish(key, entry, &status).await;
     }
 
     /// A call to the host with the deadline of all calls.
@@ -320,44 +275,9 @@ impl Reconciler {
     ) -> Result<serde_json::Value, CallError> {
         calls::within(self.config.call_timeout, call).await
     }
-
-    /// All sets are looked at anew (F23).
-    pub(crate) fn check_all(&self) {
-        for key in self.sets.keys() {
-            self.agenda.check(key, Duration::ZERO);
-        }
-    }
 }
 
-impl ChangeHandler for Reconciler {
-    /// What a change in a member means for `key` (F20, F22).
-    fn on_workload_change(&self, _cluster: &str, key: &SetKey, change: WorkloadChange) {
-        let delay = match change {
-            WorkloadChange::Drift => Duration::ZERO,
-            // Sets and pods come by two watches: whichever shows the replacement last must be looked at (F20).
-            WorkloadChange::MoreAvailable | WorkloadChange::Status | WorkloadChange::Pods
-                if self.memories.is_moving(key) =>
-            {
-                Duration::ZERO
-            }
-            WorkloadChange::PodUnscheduled { since } => {
-                let due = check::after(since, self.settings.unscheduled_timeout);
-                until(self.clock.now(), due).min(self.config.check_delay)
-            }
-            WorkloadChange::MoreAvailable | WorkloadChange::Status | WorkloadChange::Pods => {
-                self.config.check_delay
-            }
-        };
-        self.agenda.check(key.clone(), delay);
-        self.agenda.publish(key.clone());
-    }
-
-    fn on_cluster_change(&self, _cluster: &str) {
-        self.check_all();
-    }
-}
-
-/// From `now` until `time`; a bit more than nothing, so that the time has come when the wait is over.
+/// The duration from `now` until `time`, rounded up: the time has come when the wait is over.
 fn until(now: Timestamp, time: Timestamp) -> Duration {
     Duration::try_from(time.duration_since(now)).unwrap_or_default() + Duration::from_millis(1)
 }
@@ -382,16 +302,16 @@ fn subject(entry: &Entry) -> Subject {
 }
 
 /// Logs that a write on the host failed, which is tried again.
-fn tell(key: &SetKey, error: &CallError, what: &str) {
+fn log_failed_write(key: &SetKey, error: &CallError, message: &str) {
     if error.code() == Some(409) {
-        // It was changed meanwhile: the watch tells.
-        tracing::debug!(frs = %key, %error, "{what}");
+        // The object has changed: the watch shows it.
+        tracing::debug!(frs = %key, %error, "{message}");
     } else {
-        tracing::warn!(frs = %key, %error, "{what}");
+        tracing::warn!(frs = %key, %error, "{message}");
     }
 }
 
-/// Whether what is known of a member is current enough to decide that nothing is left in it.
+/// Whether the view of a member is current enough to decide that the member has no local set.
 fn is_current(member: &check::Member) -> bool {
     let answers = member.health == Health::Healthy && member.removed.is_none();
     answers && member.sync == SyncState::Synced && !member.write_pending

@@ -15,7 +15,7 @@ use federation_controller::{
     Controller,
     clock::Clock,
     config::Config,
-    election::{Candidacy, Elector, Fence, Term},
+    election::{Elector, Fence, LeaderElectorConfig, Term},
     members::{MemberEvent, MemberSecrets, directory},
     metrics::{ElectionMetrics, Metrics},
 };
@@ -95,8 +95,8 @@ pub(crate) async fn run(args: ControllerArgs) -> anyhow::Result<ExitCode> {
     tokio::spawn(cancel_on_signal(cancel.clone()));
 
     if process.config.leader_election.enabled {
-        let elector = Elector::new(process.candidacy(metrics));
-        process.state.set_election(elector.standing());
+        let elector = Elector::new(process.elector_config(metrics));
+        process.state.set_election(elector.state());
         elector.run(cancel, |term| process.lead(term)).await;
     } else {
         metrics.leader.set(1);
@@ -150,8 +150,8 @@ impl Process {
         sources.wait().await;
     }
 
-    fn candidacy(&self, metrics: ElectionMetrics) -> Candidacy {
-        Candidacy {
+    fn elector_config(&self, metrics: ElectionMetrics) -> LeaderElectorConfig {
+        LeaderElectorConfig {
             host: self.host.clone(),
             namespace: self.namespace.clone(),
             lease: lease_name(&self.config.federation),

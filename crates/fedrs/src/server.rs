@@ -6,7 +6,7 @@ use anyhow::Context;
 use axum::{
     Router, extract::State, http::StatusCode, http::header, response::IntoResponse, routing::get,
 };
-use federation_controller::{Readiness, election::Standing};
+use federation_controller::{Readiness, election::LeaderState};
 use parking_lot::RwLock;
 use prometheus_client::{
     encoding::text::{encode_eof, encode_registry},
@@ -34,7 +34,7 @@ struct Shared {
 #[derive(Default)]
 struct Current {
     /// The state of the leader election, if it is enabled.
-    election: Option<watch::Receiver<Standing>>,
+    election: Option<watch::Receiver<LeaderState>>,
     /// The controller, while it runs.
     controller: Option<RunningController>,
 }
@@ -48,7 +48,7 @@ struct RunningController {
 
 impl ServerState {
     /// Sets the state of the leader election: it decides whether a standby is ready.
-    pub(crate) fn set_election(&self, election: watch::Receiver<Standing>) {
+    pub(crate) fn set_election(&self, election: watch::Receiver<LeaderState>) {
         self.0.current.write().election = Some(election);
     }
 
@@ -69,16 +69,20 @@ impl ServerState {
     fn ready(&self) -> Result<String, String> {
         let current = self.0.current.read();
         if let Some(controller) = &current.controller {
-            return controller.readiness.check().map(|()| "ok".to_owned());
+            return controller
+                .readiness
+                .check()
+                .map(|()| "ok".to_owned())
+                .map_err(|not_ready| not_ready.to_string());
         }
         let election = current.election.as_ref();
         match election.map(|election| election.borrow().clone()) {
-            Some(Standing::Standby { leader }) => {
+            Some(LeaderState::Standby { leader }) => {
                 Ok(format!("ok: standby, the leader is {leader}"))
             }
-            Some(Standing::Hindered(why)) => Err(why),
-            Some(Standing::Unknown) => Err("waiting for the Lease".to_owned()),
-            Some(Standing::Leading) | None => Err("waiting for the host".to_owned()),
+            Some(LeaderState::Failed(why)) => Err(why),
+            Some(LeaderState::Unknown) => Err("waiting for the Lease".to_owned()),
+            Some(LeaderState::Leading) | None => Err("waiting for the host".to_owned()),
         }
     }
 
@@ -160,20 +164,20 @@ mod tests {
             current: RwLock::default(),
         }));
         assert_eq!(state.ready(), Err("waiting for the host".to_owned()));
-        let (sender, election) = watch::channel(Standing::Unknown);
+        let (sender, election) = watch::channel(LeaderState::Unknown);
         state.set_election(election);
         let leader = "other".to_owned();
-        for (standing, ready, part) in [
-            (Standing::Unknown, false, "Lease"),
+        for (leader_state, ready, part) in [
+            (LeaderState::Unknown, false, "Lease"),
             (
-                Standing::Hindered("forbidden".to_owned()),
+                LeaderState::Failed("forbidden".to_owned()),
                 false,
                 "forbidden",
             ),
-            (Standing::Standby { leader }, true, "the leader is other"),
-            (Standing::Leading, false, "waiting for the host"),
+            (LeaderState::Standby { leader }, true, "the leader is other"),
+            (LeaderState::Leading, false, "waiting for the host"),
         ] {
-            sender.send_replace(standing);
+            sender.send_replace(leader_state);
             let answer = state.ready();
             assert_eq!(answer.is_ok(), ready, "{answer:?}");
             let (Ok(text) | Err(text)) = answer;

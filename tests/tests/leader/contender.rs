@@ -11,7 +11,7 @@ use federation_controller::{
     Controller,
     clock::Clock,
     config::{Config, LeaderElectionConfig},
-    election::{Candidacy, Elector, Standing, Term},
+    election::{Elector, LeaderElectorConfig, LeaderState, Term},
     members::{MemberEvent, MemberSecrets},
     metrics::{ElectionMetrics, Metrics},
 };
@@ -36,7 +36,7 @@ pub(crate) struct Contender {
     /// Where it counts.
     pub(crate) metrics: ElectionMetrics,
     identity: String,
-    standing: watch::Receiver<Standing>,
+    state: watch::Receiver<LeaderState>,
     ice: Ice,
     cancel: CancellationToken,
     task: JoinHandle<()>,
@@ -54,7 +54,7 @@ impl Contender {
         let metrics = ElectionMetrics::default();
         let clock = fleet_clock(fleet);
         let host_client = linked(fleet.host(), &host);
-        let elector = Elector::new(Candidacy {
+        let elector = Elector::new(LeaderElectorConfig {
             host: host_client.clone(),
             namespace: NAMESPACE.to_owned(),
             lease: LEASE.to_owned(),
@@ -64,7 +64,7 @@ impl Contender {
             seed: identity.len() as u64,
             metrics: metrics.clone(),
         });
-        let standing = elector.standing();
+        let state = elector.state();
         let clients: Vec<_> = fleet
             .member_names()
             .into_iter()
@@ -83,7 +83,7 @@ impl Contender {
             members,
             metrics,
             identity: identity.to_owned(),
-            standing,
+            state,
             ice,
             cancel,
             task,
@@ -92,7 +92,8 @@ impl Contender {
 
     /// Waits until it leads, at most a minute; answers how long that took.
     pub(crate) async fn leads(&mut self) -> Duration {
-        self.stands(|standing| *standing == Standing::Leading).await
+        self.stands(|standing| *standing == LeaderState::Leading)
+            .await
     }
 
     /// Waits until it follows `leader`.
@@ -100,7 +101,7 @@ impl Contender {
         let leader = leader.identity.clone();
         self.stands(|standing| {
             *standing
-                == Standing::Standby {
+                == LeaderState::Standby {
                     leader: leader.clone(),
                 }
         })
@@ -108,11 +109,11 @@ impl Contender {
     }
 
     /// Waits until it stands so, at most a minute; answers how long that took.
-    pub(crate) async fn stands(&mut self, so: impl FnMut(&Standing) -> bool) -> Duration {
+    pub(crate) async fn stands(&mut self, so: impl FnMut(&LeaderState) -> bool) -> Duration {
         let started = Instant::now();
-        let waited = tokio::time::timeout(Duration::from_secs(60), self.standing.wait_for(so));
+        let waited = tokio::time::timeout(Duration::from_secs(60), self.state.wait_for(so));
         let found = waited.await.map(|it| it.map(drop));
-        let now = self.standing.borrow();
+        let now = self.state.borrow();
         assert!(
             matches!(found, Ok(Ok(()))),
             "{} is {now:?} after a minute",
@@ -122,8 +123,8 @@ impl Contender {
     }
 
     /// Where it stands now.
-    pub(crate) fn standing(&self) -> Standing {
-        self.standing.borrow().clone()
+    pub(crate) fn standing(&self) -> LeaderState {
+        self.state.borrow().clone()
     }
 
     /// Ends it in order.

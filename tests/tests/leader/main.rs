@@ -4,7 +4,7 @@ mod contender;
 
 use std::time::Duration;
 
-use federation_controller::{config::LeaderElectionConfig, election::Standing};
+use federation_controller::{config::LeaderElectionConfig, election::LeaderState};
 use fedrs_tests::{Fleet, FleetSpec, ReadyWatcher, even, frs};
 use serde_json::{Value, json};
 use sim_cluster::{RequestMatcher, Status, Verb, kinds};
@@ -57,7 +57,7 @@ async fn the_first_leads_and_says_so_in_the_lease() {
     assert_eq!(renewed["spec"]["acquireTime"], made["spec"]["acquireTime"]);
     assert_ne!(renewed["spec"]["renewTime"], made["spec"]["renewTime"]);
     assert_eq!(second.host.writes(), 0, "a standby writes nothing");
-    assert_eq!(first.standing(), Standing::Leading);
+    assert_eq!(first.standing(), LeaderState::Leading);
 
     let path = format!("/api/v1/namespaces/{NAMESPACE}/events");
     let events = fleet.on_host("GET", &path, &Value::Null).await.unwrap();
@@ -168,7 +168,7 @@ async fn ends_writing_before_it_is_replaced(fleet: &Fleet, first: &Contender, se
     let mut last_write = None;
     let mut writes = first.members.writes();
     let mut rounds = 0;
-    while second.standing() != Standing::Leading {
+    while second.standing() != LeaderState::Leading {
         if rounds % 50 == 0 {
             let set = format!(
                 "/apis/apps/v1/namespaces/default/replicasets/{}",
@@ -206,7 +206,9 @@ async fn a_leader_cut_off_from_the_host_writes_to_no_member_when_another_begins(
     create_sets(&fleet).await;
     first.host.end();
     ends_writing_before_it_is_replaced(&fleet, &first, &second).await;
-    first.stands(|it| matches!(it, Standing::Hindered(_))).await;
+    first
+        .stands(|it| matches!(it, LeaderState::Failed(_)))
+        .await;
     fleet
         .wait_until("the second repairs it", 60, async |fleet| {
             settled(fleet, [2, 2, 2]).await
@@ -220,7 +222,11 @@ async fn a_leader_that_does_not_notice_its_end_is_stopped_by_the_fence() {
     create_sets(&fleet).await;
     first.freeze();
     ends_writing_before_it_is_replaced(&fleet, &first, &second).await;
-    assert_eq!(first.standing(), Standing::Leading, "it doesn't know yet");
+    assert_eq!(
+        first.standing(),
+        LeaderState::Leading,
+        "it doesn't know yet"
+    );
     assert!(first.metrics.fenced_writes.get() > 0, "it tried");
 
     let writes = first.members.writes();
@@ -255,8 +261,8 @@ async fn a_lease_that_was_deleted_is_made_anew_by_its_leader() {
     let after = lease(&fleet).await;
     assert_ne!(after["metadata"]["uid"], before["metadata"]["uid"]);
     assert_eq!(after["spec"]["holderIdentity"], "first");
-    assert_eq!(first.standing(), Standing::Leading);
-    assert_ne!(second.standing(), Standing::Leading);
+    assert_eq!(first.standing(), LeaderState::Leading);
+    assert_ne!(second.standing(), LeaderState::Leading);
 }
 
 #[tokio::test(start_paused = true)]
@@ -278,7 +284,7 @@ async fn a_leader_survives_conflicts_lost_answers_and_a_short_outage() {
         fleet.host().faults().set_unreachable(true);
         sleep(Duration::from_secs(6)).await;
         fleet.host().faults().heal();
-        assert_eq!(first.standing(), Standing::Leading, "round {round}");
+        assert_eq!(first.standing(), LeaderState::Leading, "round {round}");
     }
     let counts = fleet.host().faults().counts();
     assert!(
@@ -286,16 +292,18 @@ async fn a_leader_survives_conflicts_lost_answers_and_a_short_outage() {
         "{counts:?}"
     );
     assert_eq!(lease(&fleet).await["spec"]["leaseTransitions"], 0);
-    assert_ne!(second.standing(), Standing::Leading);
+    assert_ne!(second.standing(), LeaderState::Leading);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_host_out_of_reach_ends_the_term_and_brings_it_back() {
     let (fleet, mut first, mut second) = two_contenders().await;
     fleet.host().faults().set_unreachable(true);
-    first.stands(|it| matches!(it, Standing::Hindered(_))).await;
+    first
+        .stands(|it| matches!(it, LeaderState::Failed(_)))
+        .await;
     second
-        .stands(|it| matches!(it, Standing::Hindered(_)))
+        .stands(|it| matches!(it, LeaderState::Failed(_)))
         .await;
     assert_eq!(first.metrics.leader.get(), 0);
     fleet.host().faults().heal();
@@ -324,7 +332,7 @@ async fn what_keeps_a_process_from_taking_part_is_said() {
         );
         let mut first = Contender::start(&fleet, "first");
         first
-            .stands(|it| matches!(it, Standing::Hindered(why) if why.contains(part)))
+            .stands(|it| matches!(it, LeaderState::Failed(why) if why.contains(part)))
             .await;
         first.leads().await;
     }

@@ -22,7 +22,7 @@ use crate::{
 const SPREAD: f64 = 0.2;
 
 /// What a process takes part in an election with.
-pub struct Candidacy {
+pub struct LeaderElectorConfig {
     /// Reaches the host; without a retry of its own.
     pub host: Client,
     /// Where the Lease is. Made if it is missing and may be.
@@ -43,12 +43,12 @@ pub struct Candidacy {
 
 /// Where a process stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Standing {
+pub enum LeaderState {
     /// The Lease has not been looked at since the start, or since the end of a term.
     #[default]
     Unknown,
     /// It can't take part: why.
-    Hindered(String),
+    Failed(String),
     /// Another leads.
     Standby {
         /// Its identity.
@@ -77,7 +77,7 @@ pub struct Elector {
     view: View,
     /// The Lease as it was last written, while this process leads.
     held: Option<Lease>,
-    standing: watch::Sender<Standing>,
+    state: watch::Sender<LeaderState>,
 }
 
 /// What a look at the Lease came to.
@@ -91,34 +91,34 @@ enum Attempt {
 impl Elector {
     /// Takes part from [`run`](Self::run) on.
     #[must_use]
-    pub fn new(candidacy: Candidacy) -> Self {
-        let timing = candidacy.timing;
+    pub fn new(config: LeaderElectorConfig) -> Self {
+        let timing = config.timing;
         Self {
             me: Candidate {
-                identity: candidacy.identity,
+                identity: config.identity,
                 lease_duration: timing.lease_duration,
             },
             lease: HostLease {
-                host: candidacy.host,
-                namespace: candidacy.namespace,
-                name: candidacy.lease,
+                host: config.host,
+                namespace: config.namespace,
+                name: config.lease,
                 // A call that hangs leaves time for another.
                 timeout: timing.renew_deadline / 2,
             },
             timing,
-            clock: candidacy.clock,
-            random: StdRng::seed_from_u64(candidacy.seed),
-            metrics: candidacy.metrics,
+            clock: config.clock,
+            random: StdRng::seed_from_u64(config.seed),
+            metrics: config.metrics,
             view: View::default(),
             held: None,
-            standing: watch::Sender::default(),
+            state: watch::Sender::default(),
         }
     }
 
     /// Where this process stands, from now on.
     #[must_use]
-    pub fn standing(&self) -> watch::Receiver<Standing> {
-        self.standing.subscribe()
+    pub fn state(&self) -> watch::Receiver<LeaderState> {
+        self.state.subscribe()
     }
 
     /// Has `lead` done in each term, until `cancel`.
@@ -134,7 +134,7 @@ impl Elector {
             let until = since + self.timing.renew_deadline;
             let fence = Fence::until(until, self.metrics.fenced_writes.clone());
             let end = cancel.child_token();
-            self.stands(Standing::Leading);
+            self.set_state(LeaderState::Leading);
             let mut work = Box::pin(lead(Term {
                 fence: fence.clone(),
                 end: end.clone(),
@@ -145,7 +145,7 @@ impl Elector {
                 () = &mut work => None,
             };
             fence.close();
-            self.stands(Standing::Unknown);
+            self.set_state(LeaderState::Unknown);
             if let Some(why) = lost {
                 tracing::warn!(identity = self.me.identity, "leads no longer: {why}");
                 end.cancel();
@@ -166,11 +166,11 @@ impl Elector {
                 Ok(Attempt::Held { since }) => return since,
                 Ok(Attempt::Other { leader, until }) => {
                     next = next.min(until);
-                    self.stands(Standing::Standby { leader });
+                    self.set_state(LeaderState::Standby { leader });
                 }
                 // Another was quicker: the next look shows who.
                 Err(LeaseError::Conflict) => {}
-                Err(error) => self.stands(Standing::Hindered(self.about(&error))),
+                Err(error) => self.set_state(LeaderState::Failed(self.about(&error))),
             }
             sleep_until(next).await;
         }
@@ -301,17 +301,17 @@ impl Elector {
     }
 
     /// Publishes where this process stands, and logs it.
-    fn stands(&self, now: Standing) {
-        let leads = now == Standing::Leading;
+    fn set_state(&self, now: LeaderState) {
+        let leads = now == LeaderState::Leading;
         self.metrics.leader.set(i64::from(leads));
-        self.standing.send_if_modified(|before| {
+        self.state.send_if_modified(|before| {
             let changed = *before != now;
             if changed {
                 match &now {
-                    Standing::Unknown => {}
-                    Standing::Hindered(why) => tracing::warn!("{why}"),
-                    Standing::Standby { leader } => tracing::info!(leader, "standby"),
-                    Standing::Leading => tracing::info!(identity = self.me.identity, "leads"),
+                    LeaderState::Unknown => {}
+                    LeaderState::Failed(why) => tracing::warn!("{why}"),
+                    LeaderState::Standby { leader } => tracing::info!(leader, "standby"),
+                    LeaderState::Leading => tracing::info!(identity = self.me.identity, "leads"),
                 }
                 *before = now;
             }

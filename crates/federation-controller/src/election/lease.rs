@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     calls::{self, CallError},
     event::Event,
-    events::{Subject, event_object},
+    event_recorder::{Subject, event_object},
 };
 
 /// Why a call about the Lease did not bring what it was made for.

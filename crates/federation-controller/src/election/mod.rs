@@ -23,5 +23,5 @@ mod fence;
 mod lease;
 mod step;
 
-pub use elector::{Candidacy, Elector, Standing, Term};
+pub use elector::{Elector, LeaderElectorConfig, LeaderState, Term};
 pub use fence::{Fence, TermOver};

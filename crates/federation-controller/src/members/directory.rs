@@ -1,6 +1,6 @@
 //! A folder of kubeconfigs, one per member, named after it: what it holds becomes [`MemberEvent`]s.
 //!
-//! Looked at every second, by content: mounted Secrets change by links that notifications of a file system don't
+//! Looked at every second, by content: mounted Secrets change by handles that notifications of a file system don't
 //! show. A folder that can't be read tells nothing, one that is suddenly empty that it is: each is a mistake more often
 //! than the loss of everything (F33, F36).
 

@@ -2,9 +2,9 @@
 //! more than there are.
 //!
 //! ```text
-//! MemberClusters --MemberSink-.
+//! MemberClusters --MemberClusterHandler-.
 //!                             +--> Inbox --next--> the members' task
-//! Secrets --------SecretSink--'
+//! Secrets --------SecretHandler--'
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use reflector::{Error, EventHandler};
 use tokio::sync::{Notify, watch};
 
 use super::secret::{KubeconfigSecret, SecretObject};
-use crate::watch::{Listed, Progress};
+use crate::readiness::{ListProgress, ListState};
 
 /// A MemberCluster as far as it matters.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,19 +115,23 @@ impl Names {
 }
 
 /// MemberClusters of a federation, for the members' task: others are none of ours (F40).
-pub(crate) struct MemberSink {
+pub(crate) struct MemberClusterHandler {
     inbox: Arc<Inbox>,
     federation: String,
-    progress: Progress,
+    progress: ListProgress,
     names: Names,
 }
 
-impl MemberSink {
-    pub(crate) fn new(inbox: Arc<Inbox>, federation: &str, listed: watch::Sender<Listed>) -> Self {
+impl MemberClusterHandler {
+    pub(crate) fn new(
+        inbox: Arc<Inbox>,
+        federation: &str,
+        listed: watch::Sender<ListState>,
+    ) -> Self {
         Self {
             inbox,
             federation: federation.to_owned(),
-            progress: Progress::of("MemberClusters", listed),
+            progress: ListProgress::new("MemberClusters", listed),
             names: Names::default(),
         }
     }
@@ -139,7 +143,7 @@ impl MemberSink {
     }
 }
 
-impl EventHandler<MemberCluster> for MemberSink {
+impl EventHandler<MemberCluster> for MemberClusterHandler {
     fn on_init(&mut self) {
         self.names.seen.clear();
     }
@@ -183,14 +187,14 @@ impl EventHandler<MemberCluster> for MemberSink {
 }
 
 /// Secrets with kubeconfigs, for the members' task.
-pub(crate) struct SecretSink {
+pub(crate) struct SecretHandler {
     inbox: Arc<Inbox>,
     namespace: String,
     names: Names,
     has_listed: bool,
 }
 
-impl SecretSink {
+impl SecretHandler {
     pub(crate) fn new(inbox: Arc<Inbox>, namespace: &str) -> Self {
         Self {
             inbox,
@@ -207,7 +211,7 @@ impl SecretSink {
     }
 }
 
-impl EventHandler<SecretObject> for SecretSink {
+impl EventHandler<SecretObject> for SecretHandler {
     fn on_init(&mut self) {
         self.names.seen.clear();
     }
@@ -266,8 +270,8 @@ mod tests {
     #[test]
     fn members_of_another_federation_are_none() {
         let inbox = Arc::new(Inbox::default());
-        let (listed, _) = watch::channel(Listed::default());
-        let mut sink = MemberSink::new(Arc::clone(&inbox), "blue", listed);
+        let (listed, _) = watch::channel(ListState::default());
+        let mut sink = MemberClusterHandler::new(Arc::clone(&inbox), "blue", listed);
         let told = || {
             let mut waiting = inbox.waiting.lock();
             let inputs = std::iter::from_fn(|| waiting.next()).map(|input| match input {

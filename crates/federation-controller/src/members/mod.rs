@@ -2,22 +2,23 @@
 //!
 //! ```text
 //! folder of kubeconfigs --MemberEvent--.
-//! MemberClusters, Secrets -----Inbox---+--> Sources --verdict--> Members --> registry (read by checks)
+//! MemberClusters, Secrets -----Inbox---+--> Sources --resolve--> Members --> registry (read by checks)
 //!                                                                  |  |  \--> an informer per member
-//!                         clients of kubeconfigs <--Connection-----'  '-----> MemberClusters: status, by a keeper each
+//!                         clients of kubeconfigs <--Connection-----'  '-----> MemberClusters: status, by a writer each
 //! ```
 
 mod connection;
+mod context;
 pub mod directory;
 mod inbox;
 pub mod kubeconfig;
-mod link;
-mod objects;
+mod member_handle;
 mod registry;
 mod renewal;
 mod secret;
 mod sources;
 mod status;
+mod status_writer;
 mod task;
 mod token;
 
@@ -29,10 +30,10 @@ use kube::Client;
 use self::kubeconfig::{Connect, Kubeconfig, OverNetwork};
 pub use self::token::token_request;
 pub(crate) use self::{
-    inbox::{Inbox, MemberSink, SecretSink},
-    link::Tools,
-    objects::PATH,
+    context::Context,
+    inbox::{Inbox, MemberClusterHandler, SecretHandler},
     registry::Registry,
+    status_writer::PATH,
     task::Members,
 };
 

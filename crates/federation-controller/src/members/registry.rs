@@ -13,14 +13,14 @@ use crate::{check, executor::MemberAccess};
 
 /// What is wrong with the sources of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Trouble {
+pub(crate) struct SourceError {
     /// The reason of the condition Ready.
     pub(super) reason: &'static str,
     /// Its message, without anything secret.
     pub(super) message: String,
 }
 
-impl Trouble {
+impl SourceError {
     pub(super) fn invalid(message: String) -> Self {
         Self {
             reason: "InvalidKubeconfig",
@@ -59,7 +59,7 @@ struct Entry {
     access: Option<MemberAccess>,
     joined: Timestamp,
     removed: Option<Timestamp>,
-    trouble: Option<Trouble>,
+    trouble: Option<SourceError>,
     /// Whether what `access` shows is followed; if not, it is from before.
     followed: bool,
     credentials: Credentials,
@@ -85,7 +85,7 @@ pub(super) struct ObjectState {
 pub(super) struct MemberFacts {
     pub(super) access: Option<MemberAccess>,
     pub(super) removed: Option<Timestamp>,
-    pub(super) trouble: Option<Trouble>,
+    pub(super) trouble: Option<SourceError>,
     pub(super) followed: bool,
     pub(super) credentials: Credentials,
     pub(super) draining: bool,
@@ -184,7 +184,7 @@ impl Registry {
 
     /// Something is wrong with the sources of `name`, or nothing any more; a client made from an earlier one goes on. Whether
     /// that is news.
-    pub(super) fn put_trouble(&self, name: &str, trouble: Option<Trouble>) -> bool {
+    pub(super) fn put_trouble(&self, name: &str, trouble: Option<SourceError>) -> bool {
         self.change(name, |entry| {
             let news = entry.trouble != trouble;
             entry.trouble = trouble;

@@ -25,7 +25,7 @@ use crate::{
     calls,
     clock::Clock,
     event::{Event, EventType},
-    events::{Recorder, Subject},
+    event_recorder::{EventRecorder, Subject},
 };
 
 /// How often it is looked whether the time has come: time may be set, and a machine may sleep.
@@ -48,7 +48,7 @@ pub(super) struct Renewal {
     pub(super) text: String,
     pub(super) cluster: String,
     pub(super) registry: Arc<Registry>,
-    pub(super) recorder: Recorder,
+    pub(super) recorder: EventRecorder,
     pub(super) clock: Clock,
     pub(super) call_timeout: Duration,
     /// The Secret was changed, or all ends. Nothing is begun any more; what was begun is brought to its end, as our own

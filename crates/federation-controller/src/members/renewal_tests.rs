@@ -97,7 +97,7 @@ impl Clusters {
         let clock = Clock::new(move || Timestamp::from_second(EPOCH).unwrap() + start.elapsed());
         let cancel = CancellationToken::new();
         let (recorder, writers) =
-            Recorder::new(&self.client(), clock.clone(), Counter::default(), &cancel);
+            EventRecorder::new(&self.client(), clock.clone(), Counter::default(), &cancel);
         for writer in writers {
             tokio::spawn(writer);
         }

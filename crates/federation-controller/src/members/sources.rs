@@ -1,4 +1,4 @@
-//! Which kubeconfig each member is reached by: from all that the folder and the host have told, a verdict per member.
+//! Which kubeconfig each member is reached by: from all that the folder and the host have told, a resolve per member.
 //! Pure; acting on it is the members' task's.
 //!
 //! | file | Secret named | |
@@ -16,11 +16,11 @@ use std::{
 use fedrs_api::MemberClusterSpec;
 use kube::Client;
 
-use super::{kubeconfig::Kubeconfig, registry::Trouble, secret::KubeconfigSecret};
+use super::{kubeconfig::Kubeconfig, registry::SourceError, secret::KubeconfigSecret};
 use crate::config::SecretKubeconfigs;
 
 /// How a member is reached, as a source tells it.
-pub(super) enum Way {
+pub(super) enum ClientSource {
     /// By a client that is made already.
     Client(Client),
     /// By a kubeconfig, whose relative paths begin in the folder.
@@ -39,7 +39,7 @@ pub(super) enum Origin {
 /// What a source holds. The number is another one each time it changes.
 struct Source {
     number: u64,
-    way: Result<Way, String>,
+    way: Result<ClientSource, String>,
 }
 
 /// A file of the folder, as people are told of it, and what it holds.
@@ -79,15 +79,15 @@ pub(super) struct Sources {
 }
 
 /// What to do about a member.
-pub(super) enum Verdict<'a> {
+pub(super) enum ResolvedSource<'a> {
     /// Not enough has been told yet.
     Unknown,
     /// It is to be followed.
     Follow(Follow<'a>),
     /// Something is wrong with its sources.
-    Trouble {
+    SourceError {
         /// What.
-        trouble: Trouble,
+        trouble: SourceError,
         /// Whether what it was followed by so far must not be used any longer.
         stops: bool,
     },
@@ -104,7 +104,7 @@ pub(super) struct Follow<'a> {
     pub(super) place: String,
     /// Which state of it.
     pub(super) number: u64,
-    pub(super) way: &'a Way,
+    pub(super) way: &'a ClientSource,
     /// The text of the kubeconfig, where its token is to be renewed.
     pub(super) renewed: Option<&'a str>,
 }
@@ -126,7 +126,12 @@ impl Sources {
     }
 
     /// The file at `place` has a kubeconfig for the member `name`, or one that can't be used.
-    pub(super) fn put_file(&mut self, name: &str, place: String, way: Result<Way, String>) {
+    pub(super) fn put_file(
+        &mut self,
+        name: &str,
+        place: String,
+        way: Result<ClientSource, String>,
+    ) {
         self.folder_emptied = false;
         let source = self.source(way);
         self.files
@@ -168,7 +173,7 @@ impl Sources {
         self.objects_complete = true;
     }
 
-    /// The Secret `name` is there, or not. Answers the members whose verdict it may change.
+    /// The Secret `name` is there, or not. Answers the members whose resolve it may change.
     pub(super) fn put_secret(
         &mut self,
         name: &str,
@@ -229,65 +234,65 @@ impl Sources {
     }
 
     /// What to do about the member `name`.
-    pub(super) fn verdict(&self, name: &str) -> Verdict<'_> {
+    pub(super) fn resolve(&self, name: &str) -> ResolvedSource<'_> {
         let object = self.objects.get(name);
         match (self.files.get(name), object.and_then(Option::as_deref)) {
-            (Some(file), Some(secret)) => Verdict::Trouble {
+            (Some(file), Some(secret)) => ResolvedSource::SourceError {
                 trouble: self.both(&file.place, secret),
                 stops: false,
             },
             (Some(FileSource { place, source }), None) => match &source.way {
-                Ok(way) => Verdict::Follow(Follow {
+                Ok(way) => ResolvedSource::Follow(Follow {
                     origin: Origin::File,
                     place: place.clone(),
                     number: source.number,
                     way,
                     renewed: None,
                 }),
-                Err(message) => Verdict::Trouble {
-                    trouble: Trouble::invalid(format!("{place}: {message}")),
+                Err(message) => ResolvedSource::SourceError {
+                    trouble: SourceError::invalid(format!("{place}: {message}")),
                     stops: false,
                 },
             },
             (None, Some(secret)) => self.secret_verdict(secret),
             // A file may yet be told of.
-            (None, None) if !self.folder_complete => Verdict::Unknown,
-            (None, None) if object.is_some() => Verdict::Removed,
-            (None, None) => Verdict::Gone,
+            (None, None) if !self.folder_complete => ResolvedSource::Unknown,
+            (None, None) if object.is_some() => ResolvedSource::Removed,
+            (None, None) => ResolvedSource::Gone,
         }
     }
 
-    fn secret_verdict(&self, name: &str) -> Verdict<'_> {
+    fn secret_verdict(&self, name: &str) -> ResolvedSource<'_> {
         let place = self.place(name);
-        let missing = |message| Verdict::Trouble {
-            trouble: Trouble::secret_missing(message),
+        let missing = |message| ResolvedSource::SourceError {
+            trouble: SourceError::secret_missing(message),
             stops: true,
         };
         match (self.secrets.get(name), &self.reading) {
-            (None, Reading::NotYet) => Verdict::Unknown,
+            (None, Reading::NotYet) => ResolvedSource::Unknown,
             (None, Reading::Refused(message)) => missing(format!("{place}: {message}")),
             (None, Reading::Done) => {
                 let kind = fedrs_api::names::KUBECONFIG_TYPE;
                 missing(format!("there is no {place} of type {kind}"))
             }
             (Some(SecretSource { secret, source }), _) => match &source.way {
-                Ok(way) => Verdict::Follow(Follow {
+                Ok(way) => ResolvedSource::Follow(Follow {
                     origin: Origin::Secret(name.to_owned()),
                     place,
                     number: source.number,
                     way,
                     renewed: secret.text.as_deref().ok().filter(|_| secret.renew),
                 }),
-                Err(message) => Verdict::Trouble {
-                    trouble: Trouble::invalid(format!("{place}: {message}")),
+                Err(message) => ResolvedSource::SourceError {
+                    trouble: SourceError::invalid(format!("{place}: {message}")),
                     stops: false,
                 },
             },
         }
     }
 
-    fn both(&self, file: &str, secret: &str) -> Trouble {
-        Trouble::duplicate(format!(
+    fn both(&self, file: &str, secret: &str) -> SourceError {
+        SourceError::duplicate(format!(
             "{file} and the {} that spec.secretRef names are both its kubeconfig: take one of them away; what worked \
              before goes on",
             self.place(secret)
@@ -298,16 +303,19 @@ impl Sources {
         format!("Secret {}/{secret}", self.namespace)
     }
 
-    fn way_of(&self, secret: &KubeconfigSecret) -> Result<Way, String> {
+    fn way_of(&self, secret: &KubeconfigSecret) -> Result<ClientSource, String> {
         let text = secret.text.clone()?;
         let kubeconfig = Kubeconfig::read(&text).map_err(|error| error.to_string())?;
         match kubeconfig.refusal(self.allowed) {
             Some(refusal) => Err(refusal.to_string()),
-            None => Ok(Way::Kubeconfig(kubeconfig, Path::new("/").to_owned())),
+            None => Ok(ClientSource::Kubeconfig(
+                kubeconfig,
+                Path::new("/").to_owned(),
+            )),
         }
     }
 
-    fn source(&mut self, way: Result<Way, String>) -> Source {
+    fn source(&mut self, way: Result<ClientSource, String>) -> Source {
         self.last_number += 1;
         Source {
             number: self.last_number,
@@ -332,9 +340,9 @@ mod tests {
 
     const FILE: &str = "file members/eu.yaml";
 
-    fn file() -> Way {
+    fn file() -> ClientSource {
         let kubeconfig = Kubeconfig::read(KUBECONFIG).unwrap();
-        Way::Kubeconfig(kubeconfig, PathBuf::new())
+        ClientSource::Kubeconfig(kubeconfig, PathBuf::new())
     }
 
     fn naming(secret: Option<&str>) -> MemberClusterSpec {
@@ -353,11 +361,11 @@ mod tests {
         sources
     }
 
-    /// The verdict about the member `eu` in words.
+    /// The resolve about the member `eu` in words.
     fn words(sources: &Sources) -> String {
-        match sources.verdict("eu") {
-            Verdict::Unknown => "unknown".to_owned(),
-            Verdict::Follow(Follow {
+        match sources.resolve("eu") {
+            ResolvedSource::Unknown => "unknown".to_owned(),
+            ResolvedSource::Follow(Follow {
                 origin,
                 place,
                 renewed,
@@ -368,12 +376,12 @@ mod tests {
                     if renewed.is_some() { " renewed" } else { "" }
                 )
             }
-            Verdict::Trouble { trouble, stops } => {
+            ResolvedSource::SourceError { trouble, stops } => {
                 let stops = if stops { "stops" } else { "goes on" };
                 format!("{} {stops}: {}", trouble.reason, trouble.message)
             }
-            Verdict::Removed => "removed".to_owned(),
-            Verdict::Gone => "gone".to_owned(),
+            ResolvedSource::Removed => "removed".to_owned(),
+            ResolvedSource::Gone => "gone".to_owned(),
         }
     }
 
@@ -493,8 +501,8 @@ mod tests {
 
     #[test]
     fn a_change_has_another_number_and_no_change_is_no_news() {
-        let number = |sources: &Sources| match sources.verdict("eu") {
-            Verdict::Follow(follow) => follow.number,
+        let number = |sources: &Sources| match sources.resolve("eu") {
+            ResolvedSource::Follow(follow) => follow.number,
             _ => panic!("{}", words(sources)),
         };
         let mut sources = told();

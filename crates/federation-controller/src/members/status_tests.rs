@@ -110,12 +110,12 @@ async fn each_state_of_a_member_has_its_reason() {
         message: message.clone(),
     };
     let denied = Health::Unauthorized { message };
-    let stopped = |trouble: Trouble| MemberFacts {
+    let stopped = |trouble: SourceError| MemberFacts {
         trouble: Some(trouble),
         followed: false,
         ..facts(Some(healthy()))
     };
-    let going_on = |trouble: Trouble| MemberFacts {
+    let going_on = |trouble: SourceError| MemberFacts {
         trouble: Some(trouble),
         ..facts(Some(healthy()))
     };
@@ -152,17 +152,17 @@ async fn each_state_of_a_member_has_its_reason() {
             "Synced False Stale",
         ),
         (
-            stopped(Trouble::secret_missing("x".into())),
+            stopped(SourceError::secret_missing("x".into())),
             "Ready False SecretMissing",
             "Synced False NotWatched",
         ),
         (
-            going_on(Trouble::invalid("x".into())),
+            going_on(SourceError::invalid("x".into())),
             "Ready False InvalidKubeconfig",
             "Synced True Synced",
         ),
         (
-            going_on(Trouble::duplicate("x".into())),
+            going_on(SourceError::duplicate("x".into())),
             "Ready False DuplicateSource",
             "Synced True Synced",
         ),

@@ -8,9 +8,10 @@ use tokio::sync::{mpsc, watch};
 use super::{
     MemberEvent,
     connection::Report,
+    context::Context,
     inbox::{HostInput, Inbox, MemberObject},
-    link::{Link, Tools},
-    sources::{Sources, Verdict, Way},
+    member_handle::MemberHandle,
+    sources::{ClientSource, ResolvedSource, Sources},
 };
 use crate::check;
 
@@ -21,9 +22,9 @@ const REPORTS: usize = 64;
 
 /// The task that owns the list of members.
 pub(crate) struct Members {
-    tools: Tools,
+    context: Context,
     sources: Sources,
-    links: BTreeMap<String, Link>,
+    handles: BTreeMap<String, MemberHandle>,
     /// Members that nobody names, and when each is forgotten.
     leaving: BTreeMap<String, Timestamp>,
     reports: mpsc::Sender<Report>,
@@ -35,17 +36,20 @@ impl Members {
     /// Takes in what is told of members until everything ends; says through `complete` when all that are there have been
     /// told once.
     pub(crate) async fn run(
-        tools: Tools,
+        context: Context,
         mut events: mpsc::Receiver<MemberEvent>,
         inbox: Arc<Inbox>,
         complete: watch::Sender<bool>,
     ) {
-        let cancel = tools.cancel.clone();
+        let cancel = context.cancel.clone();
         let (reports, mut reported) = mpsc::channel(REPORTS);
         let mut this = Self {
-            sources: Sources::new(&tools.secrets.namespace, tools.config.secret_kubeconfigs),
-            tools,
-            links: BTreeMap::new(),
+            sources: Sources::new(
+                &context.secrets.namespace,
+                context.config.secret_kubeconfigs,
+            ),
+            context,
+            handles: BTreeMap::new(),
             leaving: BTreeMap::new(),
             reports,
             complete,
@@ -69,7 +73,8 @@ impl Members {
         let name = match event {
             MemberEvent::Present { name, client } => {
                 let place = format!("file {name} of the members' folder");
-                self.sources.put_file(&name, place, Ok(Way::Client(client)));
+                self.sources
+                    .put_file(&name, place, Ok(ClientSource::Client(client)));
                 name
             }
             MemberEvent::Kubeconfig {
@@ -78,7 +83,7 @@ impl Members {
                 file,
             } => {
                 let folder = file.parent().unwrap_or(&file).to_owned();
-                let way = Way::Kubeconfig(kubeconfig, folder);
+                let way = ClientSource::Kubeconfig(kubeconfig, folder);
                 self.sources.put_file(&name, place_of(&file), Ok(way));
                 name
             }
@@ -96,16 +101,16 @@ impl Members {
             }
             MemberEvent::Emptied => {
                 self.sources.empty_folder();
-                self.settle_all();
+                self.converge_all();
                 return;
             }
             MemberEvent::Complete => {
                 self.sources.complete_folder();
-                self.settle_all();
+                self.converge_all();
                 return;
             }
         };
-        self.settle(&name);
+        self.converge(&name);
     }
 
     fn input(&mut self, input: HostInput) {
@@ -113,22 +118,22 @@ impl Members {
             HostInput::Object(name, object) => self.object(&name, object),
             HostInput::Secret(name, secret) => {
                 for member in self.sources.put_secret(&name, secret) {
-                    self.settle(&member);
+                    self.converge(&member);
                 }
             }
             HostInput::ObjectsListed => {
                 self.sources.complete_objects();
-                self.settle_all();
+                self.converge_all();
             }
             HostInput::SecretsListed => {
                 if self.sources.complete_secrets(Ok(())) {
-                    self.settle_all();
+                    self.converge_all();
                 }
             }
             HostInput::SecretsUnreadable(message) => {
                 if self.sources.complete_secrets(Err(message.clone())) {
                     tracing::warn!("{message}");
-                    self.settle_all();
+                    self.converge_all();
                 }
             }
         }
@@ -138,70 +143,70 @@ impl Members {
         let spec = object.as_ref().map(|it| &it.spec);
         let news = self.sources.put_object(name, spec);
         if object.is_some() {
-            self.tools.registry.admit(name, self.tools.clock.now());
+            self.context.registry.admit(name, self.context.clock.now());
         }
-        let changed = self.tools.registry.put_object(name, object);
-        if let Some(link) = self.links.get_mut(name) {
-            link.tell_untold(&self.tools);
+        let changed = self.context.registry.put_object(name, object);
+        if let Some(handle) = self.handles.get_mut(name) {
+            handle.record_kept(&self.context);
         }
         if news {
-            self.settle(name);
+            self.converge(name);
         }
         if changed {
-            self.tools.reconciler.check_all();
+            self.context.trigger.check_all();
         }
     }
 
     fn report(&mut self, report: Report) {
         let name = report.name.clone();
-        if let Some(link) = self.links.get_mut(&name) {
-            link.report(&self.tools, report);
-            self.settle(&name);
+        if let Some(handle) = self.handles.get_mut(&name) {
+            handle.report(&self.context, report);
+            self.converge(&name);
         }
     }
 
-    fn settle_all(&mut self) {
+    fn converge_all(&mut self) {
         for name in self.sources.names() {
-            self.settle(&name);
+            self.converge(&name);
         }
     }
 
     /// Makes the member `name` what its sources say.
-    fn settle(&mut self, name: &str) {
+    fn converge(&mut self, name: &str) {
         let Self {
-            tools,
+            context,
             sources,
-            links,
+            handles,
             leaving,
             reports,
             ..
         } = self;
-        let verdict = sources.verdict(name);
-        if let Verdict::Gone = verdict {
-            if let Some(link) = links.get_mut(name) {
-                link.remove(tools);
-                let lost_at = tools.registry.lost_at(name);
-                let lost_at = lost_at.unwrap_or_else(|| tools.clock.now());
+        let resolve = sources.resolve(name);
+        if let ResolvedSource::Gone = resolve {
+            if let Some(handle) = handles.get_mut(name) {
+                handle.remove(context);
+                let lost_at = context.registry.lost_at(name);
+                let lost_at = lost_at.unwrap_or_else(|| context.clock.now());
                 leaving.insert(name.to_owned(), check::after(lost_at, FORGOTTEN_AFTER));
             }
             return;
         }
         leaving.remove(name);
-        tools.registry.admit(name, tools.clock.now());
-        tools.registry.keep_object(name, sources.has_file(name));
-        let link = links
+        context.registry.admit(name, context.clock.now());
+        context.registry.keep_object(name, sources.has_file(name));
+        let handle = handles
             .entry(name.to_owned())
-            .or_insert_with(|| Link::begin(tools, name));
-        match verdict {
-            Verdict::Unknown | Verdict::Gone => {}
-            Verdict::Follow(follow) => link.follow(tools, follow, reports),
-            Verdict::Trouble { trouble, stops } => {
+            .or_insert_with(|| MemberHandle::begin(context, name));
+        match resolve {
+            ResolvedSource::Unknown | ResolvedSource::Gone => {}
+            ResolvedSource::Follow(follow) => handle.follow(context, follow, reports),
+            ResolvedSource::SourceError { trouble, stops } => {
                 if stops {
-                    link.stop(tools);
+                    handle.stop(context);
                 }
-                link.trouble(tools, Some(trouble));
+                handle.trouble(context, Some(trouble));
             }
-            Verdict::Removed => link.remove(tools),
+            ResolvedSource::Removed => handle.remove(context),
         }
     }
 
@@ -209,7 +214,7 @@ impl Members {
     async fn next_leaves(&self) {
         match self.leaving.values().min() {
             Some(time) => {
-                let left = time.duration_since(self.tools.clock.now());
+                let left = time.duration_since(self.context.clock.now());
                 tokio::time::sleep(Duration::try_from(left).unwrap_or_default()).await;
             }
             None => std::future::pending().await,
@@ -217,14 +222,14 @@ impl Members {
     }
 
     fn forget_left(&mut self) {
-        let now = self.tools.clock.now();
+        let now = self.context.clock.now();
         let (left, leaving) = std::mem::take(&mut self.leaving)
             .into_iter()
             .partition::<BTreeMap<_, _>, _>(|(_, time)| *time <= now);
         self.leaving = leaving;
         for name in left.keys() {
-            if let Some(link) = self.links.remove(name) {
-                link.end(&self.tools);
+            if let Some(handle) = self.handles.remove(name) {
+                handle.end(&self.context);
             }
         }
     }

@@ -1,41 +1,45 @@
-//! Finishing a FederatedReplicaSet that is being deleted (F5).
+//! The deletion of a FederatedReplicaSet (F5): its local sets are released or deleted before the object disappears.
 
 use std::time::Duration;
 
-use fedrs_api::{FederatedReplicaSet, SetKey};
+use fedrs_api::{EventReason, FederatedReplicaSet, SetKey};
 use futures::future::join_all;
 use jiff::Timestamp;
 
-use super::{RETRY, Reconciler, frs_path, is_current, subject, tell};
+use super::{RETRY, Reconciler, frs_path, is_current, log_failed_write, subject};
 use crate::{
     calls::{self, CallError},
     check,
     event::Event,
     finalizer,
-    host::Entry,
+    frs_store::Entry,
+    messages,
 };
 
-/// How soon members that a deletion waits for are looked at again.
+/// How often a deletion looks at the members that it waits for.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 impl Reconciler {
     /// Releases or deletes the local sets of `entry`, as its deletion policy says, then removes the finalizer.
-    pub(super) async fn finish(&self, key: &SetKey, entry: &Entry) {
+    pub(super) async fn delete(&self, key: &SetKey, entry: &Entry) {
         if !finalizer::is_present(&entry.object) {
             self.forget(key);
             return;
         }
         let mut members = self.members.snapshot(key);
-        let (_, awaited) = self.memories.take_late(key);
+        let (_, pending) = self.cache.take_late(key);
         for member in &mut members {
-            member.write_pending = awaited.contains(&member.name);
+            member.write_pending = pending.contains(&member.name);
         }
-        let open: Vec<String> =
-            join_all(members.iter().map(|it| self.finish_member(key, entry, it)))
-                .await
-                .into_iter()
-                .flatten()
-                .collect();
+        let open: Vec<String> = join_all(
+            members
+                .iter()
+                .map(|member| self.delete_in_member(key, entry, member)),
+        )
+        .await
+        .into_iter()
+        .flatten()
+        .collect();
         if !open.is_empty() {
             let until = deadline(&entry.object, self.config.deletion_deadline);
             if self.clock.now() < until {
@@ -45,13 +49,13 @@ impl Reconciler {
             self.leave_behind(key, entry, &open);
         }
         if let Err(error) = self.remove_finalizer(key, entry).await {
-            tell(key, &error, "failed to remove the finalizer");
-            self.agenda.check(key.clone(), RETRY);
+            log_failed_write(key, &error, "failed to remove the finalizer");
+            self.queue.add_check(key.clone(), RETRY);
         }
     }
 
-    /// Finishes one member; answers its name while something may be left there.
-    async fn finish_member(
+    /// Releases or deletes the local set in one member; answers the name of the member while it may have one.
+    async fn delete_in_member(
         &self,
         key: &SetKey,
         entry: &Entry,
@@ -62,10 +66,10 @@ impl Reconciler {
             status
                 .clusters
                 .iter()
-                .any(|it| it.name == member.name && it.internal.template.is_some())
+                .any(|cluster| cluster.name == member.name && cluster.internal.template.is_some())
         });
         let Some(set) = &member.view.workload else {
-            // A write that is under way may still make one.
+            // A pending write may still create one.
             return if is_current(member) || !(known || member.write_pending) {
                 None
             } else {
@@ -77,42 +81,40 @@ impl Reconciler {
         }
         let access = self.members.access(&member.name)?;
         let policy = entry.object.spec.deletion_policy;
-        let done = self.executor.finish_set(key, &access, set, policy).await;
+        let done = self
+            .executor
+            .release_or_delete(key, &access, set, policy)
+            .await;
         match done {
             Ok(()) => None,
             Err(error) => {
-                tracing::warn!(frs = %key, cluster = %member.name, %error, "local set not finished");
+                tracing::warn!(frs = %key, cluster = %member.name, %error, "failed to release or delete the local set");
                 open
             }
         }
     }
 
     fn wait_for(&self, key: &SetKey, entry: &Entry, members: &[String], until: Timestamp) {
-        if self.memories.put_waited_for(key, members) {
-            let message = format!(
-                "the deletion waits for {}, which may still hold the local set; at {until:.0} it is left behind there",
-                members.join(", ")
-            );
+        if self.cache.put_waited_for(key, &entry.object, members) {
+            let message = messages::deletion_pending(members, until);
             self.record(
                 key,
                 &subject(entry),
-                Event::warning("DeletionWaits", message),
+                Event::warning(EventReason::DeletionPending, message),
             );
         }
-        self.agenda
-            .check(key.clone(), LOOK_AGAIN.min(self.config.recheck_interval));
+        self.queue
+            .add_check(key.clone(), LOOK_AGAIN.min(self.config.recheck_interval));
     }
 
     fn leave_behind(&self, key: &SetKey, entry: &Entry, members: &[String]) {
-        let message = format!(
-            "local sets left behind in {}: no answer within {:?}",
-            members.join(", "),
-            self.config.deletion_deadline
-        );
+        let message = messages::left_behind(members, self.config.deletion_deadline);
         tracing::warn!(frs = %key, "{message}");
         self.metrics.left_behind.inc_by(members.len() as u64);
-        self.recorder
-            .record(&subject(entry), Event::warning("LeftBehind", message));
+        self.recorder.record(
+            &subject(entry),
+            Event::warning(EventReason::LeftBehind, message),
+        );
     }
 
     async fn remove_finalizer(&self, key: &SetKey, entry: &Entry) -> Result<(), CallError> {

@@ -1,50 +1,31 @@
-//! What goes on for one member: its keeper, the source of its clients, its informer.
+//! The tasks of one member: the writer of its MemberCluster status, the connection that makes its clients, its informer.
 
 use std::{collections::VecDeque, sync::Arc};
 
-use cluster_informer::{ChangeHandler, InformerSettings, MemberInformer, MemberView};
+use cluster_informer::{ChangeHandler, MemberInformer, MemberView};
 use kube::Client;
 use reflector::ClientSender;
 use tokio::sync::{Semaphore, mpsc};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use super::{
-    MemberSecrets, Registry,
     connection::{Connected, Connection, Report},
+    context::Context,
     kubeconfig::Kubeconfig,
-    objects::ObjectKeeper,
-    registry::{Credentials, Trouble},
+    registry::{Credentials, SourceError},
     renewal::{Renewal, subject},
-    sources::{Follow, Origin, Way},
+    sources::{ClientSource, Follow, Origin},
+    status_writer::MemberClusterStatusWriter,
 };
-use crate::{
-    clock::Clock, config::Config, election::Fence, event::Event, executor::MemberAccess,
-    reconcile::Reconciler,
-};
+use crate::{event::Event, executor::MemberAccess};
 
-/// Notices that are kept of a member without a MemberCluster.
-const UNTOLD: usize = 8;
-
-/// What all members have in common.
-pub(crate) struct Tools {
-    pub(crate) reconciler: Arc<Reconciler>,
-    pub(crate) registry: Arc<Registry>,
-    pub(crate) host: Client,
-    pub(crate) fence: Fence,
-    pub(crate) federation: Arc<str>,
-    pub(crate) secrets: MemberSecrets,
-    pub(crate) config: Config,
-    pub(crate) informer_settings: InformerSettings,
-    pub(crate) clock: Clock,
-    pub(crate) seed: u64,
-    pub(crate) tasks: TaskTracker,
-    pub(crate) cancel: CancellationToken,
-}
+/// Events that are kept of a member without a MemberCluster.
+const EVENTS_KEPT: usize = 8;
 
 /// One member.
-pub(super) struct Link {
+pub(super) struct MemberHandle {
     name: String,
-    /// Ends all that goes on for it.
+    /// Ends all its tasks.
     cancel: CancellationToken,
     followed: Option<Followed>,
     /// Ends what makes clients of its source, and what renews its token.
@@ -53,7 +34,7 @@ pub(super) struct Link {
     /// What people were told of its kubeconfig.
     warnings: Vec<&'static str>,
     /// What they are told once there is a MemberCluster that events can be about.
-    untold: VecDeque<Event>,
+    kept_events: VecDeque<Event>,
 }
 
 /// What follows a member.
@@ -77,20 +58,20 @@ struct Followed {
     failure: Option<String>,
 }
 
-impl Link {
+impl MemberHandle {
     /// Begins with a member that is known to the registry.
-    pub(super) fn begin(tools: &Tools, name: &str) -> Self {
-        let cancel = tools.cancel.child_token();
-        let keeper = ObjectKeeper {
-            host: tools.host.clone(),
-            registry: Arc::clone(&tools.registry),
+    pub(super) fn begin(context: &Context, name: &str) -> Self {
+        let cancel = context.cancel.child_token();
+        let writer = MemberClusterStatusWriter {
+            host: context.host.clone(),
+            registry: Arc::clone(&context.registry),
             name: name.to_owned(),
-            federation: tools.config.federation.clone(),
-            clock: tools.clock.clone(),
-            call_timeout: tools.config.call_timeout,
-            joining_timeout: tools.config.joining_timeout,
+            federation: context.config.federation.clone(),
+            clock: context.clock.clone(),
+            call_timeout: context.config.call_timeout,
+            joining_timeout: context.config.joining_timeout,
         };
-        tools.tasks.spawn(keeper.run(cancel.clone()));
+        context.tasks.spawn(writer.run(cancel.clone()));
         Self {
             name: name.to_owned(),
             source: cancel.child_token(),
@@ -98,21 +79,21 @@ impl Link {
             followed: None,
             informer: None,
             warnings: Vec::new(),
-            untold: VecDeque::new(),
+            kept_events: VecDeque::new(),
         }
     }
 
     /// Follows the member by what a source holds, if it isn't already.
     pub(super) fn follow(
         &mut self,
-        tools: &Tools,
+        context: &Context,
         follow: Follow<'_>,
         reports: &mpsc::Sender<Report>,
     ) {
         let same = |it: &&Followed| it.origin == follow.origin && it.number == follow.number;
         if let Some(followed) = self.followed.as_ref().filter(same) {
-            let trouble = followed.failure.clone().map(Trouble::invalid);
-            self.trouble(tools, trouble);
+            let trouble = followed.failure.clone().map(SourceError::invalid);
+            self.trouble(context, trouble);
             return;
         }
         self.source.cancel();
@@ -126,52 +107,52 @@ impl Link {
             place: follow.place,
             number: follow.number,
             server: match follow.way {
-                Way::Client(_) => None,
-                Way::Kubeconfig(kubeconfig, _) => Some(kubeconfig.server().to_owned()),
+                ClientSource::Client(_) => None,
+                ClientSource::Kubeconfig(kubeconfig, _) => Some(kubeconfig.server().to_owned()),
             },
             renewed,
             failure: None,
         });
         match follow.way {
-            Way::Client(client) => {
+            ClientSource::Client(client) => {
                 let connected = Connected {
                     client: client.clone(),
                     expires: None,
                 };
-                self.adopt(tools, connected);
+                self.adopt(context, connected);
             }
-            Way::Kubeconfig(kubeconfig, folder) => {
-                self.warn(tools, kubeconfig);
+            ClientSource::Kubeconfig(kubeconfig, folder) => {
+                self.warn(context, kubeconfig);
                 let connection = Connection {
                     name: self.name.clone(),
                     number: follow.number,
                     kubeconfig: kubeconfig.clone(),
                     folder: folder.clone(),
-                    connect: Arc::clone(&tools.secrets.connect),
-                    clock: tools.clock.clone(),
+                    connect: Arc::clone(&context.secrets.connect),
+                    clock: context.clock.clone(),
                 };
                 let (source, reports) = (self.source.clone(), reports.clone());
                 let connect =
                     async move { source.run_until_cancelled(connection.run(reports)).await };
-                tools.tasks.spawn(connect);
+                context.tasks.spawn(connect);
             }
         }
     }
 
     /// Tells what is unsafe about a kubeconfig, unless that was so before.
-    fn warn(&mut self, tools: &Tools, kubeconfig: &Kubeconfig) {
+    fn warn(&mut self, context: &Context, kubeconfig: &Kubeconfig) {
         let warnings = kubeconfig.warnings();
         for warning in &warnings {
             if !self.warnings.contains(warning) {
                 let message = format!("the kubeconfig is used, but {warning}");
-                self.tell(tools, Event::warning("InsecureKubeconfig", message));
+                self.record(context, Event::warning("InsecureKubeconfig", message));
             }
         }
         self.warnings = warnings;
     }
 
     /// Takes in what came of the kubeconfig that is followed; one of an earlier state is passed over.
-    pub(super) fn report(&mut self, tools: &Tools, report: Report) {
+    pub(super) fn report(&mut self, context: &Context, report: Report) {
         let Some(followed) = self
             .followed
             .as_mut()
@@ -182,7 +163,7 @@ impl Link {
         match report.made {
             Ok(connected) => {
                 followed.failure = None;
-                self.adopt(tools, connected);
+                self.adopt(context, connected);
             }
             Err(message) => {
                 followed.failure = Some(format!("{}: {message}", followed.place));
@@ -191,10 +172,10 @@ impl Link {
     }
 
     /// Follows the member by another client.
-    fn adopt(&mut self, tools: &Tools, connected: Connected) {
+    fn adopt(&mut self, context: &Context, connected: Connected) {
         let Connected { client, expires } = connected;
         // All clients of members pass here: none can write after the term.
-        let client = tools.fence.guard(&client);
+        let client = context.fence.guard(&client);
         let credentials = Credentials {
             expires,
             trouble: None,
@@ -207,35 +188,40 @@ impl Link {
                 informer.client.replace(client.clone());
                 informer.server = server;
             }
-            tools
+            context
                 .registry
                 .put_client(&self.name, client.clone(), credentials);
             tracing::info!(cluster = %self.name, "member followed by another client");
         } else {
-            let access = self.inform(tools, client.clone(), server);
-            tools
+            let access = self.inform(context, client.clone(), server);
+            context
                 .registry
-                .put_access(access, credentials, tools.clock.now());
+                .put_access(access, credentials, context.clock.now());
             tracing::info!(cluster = %self.name, "member added");
         }
-        self.renew(tools, client);
-        tools.reconciler.check_all();
+        self.renew(context, client);
+        context.trigger.check_all();
     }
 
     /// Starts the informer.
-    fn inform(&mut self, tools: &Tools, client: Client, server: Option<String>) -> MemberAccess {
+    fn inform(
+        &mut self,
+        context: &Context,
+        client: Client,
+        server: Option<String>,
+    ) -> MemberAccess {
         let cancel = self.cancel.child_token();
-        let handler: Arc<dyn ChangeHandler> = Arc::clone(&tools.reconciler) as _;
-        let clock = tools.clock.clone();
+        let handler: Arc<dyn ChangeHandler> = Arc::clone(&context.trigger) as _;
+        let clock = context.clock.clone();
         let informer = MemberInformer::spawn(
             &*self.name,
             client.clone(),
-            &tools.federation,
+            &context.federation,
             handler,
-            tools.informer_settings.clone(),
-            &tools.reconciler.metrics.informers,
+            context.informer_settings.clone(),
+            &context.metrics.informers,
             Arc::new(move || clock.now()),
-            tools.seed,
+            context.seed,
             cancel.clone(),
         );
         self.informer = Some(Informer {
@@ -245,99 +231,102 @@ impl Link {
         });
         let store: Arc<dyn MemberView> = informer.store;
         let task = informer.task;
-        tools
+        context
             .tasks
             .spawn(async move { task.await.expect("an informer does not panic") });
         MemberAccess {
             name: self.name.as_str().into(),
             client,
             store,
-            permits: Arc::new(Semaphore::new(tools.config.calls_per_member as usize)),
+            permits: Arc::new(Semaphore::new(context.config.calls_per_member as usize)),
         }
     }
 
     /// Renews the token of the Secret, if it asks for that.
-    fn renew(&self, tools: &Tools, member: Client) {
+    fn renew(&self, context: &Context, member: Client) {
         let renewed = self.followed.as_ref().and_then(|it| it.renewed.clone());
         let Some((secret, text)) = renewed else {
             return;
         };
         let renewal = Renewal {
             member,
-            host: tools.host.clone(),
-            namespace: tools.secrets.namespace.clone(),
+            host: context.host.clone(),
+            namespace: context.secrets.namespace.clone(),
             secret,
             text,
             cluster: self.name.clone(),
-            registry: Arc::clone(&tools.registry),
-            recorder: tools.reconciler.recorder.clone(),
-            clock: tools.clock.clone(),
-            call_timeout: tools.config.call_timeout,
+            registry: Arc::clone(&context.registry),
+            recorder: context.recorder.clone(),
+            clock: context.clock.clone(),
+            call_timeout: context.config.call_timeout,
             cancel: self.source.clone(),
         };
-        tools.tasks.spawn(renewal.run());
+        context.tasks.spawn(renewal.run());
     }
 
     /// Something is wrong with its sources, or nothing any more.
-    pub(super) fn trouble(&mut self, tools: &Tools, trouble: Option<Trouble>) {
+    pub(super) fn trouble(&mut self, context: &Context, trouble: Option<SourceError>) {
         let event = trouble
             .as_ref()
             .map(|it| Event::warning(it.reason, it.message.clone()));
-        if tools.registry.put_trouble(&self.name, trouble) {
+        if context.registry.put_trouble(&self.name, trouble) {
             if let Some(event) = event {
-                self.tell(tools, event);
+                self.record(context, event);
             }
-            tools.reconciler.check_all();
+            context.trigger.check_all();
         }
     }
 
     /// Uses what it was followed by no longer.
-    pub(super) fn stop(&mut self, tools: &Tools) {
+    pub(super) fn stop(&mut self, context: &Context) {
         self.source.cancel();
         self.followed = None;
         if let Some(informer) = self.informer.take() {
             informer.cancel.cancel();
         }
-        tools.registry.stop(&self.name);
+        context.registry.stop(&self.name);
     }
 
     /// No source tells any more how to reach it: it is lost, after its grace period.
-    pub(super) fn remove(&mut self, tools: &Tools) {
-        self.stop(tools);
-        if tools.registry.put_removed(&self.name, tools.clock.now()) {
+    pub(super) fn remove(&mut self, context: &Context) {
+        self.stop(context);
+        if context
+            .registry
+            .put_removed(&self.name, context.clock.now())
+        {
             let message = "no kubeconfig is left: the member is lost after its grace period";
-            self.tell(tools, Event::warning("Removed", message));
-            tools.reconciler.check_all();
+            self.record(context, Event::warning("Removed", message));
+            context.trigger.check_all();
         }
     }
 
     /// Ends all that goes on for it.
-    pub(super) fn end(self, tools: &Tools) {
+    pub(super) fn end(self, context: &Context) {
         self.cancel.cancel();
-        tools.registry.forget(&self.name);
-        tools.reconciler.metrics.informers.remove(&self.name);
+        context.registry.forget(&self.name);
+        context.metrics.informers.remove(&self.name);
         tracing::info!(cluster = %self.name, "member forgotten");
-        tools.reconciler.check_all();
+        context.trigger.check_all();
     }
 
-    fn tell(&mut self, tools: &Tools, event: Event) {
+    fn record(&mut self, context: &Context, event: Event) {
         tracing::warn!(cluster = %self.name, reason = event.reason, "{}", event.message);
-        self.untold.push_back(event);
-        self.tell_untold(tools);
+        self.kept_events.push_back(event);
+        self.record_kept(context);
     }
 
     /// Tells what could not be told before, if there is a MemberCluster by now.
-    pub(super) fn tell_untold(&mut self, tools: &Tools) {
-        if self.untold.is_empty() {
+    pub(super) fn record_kept(&mut self, context: &Context) {
+        if self.kept_events.is_empty() {
             return;
         }
-        if let Some(subject) = subject(&tools.registry, &self.name) {
-            for event in self.untold.drain(..) {
-                tools.reconciler.recorder.record(&subject, event);
+        if let Some(subject) = subject(&context.registry, &self.name) {
+            for event in self.kept_events.drain(..) {
+                context.recorder.record(&subject, event);
             }
         }
-        while self.untold.len() > UNTOLD {
-            self.untold.pop_front();
+        while self.kept_events.len() > EVENTS_KEPT {
+            self.kept_events.pop_front();
         }
     }
 }

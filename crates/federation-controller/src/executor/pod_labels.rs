@@ -25,14 +25,14 @@ type PodMeta = PartialObjectMeta<Pod>;
 
 impl Executor {
     /// Puts our marks on the pods of the set with this uid that have none (F30).
-    pub(super) async fn mark_pods(
+    pub(super) async fn label_pods(
         &self,
         frs: &ValidFrs,
         member: &MemberAccess,
         uid: &str,
         generation: i64,
     ) -> Result<Outcome, CallError> {
-        let marks: BTreeMap<_, _> = manifest::set_marks(frs, &self.federation).into();
+        let marks: BTreeMap<_, _> = manifest::own_labels(frs, &self.federation).into();
         let pods = self.pods(&frs.key, member, &frs.selector_text).await?;
         let unmarked = pods
             .into_iter()
@@ -45,7 +45,7 @@ impl Executor {
     }
 
     /// Takes our marks off the pods of the set with this uid (F5).
-    pub(super) async fn unmark_pods(
+    pub(super) async fn unlabel_pods(
         &self,
         key: &SetKey,
         member: &MemberAccess,

@@ -1,4 +1,4 @@
-//! FederatedReplicaSets as the host last showed them, checked once when they change.
+//! FederatedReplicaSets as the host last showed them, validated once when they change.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,7 +25,7 @@ pub(crate) struct Entry {
 
 /// All FederatedReplicaSets. One task writes, everybody reads.
 #[derive(Debug, Default)]
-pub(crate) struct HostStore {
+pub(crate) struct FrsStore {
     sets: RwLock<Sets>,
 }
 
@@ -44,10 +44,10 @@ pub(crate) struct Applied {
     /// Whether anything but the status changed.
     pub(crate) changed: bool,
     /// Others whose selectors overlap with it now, or no longer do.
-    pub(crate) others: Vec<SetKey>,
+    pub(crate) overlapping: Vec<SetKey>,
 }
 
-impl HostStore {
+impl FrsStore {
     pub(crate) fn get(&self, key: &SetKey) -> Option<Arc<Entry>> {
         self.sets.read().entries.get(key).cloned()
     }
@@ -88,7 +88,7 @@ impl HostStore {
             },
             _ => Entry::derive(object, federation),
         };
-        let others = if changed {
+        let overlapping = if changed {
             sets.find_overlaps(&key, &entry)
         } else {
             Vec::new()
@@ -97,7 +97,7 @@ impl HostStore {
         Applied {
             key,
             changed,
-            others,
+            overlapping,
         }
     }
 

@@ -1,4 +1,4 @@
-//! What to do about a set of our name that is not ours (F29), or was and lost its marks.
+//! Adopts a ReplicaSet that has the name of a local set (F29): it existed before, or lost fedrs's labels.
 
 use fedrs_api::{RejectionKind, ValidFrs, labels};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
@@ -9,7 +9,7 @@ use super::{Executor, MemberAccess, set_path, undecided};
 use crate::{
     calls::{self, CallError},
     check::Outcome,
-    manifest,
+    manifest, messages,
 };
 
 /// What may be done with a set that has our name.
@@ -22,7 +22,7 @@ enum Claim {
     /// On its way out: waited for.
     Wait,
     /// Somebody else's.
-    Refused(String),
+    Rejected(String),
 }
 
 /// Decides by the live set alone.
@@ -33,15 +33,14 @@ fn claim(live: &Value, frs: &ValidFrs, federation: &str) -> Claim {
     }
     let owner = metadata["labels"][labels::FEDERATION].as_str();
     if let Some(other) = owner.filter(|owner| *owner != federation) {
-        return Claim::Refused(format!("the ReplicaSet belongs to federation {other}"));
+        return Claim::Rejected(messages::other_federation(other));
     }
     let owners = metadata["ownerReferences"].as_array();
     let controller = owners.and_then(|it| it.iter().find(|owner| owner["controller"] == true));
     if let Some(controller) = controller {
-        return Claim::Refused(format!(
-            "the ReplicaSet is controlled by {} {}",
+        return Claim::Rejected(messages::controlled_by(
             controller["kind"].as_str().unwrap_or("an object"),
-            controller["name"].as_str().unwrap_or("without a name")
+            controller["name"].as_str().unwrap_or("without a name"),
         ));
     }
     if live["spec"]["selector"] == json!(frs.selector) {
@@ -52,34 +51,24 @@ fn claim(live: &Value, frs: &ValidFrs, federation: &str) -> Claim {
 }
 
 /// Says of a set that was written over what became different.
-fn taken_over(outcome: Outcome, frs: &ValidFrs, before: &Value) -> Outcome {
+fn adopted(outcome: Outcome, frs: &ValidFrs, before: &Value) -> Outcome {
     let Outcome::Written(set) = outcome else {
         return outcome;
     };
-    let mut changed = Vec::new();
-    if before["replicas"] != set.replicas {
-        changed.push(format!(
-            "replicas {} to {}",
-            before["replicas"], set.replicas
-        ));
-    }
+    let replicas = &before["replicas"];
+    let replicas = (*replicas != set.replicas).then_some((replicas, set.replicas));
     let (old, new) = (
-        images(&before["template"]["spec"]),
-        images(&frs.template.spec),
+        images(&before["template"]["spec"]).join(", "),
+        images(&frs.template.spec).join(", "),
     );
-    if old != new {
-        changed.push(format!("images {} to {}", old.join(", "), new.join(", ")));
-    }
-    changed.push("template and labels".to_owned());
-    Outcome::Adopted {
-        set,
-        changed: changed.join("; "),
-    }
+    let images = (old != new).then_some((&*old, &*new));
+    let changed = messages::adopted_changes(replicas, images);
+    Outcome::Adopted { set, changed }
 }
 
 impl Executor {
     /// Makes a set that has our name ours (F29), or says why that can't be.
-    pub(super) async fn take_over(
+    pub(super) async fn adopt(
         &self,
         frs: &ValidFrs,
         member: &MemberAccess,
@@ -103,13 +92,13 @@ impl Executor {
                 let replicas = replicas.max(running.unwrap_or(0));
                 let before = live["spec"].clone();
                 let written = self.write_over(frs, member, live, replicas).await;
-                written.map(|outcome| taken_over(outcome, frs, &before))
+                written.map(|outcome| adopted(outcome, frs, &before))
             }
             Claim::Replace => self.replace(frs, member, &live).await,
             Claim::Wait => Ok(Outcome::Conflict(
                 "the set there is being deleted".to_owned(),
             )),
-            Claim::Refused(message) => Ok(Outcome::Rejected {
+            Claim::Rejected(message) => Ok(Outcome::Rejected {
                 kind: RejectionKind::NameConflict,
                 message,
             }),

@@ -42,13 +42,13 @@ pub(crate) struct Subject {
 
 /// Records events; cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Recorder {
+pub(crate) struct EventRecorder {
     queues: Arc<[mpsc::Sender<(Subject, Event, Timestamp)>]>,
     clock: Clock,
     dropped: Counter,
 }
 
-impl Recorder {
+impl EventRecorder {
     /// A recorder, and the bodies of the tasks that write to `host` until `cancel`.
     pub(crate) fn new(
         host: &Client,

@@ -12,7 +12,7 @@ use crate::{
 
 impl Executor {
     /// Finishes a local set of a FederatedReplicaSet that is being deleted (F5).
-    pub(crate) async fn finish_set(
+    pub(crate) async fn release_or_delete(
         &self,
         key: &SetKey,
         member: &MemberAccess,
@@ -61,7 +61,7 @@ impl Executor {
         manifest::release_template(&mut live);
         let call = calls::put(&member.client, &path, &live);
         self.call(member, "release", call).await?;
-        match self.unmark_pods(key, member, uid).await {
+        match self.unlabel_pods(key, member, uid).await {
             // Marks that stay on pods mean nothing without a set: not worth holding the deletion up.
             Err(error) if error.is_refusal() => {
                 let cluster = &*member.name;

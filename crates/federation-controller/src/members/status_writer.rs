@@ -29,7 +29,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 pub(crate) const PATH: &str = "/apis/fedrs.dev/v1alpha1/memberclusters";
 
 /// Keeps the MemberCluster of one member.
-pub(super) struct ObjectKeeper {
+pub(super) struct MemberClusterStatusWriter {
     pub(super) host: Client,
     pub(super) registry: Arc<Registry>,
     pub(super) name: String,
@@ -50,7 +50,7 @@ struct Written {
     status: MemberClusterStatus,
 }
 
-impl ObjectKeeper {
+impl MemberClusterStatusWriter {
     /// Keeps the object current until `cancel`, or until the member is forgotten.
     pub(super) async fn run(self, cancel: CancellationToken) {
         let mut written: Option<Written> = None;

@@ -1,0 +1,97 @@
+//! The watch of FederatedReplicaSets on the host: objects go into the store, the keys of changed ones onto the queue.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use fedrs_api::{FederatedReplicaSet, SetKey};
+use reflector::{Error, EventHandler};
+use tokio::sync::watch;
+
+use crate::{
+    frs_store::{FrsStore, key_of},
+    metrics::Metrics,
+    readiness::{ListProgress, ListState},
+    reconcile_queue::ReconcileQueue,
+};
+
+/// Handles events of FederatedReplicaSets: one that was created, updated or deleted is checked without delay (F21).
+pub(crate) struct FrsHandler {
+    sets: Arc<FrsStore>,
+    queue: ReconcileQueue,
+    federation: Arc<str>,
+    metrics: Arc<Metrics>,
+    progress: ListProgress,
+    /// What the current list has shown.
+    seen: HashSet<SetKey>,
+}
+
+impl FrsHandler {
+    pub(crate) fn new(
+        sets: Arc<FrsStore>,
+        queue: ReconcileQueue,
+        federation: &Arc<str>,
+        metrics: Arc<Metrics>,
+        listed: watch::Sender<ListState>,
+    ) -> Self {
+        Self {
+            sets,
+            queue,
+            federation: Arc::clone(federation),
+            metrics,
+            progress: ListProgress::new("FederatedReplicaSets", listed),
+            seen: HashSet::new(),
+        }
+    }
+
+    fn count(&self) {
+        let (all, invalid) = self.sets.counts();
+        let gauge = |count| i64::try_from(count).unwrap_or(i64::MAX);
+        self.metrics.sets.set(gauge(all));
+        self.metrics.invalid_sets.set(gauge(invalid));
+    }
+
+    fn check_now(&self, keys: impl IntoIterator<Item = SetKey>) {
+        for key in keys {
+            self.queue.add_check(key, Duration::ZERO);
+        }
+    }
+
+    fn remove(&self, key: &SetKey) {
+        let overlapping = self.sets.remove(key);
+        self.check_now(overlapping.into_iter().chain([key.clone()]));
+    }
+}
+
+impl EventHandler<FederatedReplicaSet> for FrsHandler {
+    fn on_init(&mut self) {
+        self.seen.clear();
+    }
+
+    fn on_apply(&mut self, object: FederatedReplicaSet) {
+        let applied = self.sets.apply(object, &self.federation);
+        self.seen.insert(applied.key.clone());
+        if applied.changed {
+            self.count();
+            self.check_now(applied.overlapping.into_iter().chain([applied.key]));
+        }
+    }
+
+    fn on_delete(&mut self, object: FederatedReplicaSet) {
+        self.remove(&key_of(&object));
+        self.count();
+    }
+
+    fn on_init_done(&mut self, _resource_version: &str) {
+        for key in self.sets.keys() {
+            if !self.seen.contains(&key) {
+                self.remove(&key);
+            }
+        }
+        self.seen = HashSet::new();
+        self.count();
+        self.progress.complete();
+    }
+
+    fn on_error(&mut self, error: &Error) {
+        self.progress.failed(error);
+    }
+}

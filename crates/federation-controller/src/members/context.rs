@@ -1,0 +1,31 @@
+//! What the handles of all members share.
+
+use std::sync::Arc;
+
+use cluster_informer::InformerSettings;
+use kube::Client;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{MemberSecrets, Registry};
+use crate::{
+    clock::Clock, config::Config, election::Fence, event_recorder::EventRecorder, metrics::Metrics,
+    trigger::Trigger,
+};
+
+/// What the handles of all members share.
+pub(crate) struct Context {
+    pub(crate) trigger: Arc<dyn Trigger>,
+    pub(crate) recorder: EventRecorder,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) host: Client,
+    pub(crate) fence: Fence,
+    pub(crate) federation: Arc<str>,
+    pub(crate) secrets: MemberSecrets,
+    pub(crate) config: Config,
+    pub(crate) informer_settings: InformerSettings,
+    pub(crate) clock: Clock,
+    pub(crate) seed: u64,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) cancel: CancellationToken,
+}

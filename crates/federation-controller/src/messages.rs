@@ -1,0 +1,158 @@
+//! The texts that users see, other than those of a check: events of outcomes, conditions of MemberClusters, readiness. Errors
+//! have their texts in their own types. The snapshot test shows each text once.
+
+use std::{fmt::Display, time::Duration};
+
+use cluster_informer::WorkloadTotals;
+use fedrs_api::{names, pluralize};
+use jiff::Timestamp;
+
+// Readiness.
+
+pub(crate) fn crds_missing(kind: &str) -> String {
+    format!("the host has no CRD of {kind}: run `fedrs crds | kubectl apply -f -`; waiting")
+}
+
+pub(crate) fn failed_to_list(kind: &str, error: &str) -> String {
+    format!("failed to list {kind} of the host: {error}")
+}
+
+// Events of a FederatedReplicaSet.
+
+/// `done` says what was restored, `manager` who changed it.
+pub(crate) fn repaired(done: &str, manager: Option<&str>) -> String {
+    match manager {
+        Some(names::FIELD_MANAGER) => {
+            format!("{done} (changed by fedrs itself, before a restart or by a second controller)")
+        }
+        Some(manager) => format!("{done} (changed by {manager})"),
+        None => done.to_owned(),
+    }
+}
+
+pub(crate) fn adopted(cluster: &str, changed: &str) -> String {
+    format!("{cluster}: adopted an existing ReplicaSet of this name: {changed}")
+}
+
+pub(crate) fn replaced(cluster: &str, was: &str) -> String {
+    format!(
+        "{cluster}: deleted an existing ReplicaSet of this name ({was}) without its pods, because its selector is immutable"
+    )
+}
+
+pub(crate) fn creation_rejected(cluster: &str, message: &str) -> String {
+    format!("{cluster} rejects the ReplicaSet: {message}")
+}
+
+pub(crate) fn write_rejected(cluster: &str, message: &str) -> String {
+    format!("{cluster} rejects a change of the ReplicaSet: {message}")
+}
+
+pub(crate) fn pods_labeled(done: &str, pods: usize) -> String {
+    format!("{done}: {}", pluralize(pods, "pod"))
+}
+
+pub(crate) fn deletion_pending(members: &[String], until: Timestamp) -> String {
+    format!(
+        "the deletion waits for {}, which may still have the local ReplicaSet; it continues without an answer at {until:.0}",
+        members.join(", ")
+    )
+}
+
+pub(crate) fn left_behind(members: &[String], deadline: Duration) -> String {
+    format!(
+        "the local ReplicaSet may be left in {}: no answer within {deadline:?}",
+        members.join(", ")
+    )
+}
+
+// The outcome of an adoption: what differs.
+
+pub(crate) fn adopted_changes(
+    replicas: Option<(&impl Display, u32)>,
+    images: Option<(&str, &str)>,
+) -> String {
+    let replicas = replicas.map(|(old, new)| format!("replicas {old} to {new}"));
+    let images = images.map(|(old, new)| format!("images {old} to {new}"));
+    let changes: Vec<String> = replicas
+        .into_iter()
+        .chain(images)
+        .chain(["template and labels".to_owned()])
+        .collect();
+    changes.join("; ")
+}
+
+pub(crate) fn other_federation(federation: &str) -> String {
+    format!("the ReplicaSet belongs to federation {federation}")
+}
+
+pub(crate) fn controlled_by(kind: &str, name: &str) -> String {
+    format!("the ReplicaSet is controlled by {kind} {name}")
+}
+
+pub(crate) fn namespace_not_created(namespace: &str) -> String {
+    format!(
+        "namespace {namespace} does not exist, and createKubeNamespaces of the controller's configuration is false"
+    )
+}
+
+// Conditions of a MemberCluster.
+
+pub(crate) const NO_KUBECONFIG: &str =
+    "the cluster has neither a kubeconfig file in the members folder nor spec.secretRef";
+pub(crate) const API_SERVER_ANSWERS: &str = "the API server answers";
+pub(crate) const NOT_PROBED: &str = "the API server has not been probed yet";
+pub(crate) const NOT_WATCHED: &str = "local workloads and pods are not watched any more";
+pub(crate) const SYNCED: &str = "local workloads and pods are watched";
+pub(crate) const NOT_SYNCED: &str = "local workloads and pods are not listed yet";
+pub(crate) const DRAINED: &str = "no replica of a FederatedReplicaSet is left";
+
+pub(crate) fn stale(since: Timestamp) -> String {
+    format!("the watch is down: the view is from {since:.0}")
+}
+
+pub(crate) fn drain_unknown(why: &str) -> String {
+    format!("the remaining replicas are unknown: {why}")
+}
+
+pub(crate) fn draining(totals: &WorkloadTotals) -> String {
+    let named: Vec<String> = totals.first.iter().map(ToString::to_string).collect();
+    let more = (totals.workloads as usize).saturating_sub(named.len());
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    format!(
+        "{} of {} left: {}{more}",
+        pluralize(totals.replicas, "replica"),
+        pluralize(totals.workloads, "FederatedReplicaSet"),
+        named.join(", ")
+    )
+}
+
+// Events of a MemberCluster.
+
+pub(crate) const MEMBER_REMOVED: &str =
+    "the cluster has no kubeconfig any more: it is lost after its grace period";
+
+pub(crate) fn insecure_kubeconfig(warning: &str) -> String {
+    format!("the kubeconfig is insecure: {warning}")
+}
+
+pub(crate) fn token_not_renewable(place: &str) -> String {
+    format!(
+        "the token of {place} can't be renewed: it is not a ServiceAccount token with an issue and expiry time"
+    )
+}
+
+pub(crate) fn token_renewed(place: &str, expires: Timestamp) -> String {
+    format!("renewed the token of {place}; it expires at {expires:.0}")
+}
+
+pub(crate) fn token_renewal_failed(place: &str, expires: Timestamp, error: &str) -> String {
+    format!("failed to renew the token of {place}, which expires at {expires:.0}: {error}")
+}
+
+#[cfg(test)]
+mod tests;

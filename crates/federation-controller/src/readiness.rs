@@ -1,0 +1,124 @@
+//! Whether the controller can do its work: the host's objects are listed, and all members are known.
+
+use reflector::Error;
+use tokio::sync::watch;
+
+use crate::{error_text::format_error, messages};
+
+/// Whether a kind has been listed from the host, and why not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ListState {
+    /// Whether a first list is complete.
+    pub complete: bool,
+    /// The last failure, while it lasts.
+    pub error: Option<String>,
+}
+
+/// Publishes the [`ListState`] of one kind, and logs what a person has to do.
+pub(crate) struct ListProgress {
+    /// The kind, in the plural.
+    kind: &'static str,
+    state: watch::Sender<ListState>,
+}
+
+impl ListProgress {
+    /// For the objects of `kind`, named in the plural.
+    pub(crate) fn new(kind: &'static str, state: watch::Sender<ListState>) -> Self {
+        Self { kind, state }
+    }
+
+    /// The list is complete, and the watch runs.
+    pub(crate) fn complete(&self) {
+        self.state.send_if_modified(|state| {
+            let done = ListState {
+                complete: true,
+                error: None,
+            };
+            let changed = *state != done;
+            *state = done;
+            changed
+        });
+    }
+
+    /// A list or a watch failed.
+    pub(crate) fn failed(&self, error: &Error) {
+        let message = if error.code() == Some(404) {
+            messages::crds_missing(self.kind)
+        } else {
+            messages::failed_to_list(self.kind, &format_error(error))
+        };
+        self.state.send_if_modified(|state| {
+            let changed = state.error.as_deref() != Some(&message);
+            if changed {
+                tracing::warn!("{message}");
+                state.error = Some(message);
+            }
+            changed
+        });
+    }
+}
+
+/// Whether the controller can do its work, for `/readyz`.
+#[derive(Clone)]
+pub struct Readiness {
+    sets: watch::Receiver<ListState>,
+    members: watch::Receiver<ListState>,
+    complete: watch::Receiver<bool>,
+}
+
+impl Readiness {
+    /// Of the lists of FederatedReplicaSets and MemberClusters; `complete` says whether all members are known.
+    pub(crate) fn new(
+        sets: watch::Receiver<ListState>,
+        members: watch::Receiver<ListState>,
+        complete: watch::Receiver<bool>,
+    ) -> Self {
+        Self {
+            sets,
+            members,
+            complete,
+        }
+    }
+
+    /// `Ok` once FederatedReplicaSets and members are known.
+    pub fn check(&self) -> Result<(), NotReady> {
+        for state in [&self.sets, &self.members] {
+            let state = state.borrow();
+            if let Some(error) = &state.error {
+                return Err(NotReady::Host(error.clone()));
+            }
+            if !state.complete {
+                return Err(NotReady::Listing);
+            }
+        }
+        if *self.complete.borrow() {
+            Ok(())
+        } else {
+            Err(NotReady::Members)
+        }
+    }
+
+    /// Waits until everything is known; `false` if the controller ends before.
+    pub(crate) async fn wait(&mut self) -> bool {
+        for state in [&mut self.sets, &mut self.members] {
+            if state.wait_for(|state| state.complete).await.is_err() {
+                return false;
+            }
+        }
+        self.complete.wait_for(|complete| *complete).await.is_ok()
+    }
+}
+
+/// Why the controller can't do its work yet.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotReady {
+    /// The host's objects can't be read.
+    #[error("{0}")]
+    Host(String),
+    /// The first lists are not complete.
+    #[error("the controller has not listed the host's objects yet")]
+    Listing,
+    /// Some sources of members have not been read.
+    #[error("the controller has not read all members yet")]
+    Members,
+}

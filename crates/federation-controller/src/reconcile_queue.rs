@@ -1,0 +1,79 @@
+//! Which FederatedReplicaSet to reconcile, and when (F21 to F25).
+//!
+//! ```text
+//! add_check(key, delay) -> FRS_TO_CHECK --due--.
+//!                                              +--> work queue --> worker: reconcile(key, work)
+//! add_status(key)       -> status queue --due--'
+//! ```
+
+use std::time::Duration;
+
+use check_queue::{DelayingQueue, WorkItem, WorkQueue};
+use fedrs_api::SetKey;
+use tokio_util::sync::CancellationToken;
+
+use crate::metrics::Metrics;
+
+/// What a worker does for a FederatedReplicaSet. The greater work includes the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ReconcileWork {
+    /// Updates the status, and changes nothing in the members.
+    StatusOnly,
+    /// Checks it: decides what to change, and updates the status.
+    Check,
+}
+
+/// The queues of one controller. Cheap to clone; clones are handles of the same queues.
+#[derive(Clone)]
+pub(crate) struct ReconcileQueue {
+    checks: DelayingQueue<SetKey>,
+    statuses: DelayingQueue<SetKey>,
+    work: WorkQueue<SetKey, ReconcileWork>,
+    status_delay: Duration,
+}
+
+impl ReconcileQueue {
+    pub(crate) fn new(metrics: &Metrics, status_delay: Duration) -> Self {
+        Self {
+            checks: DelayingQueue::new(metrics.checks.clone()),
+            statuses: DelayingQueue::new(metrics.statuses.clone()),
+            work: WorkQueue::new(metrics.work.clone()),
+            status_delay,
+        }
+    }
+
+    /// Puts `key` on `FRS_TO_CHECK`; the shorter delay wins (F24).
+    pub(crate) fn add_check(&self, key: SetKey, delay: Duration) {
+        self.checks.add_after(key, delay);
+    }
+
+    /// Updates the status of `key` after the configured delay (F22).
+    pub(crate) fn add_status(&self, key: SetKey) {
+        self.statuses.add_after(key, self.status_delay);
+    }
+
+    /// Forgets an object that is gone.
+    pub(crate) fn forget(&self, key: &SetKey) {
+        self.checks.remove(key);
+        self.statuses.remove(key);
+    }
+
+    /// Waits for the next key. Its holder alone works on it; `None` at the end.
+    pub(crate) async fn next(&self) -> Option<WorkItem<SetKey, ReconcileWork>> {
+        self.work.get().await
+    }
+
+    /// Moves due keys to the workers until `cancel`.
+    pub(crate) async fn run(self, cancel: CancellationToken) {
+        let add = |work| {
+            let queue = self.work.clone();
+            move |key| queue.add_work(key, work)
+        };
+        let (check, status) = (add(ReconcileWork::Check), add(ReconcileWork::StatusOnly));
+        tokio::join!(
+            self.checks.run(check, cancel.clone()),
+            self.statuses.run(status, cancel.clone())
+        );
+        self.work.shut_down();
+    }
+}
