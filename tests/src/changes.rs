@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use futures::future::select_all;
-use sim_cluster::{ChangeEvent, Changes};
+use sim_cluster::{ChangeEvent, Changes, SimCluster};
 use tokio::time::{Instant, sleep, timeout_at};
-
-use crate::Fleet;
 
 /// Waits for a change in any cluster; answers all that there are by then, each with its cluster's place, those of one
 /// cluster in order.
@@ -34,13 +32,11 @@ impl Looks {
     /// How long without a change, at most: some that is waited for is in no cluster.
     const IDLE: Duration = Duration::from_secs(1);
 
-    /// Looks at `fleet` from now on.
-    pub(crate) fn at(fleet: &Fleet) -> Self {
-        let names = fleet.member_names();
-        let members = names.iter().map(|it| fleet.member(it));
-        let clusters = members.chain([fleet.host()]);
+    /// Looks at `clusters` from now on.
+    pub(crate) fn at<'a>(clusters: impl IntoIterator<Item = &'a SimCluster>) -> Self {
+        let clusters = clusters.into_iter();
         Self {
-            clusters: clusters.map(|it| it.api().changes()).collect(),
+            clusters: clusters.map(|cluster| cluster.api().changes()).collect(),
         }
     }
 

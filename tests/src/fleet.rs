@@ -284,6 +284,13 @@ impl Fleet {
         self.members.keys().cloned().collect()
     }
 
+    /// Looks at all clusters from now on.
+    pub(crate) fn looks(&self) -> Looks {
+        let names = self.member_names();
+        let members = names.iter().map(|name| self.member(name));
+        Looks::at(members.chain([self.host()]))
+    }
+
     /// The time in the fleet.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
@@ -331,7 +338,7 @@ impl Fleet {
         mut holds: impl AsyncFnMut(&Self) -> bool,
     ) {
         let deadline = tokio::time::Instant::now() + Duration::from_secs(seconds);
-        let mut looks = Looks::at(self);
+        let mut looks = self.looks();
         while !holds(self).await {
             let late = tokio::time::Instant::now() >= deadline;
             let state = if late {

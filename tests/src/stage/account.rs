@@ -14,7 +14,7 @@ use control_plane::{ControlPlane, Environment, Program, Programs, request};
 use fedrs_api::names::{CONTROLLER, SYSTEM_NAMESPACE};
 use serde_json::{Value, json};
 
-use super::clusters::client;
+use super::client::client;
 
 /// How long a token is good for, in seconds: longer than any run.
 const TOKEN_SECONDS: u64 = 6 * 3600;

@@ -11,11 +11,12 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     Clusters, LOOK, Stage,
-    clusters::{Shared, client},
+    client::client,
+    clusters::Shared,
     commands::{MEMBERS, secrets},
-    is_missing,
     rivals::lease_path,
     run_prefix,
+    spec::is_missing,
 };
 
 /// What runs pods; before the pods themselves, so that none are made anew.

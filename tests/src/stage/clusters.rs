@@ -8,14 +8,15 @@ use std::{
 
 use control_plane::{Environment, EnvironmentSpec, Programs, Proxy, request};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{
-    Client,
-    config::{KubeConfigOptions, Kubeconfig},
-};
 use serde_json::Value;
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
-use super::{NAMESPACE_PREFIX, Need, account, is_missing, program};
+use super::{
+    account,
+    client::client,
+    program,
+    spec::{NAMESPACE_PREFIX, Need, is_missing},
+};
 
 /// Environment variable: which clusters to run on.
 const CLUSTERS: &str = "FEDRS_CLUSTERS";
@@ -212,17 +213,6 @@ impl Shared {
             drop(local.lock().await.take());
         }
     }
-}
-
-/// A client of the cluster that a kubeconfig's current context names.
-pub(super) async fn client(kubeconfig: &str) -> Client {
-    let kubeconfig = Kubeconfig::from_yaml(kubeconfig).expect("a kubeconfig");
-    let options = KubeConfigOptions::default();
-    let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &options)
-        .await
-        .expect("a kubeconfig that can be used");
-    config.default_retry = false;
-    Client::try_from(config).expect("a client can be made")
 }
 
 /// What is not of a scenario: FederatedReplicaSets in other namespaces, and members that were joined.

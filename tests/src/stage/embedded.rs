@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use control_plane::ProxyMode;
 use kube::Client;
 
-use super::StageSpec;
+use super::spec::StageSpec;
 use crate::{Fleet, FleetSpec};
 
 /// A fleet of embedded clusters.

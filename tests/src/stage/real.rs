@@ -12,9 +12,11 @@ use kube::Client;
 use tempfile::TempDir;
 
 use super::{
-    StageSpec, account,
-    clusters::{Shared, client},
+    account,
+    client::client,
+    clusters::Shared,
     program::{self, Program},
+    spec::StageSpec,
 };
 
 /// One scenario's use of shared clusters.

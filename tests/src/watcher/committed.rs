@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use parking_lot::Mutex;
 use sim_cluster::{Api, ChangeEvent, Changes, kinds};
 
-use super::{Seen, is_ready, name_of};
+use super::seen::{Seen, is_ready, name_of};
 use crate::changes::next_changes;
 
 /// Follows the members' changes for ever.

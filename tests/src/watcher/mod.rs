@@ -7,19 +7,20 @@
 //! ```
 
 mod committed;
+mod seen;
 mod watched;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use kube::Client;
 use parking_lot::Mutex;
-use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::Fleet;
 
 pub(crate) use committed::CommittedPods;
+use seen::Seen;
 
 /// How far watches of several real clusters may be out of step: an addition in one is seen that much before a removal
 /// in another which came first, or after it. What is seen for a shorter time may never have been.
@@ -99,31 +100,6 @@ impl ReadyWatcher {
     }
 }
 
-#[derive(Default)]
-struct Seen {
-    /// By the member's place.
-    counts: BTreeMap<usize, u64>,
-    /// The total since each time.
-    totals: Vec<(Instant, u64)>,
-}
-
-impl Seen {
-    /// So many are ready in these members by now.
-    fn tell(&mut self, counts: impl IntoIterator<Item = (usize, u64)>) {
-        self.counts.extend(counts);
-        let total = self.counts.values().sum();
-        if self.totals.last().is_none_or(|(_, last)| *last != total) {
-            self.totals.push((Instant::now(), total));
-        }
-    }
-
-    /// What was before is of no interest.
-    fn forget(&mut self) {
-        self.totals.clear();
-        self.tell([]);
-    }
-}
-
 /// The smallest of the maxima over all windows of `skew`: what is lower for a shorter time doesn't count.
 fn lowest(totals: &[(Instant, u64)], now: Instant, skew: Duration) -> u64 {
     let lows = windows(totals, now, skew).filter_map(Iterator::max);
@@ -152,22 +128,6 @@ fn windows(
         let later = later.take_while(move |(at, _)| *at < end);
         std::iter::once(*total).chain(later.map(|(_, total)| *total))
     })
-}
-
-/// A pod's name.
-fn name_of(pod: &Value) -> String {
-    let name = pod["metadata"]["name"].as_str();
-    name.unwrap_or_default().to_owned()
-}
-
-/// Whether a pod of the set is ready and stays.
-fn is_ready(pod: &Value, set: &str) -> bool {
-    let metadata = &pod["metadata"];
-    let conditions = pod["status"]["conditions"].as_array();
-    let mut conditions = conditions.into_iter().flatten();
-    metadata["ownerReferences"][0]["name"] == set
-        && metadata.get("deletionTimestamp").is_none()
-        && conditions.any(|it| it["type"] == "Ready" && it["status"] == "True")
 }
 
 #[cfg(test)]

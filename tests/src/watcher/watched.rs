@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::{Seen, is_ready, name_of};
+use super::seen::{Seen, is_ready, name_of};
 
 /// How long after the end of a watch it is begun again.
 const PAUSE: Duration = Duration::from_millis(100);
