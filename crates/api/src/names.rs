@@ -13,3 +13,23 @@ pub const SYSTEM_NAMESPACE: &str = "fedrs-system";
 pub const KUBECONFIG_TYPE: &str = "fedrs.dev/kubeconfig";
 /// The key of a member's Secret that holds its kubeconfig.
 pub const KUBECONFIG_KEY: &str = "kubeconfig";
+
+/// The name of the Lease and of the Deployment of a federation's controller: each federation on a host has its own.
+#[must_use]
+pub fn controller_name(federation: &str) -> String {
+    match federation {
+        "" => CONTROLLER.to_owned(),
+        name => format!("{CONTROLLER}-{name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::controller_name;
+
+    #[test]
+    fn each_federation_has_a_controller_name() {
+        assert_eq!(controller_name(""), "fedrs-controller");
+        assert_eq!(controller_name("blue"), "fedrs-controller-blue");
+    }
+}

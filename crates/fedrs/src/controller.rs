@@ -78,7 +78,7 @@ pub(crate) struct ControllerArgs {
 /// Runs the controller until a signal stops it.
 pub(crate) async fn run(args: ControllerArgs) -> anyhow::Result<ExitCode> {
     let config = read_config(&args)?;
-    let host = args.host.client().await?;
+    let host = args.host.controller_client().await?;
     let mut registry = Registry::with_prefix(METRICS_PREFIX);
     let metrics = ElectionMetrics::register(&mut registry);
     let cancel = CancellationToken::new();
@@ -154,21 +154,13 @@ impl Process {
         LeaderElectorConfig {
             host: self.host.clone(),
             namespace: self.namespace.clone(),
-            lease: lease_name(&self.config.federation),
+            lease: names::controller_name(&self.config.federation),
             identity: identity(),
             timing: self.config.leader_election,
             clock: Clock::system(),
             seed: seed(),
             metrics,
         }
-    }
-}
-
-/// The name of a federation's Lease and of its Deployment: each federation on a host has its own.
-pub(crate) fn lease_name(federation: &str) -> String {
-    match federation {
-        "" => names::CONTROLLER.to_owned(),
-        name => format!("{}-{name}", names::CONTROLLER),
     }
 }
 
@@ -231,9 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn federations_have_a_lease_each_and_processes_an_identity() {
-        assert_eq!(lease_name(""), "fedrs-controller");
-        assert_eq!(lease_name("blue"), "fedrs-controller-blue");
+    fn each_process_has_an_identity() {
         assert_ne!(identity(), identity());
     }
 }

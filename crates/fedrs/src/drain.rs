@@ -2,83 +2,93 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use anyhow::bail;
+use anyhow::anyhow;
 use clap::Args;
-use membership::{
-    drain::{Drain, Ended},
-    say::Say,
+use membership::drain::{Drain, DrainError};
+
+use crate::{
+    host::HostOfMembers,
+    output::{TerminalReporter, print_line},
+    values,
 };
 
-use crate::{host::HostOfMembers, values};
-
-/// The shell's code for a command that Ctrl-C ended.
+/// The exit status of a command that Ctrl-C interrupted.
 const INTERRUPTED: u8 = 130;
 
-/// Move all replicas off a member: each only once its replacement is ready elsewhere
+/// Move all replicas off a member, each after its replacement is ready in another cluster
 ///
-/// Also where preferences ask for a minimum there. Replicas that no other cluster may or can take stay; it says which.
+/// The drain overrides minimum replicas in placement preferences. Replicas that no other cluster can run stay, and the
+/// command shows them. The member gets no replicas until `fedrs uncordon`.
+///
+/// Ctrl-C and the timeout stop the command, not the drain: the controller continues it.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
+  # Drain the member eu-west and wait up to ten minutes
   fedrs drain eu-west
-  fedrs uncordon eu-west      # ends it: replicas are added again
 
-Ctrl-C ends the waiting, not the drain.")]
+  # Cancel the drain, or end the maintenance
+  fedrs uncordon eu-west")]
 pub(crate) struct DrainArgs {
-    /// The member
+    /// Name of the member
     #[arg(value_parser = values::dns_label)]
     name: String,
-    /// How long to wait
+    /// How long to wait until no replica is left
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = values::duration)]
     timeout: Duration,
     #[command(flatten)]
     host: HostOfMembers,
 }
 
-/// Drains. Fails if something is left in the end.
+/// Drains the member. Fails if replicas are left after the timeout.
 pub(crate) async fn run(args: DrainArgs) -> anyhow::Result<ExitCode> {
-    let mut say = Say::to_terminal();
     let name = &args.name;
-    let host = args.host.cluster().await?;
-    let drain = Drain::start(&host, name, &mut say).await?;
-    match wait(&drain, args.timeout, &mut say).await? {
-        Some(Ended::Drained) => {
-            say.line(format_args!(
-                "{name} is drained, and gets no replicas until `fedrs uncordon {name}`"
+    let host = args.host.client().await?;
+    let drain = Drain::start(&host, name, &mut TerminalReporter).await?;
+    let hint = format!(
+        "The drain continues. Run `fedrs drain {name}` to wait again, or `fedrs uncordon {name}` to cancel it."
+    );
+    match wait(&drain, args.timeout).await? {
+        Waited::Drained => {
+            print_line(format_args!(
+                "{name} gets no replicas until `fedrs uncordon {name}`"
             ));
             Ok(ExitCode::SUCCESS)
         }
-        Some(Ended::TimedOut(left)) => bail!(
-            "{name} is not drained after {:?}: {left}\n\
-             It goes on. `fedrs drain {name}` waits again, `fedrs uncordon {name}` ends it.",
-            args.timeout
-        ),
-        None => Ok(interrupted(
-            format_args!(
-                "{name} goes on being drained. `fedrs drain {name}` waits again, `fedrs uncordon {name}` ends it."
-            ),
-            &mut say,
-        )),
+        Waited::TimedOut(error) => Err(anyhow!("{error}\n{hint}")),
+        Waited::Interrupted => Ok(interrupted(&hint)),
     }
 }
 
-/// Waits until a drain has ended; `None` if Ctrl-C ended the waiting.
-pub(crate) async fn wait(
-    drain: &Drain<'_>,
-    timeout: Duration,
-    say: &mut Say,
-) -> anyhow::Result<Option<Ended>> {
-    tokio::select! {
+/// How waiting for a drain ended.
+pub(crate) enum Waited {
+    /// No replica is left.
+    Drained,
+    /// Replicas are left after the timeout.
+    TimedOut(DrainError),
+    /// The user pressed Ctrl-C.
+    Interrupted,
+}
+
+/// Waits until a drain is complete.
+pub(crate) async fn wait(drain: &Drain<'_>, timeout: Duration) -> anyhow::Result<Waited> {
+    let mut reporter = TerminalReporter;
+    let drained = tokio::select! {
         biased;
-        ended = drain.wait(timeout, say) => ended.map(Some),
+        drained = drain.wait(timeout, &mut reporter) => drained,
         interrupt = tokio::signal::ctrl_c() => {
             interrupt?;
-            Ok(None)
+            return Ok(Waited::Interrupted);
         }
+    };
+    match drained {
+        Ok(()) => Ok(Waited::Drained),
+        Err(error @ DrainError::TimedOut { .. }) => Ok(Waited::TimedOut(error)),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// Ends a command by Ctrl-C.
-pub(crate) fn interrupted(next: impl std::fmt::Display, say: &mut Say) -> ExitCode {
-    say.line(next);
+/// Ends a command that Ctrl-C interrupted.
+pub(crate) fn interrupted(hint: &str) -> ExitCode {
+    print_line(hint);
     ExitCode::from(INTERRUPTED)
 }

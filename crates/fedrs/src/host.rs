@@ -8,7 +8,7 @@ use federation_controller::members::directory;
 use kube::{Client, Config};
 use membership::{
     cluster_client::{ClusterClient, Side},
-    kubeconfig::Source,
+    kubeconfig::KubeconfigSource,
 };
 
 /// The options for the host cluster.
@@ -32,22 +32,23 @@ impl HostArgs {
         }
     }
 
-    /// A client for the controller.
-    pub(crate) async fn client(&self) -> anyhow::Result<Client> {
-        let source = Source {
-            file: self.kubeconfig.clone(),
-            context: self.context.clone(),
-        };
-        client(config(&source).await?)
+    /// A client for the controller. It does not retry writes: the controller decides what to repeat.
+    pub(crate) async fn controller_client(self) -> anyhow::Result<Client> {
+        let mut config = config(self.source()).await?;
+        directory::harden(&mut config);
+        Ok(Client::try_from(config)?)
     }
 
     /// A client for a command.
-    pub(crate) async fn cluster(&self) -> anyhow::Result<ClusterClient> {
-        let source = Source {
-            file: self.kubeconfig.clone(),
-            context: self.context.clone(),
-        };
-        ClusterClient::new(Side::Host, config(&source).await?)
+    pub(crate) async fn client(self) -> anyhow::Result<ClusterClient> {
+        client(self.source()).await
+    }
+
+    fn source(self) -> KubeconfigSource {
+        KubeconfigSource {
+            file: self.kubeconfig,
+            context: self.context,
+        }
     }
 }
 
@@ -65,28 +66,27 @@ pub(crate) struct HostOfMembers {
 
 impl HostOfMembers {
     /// A client for a command.
-    pub(crate) async fn cluster(&self) -> anyhow::Result<ClusterClient> {
-        let source = Source {
-            file: self.host_kubeconfig.clone(),
-            context: self.host_context.clone(),
-        };
-        ClusterClient::new(Side::Host, config(&source).await.context("host")?)
+    pub(crate) async fn client(self) -> anyhow::Result<ClusterClient> {
+        client(KubeconfigSource {
+            file: self.host_kubeconfig,
+            context: self.host_context,
+        })
+        .await
     }
 }
 
-/// The configuration of `source`; if that is empty and this is a pod, of the cluster that runs the pod.
-async fn config(source: &Source) -> anyhow::Result<Config> {
+async fn client(source: KubeconfigSource) -> anyhow::Result<ClusterClient> {
+    let config = config(source).await.context("host")?;
+    Ok(ClusterClient::new(Side::Host, config)?)
+}
+
+/// The configuration of `source`; if that is the default and has no kubeconfig, of the cluster that runs this pod.
+async fn config(source: KubeconfigSource) -> anyhow::Result<Config> {
     match source.read() {
-        Ok(kubeconfig) => source.config(kubeconfig).await,
-        Err(error) if source.file.is_some() || source.context.is_some() => Err(error),
-        Err(error) => {
-            Config::incluster().map_err(|_| anyhow!("no host cluster: set --kubeconfig ({error})"))
-        }
+        Ok(kubeconfig) => Ok(source.config(kubeconfig).await?),
+        Err(error) if !source.is_default() => Err(error.into()),
+        Err(error) => Config::incluster().map_err(|_| {
+            anyhow!("no host cluster: set --kubeconfig, or --host-kubeconfig ({error})")
+        }),
     }
-}
-
-/// A client that does not retry writes: the controller decides what to repeat.
-fn client(mut config: kube::Config) -> anyhow::Result<Client> {
-    directory::harden(&mut config);
-    Ok(Client::try_from(config)?)
 }

@@ -6,68 +6,76 @@ use anyhow::bail;
 use clap::Args;
 use fedrs_api::names;
 use membership::{
+    WriteMode,
     join::{JoinRequest, join},
-    kubeconfig::Source,
-    say::Say,
+    kubeconfig::KubeconfigSource,
 };
 
-use crate::{host::HostOfMembers, values};
+use crate::{host::HostOfMembers, output::TerminalReporter, values};
 
-/// Make a cluster a member
+/// Make a cluster a member of the federation
 ///
-/// Creates in the member an account that may do what the controller does there and nothing else (`fedrs rbac member`
-/// prints it), stores a kubeconfig of that account in a Secret on the host, and waits until the controller uses it.
-/// Checks first that all of this can be done, and changes nothing if not. Again, it completes what is missing.
+/// The command creates a ServiceAccount for the controller in the member (`fedrs rbac member` prints its permissions),
+/// stores a kubeconfig with a token of it in a Secret on the host, creates a MemberCluster, and waits until the controller
+/// uses the member.
+///
+/// Before the first write, the command checks that the join can succeed. Run it again to complete an interrupted join, or to
+/// replace an expired token.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
+  # Join a cluster with a kubeconfig for each cluster
   fedrs join eu-west --host-kubeconfig host.yaml --member-kubeconfig eu-west.yaml
-  fedrs join eu-west --host-context host --member-context eu-west        # of one kubeconfig
+
+  # Join a cluster with two contexts of one kubeconfig
+  fedrs join eu-west --host-context host --member-context eu-west
+
+  # Join a kind cluster, which the controller reaches at another address
   fedrs join kind-2 --member-context kind-2 --member-server https://kind-2-control-plane:6443")]
 pub(crate) struct JoinArgs {
-    /// The member's name: a DNS label. Preferences of FederatedReplicaSets use it
+    /// Name of the member, a DNS label: placement preferences refer to it
     #[arg(value_parser = values::dns_label)]
     name: String,
-    /// Labels for the MemberCluster
+    /// Labels to set on the MemberCluster, for your own use: placement preferences select clusters by name only
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', value_parser = values::label)]
     labels: Vec<(String, String)>,
-    /// The federation that it is to be a member of; without it, the one that has no name
+    /// Name of the federation. By default the federation without a name
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true, value_parser = values::federation)]
     federation: String,
-    /// The controller's namespace on the host, and of its account in the member
+    /// Namespace of the controller on the host, and of its ServiceAccount in the member
     #[arg(long, value_name = "NAME", default_value = names::SYSTEM_NAMESPACE, value_parser = values::dns_label)]
     namespace: String,
-    /// How long a token is good for; the controller renews it in time
+    /// Requested lifetime of the token, which the controller renews before it expires
     #[arg(long, value_name = "DURATION", default_value = "720h", value_parser = values::token_duration)]
     token_duration: Duration,
     /// How long to wait until the controller uses the member
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = values::duration)]
     timeout: Duration,
-    /// Say what would be done, and do nothing
+    /// Validate all writes on the API servers without persisting them
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
     host: HostOfMembers,
-    /// Kubeconfig of the member, of a user who may create roles there; without it $KUBECONFIG, or ~/.kube/config
+    /// Kubeconfig of the member, for a user who may create roles. By default $KUBECONFIG or ~/.kube/config
     #[arg(long, value_name = "FILE")]
     member_kubeconfig: Option<PathBuf>,
-    /// Context of the member's kubeconfig
+    /// Context in the member's kubeconfig. By default the current context
     #[arg(long, value_name = "NAME")]
     member_context: Option<String>,
-    /// Where the controller reaches the member, if not by the address in the kubeconfig
+    /// Address at which the controller connects to the member. By default the address in the member's kubeconfig
     #[arg(long, value_name = "URL", value_parser = values::https_url)]
     member_server: Option<String>,
 }
 
-/// Joins, and waits until the member is ready. Fails if it isn't in time.
+/// Joins the cluster, and waits until the member is ready.
 pub(crate) async fn run(args: JoinArgs) -> anyhow::Result<ExitCode> {
-    let member = Source {
+    let member = KubeconfigSource {
         file: args.member_kubeconfig,
         context: args.member_context,
     };
-    if member.file.is_none() && member.context.is_none() {
-        bail!("which cluster is to join? give --member-kubeconfig, --member-context, or both");
+    if member.is_default() {
+        bail!("no member cluster: set --member-kubeconfig, --member-context, or both");
     }
-    let host = args.host.cluster().await?;
+    let host = args.host.client().await?;
     let request = JoinRequest {
         name: args.name,
         labels: args.labels.into_iter().collect(),
@@ -75,10 +83,14 @@ pub(crate) async fn run(args: JoinArgs) -> anyhow::Result<ExitCode> {
         namespace: args.namespace,
         token_duration: args.token_duration,
         timeout: args.timeout,
-        dry_run: args.dry_run,
+        mode: if args.dry_run {
+            WriteMode::DryRun
+        } else {
+            WriteMode::Persist
+        },
         member,
         member_server: args.member_server,
     };
-    join(&host, request, &mut Say::to_terminal()).await?;
+    join(&host, request, &mut TerminalReporter).await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,67 +1,64 @@
-//! `fedrs uninstall`: takes off the host and the members whatever would be in the way once there is no controller.
+//! `fedrs uninstall`: removes everything that would block deletions or grant access after the controller is gone.
 
 use std::process::ExitCode;
 
 use clap::Args;
 use fedrs_api::names;
-use membership::{
-    say::Say,
-    uninstall::{Uninstall, UninstallRequest},
+use membership::uninstall::{Uninstall, UninstallRequest};
+
+use crate::{
+    host::HostOfMembers,
+    output::{TerminalReporter, print_line},
+    terminal, values,
 };
 
-use crate::{controller::lease_name, host::HostOfMembers, terminal, values};
-
-/// Take fedrs off: finalizers, members and what join made. What runs in the members goes on running
+/// Remove the members and finalizers of fedrs from the host; ReplicaSets in the members keep running
 ///
-/// Stop the controller first. FederatedReplicaSets and CRDs stay, and can be deleted without a controller afterwards.
+/// Stop the controller first. FederatedReplicaSets and CRDs stay, and can be deleted afterwards without a controller.
 #[derive(Args, Debug)]
-#[command(after_help = "In this order:
+#[command(after_help = "Examples:
+  # Stop the controller and remove the members and finalizers
   kubectl -n fedrs-system scale deployment/fedrs-controller --replicas=0
   fedrs uninstall
-  fedrs crds | kubectl delete -f -                    # deletes all FederatedReplicaSets
-and then the deployment, the way it was installed.")]
+
+  # Afterwards, delete the CRDs and all FederatedReplicaSets
+  fedrs crds | kubectl delete -f -")]
 pub(crate) struct UninstallArgs {
-    /// Don't ask
-    #[arg(long)]
+    /// Do not ask for confirmation
+    #[arg(long, short)]
     yes: bool,
-    /// The federation to take off; without it, the one that has no name
+    /// Name of the federation. By default the federation without a name
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true, value_parser = values::federation)]
     federation: String,
-    /// The controller's namespace
+    /// Namespace of the controller
     #[arg(long, value_name = "NAME", default_value = names::SYSTEM_NAMESPACE, value_parser = values::dns_label)]
     namespace: String,
     #[command(flatten)]
     host: HostOfMembers,
 }
 
-/// Takes everything off. Fails if a controller runs, or if it puts things back.
+/// Uninstalls. Fails if a controller runs.
 pub(crate) async fn run(args: UninstallArgs) -> anyhow::Result<ExitCode> {
-    let mut say = Say::to_terminal();
-    let host = args.host.cluster().await?;
+    let host = args.host.client().await?;
     let request = UninstallRequest {
-        deployment: lease_name(&args.federation),
         federation: args.federation,
         namespace: args.namespace,
     };
     let uninstall = Uninstall::prepare(&host, request).await?;
-    if uninstall.is_nothing() {
-        say.line(format_args!(
-            "There is nothing to be taken off the host {}.",
-            host.url()
+    let url = host.url();
+    let Some(plan) = uninstall.plan() else {
+        print_line(format_args!(
+            "The host {url} has nothing to remove. {}",
+            uninstall.remaining()
         ));
-        say.line(uninstall.left());
         return Ok(ExitCode::SUCCESS);
-    }
-    say.line(format_args!(
-        "This takes fedrs off the host {}:\n{}",
-        host.url(),
-        uninstall.plan()
-    ));
+    };
+    print_line(format_args!("This changes the host {url}:\n{plan}"));
     if !args.yes && !terminal::confirm()? {
-        say.line("Nothing was changed.");
+        print_line("No changes were made.");
         return Ok(ExitCode::FAILURE);
     }
-    uninstall.run(&mut say).await?;
-    say.line(format_args!("Done. {}", uninstall.left()));
+    uninstall.run(&mut TerminalReporter).await?;
+    print_line(uninstall.remaining());
     Ok(ExitCode::SUCCESS)
 }

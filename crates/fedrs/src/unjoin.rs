@@ -1,81 +1,107 @@
-//! `fedrs unjoin`: takes a member out of the federation.
+//! `fedrs unjoin`: removes a member from the federation.
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
-use anyhow::bail;
+use anyhow::anyhow;
 use clap::Args;
 use fedrs_api::names;
 use membership::{
-    drain::Ended,
-    kubeconfig::Source,
-    say::Say,
-    unjoin::{Unjoin, UnjoinRequest},
+    kubeconfig::KubeconfigSource,
+    unjoin::{Unjoin, UnjoinMode, UnjoinRequest},
 };
 
-use crate::{drain, host::HostOfMembers, values};
+use crate::{
+    drain::{Waited, interrupted, wait},
+    host::HostOfMembers,
+    output::{TerminalReporter, print_line},
+    terminal, values,
+};
 
-/// Take a member out of the federation: its replicas go elsewhere first
+/// Remove a member from the federation after its replicas have moved to other clusters
 ///
-/// Then what `fedrs join` made is taken away on both sides: with the member's kubeconfig all of it, without one what the
-/// controller's own account may delete, which is its rights and itself. Again, it completes what is left.
+/// After the drain, the command deletes the objects that `fedrs join` created on the host and in the member. With
+/// --member-kubeconfig it deletes all of them. Without it, the controller's ServiceAccount deletes itself and its
+/// permissions, and the namespace stays. Run the command again to complete an interrupted unjoin.
+///
+/// With --force, the command neither drains the member nor changes anything there.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
+  # Remove the member eu-west, and all objects that join created there
   fedrs unjoin eu-west --member-kubeconfig eu-west.yaml
-  fedrs unjoin eu-west --force      # it is gone for good: nothing is done in it")]
+
+  # Remove the member eu-west, whose cluster no longer exists
+  fedrs unjoin eu-west --force")]
 pub(crate) struct UnjoinArgs {
-    /// The member
+    /// Name of the member
     #[arg(value_parser = values::dns_label)]
     name: String,
-    /// How long to wait until its replicas are elsewhere
+    /// How long to wait until no replica is left in the member
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = values::duration)]
     timeout: Duration,
-    /// For a member that is gone: don't move its replicas first, leave everything in it as it is
+    /// Remove a member whose cluster no longer exists: do not drain it, and change nothing there
     #[arg(long)]
     force: bool,
-    /// The controller's namespace
+    /// Do not ask for confirmation of --force
+    #[arg(long, short, requires = "force")]
+    yes: bool,
+    /// Namespace of the controller
     #[arg(long, value_name = "NAME", default_value = names::SYSTEM_NAMESPACE, value_parser = values::dns_label)]
     namespace: String,
     #[command(flatten)]
     host: HostOfMembers,
-    /// Kubeconfig of the member, of a user who may delete roles there
+    /// Kubeconfig of the member, for a user who may delete roles
     #[arg(long, value_name = "FILE", conflicts_with = "force")]
     member_kubeconfig: Option<PathBuf>,
-    /// Context of the member's kubeconfig
+    /// Context in the member's kubeconfig. By default the current context
     #[arg(long, value_name = "NAME", conflicts_with = "force")]
     member_context: Option<String>,
 }
 
-/// Takes the member out. Fails if its replicas can't go elsewhere in time.
+/// Removes the member. Fails if replicas are left there after the timeout.
 pub(crate) async fn run(args: UnjoinArgs) -> anyhow::Result<ExitCode> {
-    let mut say = Say::to_terminal();
-    let name = args.name.clone();
-    let host = args.host.cluster().await?;
-    let given = args.member_kubeconfig.is_some() || args.member_context.is_some();
-    let member = given.then(|| Source {
-        file: args.member_kubeconfig.clone(),
-        context: args.member_context.clone(),
-    });
+    let name = args.name;
+    let host = args.host.client().await?;
+    let member = KubeconfigSource {
+        file: args.member_kubeconfig,
+        context: args.member_context,
+    };
+    let mode = match (args.force, member.is_default()) {
+        (true, _) => UnjoinMode::Force,
+        (false, true) => UnjoinMode::Drain,
+        (false, false) => UnjoinMode::DrainAsUser(member),
+    };
     let request = UnjoinRequest {
-        name: args.name,
-        force: args.force,
+        name: name.clone(),
+        mode,
         namespace: args.namespace,
-        member,
     };
     let unjoin = Unjoin::prepare(&host, request).await?;
-    if let Some(drain) = unjoin.drain(&mut say).await? {
-        let next = format!(
-            "It stays a member, and goes on being drained. The same command again goes on, `fedrs uncordon {name}` ends it."
-        );
-        match drain::wait(&drain, args.timeout, &mut say).await? {
-            Some(Ended::Drained) => say.line(format_args!("{name} is drained")),
-            Some(Ended::TimedOut(left)) => bail!(
-                "{name} is not drained after {:?}: {left}\n{next}\n\
-                 If it is gone for good: `fedrs unjoin {name} --force`.",
-                args.timeout
-            ),
-            None => return Ok(drain::interrupted(next, &mut say)),
+    if args.force && !args.yes {
+        print_line(format_args!(
+            "This removes the member {name} from the host {} without a drain. Its replicas are rescheduled to other \
+             clusters; if its cluster still exists, its pods keep running as well.",
+            host.url()
+        ));
+        if !terminal::confirm()? {
+            print_line("No changes were made.");
+            return Ok(ExitCode::FAILURE);
         }
     }
-    unjoin.remove(&mut say).await?;
+    if let Some(drain) = unjoin.drain(&mut TerminalReporter).await? {
+        let hint = format!(
+            "{name} is still a member, and the drain continues. Run the command again to continue, or \
+             `fedrs uncordon {name}` to cancel the drain."
+        );
+        match wait(&drain, args.timeout).await? {
+            Waited::Drained => {}
+            Waited::TimedOut(error) => {
+                return Err(anyhow!(
+                    "{error}\n{hint}\nIf the cluster no longer exists, run `fedrs unjoin {name} --force`."
+                ));
+            }
+            Waited::Interrupted => return Ok(interrupted(&hint)),
+        }
+    }
+    unjoin.remove(&mut TerminalReporter).await?;
     Ok(ExitCode::SUCCESS)
 }

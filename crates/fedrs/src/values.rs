@@ -1,13 +1,13 @@
-//! How values of options are read.
+//! Parsers of option values.
 
 use std::time::Duration;
 
 use jiff::SignedDuration;
 
-/// What Kubernetes itself sets.
+/// The shortest lifetime of a token that API servers accept.
 const SHORTEST_TOKEN: Duration = Duration::from_secs(600);
 
-/// The name of a member, a namespace or an account.
+/// The name of a member, a namespace or a ServiceAccount.
 pub(crate) fn dns_label(text: &str) -> Result<String, String> {
     if fedrs_api::is_dns_label(text) {
         return Ok(text.to_owned());
@@ -15,7 +15,7 @@ pub(crate) fn dns_label(text: &str) -> Result<String, String> {
     Err("must be a DNS label: lower-case letters, digits and '-', at most 63 characters".to_owned())
 }
 
-/// The name of a federation, or none.
+/// The name of a federation; may be empty.
 pub(crate) fn federation(text: &str) -> Result<String, String> {
     match text {
         "" => Ok(String::new()),
@@ -27,15 +27,15 @@ pub(crate) fn federation(text: &str) -> Result<String, String> {
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let duration: SignedDuration = text
         .parse()
-        .map_err(|_| "is not a duration such as 90s, 10m or 720h".to_owned())?;
+        .map_err(|_| "must be a duration such as 90s, 10m or 720h".to_owned())?;
     Duration::try_from(duration).map_err(|_| "must not be negative".to_owned())
 }
 
-/// How long a token is good for. API servers make none for less than ten minutes.
+/// The lifetime of a token.
 pub(crate) fn token_duration(text: &str) -> Result<Duration, String> {
     let duration = duration(text)?;
     if duration < SHORTEST_TOKEN {
-        return Err("must be 10m at least".to_owned());
+        return Err("must be at least 10m".to_owned());
     }
     Ok(duration)
 }
@@ -49,11 +49,11 @@ pub(crate) fn https_url(text: &str) -> Result<String, String> {
     Ok(text.trim_end_matches('/').to_owned())
 }
 
-/// A label, `key=value`. Keys of fedrs itself are refused; the rest of the syntax is the API server's to check.
+/// A label, `key=value`. Rejects keys of fedrs; the API server validates the rest.
 pub(crate) fn label(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("is not of the form key=value")?;
+    let (key, value) = text.split_once('=').ok_or("must be KEY=VALUE")?;
     if key.starts_with("fedrs.dev/") {
-        return Err("is a label that fedrs itself sets".to_owned());
+        return Err("labels with the prefix fedrs.dev/ are reserved".to_owned());
     }
     Ok((key.to_owned(), value.to_owned()))
 }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read_as_people_write_them() {
+    fn durations_have_units() {
         assert_eq!(duration("720h"), Ok(Duration::from_secs(720 * 3600)));
         assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
         for wrong in ["", "60", "-5s", "a day"] {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_encrypted() {
+    fn only_https_addresses_are_accepted() {
         assert_eq!(
             https_url("https://10.0.0.7:6443/"),
             Ok("https://10.0.0.7:6443".to_owned())
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_have_a_key_of_the_users_own() {
+    fn labels_of_fedrs_are_rejected() {
         assert_eq!(label("tier=gold"), Ok(("tier".into(), "gold".into())));
         assert_eq!(label("empty="), Ok(("empty".into(), String::new())));
         assert!(label("tier").is_err());

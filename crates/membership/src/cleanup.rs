@@ -1,92 +1,76 @@
-//! Taking away what `fedrs join` made in a cluster.
+//! Deletes what join created in a cluster.
 
 use crate::{
     cluster_client::{ClusterClient, RequestError},
     membership::Membership,
     names,
     namespace_contents::contents,
-    object::{CLUSTER_ROLE, NAMESPACE, ObjectRef},
-    say::Say,
+    object::{CLUSTER_ROLE, ObjectRef},
+    progress::{KeepReason, Progress, Reporter},
 };
 
-/// Who takes it away.
+/// Whose credentials delete the objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum By {
+pub(crate) enum Actor {
     /// A user who may delete roles.
     User,
-    /// The controller's account itself: it may delete its role, and what that owns goes with it.
-    Account,
+    /// The controller's ServiceAccount, which may delete its ClusterRole only. The garbage collector deletes the rest.
+    ServiceAccount,
 }
 
-/// Takes the account and its rights out of `member`, telling each. Answers whether anything was there.
-pub(crate) async fn account(
+/// Deletes the controller's ServiceAccount, its roles and bindings from `member`.
+pub(crate) async fn delete_account(
     member: &ClusterClient,
     membership: &Membership,
-    by: By,
-    say: &mut Say,
-) -> Result<bool, RequestError> {
-    let mut addresses: Vec<ObjectRef> =
-        membership.in_member("").iter().map(ObjectRef::of).collect();
-    if by == By::Account {
-        addresses.retain(|it| it.kind == CLUSTER_ROLE);
-    }
-    // The owner last: as long as it is there, the work isn't done.
-    addresses.reverse();
-    let mut any = false;
-    for address in addresses {
-        if member.delete(&address).await? {
-            say.step(member.side, &address, "deleted");
-            any = true;
-        }
-    }
-    Ok(any)
-}
-
-/// Objects that are named of those that a namespace is left for.
-const NAMED: usize = 5;
-
-/// Deletes the namespace, if join made it and nothing is in it any more; telling so, or why not.
-pub(crate) async fn namespace(
-    remote: &ClusterClient,
-    membership: &Membership,
-    say: &mut Say,
+    actor: Actor,
+    reporter: &mut dyn Reporter,
 ) -> Result<(), RequestError> {
-    let address = membership.namespace_address();
-    let Some(found) = remote.get(&address).await? else {
-        return Ok(());
-    };
-    if !names::is_ours(&found) {
-        say.step(remote.side, &address, "left: join did not make it");
-        return Ok(());
+    let manifests = membership.member_manifests("");
+    let mut objects: Vec<ObjectRef> = manifests.iter().map(ObjectRef::of).collect();
+    if actor == Actor::ServiceAccount {
+        objects.retain(|object| object.kind == CLUSTER_ROLE);
     }
-    let inside = match contents(remote, &membership.namespace).await {
-        // What can't be looked at, for lack of rights or because an API is down, must not be deleted.
-        Err(failure) => vec![format!("who knows what ({failure})")],
-        Ok(inside) => inside,
-    };
-    if inside.is_empty() {
-        remote.delete(&address).await?;
-        say.step(remote.side, &address, "deleted");
-    } else {
-        let named = inside.iter().take(NAMED).map(String::as_str);
-        let mut named: Vec<_> = named.collect();
-        if inside.len() > NAMED {
-            named.push("more");
+    // The owner last: while it exists, an interrupted cleanup can be repeated.
+    for object in objects.into_iter().rev() {
+        if member.delete(&object).await? {
+            reporter.progress(Progress::Deleted {
+                side: member.side,
+                object,
+            });
         }
-        let inside = named.join(", ");
-        say.step(remote.side, &address, format_args!("left: {inside} in it"));
     }
     Ok(())
 }
 
-/// What is left in a member where nothing could be taken away, and how a user does it.
-pub(crate) fn by_hand(membership: &Membership) -> String {
-    let Membership { namespace, .. } = membership;
-    let account = membership.account();
-    format!(
-        "left in the member, with a token that goes on being good: clusterrole/{account}, and the account that it owns. With a kubeconfig of the member:\n  \
-         kubectl delete clusterrole {account}\n  \
-         kubectl delete {} {namespace}      # if nothing else is in it",
-        NAMESPACE.name.to_lowercase()
-    )
+/// Deletes the namespace if join created it and it is empty; reports why if not.
+pub(crate) async fn delete_namespace(
+    cluster: &ClusterClient,
+    membership: &Membership,
+    reporter: &mut dyn Reporter,
+) -> Result<(), RequestError> {
+    let object = membership.namespace_ref();
+    let Some(namespace) = cluster.get(&object).await? else {
+        return Ok(());
+    };
+    let side = cluster.side;
+    let reason = if names::created_by_join(&namespace) {
+        match contents(cluster, &membership.namespace).await {
+            Ok(objects) if objects.is_empty() => {
+                cluster.delete(&object).await?;
+                reporter.progress(Progress::Deleted { side, object });
+                return Ok(());
+            }
+            Ok(objects) => KeepReason::NotEmpty(objects),
+            // The user may lack a permission, or an API may be unavailable: the namespace may contain anything.
+            Err(error) => KeepReason::UnknownContents(error.to_string()),
+        }
+    } else {
+        KeepReason::NotCreatedByJoin
+    };
+    reporter.progress(Progress::Kept {
+        side,
+        object,
+        reason,
+    });
+    Ok(())
 }

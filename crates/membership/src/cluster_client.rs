@@ -1,23 +1,22 @@
-//! One cluster as a command reaches it: with the user's own rights, a deadline for each call, and errors that name
-//! the cluster and the object.
+//! A client of one cluster, with the user's permissions: each request has a deadline, and each error names the cluster and
+//! the object.
 
 use std::{fmt, time::Duration};
 
-use anyhow::anyhow;
 use federation_controller::calls;
 use kube::{Client, Config};
 use reflector::format_error;
 use serde_json::Value;
 
-/// The longest that one call may take.
-const CALL_TIMEOUT: Duration = Duration::from_secs(15);
+/// The longest that one request may take.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Which cluster of a federation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// It holds the FederatedReplicaSets.
+    /// The cluster with the FederatedReplicaSets.
     Host,
-    /// Replicas run in it.
+    /// A cluster that runs replicas.
     Member,
 }
 
@@ -30,66 +29,76 @@ impl fmt::Display for Side {
     }
 }
 
-/// A cluster.
+/// A client of one cluster.
 #[derive(Clone)]
 pub struct ClusterClient {
-    /// Which one.
+    /// Which cluster.
     pub side: Side,
-    /// How it is reached.
-    pub config: Config,
+    config: Config,
     client: Client,
 }
 
-/// Why a call failed.
+/// A client can't be created.
 #[derive(Debug, thiserror::Error)]
-#[error("{side}: failed to {doing}: {cause}")]
+#[error("{side}: failed to create a client: {message}")]
+pub struct ClientError {
+    side: Side,
+    message: String,
+}
+
+/// A request failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{side}: failed to {operation}: {cause}")]
 pub struct RequestError {
     side: Side,
-    doing: String,
-    cause: Cause,
+    operation: String,
+    cause: RequestFailure,
 }
 
 #[derive(Debug, thiserror::Error)]
-enum Cause {
-    #[error("{}", words(.0))]
+enum RequestFailure {
+    #[error("{}", describe(.0))]
     Kube(Box<kube::Error>),
-    #[error("no answer within {CALL_TIMEOUT:?}")]
-    Deadline,
+    #[error("timed out after {REQUEST_TIMEOUT:?}")]
+    Timeout,
     #[error("{0}")]
-    Answer(&'static str),
+    InvalidResponse(&'static str),
 }
 
 /// The API server's own message, or the causes of a failed connection.
-fn words(error: &kube::Error) -> String {
+fn describe(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if status.code == 401 => {
-            "the API server does not accept the credentials (401)".to_owned()
+            "the API server rejects the credentials (401)".to_owned()
         }
         error => federation_controller::words(error),
     }
 }
 
 impl RequestError {
-    /// The HTTP status of a refusal.
+    /// The HTTP status of a response.
+    #[must_use]
     pub fn code(&self) -> Option<u16> {
         match &self.cause {
-            Cause::Kube(error) => match &**error {
+            RequestFailure::Kube(error) => match &**error {
                 kube::Error::Api(status) => Some(status.code),
                 _ => None,
             },
-            Cause::Deadline | Cause::Answer(_) => None,
+            RequestFailure::Timeout | RequestFailure::InvalidResponse(_) => None,
         }
     }
 }
 
 impl ClusterClient {
-    /// A cluster that `config` reaches. Nothing is asked yet.
-    pub fn new(side: Side, mut config: Config) -> anyhow::Result<Self> {
-        // What was asked for is told as it went, not asked for again.
+    /// A client of the cluster that `config` describes. Sends no request.
+    pub fn new(side: Side, mut config: Config) -> Result<Self, ClientError> {
+        // Progress reports each write: a hidden retry would make it untrue.
         config.default_retry = false;
-        config.connect_timeout = Some(CALL_TIMEOUT);
-        let client = Client::try_from(config.clone())
-            .map_err(|error| anyhow!("{side}: {}", format_error(&error)))?;
+        config.connect_timeout = Some(REQUEST_TIMEOUT);
+        let client = Client::try_from(config.clone()).map_err(|error| ClientError {
+            side,
+            message: format_error(&error),
+        })?;
         Ok(Self {
             side,
             config,
@@ -97,48 +106,64 @@ impl ClusterClient {
         })
     }
 
-    /// Where its API server is.
+    /// How to connect to the cluster.
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The address of the API server.
+    #[must_use]
     pub fn url(&self) -> String {
         let url = self.config.cluster_url.to_string();
         url.trim_end_matches('/').to_owned()
     }
 
-    /// The client, for typed calls: wrap them in [`ClusterClient::call`].
-    pub fn client(&self) -> Client {
+    /// The namespace of the kubeconfig's context, or `default`.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.config.default_namespace
+    }
+
+    /// The client, for typed requests inside [`Self::call`].
+    pub(crate) fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// Waits for `call` within the deadline. `doing` completes "failed to ...".
-    pub async fn call<T>(
+    /// Waits for `request` until the deadline. `operation` completes "failed to ...".
+    pub(crate) async fn call<T>(
         &self,
-        doing: impl Into<String>,
-        call: impl Future<Output = kube::Result<T>>,
+        operation: impl Into<String>,
+        request: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, RequestError> {
-        let cause = match tokio::time::timeout(CALL_TIMEOUT, call).await {
-            Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(error)) => Cause::Kube(Box::new(error)),
-            Err(_) => Cause::Deadline,
+        let cause = match tokio::time::timeout(REQUEST_TIMEOUT, request).await {
+            Ok(Ok(response)) => return Ok(response),
+            Ok(Err(error)) => RequestFailure::Kube(Box::new(error)),
+            Err(_) => RequestFailure::Timeout,
         };
         Err(RequestError {
             side: self.side,
-            doing: doing.into(),
+            operation: operation.into(),
             cause,
         })
     }
 
-    /// An answer that can't be used. `doing` completes "failed to ...".
-    pub fn failure(&self, doing: &str, cause: &'static str) -> RequestError {
+    /// The error of a response that can't be used. `operation` completes "failed to ...".
+    pub(crate) fn invalid_response(
+        &self,
+        operation: impl Into<String>,
+        reason: &'static str,
+    ) -> RequestError {
         RequestError {
             side: self.side,
-            doing: doing.to_owned(),
-            cause: Cause::Answer(cause),
+            operation: operation.into(),
+            cause: RequestFailure::InvalidResponse(reason),
         }
     }
 
-    /// One request with a JSON body, or none.
-    pub async fn send(
+    /// Sends one request, with a JSON body or without one.
+    pub(crate) async fn send(
         &self,
-        doing: impl Into<String>,
+        operation: impl Into<String>,
         method: &str,
         uri: &str,
         body: Option<&Value>,
@@ -148,6 +173,6 @@ impl ClusterClient {
             _ => "application/json",
         };
         let request = calls::send(&self.client, method, uri, content_type, body);
-        self.call(doing, request).await
+        self.call(operation, request).await
     }
 }

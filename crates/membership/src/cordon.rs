@@ -1,54 +1,64 @@
-//! Cordon and uncordon: whether replicas are added to a member.
+//! Cordon and uncordon: whether a member gets new replicas.
 
 use fedrs_api::MemberClusterSpec;
 use serde_json::{Value, json};
 
-use crate::{cluster_client::ClusterClient, member_cluster, say::Say};
+use crate::{
+    cluster_client::ClusterClient,
+    member_cluster::{self, MemberClusterError},
+    progress::{Progress, Reporter},
+};
 
-/// Cordons the member `name`.
-pub async fn cordon(host: &ClusterClient, name: &str, say: &mut Say) -> anyhow::Result<()> {
-    set(host, name, cordoned, say).await
-}
-
-/// Uncordons the member `name`; ends a drain, too.
-pub async fn uncordon(host: &ClusterClient, name: &str, say: &mut Say) -> anyhow::Result<()> {
-    set(host, name, uncordoned, say).await
-}
-
-/// What is to be changed, if anything, and what to say.
-type Decision = (Option<Value>, &'static str);
-
-fn cordoned(spec: &MemberClusterSpec) -> Decision {
-    if spec.unschedulable {
-        return (None, "is cordoned already");
-    }
-    (Some(json!({ "unschedulable": true })), "cordoned")
-}
-
-fn uncordoned(spec: &MemberClusterSpec) -> Decision {
-    let told = match (spec.unschedulable, spec.drain) {
-        (false, false) => return (None, "is not cordoned"),
-        (_, false) => "uncordoned",
-        (_, true) => "uncordoned: it is no longer drained",
-    };
-    // Absent, as they are where nobody asked for anything.
-    let spec = json!({ "unschedulable": null, "drain": null });
-    (Some(spec), told)
-}
-
-async fn set(
+/// Cordons the member `name`: it gets no new replicas, and running ones stay.
+pub async fn cordon(
     host: &ClusterClient,
     name: &str,
-    decide: fn(&MemberClusterSpec) -> Decision,
-    say: &mut Say,
-) -> anyhow::Result<()> {
-    let member = member_cluster::existing(host, name).await?;
-    let (spec, told) = decide(&member.spec);
-    if let Some(spec) = spec {
-        member_cluster::ask(host, &member, spec).await?;
-    }
-    say.line(format_args!("membercluster/{name} {told}"));
+    reporter: &mut dyn Reporter,
+) -> Result<(), MemberClusterError> {
+    let member = member_cluster::get(host, name).await?;
+    let name = name.to_owned();
+    let progress = match cordon_patch(&member.spec) {
+        Some(patch) => {
+            member_cluster::patch_spec(host, &member, patch).await?;
+            Progress::Cordoned(name)
+        }
+        None => Progress::AlreadyCordoned(name),
+    };
+    reporter.progress(progress);
     Ok(())
+}
+
+/// Uncordons the member `name`: it gets replicas again. Cancels a drain.
+pub async fn uncordon(
+    host: &ClusterClient,
+    name: &str,
+    reporter: &mut dyn Reporter,
+) -> Result<(), MemberClusterError> {
+    let member = member_cluster::get(host, name).await?;
+    let name = name.to_owned();
+    let progress = match uncordon_patch(&member.spec) {
+        Some(patch) => {
+            member_cluster::patch_spec(host, &member, patch).await?;
+            Progress::Uncordoned {
+                name,
+                canceled_drain: member.spec.drain,
+            }
+        }
+        None => Progress::NotCordoned(name),
+    };
+    reporter.progress(progress);
+    Ok(())
+}
+
+/// The patch that cordons a member; `None` if it is cordoned.
+fn cordon_patch(spec: &MemberClusterSpec) -> Option<Value> {
+    (!spec.unschedulable).then(|| json!({ "unschedulable": true }))
+}
+
+/// The patch that uncordons a member; `None` if it is neither cordoned nor drained.
+fn uncordon_patch(spec: &MemberClusterSpec) -> Option<Value> {
+    // Removes the fields, as in a member that was never cordoned.
+    (spec.unschedulable || spec.drain).then(|| json!({ "unschedulable": null, "drain": null }))
 }
 
 #[cfg(test)]
@@ -62,18 +72,18 @@ mod tests {
     #[case(true, false, false, true)]
     #[case(false, true, true, true)]
     #[case(true, true, false, true)]
-    fn only_what_is_not_so_already_is_changed(
+    fn only_a_change_is_written(
         #[case] unschedulable: bool,
         #[case] drain: bool,
-        #[case] cordon_changes: bool,
-        #[case] uncordon_changes: bool,
+        #[case] cordon_writes: bool,
+        #[case] uncordon_writes: bool,
     ) {
         let spec = MemberClusterSpec {
             unschedulable,
             drain,
             ..MemberClusterSpec::default()
         };
-        assert_eq!(cordoned(&spec).0.is_some(), cordon_changes);
-        assert_eq!(uncordoned(&spec).0.is_some(), uncordon_changes);
+        assert_eq!(cordon_patch(&spec).is_some(), cordon_writes);
+        assert_eq!(uncordon_patch(&spec).is_some(), uncordon_writes);
     }
 }

@@ -1,120 +1,90 @@
-//! Explain: how many replicas are where, and why, in sentences.
+//! Explain: how many replicas of a FederatedReplicaSet each cluster has, and why.
 
-use std::fmt::Write as _;
-
-use anyhow::Context;
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, pluralize};
+use fedrs_api::{ClusterInternalState, FederatedReplicaSet, FederatedReplicaSetStatus};
 use kube::Api;
+use serde::Serialize;
 
-use crate::cluster_client::ClusterClient;
+use crate::cluster_client::{ClusterClient, RequestError};
 
-/// Reads the set `namespace`/`name`.
-pub async fn read(
+/// A FederatedReplicaSet can't be explained.
+#[derive(Debug, thiserror::Error)]
+pub enum ExplainError {
+    /// It does not exist.
+    #[error("federatedreplicaset {namespace}/{name} not found")]
+    NotFound {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// A request failed.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+}
+
+/// Where the replicas of a FederatedReplicaSet run, and why.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// The namespace of the set.
+    pub namespace: String,
+    /// The name of the set.
+    pub name: String,
+    /// `spec.replicas`.
+    pub desired_replicas: i32,
+    /// How current the status is.
+    pub observation: Observation,
+    /// The status, without the controller's internal state.
+    #[serde(flatten)]
+    pub status: FederatedReplicaSetStatus,
+}
+
+/// How current the status of a set is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Observation {
+    /// No controller has written a status yet.
+    Missing,
+    /// The status is that of an older spec.
+    Outdated,
+    /// The status is that of the current spec.
+    Current,
+}
+
+/// Explains the set `namespace`/`name`.
+pub async fn explain(
     host: &ClusterClient,
     namespace: &str,
     name: &str,
-) -> anyhow::Result<FederatedReplicaSet> {
+) -> Result<Explanation, ExplainError> {
     let sets: Api<FederatedReplicaSet> = Api::namespaced(host.client(), namespace);
-    let doing = format!("read federatedreplicaset {namespace}/{name}");
-    let set = host.call(doing, sets.get_opt(name)).await?;
-    set.with_context(|| format!("there is no FederatedReplicaSet {namespace}/{name}"))
+    let operation = format!("get federatedreplicaset {namespace}/{name}");
+    let set = host.call(operation, sets.get_opt(name)).await?;
+    let set = set.ok_or_else(|| ExplainError::NotFound {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    })?;
+    Ok(set.into())
 }
 
-/// What is known of `set`, as text.
-pub fn explain(set: &FederatedReplicaSet) -> String {
-    let metadata = &set.metadata;
-    let mut text = format!(
-        "{}/{}: {} wanted",
-        metadata.namespace.as_deref().unwrap_or_default(),
-        metadata.name.as_deref().unwrap_or_default(),
-        pluralize(set.spec.replicas, "replica")
-    );
-    let Some(status) = &set.status else {
-        text.push_str("; no controller has looked at it yet\n");
-        return text;
-    };
-    let _ = writeln!(
-        text,
-        ", {} placed, {} available, {} without a place",
-        status.placed_replicas, status.available_replicas, status.unplaced_replicas
-    );
-    if status.observed_generation < metadata.generation {
-        text.push_str("The controller has not yet seen the latest change of the spec.\n");
-    }
-    let _ = write!(text, "\n{}\n\n", clusters(status).trim_fmt());
-    let types = status.conditions.iter().map(|it| it.type_.len());
-    let width = types.max().unwrap_or(0);
-    for condition in &status.conditions {
-        let _ = writeln!(
-            text,
-            "{:<width$}  {:<5}  {} ({})",
-            condition.type_, condition.status, condition.message, condition.reason
-        );
-    }
-    text
-}
-
-fn clusters(status: &FederatedReplicaSetStatus) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_header(["CLUSTER", "DESIRED", "READY", "WAITING", "CAPACITY", "WHY"]);
-    for cluster in &status.clusters {
-        let capacity = cluster.capacity.map_or("-".to_owned(), |it| it.to_string());
-        table.add_row([
-            cluster.name.clone(),
-            cluster.desired_replicas.to_string(),
-            cluster.available_replicas.to_string(),
-            cluster.unscheduled_replicas.to_string(),
-            capacity,
-            cluster.message.clone(),
-        ]);
-    }
-    for column in 1..=4 {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
+impl From<FederatedReplicaSet> for Explanation {
+    fn from(set: FederatedReplicaSet) -> Self {
+        let mut status = set.status.unwrap_or_default();
+        let observation = match status.observed_generation {
+            // The default of the CRD, before the first status.
+            None | Some(-1) => Observation::Missing,
+            observed if observed < set.metadata.generation => Observation::Outdated,
+            Some(_) => Observation::Current,
+        };
+        status.observed_preferences_hash = None;
+        for cluster in &mut status.clusters {
+            cluster.internal = ClusterInternalState::default();
         }
-    }
-    table
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn f6_what_is_where_and_why_in_lines_without_trailing_spaces() {
-        let set = json!({
-            "apiVersion": "fedrs.dev/v1alpha1",
-            "kind": "FederatedReplicaSet",
-            "metadata": { "name": "web", "namespace": "default", "generation": 1 },
-            "spec": { "replicas": 8, "selector": {}, "template": { "spec": {} } },
-            "status": {
-                "observedGeneration": 1, "placedReplicas": 8, "availableReplicas": 6,
-                "clusters": [
-                    { "name": "eu-west", "desiredReplicas": 6, "availableReplicas": 6, "message": "weight" },
-                    { "name": "asia", "desiredReplicas": 2, "unscheduledReplicas": 2, "capacity": 2, "message": "it is full" },
-                ],
-                "conditions": [
-                    { "type": "Ready", "status": "False", "reason": "NotAllReady", "message": "6 of 8", "lastTransitionTime": "2026-11-01T00:00:00Z" },
-                    { "type": "NotBecomingReady", "status": "True", "reason": "NoProgress", "message": "in asia", "lastTransitionTime": "2026-11-01T00:00:00Z" },
-                ],
-            },
-        });
-        let set = serde_json::from_value(set).expect("is a set");
-        let expected = "default/web: 8 replicas wanted, 8 placed, 6 available, 0 without a place
-
- CLUSTER  DESIRED  READY  WAITING  CAPACITY  WHY
- eu-west        6      6        0         -  weight
- asia           2      0        2         2  it is full
-
-Ready             False  6 of 8 (NotAllReady)
-NotBecomingReady  True   in asia (NoProgress)
-";
-        assert_eq!(explain(&set), expected);
+        Self {
+            namespace: set.metadata.namespace.unwrap_or_default(),
+            name: set.metadata.name.unwrap_or_default(),
+            desired_replicas: set.spec.replicas,
+            observation,
+            status,
+        }
     }
 }

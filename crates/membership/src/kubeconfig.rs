@@ -1,41 +1,72 @@
-//! Kubeconfigs as users give them: a file or the usual places, and one context of it. Everything kube supports.
+//! Kubeconfigs as users pass them: a file or the default locations, and one context. Supports everything that kube does.
 
 use std::path::PathBuf;
 
-use anyhow::anyhow;
-use federation_controller::members::kubeconfig::{Kubeconfig, KubeconfigError};
+use federation_controller::members::kubeconfig as controller;
 use kube::Config;
 
 /// Which context of which kubeconfig.
 #[derive(Clone, Debug, Default)]
-pub struct Source {
-    /// The file; without one $KUBECONFIG, or ~/.kube/config.
+pub struct KubeconfigSource {
+    /// The file; `None` for $KUBECONFIG or ~/.kube/config.
     pub file: Option<PathBuf>,
-    /// The context; without one the current context.
+    /// The context; `None` for the current context.
     pub context: Option<String>,
 }
 
-impl Source {
-    /// Reads it.
-    pub fn read(&self) -> anyhow::Result<Kubeconfig> {
-        let read = Kubeconfig::read_from(self.file.as_deref(), self.context.as_deref());
-        read.map_err(|error| match error {
-            // It names the file itself, which of several it may be.
-            KubeconfigError::Unreadable { .. } => error.into(),
-            error => self.cannot_be_used(&error.to_string()),
+/// A kubeconfig can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KubeconfigError {
+    /// A file can't be read.
+    #[error("{0}")]
+    Read(String),
+    /// The content of a file that the user named is invalid.
+    #[error("invalid kubeconfig {}: {reason}", .path.display())]
+    InvalidFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The content of the kubeconfig in the default locations is invalid.
+    #[error("invalid kubeconfig: {0}")]
+    Invalid(String),
+}
+
+impl KubeconfigSource {
+    /// Whether it names neither a file nor a context.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        self.file.is_none() && self.context.is_none()
+    }
+
+    /// Reads the kubeconfig.
+    pub fn read(&self) -> Result<controller::Kubeconfig, KubeconfigError> {
+        let kubeconfig =
+            controller::Kubeconfig::read_from(self.file.as_deref(), self.context.as_deref());
+        kubeconfig.map_err(|error| match error {
+            // It names the file: the kubeconfig may consist of several.
+            controller::KubeconfigError::Unreadable { .. } => {
+                KubeconfigError::Read(error.to_string())
+            }
+            error => self.invalid(&error),
         })
     }
 
-    /// How to reach the cluster of `kubeconfig`, which was read from here.
-    pub async fn config(&self, kubeconfig: Kubeconfig) -> anyhow::Result<Config> {
+    /// The client configuration for the cluster of `kubeconfig`, which was read from this source.
+    pub async fn config(
+        &self,
+        kubeconfig: controller::Kubeconfig,
+    ) -> Result<Config, KubeconfigError> {
         let config = kubeconfig.config().await;
-        config.map_err(|why| self.cannot_be_used(&why))
+        config.map_err(|error| self.invalid(&error))
     }
 
-    fn cannot_be_used(&self, why: &str) -> anyhow::Error {
-        match &self.file {
-            Some(path) => anyhow!("{} can't be used: {why}", path.display()),
-            None => anyhow!("the kubeconfig can't be used: {why}"),
+    fn invalid(&self, reason: &impl ToString) -> KubeconfigError {
+        let reason = reason.to_string();
+        match self.file.clone() {
+            Some(path) => KubeconfigError::InvalidFile { path, reason },
+            None => KubeconfigError::Invalid(reason),
         }
     }
 }

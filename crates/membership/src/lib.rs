@@ -1,27 +1,35 @@
-//! Which clusters are members of a federation: join, unjoin, cordon, drain and uninstall; and explain, which says what
-//! became of a FederatedReplicaSet there. All without a terminal.
+//! The member clusters of a federation: join, unjoin, cordon, uncordon, drain and uninstall. Also explain, which shows where
+//! the replicas of a FederatedReplicaSet run and why.
 //!
 //! ```text
-//! member: namespace, cluster role --owns--> account, bindings, role --token--.
-//! host:   namespace, Secret with a kubeconfig of that account <--------------'  <-- MemberCluster
+//! request --> operation --requests--> host and member clusters
+//!                 |
+//!                 '--> Progress and Warning, to a Reporter --> result, or a typed error
 //! ```
+//!
+//! The operations use no terminal: the caller parses arguments, asks for confirmation, and prints the progress.
 
 pub mod cluster_client;
+pub mod controller_lease;
 pub mod cordon;
 pub mod drain;
 pub mod explain;
 pub mod join;
 pub mod kubeconfig;
-pub mod say;
+pub mod progress;
 pub mod uninstall;
 pub mod unjoin;
 
 mod cleanup;
-mod leader;
-mod local_sets;
 mod member_cluster;
-mod member_kubeconfig;
 mod membership;
+mod messages;
 mod names;
 mod namespace_contents;
 mod object;
+mod replica_sets;
+mod stored_kubeconfig;
+
+pub use member_cluster::MemberClusterError;
+pub use object::{ObjectRef, WriteMode};
+pub use stored_kubeconfig::{ConnectionError, StoredKubeconfigError};

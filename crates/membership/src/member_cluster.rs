@@ -1,69 +1,80 @@
-//! A cluster's identity, and the MemberCluster of a member: read, and asked for something.
+//! The MemberCluster of a member, and the identity of a cluster.
 
-use anyhow::Context;
-use fedrs_api::MemberCluster;
+use fedrs_api::{MemberCluster, MemberSource};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use crate::{
     cluster_client::{ClusterClient, RequestError},
-    object::{Change, MEMBER_CLUSTER, NAMESPACE, ObjectRef, Write},
+    object::{MEMBER_CLUSTER, NAMESPACE, ObjectRef, Write, WriteMode},
 };
 
-/// The MemberCluster `name`, if there is one.
-pub(crate) async fn read(
+/// A MemberCluster can't be read or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum MemberClusterError {
+    /// It does not exist.
+    #[error("member {0} not found: run `kubectl get mc` to list the members")]
+    NotFound(String),
+    /// A request failed.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+}
+
+/// Reads the MemberCluster `name`; `None` if it does not exist.
+pub(crate) async fn find(
     host: &ClusterClient,
     name: &str,
 ) -> Result<Option<MemberCluster>, RequestError> {
     let members: Api<MemberCluster> = Api::all(host.client());
-    let doing = format!("read membercluster/{name}");
-    host.call(doing, members.get_opt(name)).await
+    let operation = format!("get membercluster/{name}");
+    host.call(operation, members.get_opt(name)).await
 }
 
-/// The MemberCluster `name`, which must be there.
-pub(crate) async fn existing(host: &ClusterClient, name: &str) -> anyhow::Result<MemberCluster> {
-    let member = read(host, name).await?;
-    member.with_context(|| format!("there is no member {name}: `kubectl get mc` lists all"))
+/// Reads the MemberCluster `name`.
+pub(crate) async fn get(
+    host: &ClusterClient,
+    name: &str,
+) -> Result<MemberCluster, MemberClusterError> {
+    let member = find(host, name).await?;
+    member.ok_or_else(|| MemberClusterError::NotFound(name.to_owned()))
 }
 
-/// Changes the spec of `member` by a merge patch, if it has not been changed meanwhile. Answers it as it is then.
-pub(crate) async fn ask(
+/// Changes the spec of `member` by a merge patch, if it has not been changed since. Returns the new object.
+pub(crate) async fn patch_spec(
     host: &ClusterClient,
     member: &MemberCluster,
     spec: Value,
-) -> anyhow::Result<MemberCluster> {
+) -> Result<MemberCluster, RequestError> {
     let metadata = &member.metadata;
     let patch = json!({
         "metadata": { "uid": metadata.uid, "resourceVersion": metadata.resource_version },
         "spec": spec,
     });
-    let address = ObjectRef::cluster(MEMBER_CLUSTER, member.name_any());
+    let object = ObjectRef::cluster_scoped(MEMBER_CLUSTER, member.name_any());
     let written = host
-        .carry_out(&address, &Change::Patch(patch), Write::Real)
+        .write(&object, &Write::Patch(patch), WriteMode::Persist)
         .await?;
-    let written = written.context("host: its answer holds no object")?;
-    serde_json::from_value(written).context("host: its answer is no MemberCluster")
-}
-
-/// The id that tells a cluster from all others: the uid of its kube-system namespace.
-pub(crate) async fn id(remote: &ClusterClient) -> Result<String, RequestError> {
-    let address = ObjectRef::cluster(NAMESPACE, "kube-system");
-    let system = remote.get(&address).await?;
-    let uid = system
-        .as_ref()
-        .and_then(|it| it["metadata"]["uid"].as_str());
-    uid.map(str::to_owned).ok_or_else(|| {
-        remote.failure(
-            "tell it from other clusters",
-            "its namespace kube-system has no uid",
+    serde_json::from_value(written.unwrap_or_default()).map_err(|_| {
+        host.invalid_response(
+            format!("patch {object}"),
+            "the response is not a MemberCluster",
         )
     })
 }
 
-/// Whether the controller has the member's kubeconfig from its folder, not from a Secret.
+/// The identifier of a cluster: the uid of its namespace kube-system.
+pub(crate) async fn cluster_id(cluster: &ClusterClient) -> Result<String, RequestError> {
+    let object = ObjectRef::cluster_scoped(NAMESPACE, "kube-system");
+    let namespace = cluster.get(&object).await?.unwrap_or_default();
+    let uid = namespace["metadata"]["uid"].as_str();
+    uid.map(str::to_owned).ok_or_else(|| {
+        cluster.invalid_response("identify the cluster", "namespace/kube-system has no uid")
+    })
+}
+
+/// Whether the controller reads the member's kubeconfig from a file, not from a Secret.
 pub(crate) fn is_file(member: &MemberCluster) -> bool {
-    let conditions = member.status.iter().flat_map(|it| &it.conditions);
-    let mut ready = conditions.filter(|it| it.type_ == "Ready");
-    let known = ready.any(|it| it.reason != "Removed" && it.reason != "Unknown");
-    member.spec.secret_ref.is_none() && known
+    let status = member.status.as_ref();
+    member.spec.secret_ref.is_none()
+        && status.is_some_and(|status| status.source == Some(MemberSource::File))
 }

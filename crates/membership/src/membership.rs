@@ -1,4 +1,9 @@
-//! The objects that make a cluster a member, as they should be. Pure.
+//! The objects that make a cluster a member, in their desired state. Pure.
+//!
+//! ```text
+//! member: Namespace, ClusterRole --owns--> ServiceAccount, bindings, Role --token--.
+//! host:   Namespace, Secret with a kubeconfig of that account <-------------------'  <-- MemberCluster
+//! ```
 
 use std::collections::BTreeMap;
 
@@ -7,17 +12,20 @@ use federation_controller::rbac::{Access, Manifest, Place};
 use fedrs_api::{MemberClusterSpec, SecretRef, annotations, labels};
 use serde_json::{Value, json};
 
-use crate::names::{self, MANAGED_BY, MANAGER};
-use crate::object::{CLUSTER_ROLE, MEMBER_CLUSTER, NAMESPACE, ObjectRef, SECRET};
+use crate::{
+    names::{self, MANAGED_BY, MANAGER},
+    object::{CLUSTER_ROLE, MEMBER_CLUSTER, NAMESPACE, ObjectRef, SECRET},
+    progress::Leftovers,
+};
 
-/// Which cluster becomes a member of which host, and by which name.
+/// Which cluster is a member of which host, and under which name.
 #[derive(Clone, Debug)]
 pub(crate) struct Membership {
     /// The member's name.
     pub(crate) name: String,
     /// The federation; empty for the one without a name.
     pub(crate) federation: String,
-    /// The controller's namespace on the host, and of its account in the member.
+    /// The namespace of the controller on the host, and of its ServiceAccount in the member.
     pub(crate) namespace: String,
     /// The uid of the host's kube-system.
     pub(crate) host_id: String,
@@ -26,12 +34,12 @@ pub(crate) struct Membership {
 }
 
 impl Membership {
-    /// The controller's account in the member.
+    /// The name of the controller's ServiceAccount in the member, and of its roles and bindings.
     pub(crate) fn account(&self) -> String {
         names::account(&self.host_id, &self.federation)
     }
 
-    /// The federation as local sets are labelled (F40).
+    /// The federation in the labels of local sets (F40).
     pub(crate) fn federation_label(&self) -> &str {
         match &*self.federation {
             "" => &self.host_id,
@@ -39,12 +47,12 @@ impl Membership {
         }
     }
 
-    /// Whether the host becomes a member of itself.
-    pub(crate) fn is_of_itself(&self) -> bool {
+    /// Whether the host is a member of itself.
+    pub(crate) fn is_host(&self) -> bool {
         !self.host_id.is_empty() && self.host_id == self.cluster_id
     }
 
-    /// The rights of the account.
+    /// The permissions of the ServiceAccount.
     pub(crate) fn access(&self) -> Access {
         Access {
             place: Place::Member,
@@ -53,28 +61,36 @@ impl Membership {
         }
     }
 
-    /// The role that owns what join makes in the member: deleting it deletes all of it.
+    /// The ClusterRole that owns the other objects in the member: the garbage collector deletes them with it.
     pub(crate) fn owner(&self) -> ObjectRef {
-        ObjectRef::cluster(CLUSTER_ROLE, self.account())
+        ObjectRef::cluster_scoped(CLUSTER_ROLE, self.account())
+    }
+
+    /// What is left in the member if the ServiceAccount is not deleted.
+    pub(crate) fn leftovers(&self) -> Leftovers {
+        Leftovers {
+            account: self.account(),
+            namespace: self.namespace.clone(),
+        }
     }
 
     /// The namespace, in either cluster.
-    pub(crate) fn namespace_address(&self) -> ObjectRef {
-        ObjectRef::cluster(NAMESPACE, &self.namespace)
+    pub(crate) fn namespace_ref(&self) -> ObjectRef {
+        ObjectRef::cluster_scoped(NAMESPACE, &self.namespace)
     }
 
     /// The Secret on the host.
-    pub(crate) fn secret_address(&self) -> ObjectRef {
-        ObjectRef::inside(&self.namespace, SECRET, names::secret(&self.name))
+    pub(crate) fn secret_ref(&self) -> ObjectRef {
+        ObjectRef::namespaced(&self.namespace, SECRET, names::secret(&self.name))
     }
 
     /// The MemberCluster on the host.
-    pub(crate) fn object_address(&self) -> ObjectRef {
-        ObjectRef::cluster(MEMBER_CLUSTER, &self.name)
+    pub(crate) fn member_cluster_ref(&self) -> ObjectRef {
+        ObjectRef::cluster_scoped(MEMBER_CLUSTER, &self.name)
     }
 
-    /// The namespace, as it is created where it is missing.
-    pub(crate) fn namespace_object(&self) -> Value {
+    /// The manifest of the namespace.
+    pub(crate) fn namespace_manifest(&self) -> Value {
         json!({
             "apiVersion": "v1",
             "kind": "Namespace",
@@ -82,12 +98,12 @@ impl Membership {
         })
     }
 
-    /// What the member holds besides the namespace, in the order in which it is created. All but the first are owned by
-    /// that one, whose uid is `owner`.
-    pub(crate) fn in_member(&self, owner: &str) -> Vec<Value> {
+    /// The manifests in the member besides the namespace, in the order of creation. The first is the owner of the others and
+    /// has the uid `owner`.
+    pub(crate) fn member_manifests(&self, owner: &str) -> Vec<Value> {
         let manifests = self.access().manifests();
         let mut objects: Vec<Value> = manifests.iter().map(Manifest::to_value).collect();
-        objects.retain(|it| it["kind"] != NAMESPACE.name);
+        objects.retain(|object| object["kind"] != NAMESPACE.name);
         for object in &mut objects {
             object["metadata"]["labels"] = json!({
                 MANAGED_BY: MANAGER,
@@ -105,8 +121,8 @@ impl Membership {
         objects
     }
 
-    /// The Secret with `kubeconfig`; without one, all of it but that.
-    pub(crate) fn secret_object(&self, kubeconfig: Option<&str>) -> Value {
+    /// The manifest of the Secret on the host, with or without a kubeconfig.
+    pub(crate) fn secret_manifest(&self, kubeconfig: Option<&str>) -> Value {
         let mut secret = json!({
             "apiVersion": "v1",
             "kind": "Secret",
@@ -132,8 +148,8 @@ impl Membership {
         secret
     }
 
-    /// The MemberCluster, with the user's `labels`.
-    pub(crate) fn object(&self, labels: &BTreeMap<String, String>) -> Value {
+    /// The manifest of the MemberCluster, with the user's `labels`.
+    pub(crate) fn member_cluster_manifest(&self, labels: &BTreeMap<String, String>) -> Value {
         let mut labels = labels.clone();
         labels.insert(labels::CLUSTER_ID.to_owned(), self.cluster_id.clone());
         let spec = MemberClusterSpec {
@@ -157,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_in_the_member_goes_with_the_cluster_role() {
+    fn the_cluster_role_owns_all_other_objects_in_the_member() {
         let membership = Membership {
             name: "eu".to_owned(),
             federation: String::new(),
@@ -165,7 +181,7 @@ mod tests {
             host_id: "1a2b3c4d-5e6f".to_owned(),
             cluster_id: "c".to_owned(),
         };
-        let objects = membership.in_member("owner");
+        let objects = membership.member_manifests("owner");
         assert_eq!(objects.len(), 5);
         assert_eq!(objects[0]["kind"], "ClusterRole", "the owner comes first");
         for object in &objects {

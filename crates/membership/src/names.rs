@@ -1,15 +1,15 @@
-//! Names that `fedrs join` gives, and marks that it leaves.
+//! The names and labels of objects that join creates.
 
 use fedrs_api::{labels, names};
 use serde_json::Value;
 
-/// On an object that join created; its value is [`MANAGER`].
+/// The label of objects that join created; its value is [`MANAGER`].
 pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// The value of [`MANAGED_BY`].
 pub(crate) const MANAGER: &str = "fedrs-join";
 
-/// The controller's account in a member, and the name of its roles and bindings. Each federation of each host has its own,
-/// so that two can share a member and a host can be a member of itself.
+/// The name of the controller's ServiceAccount in a member, and of its roles and bindings. Each federation of each host has
+/// its own, so that two can share a member, and a host can be a member of itself.
 pub(crate) fn account(host_id: &str, federation: &str) -> String {
     let short: String = host_id.chars().take(8).collect();
     match federation {
@@ -18,19 +18,19 @@ pub(crate) fn account(host_id: &str, federation: &str) -> String {
     }
 }
 
-/// The Secret on the host with the kubeconfig of a member.
+/// The name of the Secret on the host with the kubeconfig of a member.
 pub(crate) fn secret(member: &str) -> String {
     format!("member-{member}")
 }
 
-/// The federation that a Secret of join's names; `None` if it names none.
+/// The federation of a Secret that join created; `None` if it has no label for it.
 pub(crate) fn federation(secret: &Value) -> Option<String> {
     let label = secret["metadata"]["labels"][labels::FEDERATION].as_str()?;
     Some(label.to_owned())
 }
 
 /// Whether join created `object`.
-pub(crate) fn is_ours(object: &Value) -> bool {
+pub(crate) fn created_by_join(object: &Value) -> bool {
     object["metadata"]["labels"][MANAGED_BY] == MANAGER
 }
 

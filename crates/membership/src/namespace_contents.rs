@@ -1,4 +1,4 @@
-//! What is in a namespace that somebody may need: objects of any kind that the cluster has.
+//! The objects in a namespace that somebody may need, of every kind that the cluster serves.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::{
@@ -10,66 +10,69 @@ use kube::{
 
 use crate::cluster_client::{ClusterClient, RequestError};
 
-/// Kinds that only tell of others, and go with them.
-const TELLING: [&str; 4] = [
+/// Kinds of objects that describe others and are deleted with them.
+const DERIVED: [&str; 4] = [
     "events",
     "endpoints",
     "endpointslices",
     "controllerrevisions",
 ];
-/// Objects that every namespace has.
-const USUAL: [(&str, &str); 3] = [
+/// Objects that exist in every namespace.
+const DEFAULT_OBJECTS: [(&str, &str); 3] = [
     ("serviceaccounts", "default"),
     ("configmaps", "kube-root-ca.crt"),
     ("configmaps", "openshift-service-ca.crt"),
 ];
-/// Lists asked for at the same time.
-const AT_ONCE: usize = 8;
+/// The number of concurrent list requests.
+const CONCURRENT_LISTS: usize = 8;
 
-/// What is in `namespace` that somebody may need, as `kind/name`.
-pub(super) async fn contents(
-    remote: &ClusterClient,
+/// The objects in `namespace` that somebody may need, as `kind/name`.
+pub(crate) async fn contents(
+    cluster: &ClusterClient,
     namespace: &str,
 ) -> Result<Vec<String>, RequestError> {
-    // One by one, not by the aggregated answer: that leaves out, without a word, what an API that is down has.
-    let kinds = Discovery::new(remote.client()).run();
-    let kinds = remote.call("ask which kinds there are", kinds).await?;
+    // Not the aggregated discovery: it silently omits the kinds of an API that is unavailable.
+    let kinds = Discovery::new(cluster.client()).run();
+    let kinds = cluster
+        .call("discover the kinds of the cluster", kinds)
+        .await?;
     let groups = kinds.groups_alphabetical().into_iter();
-    let kept = groups
+    let resources = groups
         .flat_map(kube::discovery::ApiGroup::recommended_resources)
         .filter(|(kind, capabilities)| is_kept(kind, capabilities));
     let list = async |(kind, _): (ApiResource, ApiCapabilities)| {
-        let api: Api<DynamicObject> = Api::namespaced_with(remote.client(), namespace, &kind);
-        let doing = format!("list {} in namespace {namespace}", kind.plural);
+        let api: Api<DynamicObject> = Api::namespaced_with(cluster.client(), namespace, &kind);
+        let operation = format!("list {} in namespace {namespace}", kind.plural);
         let all = ListParams::default();
-        match remote.call(doing, api.list_metadata(&all)).await {
-            // Gone since it was told of.
-            Err(failure) if failure.code() == Some(404) => Ok(Vec::new()),
-            list => Ok(unusual(&list?.items, &kind)),
+        match cluster.call(operation, api.list_metadata(&all)).await {
+            // The kind was deleted since the discovery.
+            Err(error) if error.code() == Some(404) => Ok(Vec::new()),
+            list => Ok(relevant(&list?.items, &kind)),
         }
     };
-    stream::iter(kept)
+    stream::iter(resources)
         .map(list)
-        .buffered(AT_ONCE)
+        .buffered(CONCURRENT_LISTS)
         .try_concat()
         .await
 }
 
-/// Whether objects of a kind stay in a namespace until somebody deletes them: metrics, which nobody can, do not.
+/// Whether objects of a kind stay in a namespace until somebody deletes them. Metrics, for example, can't be deleted.
 fn is_kept(kind: &ApiResource, capabilities: &ApiCapabilities) -> bool {
     let can = |verb| capabilities.supports_operation(verb);
-    let is_kept = capabilities.scope == Scope::Namespaced && can(verbs::LIST) && can(verbs::DELETE);
-    is_kept && !TELLING.contains(&&*kind.plural)
+    let is_deletable =
+        capabilities.scope == Scope::Namespaced && can(verbs::LIST) && can(verbs::DELETE);
+    is_deletable && !DERIVED.contains(&&*kind.plural)
 }
 
-/// Those of `objects` that not every namespace has, and that are not on their way out.
-fn unusual(objects: &[PartialObjectMeta<DynamicObject>], kind: &ApiResource) -> Vec<String> {
+/// The `objects` that neither exist in every namespace nor are terminating.
+fn relevant(objects: &[PartialObjectMeta<DynamicObject>], kind: &ApiResource) -> Vec<String> {
     let staying = objects
         .iter()
-        .filter(|it| it.metadata.deletion_timestamp.is_none());
+        .filter(|object| object.metadata.deletion_timestamp.is_none());
     staying
         .map(ResourceExt::name_any)
-        .filter(|name| !USUAL.contains(&(&*kind.plural, name)))
+        .filter(|name| !DEFAULT_OBJECTS.contains(&(&*kind.plural, name)))
         .map(|name| format!("{}/{name}", kind.kind.to_lowercase()))
         .collect()
 }
@@ -91,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_that_are_kept_in_namespaces() {
+    fn only_kinds_with_deletable_objects_count() {
         let all = ["list", "delete"].as_slice();
         for (plural, scope, operations, expected) in [
             ("widgets", Scope::Namespaced, all, true),
@@ -103,14 +106,14 @@ mod tests {
             let capabilities = ApiCapabilities {
                 scope,
                 subresources: Vec::new(),
-                operations: operations.iter().map(|&it| it.to_owned()).collect(),
+                operations: operations.iter().map(|&verb| verb.to_owned()).collect(),
             };
             assert_eq!(is_kept(&kind(plural), &capabilities), expected, "{plural}");
         }
     }
 
     #[test]
-    fn what_every_namespace_has_is_no_use() {
+    fn default_and_terminating_objects_do_not_count() {
         let objects = json!([
             { "metadata": { "name": "default" } },
             { "metadata": { "name": "leaving", "deletionTimestamp": "2026-01-01T00:00:00Z" } },
@@ -118,7 +121,7 @@ mod tests {
         ]);
         let objects: Vec<_> = serde_json::from_value(objects).expect("metadata alone");
         assert_eq!(
-            unusual(&objects, &kind("serviceaccounts")),
+            relevant(&objects, &kind("serviceaccounts")),
             ["serviceaccount/fedrs-controller"]
         );
     }

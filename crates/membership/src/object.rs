@@ -1,12 +1,10 @@
-//! Objects of any kind that commands create, change and remove: where they are, and what is to be changed.
-
-use std::fmt;
+//! References to objects of any kind, the write that gives an object its desired fields, and requests for both.
 
 use serde_json::{Map, Value, json};
 
 use crate::cluster_client::{ClusterClient, RequestError};
 
-/// The field manager of what commands write.
+/// The field manager of all writes.
 const FIELD_MANAGER: &str = "fedrs-join";
 
 /// A kind of object.
@@ -40,20 +38,20 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// A namespace.
 pub(crate) const NAMESPACE: Kind = kind("", "v1", "Namespace", "namespaces");
-/// An account of a program.
+/// A ServiceAccount.
 pub(crate) const SERVICE_ACCOUNT: Kind = kind("", "v1", "ServiceAccount", "serviceaccounts");
 /// A Secret.
 pub(crate) const SECRET: Kind = kind("", "v1", "Secret", "secrets");
-/// Rights in all namespaces.
+/// A ClusterRole.
 pub(crate) const CLUSTER_ROLE: Kind = kind(RBAC, "v1", "ClusterRole", "clusterroles");
-/// Who has them.
+/// A ClusterRoleBinding.
 pub(crate) const CLUSTER_ROLE_BINDING: Kind =
     kind(RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings");
-/// Rights in one namespace.
+/// A Role.
 pub(crate) const ROLE: Kind = kind(RBAC, "v1", "Role", "roles");
-/// Who has them.
+/// A RoleBinding.
 pub(crate) const ROLE_BINDING: Kind = kind(RBAC, "v1", "RoleBinding", "rolebindings");
-/// A member, as the host knows it.
+/// A MemberCluster.
 pub(crate) const MEMBER_CLUSTER: Kind =
     kind("fedrs.dev", "v1alpha1", "MemberCluster", "memberclusters");
 
@@ -68,26 +66,20 @@ const KINDS: [Kind; 8] = [
     MEMBER_CLUSTER,
 ];
 
-/// Where an object is.
+/// A reference to an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ObjectRef {
+pub struct ObjectRef {
     /// Its kind.
     pub(crate) kind: Kind,
-    /// Its namespace, if it has one.
+    /// Its namespace; `None` for a cluster-scoped object.
     pub(crate) namespace: Option<String>,
     /// Its name.
     pub(crate) name: String,
 }
 
-impl fmt::Display for ObjectRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.kind.name.to_lowercase(), self.name)
-    }
-}
-
 impl ObjectRef {
-    /// An object without a namespace.
-    pub(crate) fn cluster(kind: Kind, name: impl Into<String>) -> Self {
+    /// A cluster-scoped object.
+    pub(crate) fn cluster_scoped(kind: Kind, name: impl Into<String>) -> Self {
         Self {
             kind,
             namespace: None,
@@ -96,7 +88,7 @@ impl ObjectRef {
     }
 
     /// An object in `namespace`.
-    pub(crate) fn inside(
+    pub(crate) fn namespaced(
         namespace: impl Into<String>,
         kind: Kind,
         name: impl Into<String>,
@@ -108,18 +100,18 @@ impl ObjectRef {
         }
     }
 
-    /// The address of one of our own manifests.
+    /// The object that a manifest of this crate describes.
     pub(crate) fn of(manifest: &Value) -> Self {
         let text = |pointer| manifest.pointer(pointer).and_then(Value::as_str);
         let kind = KINDS
             .into_iter()
-            .find(|it| text("/kind") == Some(it.name))
-            .expect("manifests are of known kinds");
+            .find(|kind| text("/kind") == Some(kind.name))
+            .expect("KINDS has the kinds of all manifests");
         Self {
             kind,
             namespace: text("/metadata/namespace").map(str::to_owned),
             name: text("/metadata/name")
-                .expect("manifests have names")
+                .expect("all manifests have names")
                 .to_owned(),
         }
     }
@@ -147,106 +139,110 @@ impl ObjectRef {
     }
 }
 
-/// Whether a write takes effect.
+/// Whether a write is persisted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Write {
-    /// It does.
-    Real,
-    /// The API server only says what it would do.
+pub enum WriteMode {
+    /// It is persisted.
+    Persist,
+    /// The API server validates it only.
     DryRun,
 }
 
-impl Write {
+impl WriteMode {
     fn parameters(self) -> String {
         let dry_run = match self {
-            Self::Real => "",
+            Self::Persist => "",
             Self::DryRun => "&dryRun=All",
         };
-        // A field that the server doesn't know would be lost without a word.
+        // By default the server drops unknown fields silently.
         format!("?fieldManager={FIELD_MANAGER}&fieldValidation=Strict{dry_run}")
     }
 }
 
 impl ClusterClient {
-    /// Reads an object, if it is there.
-    pub(crate) async fn get(&self, address: &ObjectRef) -> Result<Option<Value>, RequestError> {
-        let doing = format!("read {address}");
-        absent_as_none(self.send(doing, "GET", &address.path(), None).await)
+    /// Reads an object; `None` if it does not exist.
+    pub(crate) async fn get(&self, object: &ObjectRef) -> Result<Option<Value>, RequestError> {
+        let operation = format!("get {object}");
+        none_if_not_found(self.send(operation, "GET", &object.path(), None).await)
     }
 
-    /// Carries out `change`. Answers the object as it is then; `None` if there was nothing to change.
-    pub(crate) async fn carry_out(
+    /// Sends `write`. Returns the written object; `None` if nothing was to be written.
+    pub(crate) async fn write(
         &self,
-        address: &ObjectRef,
-        change: &Change,
-        write: Write,
+        object: &ObjectRef,
+        write: &Write,
+        mode: WriteMode,
     ) -> Result<Option<Value>, RequestError> {
-        let (verb, method, path, body) = match change {
-            Change::None => return Ok(None),
-            Change::Create(object) => ("create", "POST", address.collection(), object),
-            Change::Patch(patch) => ("change", "PATCH", address.path(), patch),
+        let (verb, method, path, body) = match write {
+            Write::None => return Ok(None),
+            Write::Create(body) => ("create", "POST", object.collection(), body),
+            Write::Patch(patch) => ("patch", "PATCH", object.path(), patch),
         };
-        let uri = path + &write.parameters();
-        let doing = format!("{verb} {address}");
-        self.send(doing, method, &uri, Some(body)).await.map(Some)
+        let uri = path + &mode.parameters();
+        let operation = format!("{verb} {object}");
+        self.send(operation, method, &uri, Some(body))
+            .await
+            .map(Some)
     }
 
-    /// Deletes an object; what it owns goes in the background. Answers whether it was there.
-    pub(crate) async fn delete(&self, address: &ObjectRef) -> Result<bool, RequestError> {
+    /// Deletes an object and, in the background, its dependents. Returns whether it existed.
+    pub(crate) async fn delete(&self, object: &ObjectRef) -> Result<bool, RequestError> {
         let options = json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
         });
-        let doing = format!("delete {address}");
-        let answer = self
-            .send(doing, "DELETE", &address.path(), Some(&options))
+        let operation = format!("delete {object}");
+        let response = self
+            .send(operation, "DELETE", &object.path(), Some(&options))
             .await;
-        Ok(absent_as_none(answer)?.is_some())
+        Ok(none_if_not_found(response)?.is_some())
     }
 }
 
-/// What is not there is no error.
-fn absent_as_none<T>(answer: Result<T, RequestError>) -> Result<Option<T>, RequestError> {
-    match answer {
-        Err(failure) if failure.code() == Some(404) => Ok(None),
-        answer => answer.map(Some),
+/// `None` for an object that does not exist.
+pub(crate) fn none_if_not_found<T>(
+    response: Result<T, RequestError>,
+) -> Result<Option<T>, RequestError> {
+    match response {
+        Err(error) if error.code() == Some(404) => Ok(None),
+        response => response.map(Some),
     }
 }
 
-/// What is to be done with an object.
+/// The write that an object needs.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Change {
-    /// It is as it should be.
+pub(crate) enum Write {
+    /// None: the object has all desired fields.
     None,
-    /// It isn't there.
+    /// The object does not exist.
     Create(Value),
-    /// A merge patch: what is different. Fails if the object has been changed meanwhile.
+    /// A merge patch with the fields that differ. The API server rejects it if the object was changed meanwhile.
     Patch(Value),
 }
 
-/// What makes of `found` an object that has all that `wanted` has. What else it has stays.
-pub(crate) fn change(wanted: &Value, found: Option<&Value>) -> Change {
-    let Some(found) = found else {
-        return Change::Create(wanted.clone());
+/// The write that gives `live` all fields of `desired`. Other fields stay.
+pub(crate) fn required_write(desired: &Value, live: Option<&Value>) -> Write {
+    let Some(live) = live else {
+        return Write::Create(desired.clone());
     };
-    let Some(mut patch) = difference(wanted, found) else {
-        return Change::None;
+    let Some(mut patch) = difference(desired, live) else {
+        return Write::None;
     };
     for field in ["uid", "resourceVersion"] {
-        patch["metadata"][field] = found["metadata"][field].clone();
+        patch["metadata"][field] = live["metadata"][field].clone();
     }
-    Change::Patch(patch)
+    Write::Patch(patch)
 }
 
-/// The fields of `wanted` that `found` has otherwise, or not.
-fn difference(wanted: &Value, found: &Value) -> Option<Value> {
-    let (Some(wanted), Some(found)) = (wanted.as_object(), found.as_object()) else {
-        return (wanted != found).then(|| wanted.clone());
+/// The fields of `desired` that `live` lacks or has with another value.
+fn difference(desired: &Value, live: &Value) -> Option<Value> {
+    let (Some(desired), Some(live)) = (desired.as_object(), live.as_object()) else {
+        return (desired != live).then(|| desired.clone());
     };
-    let different: Map<String, Value> = wanted
+    let different: Map<String, Value> = desired
         .iter()
         .filter_map(|(key, value)| {
-            let found = found.get(key).unwrap_or(&Value::Null);
-            Some((key.clone(), difference(value, found)?))
+            let live = live.get(key).unwrap_or(&Value::Null);
+            Some((key.clone(), difference(value, live)?))
         })
         .collect();
     (!different.is_empty()).then_some(Value::Object(different))
@@ -257,17 +253,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_created() {
-        let wanted = json!({ "metadata": { "name": "a" } });
-        assert_eq!(change(&wanted, None), Change::Create(wanted));
+    fn a_missing_object_is_created() {
+        let desired = json!({ "metadata": { "name": "a" } });
+        assert_eq!(required_write(&desired, None), Write::Create(desired));
     }
 
     #[test]
-    fn only_what_is_different_is_written_and_only_to_the_object_that_was_seen() {
-        let wanted = json!({
+    fn a_patch_has_only_the_fields_that_differ_and_is_conditional_on_the_live_object() {
+        let desired = json!({
             "kind": "Role", "metadata": { "labels": { "ours": "1", "both": "2" } }, "rules": [1, 2],
         });
-        let mut found = json!({
+        let mut live = json!({
             "kind": "Role",
             "metadata": {
                 "uid": "u", "resourceVersion": "7", "labels": { "theirs": "x", "both": "2" },
@@ -278,25 +274,25 @@ mod tests {
             "metadata": { "uid": "u", "resourceVersion": "7", "labels": { "ours": "1" } },
             "rules": [1, 2],
         });
-        assert_eq!(change(&wanted, Some(&found)), Change::Patch(patch));
-        found["metadata"]["labels"]["ours"] = "1".into();
-        found["rules"] = json!([1, 2]);
-        assert_eq!(change(&wanted, Some(&found)), Change::None);
+        assert_eq!(required_write(&desired, Some(&live)), Write::Patch(patch));
+        live["metadata"]["labels"]["ours"] = "1".into();
+        live["rules"] = json!([1, 2]);
+        assert_eq!(required_write(&desired, Some(&live)), Write::None);
     }
 
     #[test]
-    fn paths_are_those_of_the_api() {
+    fn paths_follow_the_kubernetes_api() {
         let role = json!({
             "kind": "Role", "metadata": { "namespace": "system", "name": "r" },
         });
-        let address = ObjectRef::of(&role);
+        let object = ObjectRef::of(&role);
         assert_eq!(
-            address.path(),
+            object.path(),
             "/apis/rbac.authorization.k8s.io/v1/namespaces/system/roles/r"
         );
-        assert_eq!(address.to_string(), "role/r");
+        assert_eq!(object.to_string(), "role/r");
         assert_eq!(
-            ObjectRef::cluster(NAMESPACE, "system").path(),
+            ObjectRef::cluster_scoped(NAMESPACE, "system").path(),
             "/api/v1/namespaces/system"
         );
     }

@@ -1,268 +1,351 @@
-//! Unjoin: takes a member out of the federation.
+//! Unjoin: removes a member from the federation.
 //!
 //! ```text
-//! drain, wait --> MemberCluster --> in the member: empty sets, account, namespace --> Secret
+//! drain, wait --> MemberCluster --> in the member: empty ReplicaSets, ServiceAccount, namespace --> Secret
 //! ```
 //!
-//! What is taken away last is what the steps before need: interrupted, it goes on where it was.
+//! Each object is deleted after those that need it, so that an interrupted unjoin can be repeated.
 
 use std::time::Duration;
 
-use anyhow::{Context, bail};
 use fedrs_api::{MemberCluster, labels};
 use kube::ResourceExt;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    cleanup::{self, By},
-    cluster_client::{ClusterClient, Side},
-    drain::Drain,
-    kubeconfig::Source,
-    local_sets, member_cluster,
-    member_kubeconfig::Stored,
+    cleanup::{self, Actor},
+    cluster_client::{ClientError, ClusterClient, RequestError, Side},
+    drain::{Drain, DrainError},
+    kubeconfig::{KubeconfigError, KubeconfigSource},
+    member_cluster,
     membership::Membership,
     names,
     object::{ObjectRef, SECRET},
-    say::Say,
+    progress::{KeepReason, Progress, Reporter, Warning},
+    replica_sets,
+    stored_kubeconfig::{StoredKubeconfig, StoredKubeconfigError},
 };
 
-/// How long a MemberCluster may take to go.
-const GONE_WITHIN: Duration = Duration::from_secs(30);
-/// How often it is looked at.
-const PERIOD: Duration = Duration::from_millis(200);
+/// How long the deletion of a MemberCluster may take.
+const DELETION_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often the deletion is polled.
+const DELETION_POLL_PERIOD: Duration = Duration::from_millis(200);
 
-/// Which member is to be taken out, and how.
+/// Which member is removed, and how.
+#[derive(Clone, Debug)]
 pub struct UnjoinRequest {
     /// The member.
     pub name: String,
-    /// For a member that is gone: its replicas aren't moved first, and everything in it is left as it is.
-    pub force: bool,
-    /// The controller's namespace.
+    /// How its replicas and objects are handled.
+    pub mode: UnjoinMode,
+    /// The namespace of the controller.
     pub namespace: String,
-    /// The member as a user reaches it, if the user says how.
-    pub member: Option<Source>,
 }
 
-/// What is there before.
-struct Found {
-    object: Option<MemberCluster>,
+/// How the replicas and objects of a member are handled.
+#[derive(Clone, Debug)]
+pub enum UnjoinMode {
+    /// The replicas move to other clusters first. The controller's ServiceAccount deletes what it may in the member.
+    Drain,
+    /// The replicas move to other clusters first. A user deletes all objects in the member.
+    DrainAsUser(KubeconfigSource),
+    /// The member no longer exists: nothing is changed there.
+    Force,
+}
+
+/// An unjoin failed.
+#[derive(Debug, thiserror::Error)]
+pub enum UnjoinError {
+    /// There is neither such a member nor a Secret for it.
+    #[error("member {0} not found: run `kubectl get mc` to list the members")]
+    NotFound(String),
+    /// There is no such member, and its cluster has no objects of this host.
+    #[error("member {name} not found, and {url} has no objects of this host")]
+    NothingToDelete {
+        /// The member.
+        name: String,
+        /// The address of the cluster.
+        url: String,
+    },
+    /// The user's kubeconfig belongs to another cluster.
+    #[error("the member kubeconfig belongs to another cluster than {0}")]
+    OtherCluster(String),
+    /// The user's kubeconfig belongs to another member.
+    #[error("the member kubeconfig belongs to the member {actual}, not to {name}")]
+    OtherMember {
+        /// The member.
+        name: String,
+        /// The member of the kubeconfig.
+        actual: String,
+    },
+    /// The controller would add the member again.
+    #[error(
+        "member {0} has a kubeconfig in the --members directory of the controller: run `fedrs drain {0}`, then remove that file"
+    )]
+    FileMember(String),
+    /// The user's kubeconfig of the member can't be used.
+    #[error("member: {0}")]
+    MemberKubeconfig(KubeconfigError),
+    /// The kubeconfig in the Secret can't be used.
+    #[error(transparent)]
+    StoredKubeconfig(#[from] StoredKubeconfigError),
+    /// A client can't be created.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// A request failed.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The drain failed.
+    #[error(transparent)]
+    Drain(#[from] DrainError),
+    /// The MemberCluster has finalizers.
+    #[error(
+        "host: {object} still exists {DELETION_TIMEOUT:?} after its deletion: its finalizers block the deletion"
+    )]
+    DeletionBlocked {
+        /// The MemberCluster.
+        object: ObjectRef,
+    },
+}
+
+/// The objects of the member on the host.
+struct HostObjects {
+    member: Option<MemberCluster>,
     secret: Option<Value>,
 }
 
-impl Found {
-    /// Whose member it is.
+impl HostObjects {
+    /// The member's federation.
     fn federation(&self) -> String {
-        let told = self.object.as_ref().map(|it| it.spec.federation.clone());
-        let stored = || names::federation(self.secret.as_ref()?);
-        told.or_else(stored).unwrap_or_default()
+        let member = self.member.as_ref();
+        let federation = member.map(|member| member.spec.federation.clone());
+        let secret = || names::federation(self.secret.as_ref()?);
+        federation.or_else(secret).unwrap_or_default()
     }
 }
 
-/// A member that is about to be taken out.
+/// The removal of a member: prepared, and not started yet.
 pub struct Unjoin<'a> {
     host: &'a ClusterClient,
-    force: bool,
     membership: Membership,
-    found: Found,
-    member: Option<ClusterClient>,
+    objects: HostObjects,
+    cleanup: MemberCleanup,
+}
+
+/// How the objects in the member are deleted.
+enum MemberCleanup {
+    /// By a user.
+    User(ClusterClient),
+    /// By the controller's ServiceAccount.
+    ServiceAccount,
+    /// Not at all.
+    Skip,
 }
 
 impl<'a> Unjoin<'a> {
-    /// Reads what is there. Fails if there is no such member, or if it would come back by itself.
-    pub async fn prepare(host: &'a ClusterClient, request: UnjoinRequest) -> anyhow::Result<Self> {
+    /// Reads the member's objects. Fails if there is no such member, or if the controller would add it again.
+    pub async fn prepare(
+        host: &'a ClusterClient,
+        request: UnjoinRequest,
+    ) -> Result<Self, UnjoinError> {
         let name = &request.name;
         let mut membership = Membership {
             name: name.clone(),
             federation: String::new(),
-            namespace: request.namespace.clone(),
-            host_id: member_cluster::id(host).await?,
+            namespace: request.namespace,
+            host_id: member_cluster::cluster_id(host).await?,
             cluster_id: String::new(),
         };
-        let found = Found {
-            object: member_cluster::read(host, name).await?,
-            secret: host.get(&membership.secret_address()).await?,
+        let objects = HostObjects {
+            member: member_cluster::find(host, name).await?,
+            secret: host.get(&membership.secret_ref()).await?,
         };
-        membership.federation = found.federation();
-        let member = users_member(request.member.as_ref(), &membership, &found).await?;
-        match &found.object {
-            Some(object) if !request.force => is_to_be_drained(object)?,
-            None if found.secret.is_none() && member.is_none() => {
-                bail!("there is no member {name}: `kubectl get mc` lists all")
+        membership.federation = objects.federation();
+        let is_unknown = objects.member.is_none() && objects.secret.is_none();
+        let cleanup = match request.mode {
+            UnjoinMode::DrainAsUser(source) => {
+                MemberCleanup::User(member_client(&source, &membership, &objects).await?)
             }
-            _ => {}
-        }
-        Ok(Self {
+            _ if is_unknown => return Err(UnjoinError::NotFound(name.clone())),
+            UnjoinMode::Drain => MemberCleanup::ServiceAccount,
+            UnjoinMode::Force => MemberCleanup::Skip,
+        };
+        let unjoin = Self {
             host,
-            force: request.force,
             membership,
-            found,
-            member,
-        })
+            objects,
+            cleanup,
+        };
+        match &unjoin.objects.member {
+            Some(member) if unjoin.drains() && member_cluster::is_file(member) => {
+                Err(UnjoinError::FileMember(member.name_any()))
+            }
+            _ => Ok(unjoin),
+        }
     }
 
-    /// Asks for the member to be drained; `None` if that is not to be waited for.
-    pub async fn drain(&self, say: &mut Say) -> anyhow::Result<Option<Drain<'a>>> {
-        if self.force || self.found.object.is_none() {
+    fn drains(&self) -> bool {
+        !matches!(self.cleanup, MemberCleanup::Skip)
+    }
+
+    /// Starts the drain of the member, for the caller to wait. `None` if there is nothing to drain.
+    pub async fn drain(
+        &self,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Option<Drain<'a>>, UnjoinError> {
+        if !self.drains() || self.objects.member.is_none() {
             return Ok(None);
         }
-        let drain = Drain::start(self.host, &self.membership.name, say).await?;
+        let drain = Drain::start(self.host, &self.membership.name, reporter).await?;
         Ok(Some(drain))
     }
 
-    /// Takes the member out, which has been drained.
-    pub async fn remove(self, say: &mut Say) -> anyhow::Result<()> {
-        let Self {
-            host,
-            membership,
-            found,
-            ..
-        } = &self;
-        let name = &membership.name;
-        if found.object.is_some() {
-            remove_object(host, membership, say).await?;
+    /// Deletes the member's objects, after the drain.
+    pub async fn remove(self, reporter: &mut dyn Reporter) -> Result<(), UnjoinError> {
+        if self.objects.member.is_some() {
+            delete_member_cluster(self.host, &self.membership, reporter).await?;
         }
-        if self.force {
-            say.line(format_args!(
-                "nothing was done in {name}: sets that run there go on running"
-            ));
-            if found.secret.is_some() {
-                say.line(cleanup::by_hand(membership));
+        let name = self.membership.name.clone();
+        match &self.cleanup {
+            MemberCleanup::User(member) => {
+                self.clean_up_as_user(member, reporter).await?;
             }
-        } else {
-            leave_member(self.member.clone(), membership, found, say).await?;
+            MemberCleanup::ServiceAccount => {
+                self.clean_up_as_service_account(reporter).await?;
+            }
+            MemberCleanup::Skip => {
+                reporter.progress(Progress::MemberUnchanged(name.clone()));
+                if self.objects.secret.is_some() {
+                    reporter.progress(Progress::ManualCleanup(self.membership.leftovers()));
+                }
+            }
         }
-        remove_secret(host, membership, found, say).await?;
-        say.line(format_args!("{name} is no longer a member"));
+        self.delete_secret(reporter).await?;
+        reporter.progress(Progress::Unjoined(name));
+        Ok(())
+    }
+
+    async fn clean_up_as_user(
+        &self,
+        member: &ClusterClient,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(), RequestError> {
+        replica_sets::delete_empty(member, &self.membership, reporter).await?;
+        cleanup::delete_account(member, &self.membership, Actor::User, reporter).await?;
+        cleanup::delete_namespace(member, &self.membership, reporter).await
+    }
+
+    async fn clean_up_as_service_account(
+        &self,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(), UnjoinError> {
+        let secret = self.objects.secret.as_ref();
+        let Some(stored) = secret.and_then(StoredKubeconfig::of_secret) else {
+            return Ok(());
+        };
+        let member = stored.client().await?;
+        let deleted = async {
+            replica_sets::delete_empty(&member, &self.membership, reporter).await?;
+            let actor = Actor::ServiceAccount;
+            cleanup::delete_account(&member, &self.membership, actor, reporter).await
+        };
+        match deleted.await {
+            Ok(()) => reporter.progress(Progress::Kept {
+                side: Side::Member,
+                object: self.membership.namespace_ref(),
+                reason: KeepReason::RequiresMemberKubeconfig,
+            }),
+            // An earlier unjoin deleted the ServiceAccount.
+            Err(error) if error.code() == Some(401) => {}
+            Err(error) => {
+                reporter.warn(Warning::Request(error));
+                reporter.progress(Progress::ManualCleanup(self.membership.leftovers()));
+            }
+        }
+        Ok(())
+    }
+
+    async fn delete_secret(&self, reporter: &mut dyn Reporter) -> Result<(), RequestError> {
+        let side = self.host.side;
+        let member = self.objects.member.as_ref();
+        let reference = member.and_then(|member| member.spec.secret_ref.as_ref());
+        let own_name = names::secret(&self.membership.name);
+        if let Some(other) = reference.filter(|secret| secret.name != own_name) {
+            reporter.progress(Progress::Kept {
+                side,
+                object: ObjectRef::namespaced(&self.membership.namespace, SECRET, &other.name),
+                reason: KeepReason::NotCreatedByJoin,
+            });
+        }
+        let secret = self.objects.secret.as_ref();
+        if secret.is_some_and(names::created_by_join) {
+            let object = self.membership.secret_ref();
+            if self.host.delete(&object).await? {
+                reporter.progress(Progress::Deleted { side, object });
+            }
+        }
         Ok(())
     }
 }
 
-/// The member as the user reaches it, if the user says how; it must be the one of that name.
-async fn users_member(
-    source: Option<&Source>,
+/// A client of the member for the user. Fails if the kubeconfig belongs to another cluster.
+async fn member_client(
+    source: &KubeconfigSource,
     membership: &Membership,
-    found: &Found,
-) -> anyhow::Result<Option<ClusterClient>> {
-    let Some(source) = source else {
-        return Ok(None);
-    };
-    let config = source.config(source.read().context("member")?).await;
-    let member = ClusterClient::new(Side::Member, config.context("member")?)?;
-    let id = member_cluster::id(&member).await?;
-    let labels = found.object.as_ref().map(MemberCluster::labels);
-    let known = labels.and_then(|it| it.get(labels::CLUSTER_ID));
+    objects: &HostObjects,
+) -> Result<ClusterClient, UnjoinError> {
+    let kubeconfig = source.read().map_err(UnjoinError::MemberKubeconfig)?;
+    let config = source.config(kubeconfig).await;
+    let config = config.map_err(UnjoinError::MemberKubeconfig)?;
+    let member = ClusterClient::new(Side::Member, config)?;
+    let id = member_cluster::cluster_id(&member).await?;
     let role = member.get(&membership.owner()).await?;
-    let joined_as = role
+    let label = role
         .as_ref()
-        .and_then(|it| it["metadata"]["labels"][labels::MEMBER_CLUSTER].as_str());
-    let Membership { name, .. } = membership;
-    if known.is_some_and(|it| *it != id) || joined_as.is_some_and(|it| it != name) {
-        bail!(
-            "the member's kubeconfig is of another cluster than {name}{}",
-            joined_as.map(|it| format!(": of {it}")).unwrap_or_default()
-        );
+        .and_then(|role| role["metadata"]["labels"][labels::MEMBER_CLUSTER].as_str());
+    let name = &membership.name;
+    if let Some(actual) = label.filter(|label| label != name) {
+        return Err(UnjoinError::OtherMember {
+            name: name.clone(),
+            actual: actual.to_owned(),
+        });
     }
-    if role.is_none() && found.object.is_none() && found.secret.is_none() {
-        // What an unjoin without a kubeconfig of the member has left.
-        let namespace = member.get(&membership.namespace_address()).await?;
-        if namespace.as_ref().is_some_and(names::is_ours) {
-            return Ok(Some(member));
+    let object_labels = objects.member.as_ref().map(MemberCluster::labels);
+    let expected = object_labels.and_then(|labels| labels.get(labels::CLUSTER_ID));
+    if expected.is_some_and(|expected| *expected != id) {
+        return Err(UnjoinError::OtherCluster(name.clone()));
+    }
+    if role.is_none() && objects.member.is_none() && objects.secret.is_none() {
+        // An unjoin without a kubeconfig of the member leaves the namespace.
+        let namespace = member.get(&membership.namespace_ref()).await?;
+        if !namespace.as_ref().is_some_and(names::created_by_join) {
+            return Err(UnjoinError::NothingToDelete {
+                name: name.clone(),
+                url: member.url(),
+            });
         }
-        bail!(
-            "there is no member {name}, and {} holds nothing of this host",
-            member.url()
-        );
     }
-    Ok(Some(member))
+    Ok(member)
 }
 
-/// Refuses a member that would come back by itself.
-fn is_to_be_drained(object: &MemberCluster) -> anyhow::Result<()> {
-    if member_cluster::is_file(object) {
-        bail!(
-            "{} is a member by a kubeconfig in the controller's --members folder: `fedrs drain` it, then take that file away",
-            object.name_any()
-        );
-    }
-    Ok(())
-}
-
-/// Deletes the MemberCluster, and waits until it is gone.
-async fn remove_object(
+/// Deletes the MemberCluster and waits until it no longer exists.
+async fn delete_member_cluster(
     host: &ClusterClient,
     membership: &Membership,
-    say: &mut Say,
-) -> anyhow::Result<()> {
-    let address = membership.object_address();
-    let until = Instant::now() + GONE_WITHIN;
-    while host.delete(&address).await? {
-        if Instant::now() >= until {
-            bail!("host: {address} is not gone after {GONE_WITHIN:?}: its finalizers hold it");
+    reporter: &mut dyn Reporter,
+) -> Result<(), UnjoinError> {
+    let object = membership.member_cluster_ref();
+    let deadline = Instant::now() + DELETION_TIMEOUT;
+    while host.delete(&object).await? {
+        if Instant::now() >= deadline {
+            return Err(UnjoinError::DeletionBlocked { object });
         }
-        sleep(PERIOD).await;
+        sleep(DELETION_POLL_PERIOD).await;
     }
-    say.step(host.side, &address, "deleted");
-    Ok(())
-}
-
-/// Takes away what join made in the member, as the user or as the controller's account.
-async fn leave_member(
-    users: Option<ClusterClient>,
-    membership: &Membership,
-    found: &Found,
-    say: &mut Say,
-) -> anyhow::Result<()> {
-    if let Some(member) = users {
-        local_sets::remove_empty(&member, membership, say).await?;
-        cleanup::account(&member, membership, By::User, say).await?;
-        cleanup::namespace(&member, membership, say).await?;
-        return Ok(());
-    }
-    let Some(stored) = found.secret.as_ref().and_then(Stored::of_secret) else {
-        return Ok(());
-    };
-    let member = ClusterClient::new(Side::Member, stored.config().await?)?;
-    let left = async {
-        local_sets::remove_empty(&member, membership, say).await?;
-        cleanup::account(&member, membership, By::Account, say).await
-    };
-    match left.await {
-        Ok(_) => say.step(
-            Side::Member,
-            membership.namespace_address(),
-            "left: with --member-kubeconfig it would be deleted, if nothing else is in it",
-        ),
-        // It was taken away before.
-        Err(failure) if failure.code() == Some(401) => {}
-        Err(failure) => {
-            say.warn(failure);
-            say.line(cleanup::by_hand(membership));
-        }
-    }
-    Ok(())
-}
-
-async fn remove_secret(
-    host: &ClusterClient,
-    membership: &Membership,
-    found: &Found,
-    say: &mut Say,
-) -> anyhow::Result<()> {
-    let reference = found
-        .object
-        .as_ref()
-        .and_then(|it| it.spec.secret_ref.as_ref());
-    let others = reference.filter(|it| it.name != names::secret(&membership.name));
-    if let Some(other) = others {
-        let address = ObjectRef::inside(&membership.namespace, SECRET, &other.name);
-        say.step(host.side, address, "left: join did not make it");
-    }
-    if found.secret.as_ref().is_some_and(names::is_ours) {
-        let address = membership.secret_address();
-        if host.delete(&address).await? {
-            say.step(host.side, address, "deleted");
-        }
-    }
+    reporter.progress(Progress::Deleted {
+        side: host.side,
+        object,
+    });
     Ok(())
 }

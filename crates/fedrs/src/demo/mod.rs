@@ -113,7 +113,7 @@ pub(crate) async fn run(args: DemoArgs, log: &LogArgs) -> anyhow::Result<ExitCod
     let clusters = EmbeddedClusters::start(directory, &MEMBERS, &settings::clusters()).await?;
     clusters.install_crds()?;
     let host = HostArgs::of(clusters.directory().host_file())
-        .client()
+        .controller_client()
         .await?;
     let controller = start_controller(host.clone(), &clusters, &cancel).await;
     let outcome = match &controller {

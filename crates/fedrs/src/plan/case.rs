@@ -240,8 +240,8 @@ mod tests {
             errors(nested),
             [
                 "case: clusters[1]: \"A\" is a duplicate",
-                "case: preferences.clusters[A].weigth: is not a field of a cluster's preferences: \
-                 minReplicas, maxReplicas, weight",
+                "case: preferences.clusters[A].weigth: is not a known field; the fields are minReplicas, \
+                 maxReplicas and weight",
             ]
         );
         assert_eq!(

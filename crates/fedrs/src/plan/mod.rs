@@ -20,11 +20,11 @@ use std::{
 };
 
 use case::{Case, CaseError, Cases};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use manifest::{ClusterFlags, ManifestError};
 use result::CaseResult;
 
-use crate::output;
+use crate::output::{self, Format};
 
 /// The exit status for invalid input, the same as for invalid arguments.
 const INVALID_INPUT: u8 = 2;
@@ -82,20 +82,9 @@ pub(crate) struct PlanArgs {
     /// The most replicas that a cluster can run, with --file
     #[arg(long, value_name = "NAME=N,...", value_delimiter = ',', requires = "file", value_parser = parse_count)]
     capacity: Vec<(String, u64)>,
-    /// Output format
-    #[arg(short, long, value_enum, default_value_t = Format::Table)]
-    output: Format,
-}
-
-/// The output format.
-#[derive(Clone, Copy, ValueEnum)]
-enum Format {
-    /// A table for each case
-    Table,
-    /// A JSON object, or a list if the input is one
-    Json,
-    /// The same as YAML
-    Yaml,
+    /// Output format. By default a table for each case
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    output: Option<Format>,
 }
 
 /// Parses `NAME=N` of a flag.
@@ -180,17 +169,10 @@ fn read_text(path: &Path) -> Result<String, Vec<InputError>> {
 }
 
 /// The results as text, with a newline at the end.
-fn format(results: &[CaseResult<'_>], is_list: bool, format: Format) -> String {
-    const SERIALIZABLE: &str = "results consist of strings and numbers";
+fn format(results: &[CaseResult<'_>], is_list: bool, format: Option<Format>) -> String {
     match (format, results) {
-        (Format::Table, _) => table::format(results),
-        (Format::Json, [result]) if !is_list => {
-            serde_json::to_string_pretty(result).expect(SERIALIZABLE) + "\n"
-        }
-        (Format::Json, _) => serde_json::to_string_pretty(results).expect(SERIALIZABLE) + "\n",
-        (Format::Yaml, [result]) if !is_list => {
-            serde_saphyr::to_string(result).expect(SERIALIZABLE)
-        }
-        (Format::Yaml, _) => serde_saphyr::to_string(&results).expect(SERIALIZABLE) + "\n",
+        (None, _) => table::format(results),
+        (Some(format), [result]) if !is_list => format.serialize(result),
+        (Some(format), results) => format.serialize(&results),
     }
 }

@@ -1,6 +1,6 @@
 //! Drain: moves all replicas off a member, and waits until none is left.
 
-mod left;
+pub(crate) mod pending;
 
 use std::time::Duration;
 
@@ -9,76 +9,102 @@ use kube::{Api, api::ListParams};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
+use self::pending::{DrainPending, pending};
 use crate::{
     cluster_client::{ClusterClient, RequestError},
-    member_cluster,
-    say::Say,
+    member_cluster::{self, MemberClusterError},
+    progress::{Progress, Reporter},
 };
 
-/// How often it is looked at what is left.
-const PERIOD: Duration = Duration::from_secs(1);
-/// How the waiting for a drain ended.
-pub enum Ended {
-    /// Nothing is left in the member.
-    Drained,
-    /// The time is over; what is left, and why.
-    TimedOut(String),
+/// How often the remaining replicas are polled.
+const POLL_PERIOD: Duration = Duration::from_secs(1);
+
+/// A drain failed.
+#[derive(Debug, thiserror::Error)]
+pub enum DrainError {
+    /// The MemberCluster can't be read or changed.
+    #[error(transparent)]
+    MemberCluster(#[from] MemberClusterError),
+    /// A request failed.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// Replicas are left after the timeout. The controller continues the drain.
+    #[error("{name} is not drained after {timeout:?}: {pending}")]
+    TimedOut {
+        /// The member.
+        name: String,
+        /// How long the operation waited.
+        timeout: Duration,
+        /// What is left.
+        pending: DrainPending,
+    },
 }
 
-/// A drain that the controller has been asked for.
+/// A drain that the controller carries out.
 pub struct Drain<'a> {
     host: &'a ClusterClient,
     name: String,
-    /// That of the spec that asks for it.
+    /// The generation of the MemberCluster with `spec.drain`.
     generation: Option<i64>,
 }
 
 impl<'a> Drain<'a> {
-    /// Asks for the member `name` to be drained.
-    pub async fn start(host: &'a ClusterClient, name: &str, say: &mut Say) -> anyhow::Result<Self> {
-        let mut member = member_cluster::existing(host, name).await?;
+    /// Starts the drain of the member `name`, unless it is drained already.
+    pub async fn start(
+        host: &'a ClusterClient,
+        name: &str,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Self, DrainError> {
+        let mut member = member_cluster::get(host, name).await?;
+        let name = name.to_owned();
         if member.spec.drain {
-            say.line(format_args!(
-                "membercluster/{name} is being drained already"
-            ));
+            reporter.progress(Progress::AlreadyDraining(name.clone()));
         } else {
-            member = member_cluster::ask(host, &member, json!({ "drain": true })).await?;
-            say.line(format_args!("membercluster/{name} draining"));
+            let patch = json!({ "drain": true });
+            member = member_cluster::patch_spec(host, &member, patch).await?;
+            reporter.progress(Progress::Draining(name.clone()));
         }
         Ok(Self {
             host,
-            name: name.to_owned(),
+            name,
             generation: member.metadata.generation,
         })
     }
 
-    /// Waits until the member is drained, telling what is left. Dropping it ends the waiting, not the drain.
-    pub async fn wait(&self, patience: Duration, say: &mut Say) -> anyhow::Result<Ended> {
-        let until = Instant::now() + patience;
+    /// Waits until the member is drained, and reports what is left. If the caller drops the future, the drain continues.
+    pub async fn wait(
+        &self,
+        timeout: Duration,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(), DrainError> {
+        let deadline = Instant::now() + timeout;
+        let mut reported = None;
         loop {
-            let (member, sets) = look(self.host, &self.name).await?;
-            let Some(left) = left::left(&member, self.generation, &sets) else {
-                return Ok(Ended::Drained);
+            let (member, sets) = self.read().await?;
+            let Some(pending) = pending(&member, self.generation, &sets) else {
+                reporter.progress(Progress::Drained(self.name.clone()));
+                return Ok(());
             };
-            say.waiting(&left);
-            if Instant::now() >= until {
-                return Ok(Ended::TimedOut(left));
+            if reported.as_ref() != Some(&pending) {
+                reporter.progress(Progress::WaitingForDrain(pending.clone()));
+                reported = Some(pending.clone());
             }
-            sleep(PERIOD).await;
+            if Instant::now() >= deadline {
+                return Err(DrainError::TimedOut {
+                    name: self.name.clone(),
+                    timeout,
+                    pending,
+                });
+            }
+            sleep(POLL_PERIOD).await;
         }
     }
-}
 
-async fn look(
-    host: &ClusterClient,
-    name: &str,
-) -> anyhow::Result<(MemberCluster, Vec<FederatedReplicaSet>)> {
-    let sets: Api<FederatedReplicaSet> = Api::all(host.client());
-    let everything = ListParams::default();
-    let list = async {
-        let list = host.call("list federatedreplicasets", sets.list(&everything));
-        Ok::<_, RequestError>(list.await?.items)
-    };
-    let (member, sets) = tokio::join!(member_cluster::existing(host, name), list);
-    Ok((member?, sets?))
+    async fn read(&self) -> Result<(MemberCluster, Vec<FederatedReplicaSet>), DrainError> {
+        let sets: Api<FederatedReplicaSet> = Api::all(self.host.client());
+        let all = ListParams::default();
+        let list = self.host.call("list federatedreplicasets", sets.list(&all));
+        let (member, sets) = tokio::join!(member_cluster::get(self.host, &self.name), list);
+        Ok((member?, sets?.items))
+    }
 }

@@ -1,34 +1,44 @@
 //! Join: makes a cluster a member.
 //!
 //! ```text
-//! meet both --> read what is there, ask what is allowed --> steps (pure) --> carried out, member first --> wait
+//! preflight (connect, read, check permissions) --> plan (pure) --> apply, the member first --> wait for the controller
 //! ```
 //!
-//! Each step is decided from what is there: again is a no-op, and a join that was interrupted is completed.
+//! The plan depends on the existing objects only: a repeated join changes nothing, and completes one that was interrupted.
 
-mod carry_out;
+mod apply;
+mod conflicts;
+mod error;
+mod permissions;
 mod plan;
-mod ready;
-mod rights;
-mod survey;
+mod preflight;
+mod problem;
+pub(crate) mod readiness;
+#[cfg(test)]
+mod test_objects;
 mod token;
+mod wait;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use anyhow::Context;
 use kube::config::Cluster;
 
-use self::carry_out::Join;
+use self::{
+    apply::Join,
+    preflight::{connect, preflight},
+};
+pub use self::{error::JoinError, permissions::Permission, problem::Problem};
 use crate::{
     cluster_client::{ClusterClient, Side},
-    kubeconfig::Source,
-    member_kubeconfig,
+    kubeconfig::KubeconfigSource,
     membership::Membership,
-    object::Write,
-    say::Say,
+    object::WriteMode,
+    progress::{Progress, Reporter},
+    stored_kubeconfig,
 };
 
-/// Which cluster is to become a member, and how.
+/// Which cluster becomes a member, and how.
+#[derive(Clone, Debug)]
 pub struct JoinRequest {
     /// The member's name: a DNS label.
     pub name: String,
@@ -36,30 +46,34 @@ pub struct JoinRequest {
     pub labels: BTreeMap<String, String>,
     /// The federation; empty for the one without a name.
     pub federation: String,
-    /// The controller's namespace on the host, and of its account in the member.
+    /// The namespace of the controller on the host, and of its ServiceAccount in the member.
     pub namespace: String,
-    /// How long a token is good for.
+    /// The requested lifetime of the token.
     pub token_duration: Duration,
     /// How long to wait until the controller uses the member.
     pub timeout: Duration,
-    /// Whether only to say what would be done.
-    pub dry_run: bool,
-    /// The member as the user reaches it.
-    pub member: Source,
-    /// Where the controller reaches the member, if not by the address in the kubeconfig.
+    /// Whether writes are persisted.
+    pub mode: WriteMode,
+    /// The user's kubeconfig of the member.
+    pub member: KubeconfigSource,
+    /// The address at which the controller connects to the member; `None` for the one in the kubeconfig.
     pub member_server: Option<String>,
 }
 
-/// Joins, and waits until the member is ready. Fails if it isn't in time.
-pub async fn join(host: &ClusterClient, request: JoinRequest, say: &mut Say) -> anyhow::Result<()> {
-    let (member, route) = member(&request).await?;
-    let (met_host, met_member) = survey::meet(host, &member).await?;
-    for (cluster, met) in [(host, &met_host), (&member, &met_member)] {
-        say.step(
-            cluster.side,
-            cluster.url(),
-            format_args!("is Kubernetes {}", met.version),
-        );
+/// Makes a cluster a member and waits until the controller uses it. Fails after the timeout; all objects are in place then.
+pub async fn join(
+    host: &ClusterClient,
+    request: JoinRequest,
+    reporter: &mut dyn Reporter,
+) -> Result<(), JoinError> {
+    let (member, connection) = member_client(&request).await?;
+    let (host_info, member_info) = connect(host, &member).await?;
+    for (cluster, info) in [(host, &host_info), (&member, &member_info)] {
+        reporter.progress(Progress::Connected {
+            side: cluster.side,
+            url: cluster.url(),
+            version: info.version.clone(),
+        });
     }
     let join = Join {
         host,
@@ -68,43 +82,49 @@ pub async fn join(host: &ClusterClient, request: JoinRequest, say: &mut Say) -> 
             name: request.name,
             federation: request.federation,
             namespace: request.namespace,
-            host_id: met_host.id,
-            cluster_id: met_member.id,
+            host_id: host_info.id,
+            cluster_id: member_info.id,
         },
         labels: request.labels,
-        route,
+        connection,
         token_duration: request.token_duration,
-        write: if request.dry_run {
-            Write::DryRun
-        } else {
-            Write::Real
-        },
+        mode: request.mode,
     };
-    if join.membership.is_of_itself() {
-        say.line("Both are the same cluster: the host becomes a member of itself.");
+    if join.membership.is_host() {
+        reporter.progress(Progress::HostIsMember);
     }
-    let found = survey::survey(host, &member, &join.membership, |found| join.steps(found)).await?;
-    join.carry_out(&found, say).await?;
-    if request.dry_run {
-        say.line("Nothing was changed: this was a dry run.");
-        return Ok(());
+    let steps = |existing: &_| join.steps(existing);
+    let existing = preflight(host, &member, &join.membership, steps).await?;
+    join.apply(&existing, reporter).await?;
+    match request.mode {
+        WriteMode::DryRun => {
+            reporter.progress(Progress::DryRunComplete);
+            Ok(())
+        }
+        WriteMode::Persist => {
+            wait::until_ready(host, &join.membership, request.timeout, reporter).await
+        }
     }
-    ready::wait(host, &join.membership, request.timeout, say).await
 }
 
-/// The member, and how the controller is to reach it.
-async fn member(request: &JoinRequest) -> anyhow::Result<(ClusterClient, Cluster)> {
+/// A client of the member for the user, and the connection for the controller.
+async fn member_client(request: &JoinRequest) -> Result<(ClusterClient, Cluster), JoinError> {
     let source = &request.member;
-    let kubeconfig = source.read().context("member")?;
+    let kubeconfig = source.read().map_err(JoinError::MemberKubeconfig)?;
     let cluster = kubeconfig.cluster();
     let authority = match cluster.certificate_authority.as_deref() {
         Some(path) if !path.is_empty() => {
-            Some(std::fs::read(path).with_context(|| format!("member: can't read {path}"))?)
+            let content = std::fs::read(path).map_err(|source| JoinError::Authority {
+                path: path.to_owned(),
+                source,
+            })?;
+            Some(content)
         }
         _ => None,
     };
     let server = request.member_server.as_deref();
-    let route = member_kubeconfig::route(cluster, authority.as_deref(), server)?;
-    let config = source.config(kubeconfig).await.context("member")?;
-    Ok((ClusterClient::new(Side::Member, config)?, route))
+    let connection = stored_kubeconfig::connection(cluster, authority.as_deref(), server)?;
+    let config = source.config(kubeconfig).await;
+    let config = config.map_err(JoinError::MemberKubeconfig)?;
+    Ok((ClusterClient::new(Side::Member, config)?, connection))
 }

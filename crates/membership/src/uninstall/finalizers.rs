@@ -1,47 +1,47 @@
-//! Taking off what keeps objects of fedrs from being deleted without a controller (F5).
+//! Removes the finalizers that would block deletions while no controller runs (F5).
 
-use fedrs_api::{FederatedReplicaSet, finalizers, pluralize};
+use fedrs_api::{FederatedReplicaSet, finalizers};
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use super::survey::Installed;
 use crate::{
     cluster_client::{ClusterClient, RequestError},
-    say::Say,
+    object::none_if_not_found,
+    progress::{Progress, Reporter},
 };
 
-/// Objects written at a time.
-const WRITES: usize = 8;
+/// The number of concurrent writes.
+const CONCURRENT_WRITES: usize = 8;
 
-/// Removes the finalizers of the FederatedReplicaSets.
-pub(super) async fn take_off(
+/// Removes the finalizer of fedrs from `sets`.
+pub(super) async fn remove(
     host: &ClusterClient,
-    installed: &Installed,
-    say: &mut Say,
+    sets: &[FederatedReplicaSet],
+    reporter: &mut dyn Reporter,
 ) -> Result<(), RequestError> {
-    let sets = stream::iter(&installed.sets).map(|set| release(host, set));
-    let sets: Vec<()> = sets.buffered(WRITES).try_collect().await?;
-    let objects = pluralize(sets.len(), "federatedreplicaset");
-    say.step(host.side, objects, "now without a finalizer of fedrs");
+    let writes = stream::iter(sets).map(|set| remove_from(host, set));
+    let writes = writes.buffered(CONCURRENT_WRITES);
+    writes.try_collect::<()>().await?;
+    reporter.progress(Progress::FinalizersRemoved(sets.len()));
     Ok(())
 }
 
-async fn release(host: &ClusterClient, set: &FederatedReplicaSet) -> Result<(), RequestError> {
+async fn remove_from(host: &ClusterClient, set: &FederatedReplicaSet) -> Result<(), RequestError> {
     let (namespace, name) = (set.namespace().unwrap_or_default(), set.name_any());
     let path =
         format!("/apis/fedrs.dev/v1alpha1/namespaces/{namespace}/federatedreplicasets/{name}");
-    let doing = format!("change federatedreplicaset {namespace}/{name}");
-    let patch = without_ours(set);
-    ignoring_absence(host.send(doing, "PATCH", &path, Some(&patch)).await)
+    let operation = format!("patch federatedreplicaset {namespace}/{name}");
+    let patch = without_finalizer(set);
+    let response = host.send(operation, "PATCH", &path, Some(&patch)).await;
+    none_if_not_found(response).map(drop)
 }
 
-/// A merge patch that leaves others' finalizers; fails if the set has been changed meanwhile.
-fn without_ours(set: &FederatedReplicaSet) -> Value {
-    let others: Vec<&String> = set
-        .finalizers()
-        .iter()
-        .filter(|it| *it != finalizers::MEMBERS)
+/// A merge patch that keeps other finalizers. The API server rejects it if the set was changed meanwhile.
+fn without_finalizer(set: &FederatedReplicaSet) -> Value {
+    let others = set.finalizers().iter();
+    let others: Vec<&String> = others
+        .filter(|finalizer| *finalizer != finalizers::MEMBERS)
         .collect();
     json!({
         "metadata": {
@@ -50,11 +50,4 @@ fn without_ours(set: &FederatedReplicaSet) -> Value {
             "finalizers": others,
         },
     })
-}
-
-fn ignoring_absence(answer: Result<Value, RequestError>) -> Result<(), RequestError> {
-    match answer {
-        Err(failure) if failure.code() == Some(404) => Ok(()),
-        answer => answer.map(drop),
-    }
 }

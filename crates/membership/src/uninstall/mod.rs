@@ -1,149 +1,176 @@
-//! Uninstall: takes off the host and the members whatever would be in the way once there is no controller.
+//! Uninstall: removes everything from the host and the members that would block deletions or grant access after the
+//! controller is gone.
 //!
 //! ```text
-//! no controller runs? --> say what will be done, ask --> finalizers --> each member --> look again
+//! no controller runs? --> plan, which the caller confirms --> finalizers --> each member --> namespace
 //! ```
 //!
-//! Local sets stay as they are, with their pods; so do FederatedReplicaSets and CRDs, which can be deleted then.
+//! Local ReplicaSets stay with their pods. FederatedReplicaSets and CRDs stay as well, and can be deleted afterwards.
 
 mod finalizers;
-mod survey;
+mod installation;
+mod plan;
 
 use std::time::Duration;
 
-use anyhow::bail;
-use fedrs_api::pluralize;
+use fedrs_api::{names::controller_name, pluralize};
 use tokio::time::sleep;
 
-use self::survey::{Installed, Joined};
+use self::installation::{Installation, InstalledMember, count_finalizers};
+pub use self::plan::{Remaining, UninstallPlan};
 use crate::{
-    cleanup::{self, By},
-    cluster_client::{ClusterClient, Side},
-    leader::{self, Leader},
+    cleanup::{self, Actor},
+    cluster_client::{ClusterClient, RequestError},
+    controller_lease::{ControllerState, controller_state},
     member_cluster,
     object::{MEMBER_CLUSTER, ObjectRef},
-    say::Say,
+    progress::{Progress, Reporter, Warning},
+    stored_kubeconfig::StoredKubeconfigError,
 };
 
-/// How soon a controller has put a finalizer on again.
-const PUT_BACK_WITHIN: Duration = Duration::from_secs(1);
+/// How long a running controller takes at most to restore a finalizer.
+const RESTORE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What is to be taken off.
+/// Which federation is removed.
+#[derive(Clone, Debug)]
 pub struct UninstallRequest {
     /// The federation; empty for the one without a name.
     pub federation: String,
-    /// The controller's namespace.
+    /// The namespace of the controller.
     pub namespace: String,
-    /// The name of the controller's Deployment, for people.
-    pub deployment: String,
 }
 
-/// What is about to be taken off.
+/// An uninstall failed.
+#[derive(Debug, thiserror::Error)]
+pub enum UninstallError {
+    /// A controller runs.
+    #[error(
+        "the controller {holder} is running and would restore what uninstall removes. Stop it first, for example:\n  \
+         kubectl -n {namespace} scale deployment/{deployment} --replicas=0"
+    )]
+    ControllerRunning {
+        /// The process that holds the Lease.
+        holder: String,
+        /// The namespace of the controller.
+        namespace: String,
+        /// Its Deployment.
+        deployment: String,
+    },
+    /// A controller without leader election runs.
+    #[error(
+        "a controller is running: it restored the finalizers of {}. Stop it, and run the command again",
+        pluralize(*.0, "FederatedReplicaSet")
+    )]
+    FinalizersRestored(usize),
+    /// A request failed.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The kubeconfig in a member's Secret can't be used.
+    #[error(transparent)]
+    StoredKubeconfig(#[from] StoredKubeconfigError),
+}
+
+/// The removal of a federation: prepared, and not started yet.
 pub struct Uninstall<'a> {
     host: &'a ClusterClient,
-    request: UninstallRequest,
-    installed: Installed,
+    federation: String,
+    installation: Installation,
 }
 
 impl<'a> Uninstall<'a> {
-    /// Reads what there is. Fails if a controller runs.
+    /// Reads what is installed. Fails if a controller runs.
     pub async fn prepare(
         host: &'a ClusterClient,
         request: UninstallRequest,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self, UninstallError> {
         let UninstallRequest {
             federation,
             namespace,
-            deployment,
-        } = &request;
-        let host_id = member_cluster::id(host).await?;
-        let installed = survey::survey(host, federation, namespace, &host_id).await?;
-        if !installed.is_nothing()
-            && let Leader::Runs(holder) = leader::leader(host, namespace).await?
+        } = request;
+        let host_id = member_cluster::cluster_id(host).await?;
+        let installation = Installation::read(host, &federation, &namespace, &host_id).await?;
+        if installation.plan().is_some()
+            && let ControllerState::Running(holder) = controller_state(host, &namespace).await?
         {
-            bail!(
-                "a controller runs ({holder}): stop it first, or it puts back what is taken off. For example:\n  \
-                 kubectl -n {namespace} scale deployment/{deployment} --replicas=0"
-            );
+            return Err(UninstallError::ControllerRunning {
+                holder,
+                namespace,
+                deployment: controller_name(&federation),
+            });
         }
         Ok(Self {
             host,
-            request,
-            installed,
+            federation,
+            installation,
         })
     }
 
-    /// Whether there is nothing to be taken off.
-    pub fn is_nothing(&self) -> bool {
-        self.installed.is_nothing()
+    /// What [`Self::run`] will do; `None` if there is nothing to do.
+    #[must_use]
+    pub fn plan(&self) -> Option<UninstallPlan> {
+        self.installation.plan()
     }
 
-    /// What will be done, in lines.
-    pub fn plan(&self) -> String {
-        self.installed.to_string()
+    /// What remains after [`Self::run`].
+    #[must_use]
+    pub fn remaining(&self) -> Remaining {
+        self.installation.remaining()
     }
 
-    /// What is left afterwards, and how it goes.
-    pub fn left(&self) -> String {
-        self.installed.left()
-    }
-
-    /// Takes everything off. Fails if a controller puts things back.
-    pub async fn run(&self, say: &mut Say) -> anyhow::Result<()> {
-        let Self {
-            host, installed, ..
-        } = self;
-        finalizers::take_off(host, installed, say).await?;
-        nobody_puts_them_back(host, installed, &self.request.federation).await?;
-        for member in &installed.members {
-            leave(host, member, say).await?;
+    /// Removes everything in the plan. Fails if a controller restores it.
+    pub async fn run(&self, reporter: &mut dyn Reporter) -> Result<(), UninstallError> {
+        let sets = &self.installation.sets;
+        finalizers::remove(self.host, sets, reporter).await?;
+        self.check_finalizers().await?;
+        for member in &self.installation.members {
+            self.remove_member(member, reporter).await?;
         }
-        cleanup::namespace(host, &installed.membership(""), say).await?;
+        let membership = self.installation.membership("");
+        cleanup::delete_namespace(self.host, &membership, reporter).await?;
         Ok(())
     }
-}
 
-/// A controller without leader election is told by what it does: it puts finalizers on again at once.
-async fn nobody_puts_them_back(
-    host: &ClusterClient,
-    installed: &Installed,
-    federation: &str,
-) -> anyhow::Result<()> {
-    if installed.sets.is_empty() {
-        return Ok(());
+    /// Detects a controller without leader election, which has no Lease: it restores finalizers immediately.
+    async fn check_finalizers(&self) -> Result<(), UninstallError> {
+        if self.installation.sets.is_empty() {
+            return Ok(());
+        }
+        sleep(RESTORE_TIMEOUT).await;
+        match count_finalizers(self.host, &self.federation).await? {
+            0 => Ok(()),
+            restored => Err(UninstallError::FinalizersRestored(restored)),
+        }
     }
-    sleep(PUT_BACK_WITHIN).await;
-    let back = survey::held(host, federation).await?;
-    if back > 0 {
-        bail!(
-            "{} got finalizers again: a controller is still running. Stop it, and run this again",
-            pluralize(back, "FederatedReplicaSet")
-        );
-    }
-    Ok(())
-}
 
-/// Takes away what join made for one member. One that can't be reached is told, and left as it is.
-async fn leave(host: &ClusterClient, member: &Joined, say: &mut Say) -> anyhow::Result<()> {
-    let membership = &member.membership;
-    say.line(format_args!("{}:", membership.name));
-    if let Some(stored) = &member.stored {
-        let remote = ClusterClient::new(Side::Member, stored.config().await?)?;
-        match cleanup::account(&remote, membership, By::Account, say).await {
-            Ok(_) => {}
-            Err(failure) if failure.code() == Some(401) => {}
-            Err(failure) => {
-                say.warn(failure);
-                say.line(cleanup::by_hand(membership));
+    /// Deletes what join created for a member. If the member does not answer, reports what is left there.
+    async fn remove_member(
+        &self,
+        member: &InstalledMember,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(), UninstallError> {
+        let membership = &member.membership;
+        reporter.progress(Progress::Member(membership.name.clone()));
+        if let Some(kubeconfig) = &member.kubeconfig {
+            let client = kubeconfig.client().await?;
+            let actor = Actor::ServiceAccount;
+            match cleanup::delete_account(&client, membership, actor, reporter).await {
+                Ok(()) => {}
+                // The ServiceAccount was deleted before.
+                Err(error) if error.code() == Some(401) => {}
+                Err(error) => {
+                    reporter.warn(Warning::Request(error));
+                    reporter.progress(Progress::ManualCleanup(membership.leftovers()));
+                }
             }
         }
-    }
-    let object = ObjectRef::cluster(MEMBER_CLUSTER, &membership.name);
-    let secret = member.secret.then(|| membership.secret_address());
-    for address in std::iter::once(object).chain(secret) {
-        if host.delete(&address).await? {
-            say.step(host.side, &address, "deleted");
+        let object = ObjectRef::cluster_scoped(MEMBER_CLUSTER, &membership.name);
+        let secret = member.has_secret.then(|| membership.secret_ref());
+        for object in std::iter::once(object).chain(secret) {
+            if self.host.delete(&object).await? {
+                let side = self.host.side;
+                reporter.progress(Progress::Deleted { side, object });
+            }
         }
+        Ok(())
     }
-    Ok(())
 }

@@ -27,6 +27,8 @@ pub use self::{
 pub struct Kubeconfig {
     cluster: Box<Cluster>,
     user: Box<AuthInfo>,
+    /// The namespace of the context.
+    namespace: Option<String>,
 }
 
 /// Why a kubeconfig can't be used.
@@ -129,7 +131,11 @@ impl Kubeconfig {
             }
             None => AuthInfo::default(),
         };
-        Self::new(cluster, user)
+        let kubeconfig = Self::new(cluster, user)?;
+        Ok(Self {
+            namespace: context.namespace,
+            ..kubeconfig
+        })
     }
 
     /// Of `cluster` and `user`. Fails if the cluster's server is no address.
@@ -140,6 +146,7 @@ impl Kubeconfig {
         Ok(Self {
             cluster: cluster.into(),
             user: user.into(),
+            namespace: None,
         })
     }
 
@@ -164,6 +171,7 @@ impl Kubeconfig {
                 context: Some(Context {
                     cluster: cluster.to_owned(),
                     user: Some(user.to_owned()),
+                    namespace: self.namespace,
                     ..Context::default()
                 }),
                 ..NamedContext::default()

@@ -1,0 +1,108 @@
+//! Problems that the preflight checks of a join find.
+
+use std::fmt;
+
+use super::permissions::Permission;
+use crate::cluster_client::{RequestError, Side};
+
+/// Why a join can't succeed.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// A cluster does not answer.
+    #[error(transparent)]
+    Unreachable(RequestError),
+    /// A cluster is too old.
+    #[error("{side}: unsupported version {version}: fedrs requires Kubernetes {required} or later")]
+    UnsupportedVersion {
+        /// Which cluster.
+        side: Side,
+        /// Its version.
+        version: String,
+        /// The oldest supported version.
+        required: String,
+    },
+    /// The version of a cluster is unknown.
+    #[error("{side}: failed to parse the version {version:?}")]
+    UnknownVersion {
+        /// Which cluster.
+        side: Side,
+        /// Its version.
+        version: String,
+    },
+    /// The user lacks a permission.
+    #[error("{0}")]
+    Forbidden(Permission),
+    /// The name belongs to a member of another federation.
+    #[error("member {name} belongs to {}: use another name, or set --federation", federation_name(.federation))]
+    OtherFederation {
+        /// The name.
+        name: String,
+        /// The federation; empty for the one without a name.
+        federation: String,
+    },
+    /// The cluster is a member under another name.
+    #[error("the cluster is already a member with the name {0}: run `fedrs unjoin {0}` first")]
+    AlreadyMember(String),
+    /// The name belongs to another cluster.
+    #[error("member {0} is another cluster: use another name, or run `fedrs unjoin {0}` first")]
+    OtherCluster(String),
+    /// The namespace is terminating.
+    #[error("{side}: namespace/{namespace} is terminating: try again after its deletion")]
+    NamespaceTerminating {
+        /// Which cluster.
+        side: Side,
+        /// The namespace.
+        namespace: String,
+    },
+    /// The member has a kubeconfig in another Secret.
+    #[error(
+        "membercluster/{name} refers to secret/{secret}, which fedrs join did not create: remove spec.secretRef, or use \
+         another name"
+    )]
+    OtherSecret {
+        /// The member.
+        name: String,
+        /// The Secret.
+        secret: String,
+    },
+    /// The member has a kubeconfig file.
+    #[error(
+        "member {0} has a kubeconfig in the --members directory of the controller: remove that file first"
+    )]
+    FileMember(String),
+    /// Join did not create the Secret that it would use.
+    #[error(
+        "secret/{name} in namespace {namespace} was not created by fedrs join: delete it, or use another name"
+    )]
+    ForeignSecret {
+        /// The namespace.
+        namespace: String,
+        /// The name.
+        name: String,
+    },
+}
+
+fn federation_name(name: &str) -> String {
+    match name {
+        "" => "the federation without a name".to_owned(),
+        name => format!("the federation {name}"),
+    }
+}
+
+/// Shows all problems of a join.
+pub(super) struct Problems<'a>(pub(super) &'a [Problem]);
+
+impl fmt::Display for Problems<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [problem] => writeln!(f, "{problem}")?,
+            problems => {
+                writeln!(f, "the cluster can't join:")?;
+                for problem in problems {
+                    writeln!(f, "  {problem}")?;
+                }
+            }
+        }
+        f.write_str("No changes were made.")
+    }
+}

@@ -1,0 +1,368 @@
+//! Shows every text of the crate once.
+
+use std::{io, path::PathBuf, time::Duration};
+
+use fedrs_api::MemberConditionType;
+use jiff::Timestamp;
+
+use super::*;
+use crate::{
+    MemberClusterError,
+    drain::DrainError,
+    explain::ExplainError,
+    join::{JoinError, Problem},
+    kubeconfig::KubeconfigError,
+    object::{MEMBER_CLUSTER, NAMESPACE, SECRET},
+    stored_kubeconfig::{ConnectionError, StoredKubeconfigError},
+    uninstall::UninstallError,
+    unjoin::UnjoinError,
+};
+
+fn eu() -> String {
+    "eu".to_owned()
+}
+
+fn member_cluster() -> ObjectRef {
+    ObjectRef::cluster_scoped(MEMBER_CLUSTER, "eu")
+}
+
+fn namespace() -> ObjectRef {
+    ObjectRef::cluster_scoped(NAMESPACE, "fedrs-system")
+}
+
+fn lines(texts: impl IntoIterator<Item = impl ToString>) -> String {
+    let texts: Vec<_> = texts.into_iter().map(|text| text.to_string()).collect();
+    texts.join("\n")
+}
+
+fn applied(result: ApplyResult, mode: WriteMode, token: Option<NewToken>) -> Progress {
+    Progress::Applied {
+        side: Side::Host,
+        object: ObjectRef::namespaced("fedrs-system", SECRET, "member-eu"),
+        result,
+        mode,
+        token,
+    }
+}
+
+fn token(replaces: Option<TokenProblem>) -> Option<NewToken> {
+    Some(NewToken {
+        account: "fedrs-controller-1a2b3c4d".to_owned(),
+        expires: Timestamp::UNIX_EPOCH,
+        replaces,
+    })
+}
+
+fn kept(reason: KeepReason) -> Progress {
+    Progress::Kept {
+        side: Side::Member,
+        object: namespace(),
+        reason,
+    }
+}
+
+fn not_ready() -> Readiness {
+    Readiness::NotReady {
+        condition: MemberConditionType::Ready,
+        status: "False".to_owned(),
+        reason: "Unreachable".to_owned(),
+        message: "connection refused".to_owned(),
+    }
+}
+
+fn ready(excluded: Option<Exclusion>) -> ReadyMember {
+    ReadyMember {
+        name: eu(),
+        version: Some("v1.36.0".to_owned()),
+        nodes: Some((2, 3)),
+        excluded,
+    }
+}
+
+fn pending_replicas() -> DrainPending {
+    let set = |name: &str, blocked_by: &[&str]| PendingSet {
+        set: format!("default/{name}"),
+        replicas: 2,
+        blocked_by: blocked_by.iter().map(ToString::to_string).collect(),
+    };
+    DrainPending::Replicas(PendingReplicas {
+        not_ready: Some("connection refused".to_owned()),
+        replicas: 6,
+        sets: vec![
+            set("web", &[]),
+            set(
+                "shop",
+                &["no cluster can run 2 replicas", "spec.paused is true"],
+            ),
+        ],
+        other_sets: 1,
+    })
+}
+
+#[test]
+fn all_join_texts() {
+    let (persist, dry_run) = (WriteMode::Persist, WriteMode::DryRun);
+    let progress = [
+        Progress::Connected {
+            side: Side::Host,
+            url: "https://10.0.0.1:6443".to_owned(),
+            version: "v1.36.0".to_owned(),
+        },
+        Progress::HostIsMember,
+        applied(ApplyResult::Unchanged, persist, None),
+        applied(ApplyResult::Created, persist, token(None)),
+        applied(
+            ApplyResult::Configured,
+            persist,
+            token(Some(TokenProblem::Rejected)),
+        ),
+        applied(
+            ApplyResult::Configured,
+            persist,
+            token(Some(TokenProblem::Unreadable)),
+        ),
+        applied(
+            ApplyResult::Configured,
+            persist,
+            token(Some(TokenProblem::AccountDeleted)),
+        ),
+        applied(
+            ApplyResult::Configured,
+            persist,
+            token(Some(TokenProblem::OtherAccount)),
+        ),
+        applied(ApplyResult::Created, dry_run, None),
+        Progress::DryRunComplete,
+        Progress::WaitingForMember(Readiness::NotObserved),
+        Progress::WaitingForMember(not_ready()),
+        Progress::MemberReady(ready(None)),
+        Progress::MemberReady(ready(Some(Exclusion::Cordoned))),
+        Progress::MemberReady(ready(Some(Exclusion::Draining))),
+    ];
+    let warnings = [
+        Warning::InsecureSkipTlsVerify,
+        Warning::LoopbackServer("https://127.0.0.1:6443".to_owned()),
+        Warning::ControllerStopped,
+    ];
+    let hints = [
+        Hint::StartController("fedrs-system".to_owned()),
+        Hint::CheckNamespace("fedrs-system".to_owned()),
+        Hint::ReadLog("pod-1".to_owned()),
+        Hint::Describe(eu()),
+    ];
+    insta::assert_snapshot!(format!(
+        "{}\n\n{}\n\n{}",
+        lines(progress),
+        lines(warnings),
+        lines(hints)
+    ));
+}
+
+#[test]
+fn all_join_errors() {
+    let problems = vec![
+        Problem::UnsupportedVersion {
+            side: Side::Member,
+            version: "v1.31.4".to_owned(),
+            required: "1.32".to_owned(),
+        },
+        Problem::UnknownVersion {
+            side: Side::Member,
+            version: "vNext".to_owned(),
+        },
+        Problem::OtherFederation {
+            name: eu(),
+            federation: "blue".to_owned(),
+        },
+        Problem::OtherFederation {
+            name: eu(),
+            federation: String::new(),
+        },
+        Problem::AlreadyMember("europe".to_owned()),
+        Problem::OtherCluster(eu()),
+        Problem::NamespaceTerminating {
+            side: Side::Host,
+            namespace: "fedrs-system".to_owned(),
+        },
+        Problem::OtherSecret {
+            name: eu(),
+            secret: "own".to_owned(),
+        },
+        Problem::FileMember(eu()),
+        Problem::ForeignSecret {
+            namespace: "fedrs-system".to_owned(),
+            name: "member-eu".to_owned(),
+        },
+    ];
+    let errors = [
+        JoinError::MemberKubeconfig(KubeconfigError::InvalidFile {
+            path: PathBuf::from("eu.yaml"),
+            reason: "current-context is not set".to_owned(),
+        }),
+        JoinError::MemberKubeconfig(KubeconfigError::Invalid(
+            "current-context is not set".to_owned(),
+        )),
+        JoinError::Authority {
+            path: "ca.crt".to_owned(),
+            source: io::ErrorKind::NotFound.into(),
+        },
+        JoinError::Connection(ConnectionError::NoServer),
+        JoinError::Connection(ConnectionError::NotEncrypted("http://eu:8080".to_owned())),
+        JoinError::CrdsMissing,
+        JoinError::StoredKubeconfig("the server is not an https:// address".to_owned()),
+        JoinError::MemberCluster(MemberClusterError::NotFound(eu())),
+        JoinError::NotReady {
+            name: eu(),
+            timeout: Duration::from_secs(60),
+            readiness: not_ready(),
+            hint: Hint::CheckConnection,
+        },
+        JoinError::Preflight(vec![Problem::AlreadyMember("europe".to_owned())]),
+        JoinError::Preflight(problems),
+    ];
+    insta::assert_snapshot!(lines(errors));
+}
+
+#[test]
+fn all_cordon_and_drain_texts() {
+    let uncordoned = |canceled_drain| Progress::Uncordoned {
+        name: eu(),
+        canceled_drain,
+    };
+    let progress = [
+        Progress::Cordoned(eu()),
+        Progress::AlreadyCordoned(eu()),
+        uncordoned(false),
+        uncordoned(true),
+        Progress::NotCordoned(eu()),
+        Progress::Draining(eu()),
+        Progress::AlreadyDraining(eu()),
+        Progress::WaitingForDrain(DrainPending::NotObserved),
+        Progress::WaitingForDrain(DrainPending::Terminating),
+        Progress::WaitingForDrain(DrainPending::NotDrained(
+            "(the controller's message)".to_owned(),
+        )),
+        Progress::WaitingForDrain(pending_replicas()),
+        Progress::Drained(eu()),
+    ];
+    let error = DrainError::TimedOut {
+        name: eu(),
+        timeout: Duration::from_secs(600),
+        pending: pending_replicas(),
+    };
+    insta::assert_snapshot!(format!("{}\n\n{error}", lines(progress)));
+}
+
+#[test]
+fn all_unjoin_texts() {
+    let leftovers = Leftovers {
+        account: "fedrs-controller-1a2b3c4d".to_owned(),
+        namespace: "fedrs-system".to_owned(),
+    };
+    let objects = (1..=7).map(|number| format!("configmap/map-{number}"));
+    let progress = [
+        Progress::Deleted {
+            side: Side::Host,
+            object: member_cluster(),
+        },
+        Progress::ReplicaSetDeleted {
+            namespace: "default".to_owned(),
+            name: "web".to_owned(),
+        },
+        Progress::ReplicaSetKept {
+            namespace: "default".to_owned(),
+            name: "shop".to_owned(),
+            replicas: 1,
+        },
+        kept(KeepReason::NotCreatedByJoin),
+        kept(KeepReason::NotEmpty(objects.collect())),
+        kept(KeepReason::UnknownContents(
+            "member: failed to list widgets in namespace fedrs-system: timed out after 15s"
+                .to_owned(),
+        )),
+        kept(KeepReason::RequiresMemberKubeconfig),
+        Progress::MemberUnchanged(eu()),
+        Progress::ManualCleanup(leftovers),
+        Progress::Unjoined(eu()),
+    ];
+    let errors = [
+        UnjoinError::NotFound(eu()),
+        UnjoinError::NothingToDelete {
+            name: eu(),
+            url: "https://10.0.0.1:6443".to_owned(),
+        },
+        UnjoinError::OtherCluster(eu()),
+        UnjoinError::OtherMember {
+            name: eu(),
+            actual: "us".to_owned(),
+        },
+        UnjoinError::FileMember(eu()),
+        UnjoinError::StoredKubeconfig(StoredKubeconfigError::Invalid(
+            "the server is not an https:// address".to_owned(),
+        )),
+        UnjoinError::DeletionBlocked {
+            object: member_cluster(),
+        },
+    ];
+    insta::assert_snapshot!(format!("{}\n\n{}", lines(progress), lines(errors)));
+}
+
+#[test]
+fn all_uninstall_texts() {
+    let plan = UninstallPlan {
+        sets: 3,
+        members: vec![eu(), "us".to_owned()],
+        namespace: Some("fedrs-system".to_owned()),
+    };
+    let progress = [Progress::FinalizersRemoved(3), Progress::Member(eu())];
+    let remaining = [
+        Remaining::Nothing,
+        Remaining::Crds { sets: 1 },
+        Remaining::SharedCrds {
+            sets: 0,
+            other_sets: 2,
+        },
+    ];
+    let errors = [
+        UninstallError::ControllerRunning {
+            holder: "pod-1".to_owned(),
+            namespace: "fedrs-system".to_owned(),
+            deployment: "fedrs-controller".to_owned(),
+        },
+        UninstallError::FinalizersRestored(1),
+    ];
+    insta::assert_snapshot!(format!(
+        "{plan}\n\n{}\n\n{}\n\n{}",
+        lines(progress),
+        lines(remaining),
+        lines(errors)
+    ));
+}
+
+#[test]
+fn all_explain_texts() {
+    let explanation = |observation| Explanation {
+        namespace: "default".to_owned(),
+        name: "web".to_owned(),
+        desired_replicas: 8,
+        observation,
+        status: fedrs_api::FederatedReplicaSetStatus {
+            placed_replicas: 7,
+            unplaced_replicas: 1,
+            ready_replicas: 6,
+            available_replicas: 5,
+            ..fedrs_api::FederatedReplicaSetStatus::default()
+        },
+    };
+    let error = ExplainError::NotFound {
+        namespace: "default".to_owned(),
+        name: "web".to_owned(),
+    };
+    let explanations = [
+        Observation::Missing,
+        Observation::Outdated,
+        Observation::Current,
+    ]
+    .map(explanation);
+    insta::assert_snapshot!(format!("{}\n\n{error}", lines(explanations)));
+}
