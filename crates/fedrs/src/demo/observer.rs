@@ -12,7 +12,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use fedrs_api::{FederatedReplicaSetStatus, MemberClusterStatus};
+use fedrs_api::{
+    ConditionType, FederatedReplicaSetStatus, MemberClusterStatus, MemberConditionType,
+    MemberReason, conditions,
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sim_cluster::{Api, Kind, kinds};
@@ -181,16 +184,14 @@ impl Observer {
         let status: MemberClusterStatus = object
             .and_then(|object| parse(&object["status"]))
             .unwrap_or_default();
-        let Some(ready) = status
-            .conditions
-            .iter()
-            .find(|condition| condition.type_ == "Ready")
-        else {
+        let Some(ready) = conditions::find(&status.conditions, MemberConditionType::Ready) else {
             return State::Joining;
         };
-        match (ready.status.as_str(), ready.reason.as_str()) {
-            ("True", _) => full.map_or(State::Ready, State::Full),
-            (_, "Unknown") => State::Joining,
+        if ready.status == "True" {
+            return full.map_or(State::Ready, State::Full);
+        }
+        match ready.reason.parse() {
+            Ok(MemberReason::NotProbed) => State::Joining,
             _ if status.unreachable_since.is_some() && desired == Some(0) => State::Lost,
             _ => State::Unreachable,
         }
@@ -239,12 +240,9 @@ fn is_ready(pod: &Value) -> bool {
 /// Whether the status observes the current spec and reports no change in progress.
 fn settled(set: &Value, status: &FederatedReplicaSetStatus) -> bool {
     let generation = set["metadata"]["generation"].as_i64();
-    let progressing = status
-        .conditions
-        .iter()
-        .find(|condition| condition.type_ == "Progressing");
     status.observed_generation == generation
-        && progressing.is_some_and(|condition| condition.status == "False")
+        && conditions::find(&status.conditions, ConditionType::Ready).is_some()
+        && !conditions::is_true(&status.conditions, ConditionType::Reconciling)
 }
 
 fn parse<T: DeserializeOwned>(value: &Value) -> Option<T> {

@@ -1,169 +1,194 @@
-//! Members with the controller at work on them: it has the rights that join gave it, and no others.
+//! The commands with a running controller, which has the permissions that join granted it and no others.
 
 use std::io::{BufRead, BufReader};
 
 use jiff::SignedDuration;
 
-use crate::fleet::{Fleet, signal, wait_until};
+use crate::{
+    clusters::wait_until,
+    federation::{Federation, signal},
+};
 
-/// A fleet whose controller runs, with `members` joined.
-async fn joined(members: &[&str]) -> Fleet {
-    let mut fleet = Fleet::start(members).await;
-    fleet.start_controller();
+/// A federation with a running controller, in which `members` have joined.
+async fn joined(members: &[&str]) -> Federation {
+    let mut federation = Federation::start(members).await;
+    federation.start_controller();
     for name in members {
-        let told = fleet.join(name, "").await.well();
-        told.telling(&[&format!("{name} is ready")]);
+        let outcome = federation.join(name, "").await.succeeded();
+        outcome.contains(&[&format!("{name} is ready")]);
     }
-    fleet
+    federation
 }
 
-/// A fleet of `eu` and `us` with two replicas in each.
-async fn running() -> Fleet {
-    let fleet = joined(&["eu", "us"]).await;
-    fleet.create_web(4);
-    fleet.wait_for(&[("eu", 2), ("us", 2)]).await;
-    fleet
+/// A federation of `eu` and `us` with two replicas in each.
+async fn running() -> Federation {
+    let federation = joined(&["eu", "us"]).await;
+    federation.create_web(4);
+    federation.wait_for(&[("eu", 2), ("us", 2)]).await;
+    federation
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_drain_moves_everything_and_uncordon_takes_it_back() {
-    let fleet = running().await;
-    let told = fleet.fedrs("drain eu").await.well();
-    told.telling(&[
+async fn a_drain_moves_all_replicas_and_uncordon_moves_them_back() {
+    let federation = running().await;
+    let outcome = federation.fedrs("drain eu").await.succeeded();
+    outcome.contains(&[
         "membercluster/eu draining",
-        "eu is drained, and gets no replicas",
+        "membercluster/eu drained",
+        "eu gets no replicas until",
     ]);
-    fleet.wait_for(&[("eu", 0), ("us", 4)]).await;
-    let told = fleet.fedrs("drain eu").await.well();
-    told.telling(&["is being drained already", "eu is drained"]);
-    fleet.fedrs("uncordon eu").await.well();
-    fleet.wait_for(&[("eu", 2), ("us", 2)]).await;
+    federation.wait_for(&[("eu", 0), ("us", 4)]).await;
+    let outcome = federation.fedrs("drain eu").await.succeeded();
+    outcome.contains(&["already draining", "membercluster/eu drained"]);
+    federation.fedrs("uncordon eu").await.succeeded();
+    federation.wait_for(&[("eu", 2), ("us", 2)]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_drain_without_room_says_why_and_ends_when_there_is() {
-    let fleet = running().await;
-    fleet.fedrs("cordon us").await.well();
-    let told = fleet.fedrs("unjoin eu --timeout 4s").await.badly();
-    told.telling(&[
+async fn a_drain_without_capacity_shows_the_reason_and_ends_with_capacity() {
+    let federation = running().await;
+    federation.fedrs("cordon us").await.succeeded();
+    let outcome = federation.fedrs("unjoin eu --timeout 4s").await.failed();
+    outcome.contains(&[
         "2 replicas left: default/web 2 (no cluster can run 2 of the replicas",
-        "It stays a member, and goes on being drained",
+        "eu is still a member, and the drain continues",
     ]);
     assert_eq!(
-        fleet.ready("eu"),
+        federation.ready("eu"),
         Some(2),
-        "nothing is given up without a replacement"
+        "no replica is removed without a replacement"
     );
-    fleet.fedrs("uncordon us").await.well();
-    fleet
+    federation.fedrs("uncordon us").await.succeeded();
+    federation
         .fedrs("drain eu")
         .await
-        .well()
-        .telling(&["eu is drained"]);
+        .succeeded()
+        .contains(&["membercluster/eu drained"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ctrl_c_ends_the_waiting_and_not_the_drain() {
-    let fleet = running().await;
-    fleet.fedrs("cordon us").await.well();
-    let mut drain = fleet.start_fedrs("drain eu");
+async fn ctrl_c_stops_the_command_and_not_the_drain() {
+    let federation = running().await;
+    federation.fedrs("cordon us").await.succeeded();
+    let mut drain = federation.start_fedrs("drain eu");
     let ended = tokio::task::spawn_blocking(move || {
         let mut lines = BufReader::new(drain.stdout.take().unwrap()).lines();
-        // Once it tells what it waits for, it listens for Ctrl-C.
-        lines.find(|it| it.as_ref().unwrap().starts_with("waiting:"));
+        // Once the command reports what it waits for, it handles Ctrl-C.
+        lines.find(|line| line.as_ref().unwrap().starts_with("waiting:"));
         signal("INT", &drain);
-        let told: Vec<String> = lines.map(Result::unwrap).collect();
-        (drain.wait().unwrap().code(), told.join("\n"))
+        let rest: Vec<String> = lines.map(Result::unwrap).collect();
+        (drain.wait().unwrap().code(), rest.join("\n"))
     });
-    let (code, told) = ended.await.unwrap();
-    assert_eq!(code, Some(130), "{told}");
-    assert!(told.contains("eu goes on being drained"), "{told}");
-    assert_eq!(fleet.member_cluster("eu").unwrap()["spec"]["drain"], true);
+    let (code, text) = ended.await.unwrap();
+    assert_eq!(code, Some(130), "{text}");
+    assert!(text.contains("The drain continues"), "{text}");
+    assert_eq!(
+        federation.member_cluster("eu").unwrap()["spec"]["drain"],
+        true
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unjoined_member_holds_nothing_and_its_replicas_run_elsewhere() {
-    let fleet = running().await;
-    let told = fleet
+async fn an_unjoin_moves_all_replicas_and_deletes_all_objects() {
+    let federation = running().await;
+    let outcome = federation
         .fedrs("unjoin eu --member-kubeconfig eu.yaml")
         .await
-        .well();
-    told.telling(&[
-        "eu is drained",
+        .succeeded();
+    outcome.contains(&[
+        "membercluster/eu drained",
         "host    membercluster/eu deleted",
-        "member  replicaset/default/web deleted: it was empty",
+        "member  replicaset/default/web deleted: it had no replicas",
         "member  namespace/fedrs-system deleted",
         "eu is no longer a member",
     ]);
-    assert_eq!((fleet.ready("eu"), fleet.ready("us")), (None, Some(4)));
-    assert!(fleet.member_cluster("eu").is_none() && fleet.stored("eu").is_none());
-    fleet
+    assert_eq!(
+        (federation.ready("eu"), federation.ready("us")),
+        (None, Some(4))
+    );
+    assert!(
+        federation.member_cluster("eu").is_none()
+            && federation.host.stored_kubeconfig("eu").is_none()
+    );
+    federation
         .fedrs("unjoin eu")
         .await
-        .badly()
-        .telling(&["there is no member eu"]);
-    fleet.join("eu", "").await.well();
-    fleet.wait_for(&[("eu", 2), ("us", 2)]).await;
+        .failed()
+        .contains(&["member eu not found"]);
+    federation.join("eu", "").await.succeeded();
+    federation.wait_for(&[("eu", 2), ("us", 2)]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unjoin_needs_no_kubeconfig_of_the_member() {
-    let fleet = running().await;
-    let told = fleet.fedrs("unjoin eu").await.well();
-    told.telling(&[
+async fn an_unjoin_without_a_kubeconfig_of_the_member_deletes_the_account() {
+    let federation = running().await;
+    let outcome = federation.fedrs("unjoin eu").await.succeeded();
+    outcome.contains(&[
         "member  replicaset/default/web deleted",
         "member  clusterrole/fedrs-controller-",
     ]);
-    assert_eq!((fleet.ready("eu"), fleet.ready("us")), (None, Some(4)));
+    assert_eq!(
+        (federation.ready("eu"), federation.ready("us")),
+        (None, Some(4))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_expired_token_is_told_as_such_and_healed_by_the_same_command() {
-    let mut fleet = Fleet::start(&["eu"]).await;
-    fleet.start_controller();
-    fleet.join("eu", "--token-duration 1h").await.well();
-    fleet.create_web(2);
-    fleet.wait_for(&[("eu", 2)]).await;
-    fleet
+async fn a_repeated_join_replaces_an_expired_token() {
+    let mut federation = Federation::start(&["eu"]).await;
+    federation.start_controller();
+    federation
+        .join("eu", "--token-duration 1h")
+        .await
+        .succeeded();
+    federation.create_web(2);
+    federation.wait_for(&[("eu", 2)]).await;
+    federation
         .member("eu")
         .sim
         .clock()
         .step(SignedDuration::from_hours(2));
     let reason =
-        || fleet.member_cluster("eu").unwrap()["status"]["conditions"][0]["reason"].clone();
-    wait_until("eu is said to refuse the token", || {
+        || federation.member_cluster("eu").unwrap()["status"]["conditions"][0]["reason"].clone();
+    wait_until("the controller reports the expired token", || {
         reason() == "Unauthorized"
     })
     .await;
-    let told = fleet.join("eu", "").await.well();
-    told.telling(&["renewed token", "had expired or was revoked", "eu is ready"]);
-    assert_eq!(fleet.ready("eu"), Some(2));
+    let outcome = federation.join("eu", "").await.succeeded();
+    outcome.contains(&["new token", "has expired or was revoked", "eu is ready"]);
+    assert_eq!(federation.ready("eu"), Some(2));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_an_uninstall_everything_runs_on_and_nothing_hangs() {
-    let mut fleet = running().await;
-    let told = fleet.fedrs("uninstall --yes").await.badly();
-    told.telling(&["a controller"]);
+async fn after_an_uninstall_replicas_keep_running_and_deletions_complete() {
+    let mut federation = running().await;
+    let outcome = federation.fedrs("uninstall --yes").await.failed();
+    outcome.contains(&["is running and would restore"]);
     assert!(
-        fleet.member_cluster("eu").is_some(),
-        "nothing is taken away under a controller"
+        federation.member_cluster("eu").is_some(),
+        "nothing is removed while a controller runs"
     );
-    fleet.stop_controller();
-    fleet
+    federation.stop_controller();
+    federation
         .fedrs("uninstall --yes")
         .await
-        .well()
-        .telling(&["1 FederatedReplicaSet and the CRDs are left"]);
-    assert_eq!((fleet.ready("eu"), fleet.ready("us")), (Some(2), Some(2)));
+        .succeeded()
+        .contains(&["1 FederatedReplicaSet and the CRDs remain"]);
+    assert_eq!(
+        (federation.ready("eu"), federation.ready("us")),
+        (Some(2), Some(2))
+    );
     for crd in fedrs_api::crd::all() {
         let name = crd.metadata.name.unwrap();
         let kind = ("apiextensions.k8s.io/v1", "CustomResourceDefinition");
-        fleet.host.delete(kind.0, kind.1, "", &name);
-        wait_until("the CRD is gone", || {
-            fleet.host.get(kind.0, kind.1, "", &name).is_none()
+        federation.host.delete(kind.0, kind.1, "", &name);
+        wait_until("the CRD is deleted", || {
+            federation.host.get(kind.0, kind.1, "", &name).is_none()
         })
         .await;
     }
-    assert_eq!((fleet.ready("eu"), fleet.ready("us")), (Some(2), Some(2)));
+    assert_eq!(
+        (federation.ready("eu"), federation.ready("us")),
+        (Some(2), Some(2))
+    );
 }

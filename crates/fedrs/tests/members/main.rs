@@ -1,9 +1,10 @@
-//! The commands about members, run as a user runs them against embedded clusters over HTTPS.
+//! The commands about members, run as a user runs them against embedded clusters over HTTPS. The tests of the crate
+//! membership cover the operations themselves.
 
-#![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
+#![expect(clippy::unwrap_used, reason = "a test that can't continue ends")]
 
+#[path = "../../../membership/tests/membership/clusters.rs"]
+mod clusters;
+mod commands;
 mod controlled;
-mod fleet;
-mod join;
-mod leave;
-mod uninstall;
+mod federation;

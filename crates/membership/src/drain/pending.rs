@@ -124,12 +124,13 @@ fn stops_moves(condition: &Condition) -> bool {
         Ok(ConditionType::Paused | ConditionType::MoveBlocked) => is_true,
         Ok(ConditionType::Accepted) => !is_true,
         Ok(ConditionType::Placed) => {
-            let no_capacity = [
-                ConditionReason::InsufficientCapacity,
-                ConditionReason::NoMatchingCluster,
+            // A reason that only another version of the controller knows may block moves.
+            let moves = [
+                ConditionReason::Rescheduling,
+                ConditionReason::WaitingForMembers,
             ];
             let reason = condition.reason.parse();
-            !is_true && reason.is_ok_and(|reason| no_capacity.contains(&reason))
+            !is_true && !reason.is_ok_and(|reason| moves.contains(&reason))
         }
         _ => false,
     }

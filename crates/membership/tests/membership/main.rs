@@ -1,0 +1,9 @@
+//! The operations on members, run against embedded clusters over HTTPS.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't continue ends")]
+
+mod clusters;
+mod federation;
+mod join;
+mod uninstall;
+mod unjoin;

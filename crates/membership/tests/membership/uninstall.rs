@@ -1,0 +1,126 @@
+//! Uninstall, without a controller.
+
+use fedrs_api::names;
+use jiff::Timestamp;
+use membership::join::JoinRequest;
+use serde_json::{Value, json};
+
+use crate::{
+    clusters::{NAMESPACE, wait_until},
+    federation::Federation,
+};
+
+const FEDRS: &str = "fedrs.dev/v1alpha1";
+const CRD: &str = "apiextensions.k8s.io/v1";
+
+/// Creates a FederatedReplicaSet with the finalizer of fedrs and with another one.
+fn create_set(federation: &Federation) {
+    federation.host.create(json!({
+        "apiVersion": FEDRS, "kind": "FederatedReplicaSet",
+        "metadata": {
+            "namespace": "default", "name": "web", "finalizers": ["example.org/own", "fedrs.dev/members"],
+        },
+        "spec": {
+            "replicas": 2, "selector": { "matchLabels": { "app": "web" } },
+            "template": {
+                "metadata": { "labels": { "app": "web" } },
+                "spec": { "containers": [{ "name": "main", "image": "main" }] },
+            },
+        },
+    }));
+}
+
+fn set(federation: &Federation) -> Option<Value> {
+    let host = &federation.host;
+    host.get(FEDRS, "FederatedReplicaSet", "default", "web")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_an_uninstall_nothing_blocks_deletions() {
+    let federation = Federation::joined(&["eu", "us"]).await;
+    create_set(&federation);
+    federation.join("us").await.failed();
+    federation.member("us").sim.faults().set_unreachable(true);
+    let outcome = federation.uninstall("", NAMESPACE).await.succeeded();
+    outcome.contains(&[
+        "removes the finalizers of 1 FederatedReplicaSet",
+        "removes 2 members (eu, us)",
+        "host    removed the finalizers of 1 FederatedReplicaSet",
+        "member  clusterrole/fedrs-controller-",
+        "warning: member: failed to",
+        "kubectl delete clusterrole fedrs-controller-",
+        "host    membercluster/us deleted",
+        "host    namespace/fedrs-system deleted",
+        "fedrs crds | kubectl delete -f -",
+    ]);
+    let remaining = set(&federation).unwrap();
+    assert_eq!(
+        remaining["metadata"]["finalizers"],
+        json!(["example.org/own"])
+    );
+    let account = federation.account();
+    wait_until("the ServiceAccount in eu is deleted", || {
+        federation
+            .member("eu")
+            .get("v1", "ServiceAccount", NAMESPACE, &account)
+            .is_none()
+    })
+    .await;
+    let outcome = federation.uninstall("", NAMESPACE).await.succeeded();
+    assert_eq!(
+        outcome.text,
+        "1 FederatedReplicaSet and the CRDs remain: run `fedrs crds | kubectl delete -f -` to delete them.\n"
+    );
+
+    for crd in fedrs_api::crd::all() {
+        let name = crd.metadata.name.unwrap();
+        let host = &federation.host;
+        host.delete(CRD, "CustomResourceDefinition", "", &name);
+    }
+    wait_until("the CRD of MemberClusters is deleted", || {
+        let (kind, name) = ("CustomResourceDefinition", "memberclusters.fedrs.dev");
+        federation.host.get(CRD, kind, "", name).is_none()
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_controller_is_an_error() {
+    let federation = Federation::joined(&["eu"]).await;
+    federation.host.create(json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": { "namespace": NAMESPACE, "name": names::CONTROLLER },
+        "spec": {
+            "holderIdentity": "pod-1", "leaseDurationSeconds": 3600,
+            "renewTime": format!("{:.6}", Timestamp::now()),
+        },
+    }));
+    let before = federation.contents();
+    let outcome = federation.uninstall("", NAMESPACE).await.failed();
+    outcome.contains(&["the controller pod-1 is running"]);
+    assert_eq!(federation.contents(), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_of_another_federation_stay() {
+    let federation = Federation::joined(&["eu", "us"]).await;
+    create_set(&federation);
+    let before = federation.contents();
+    let request = JoinRequest {
+        federation: "blue".to_owned(),
+        namespace: "blue".to_owned(),
+        ..federation.join_request("us")
+    };
+    federation.join_as(request).await.failed();
+    let outcome = federation.uninstall("blue", "blue").await.succeeded();
+    outcome.contains(&[
+        "removes 1 member (us)",
+        "host    membercluster/us deleted",
+        "host    namespace/blue deleted",
+        "Other federations need the CRDs: they have 1 FederatedReplicaSet",
+    ]);
+    let after = federation.contents();
+    for object in before {
+        assert!(after.contains(&object), "{object}");
+    }
+}
