@@ -81,6 +81,12 @@ impl Fleet {
         self.condition_field(name, type_, "status").await
     }
 
+    /// Whether the status says that nothing is left to do.
+    pub async fn is_settled(&self, name: &str) -> bool {
+        self.condition(name, "Ready").await.is_some()
+            && self.condition(name, "Reconciling").await.is_none()
+    }
+
     /// What a condition says.
     pub async fn condition_message(&self, name: &str, type_: &str) -> Option<String> {
         self.condition_field(name, type_, "message").await

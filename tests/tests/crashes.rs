@@ -64,7 +64,7 @@ async fn is_settled(fleet: &Fleet, layout: [u64; 3]) -> bool {
     let wanted: u64 = layout.iter().sum();
     fleet.sorted_layout("web") == layout
         && fleet.available("web") == wanted
-        && fleet.condition("web", "Progressing").await.as_deref() == Some("False")
+        && fleet.is_settled("web").await
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_full_member_survives_a_crash_at_every_write() {
             fleet.available("web") == 9
                 && fleet.layout("web")["c"] == 3
                 && fleet.sorted_layout("web") == [3, 3, 4]
-                && fleet.condition("web", "Progressing").await.as_deref() == Some("False")
+                && fleet.is_settled("web").await
         };
         go_on(&mut fleet, crash, settled).await
     });

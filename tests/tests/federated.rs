@@ -120,9 +120,7 @@ async fn f5_the_deletion_policy_deletes_the_local_sets() {
 async fn a_restarted_controller_writes_nothing() {
     let mut fleet = Fleet::running(50).await;
     fleet
-        .wait_until("settled", 5, async |it| {
-            it.condition("web", "Progressing").await.as_deref() == Some("False")
-        })
+        .wait_until("settled", 5, async |it| it.is_settled("web").await)
         .await;
     tokio::time::sleep(Duration::from_secs(120)).await;
     fleet.stop_controller().await;

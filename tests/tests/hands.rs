@@ -77,8 +77,8 @@ async fn f29_a_set_with_another_selector_is_replaced_without_its_pods() {
         "its pods go on"
     );
     let told = fleet.event_messages("web", "Overwritten").await;
-    let words = "a: a set of that name was there (replicas 2, images old:1, selector app=old) and is deleted without \
-                 its pods, for its selector can't be changed";
+    let words = "a: existing ReplicaSet (replicas 2, images old:1, selector app=old) deleted without its pods: its selector is \
+                 immutable";
     assert_eq!(told, [words]);
 }
 
@@ -160,7 +160,7 @@ async fn two_hands_on_one_set_do_not_swing() {
         drop(watcher);
         let told = fleet.condition_message("web", "Contended").await.unwrap();
         assert!(
-            told.contains("the set in a") && told.contains("other-controller"),
+            told.contains("the ReplicaSet in a") && told.contains("other-controller"),
             "{told}"
         );
         let reasons = fleet.event_reasons("web").await;

@@ -392,7 +392,7 @@ async fn f20_draining_moves_everything_away_without_a_dip_and_says_how_far_it_is
     }
     let web = fleet.frs("web").await;
     let reason = web["status"]["clusters"][1]["message"].as_str().unwrap();
-    assert_eq!(reason, "drained: it gets no replicas");
+    assert_eq!(reason, "draining: no replicas");
 
     fleet
         .patch_member("b", &json!({ "spec": { "drain": null } }))
@@ -431,7 +431,7 @@ async fn f20_a_drain_without_room_elsewhere_stays_and_says_why() {
     let web = fleet.frs("web").await["status"].clone();
     let reason = web["clusters"][1]["message"].as_str().unwrap();
     assert!(
-        reason.contains("6 of them stay: no other cluster may take them"),
+        reason.contains("6 replicas kept: no other cluster can take them"),
         "{reason}"
     );
     assert_eq!(web["unplacedReplicas"], 6);

@@ -24,12 +24,12 @@ async fn f20_a_second_name_of_a_member_takes_nothing_away() {
     assert_eq!(fleet.sorted_layout("web"), [4, 4, 4]);
     watcher.assert_never_below(12);
     let reason = told(&fleet, "another").await["message"].clone();
-    assert_eq!(
-        reason,
-        "the same cluster as b: what runs there counts for b"
-    );
+    assert_eq!(reason, "same cluster as b, which counts its replicas");
     let reasons = fleet.event_reasons("web").await;
-    assert!(reasons.contains(&"SameCluster".to_owned()), "{reasons:?}");
+    assert!(
+        reasons.contains(&"DuplicateMember".to_owned()),
+        "{reasons:?}"
+    );
     let before = fleet.writes();
     minutes(30).await;
     assert_eq!(fleet.writes(), before, "at rest nothing is written");

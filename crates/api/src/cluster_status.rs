@@ -35,7 +35,7 @@ closed_set! {
         AtMaximum,
         /// The cluster's capacity decides.
         AtCapacity,
-        /// Existing replicas stay, because rebalancing is off.
+        /// Existing replicas stay: rebalancing is off, or no other cluster can take them.
         KeptInPlace,
         /// The placement does not select the cluster.
         NotSelected,
@@ -47,6 +47,8 @@ closed_set! {
         Cordoned,
         /// Replicas wait for capacity that no cluster has.
         InsufficientCapacity,
+        /// Replicas are pending on top of the layout, to detect capacity.
+        CapacityProbes,
         /// Pods are unschedulable.
         PodsUnschedulable,
         /// The cluster can't create pods (quota, admission).
@@ -63,6 +65,8 @@ closed_set! {
         WritePending,
         /// The cluster was just added; the controller waits for its first answer.
         Joining,
+        /// The cluster has not been probed yet.
+        NotProbed,
         /// The liveness probe fails.
         ProbeFailing,
         /// The API server can't be reached.

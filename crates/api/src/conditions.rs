@@ -45,7 +45,7 @@ closed_set! {
     pub enum ConditionReason {
         /// Accepted: the spec and its preferences are valid.
         Valid,
-        /// Accepted, Stalled, Ready: the spec or its preferences are invalid.
+        /// Accepted, Placed, Ready, Stalled: the spec or its preferences are invalid.
         InvalidSpec,
         /// Accepted, Stalled: every member rejects the pod template.
         TemplateRejected,
@@ -53,11 +53,11 @@ closed_set! {
         AllReplicasPlaced,
         /// Placed, Reconciling: replicas are on their way to their clusters.
         Rescheduling,
-        /// Placed, Reconciling: no cluster can run some of the replicas.
+        /// Placed, Ready, Reconciling: no cluster can run some of the replicas.
         InsufficientCapacity,
-        /// Placed, Reconciling: the placement leaves no member cluster for some of the replicas.
+        /// Placed, Ready, Reconciling: the placement leaves no member cluster for some of the replicas.
         NoMatchingCluster,
-        /// Placed, Reconciling: members that were just added have not answered yet.
+        /// Placed, Ready, Reconciling: members that were just added have not answered yet.
         WaitingForMembers,
         /// Reconciling: the state of a member with replicas is unknown.
         MemberUnknown,
@@ -79,7 +79,7 @@ closed_set! {
         ExternalWriter,
         /// TemplateOutdated: pods were created from another template, or adopted.
         OutdatedPods,
-        /// Paused, Ready: `spec.paused` is true.
+        /// Paused: `spec.paused` is true.
         Paused,
     }
 }

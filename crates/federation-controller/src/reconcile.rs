@@ -128,12 +128,16 @@ impl Reconciler {
             members: &members,
             overlapping: &self.sets.overlapping(key),
             settings: &self.settings,
-            observe_only: work == ReconcileWork::StatusOnly,
         };
+        if work == ReconcileWork::StatusOnly {
+            let refresh = || check::refresh_status(&snapshot, now);
+            let refreshed = self.metrics.time("check", refresh);
+            return self.report(key, entry, refreshed).await;
+        }
         let decided = self.metrics.time("check", || check::check(&snapshot, now));
         let Check {
             actions,
-            mut status,
+            status,
             events,
             next_check,
             moving,
@@ -153,20 +157,10 @@ impl Reconciler {
             }
         }
         let now = self.clock.now();
-        check::remember(
-            &mut status,
-            &outcomes,
-            entry.desired_spec_hash,
-            now,
-            &self.settings,
-        );
-        self.cache.put_status(key, status.clone());
-        let started = Instant::now();
-        self.publish(key, entry, &status).await;
-        self.metrics.spent("publish", started);
-        if work == ReconcileWork::Check {
-            self.plan_next(key, &outcomes, next_check, now);
-        }
+        let hash = entry.desired_spec_hash;
+        let status = check::with_outcomes(status, &outcomes, hash, now, &self.settings);
+        self.put_and_publish(key, entry, status).await;
+        self.plan_next(key, &outcomes, next_check, now);
     }
 
     /// The previous status, with the outcomes that came late, and the members.
@@ -187,13 +181,8 @@ impl Reconciler {
                 &late.outcome,
             );
             let outcomes = Outcomes::from([(late.member, late.outcome)]);
-            check::remember(
-                &mut previous,
-                &outcomes,
-                late.desired_spec_hash,
-                now,
-                &self.settings,
-            );
+            let hash = late.desired_spec_hash;
+            previous = check::with_outcomes(previous, &outcomes, hash, now, &self.settings);
         }
         let mut members = self.metrics.time("snapshot", || self.members.snapshot(key));
         for member in &mut members {

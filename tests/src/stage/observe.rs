@@ -74,6 +74,12 @@ impl Stage {
         table.expect("the host makes tables")
     }
 
+    /// Whether the status says that nothing is left to do.
+    pub async fn is_settled(&self, name: &str) -> bool {
+        self.condition(name, "Ready").await.is_some()
+            && self.condition(name, "Reconciling").await.is_none()
+    }
+
     /// The status of a condition: `True`, `False`, or nothing.
     pub async fn condition(&self, name: &str, type_: &str) -> Option<String> {
         let frs = self.frs(name).await;

@@ -38,7 +38,7 @@ async fn settled(fleet: &Fleet, layout: [u64; 3]) -> bool {
     let wanted: Vec<u64> = fleet.layout("web").into_values().collect();
     wanted == layout
         && fleet.available("web") == layout.iter().sum::<u64>()
-        && fleet.condition("web", "Progressing").await.as_deref() == Some("False")
+        && fleet.is_settled("web").await
 }
 
 #[tokio::test(start_paused = true)]

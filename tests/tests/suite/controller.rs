@@ -32,9 +32,7 @@ pub(crate) async fn killed_in_the_middle_of_moves_it_goes_on(stage: &mut Stage) 
 pub(crate) async fn a_restart_writes_nothing(stage: &mut Stage) {
     stage.run(&frs("web", 12, &even(true))).await;
     stage
-        .wait_until("settled", 30, async |it| {
-            it.condition("web", "Progressing").await.as_deref() == Some("False")
-        })
+        .wait_until("settled", 30, async |it| it.is_settled("web").await)
         .await;
     tokio::time::sleep(Duration::from_secs(6)).await;
     stage.kill_controller().await;

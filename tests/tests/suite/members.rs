@@ -51,7 +51,10 @@ pub(crate) async fn f33_a_member_goes_dark_and_returns(stage: &mut Stage) {
     dips.assert_never_below(50);
     let reasons = stage.event_reasons("web").await;
     assert!(reasons.contains(&"ClusterLost".to_owned()), "{reasons:?}");
-    assert!(reasons.contains(&"ClusterBack".to_owned()), "{reasons:?}");
+    assert!(
+        reasons.contains(&"ClusterReturned".to_owned()),
+        "{reasons:?}"
+    );
 }
 
 pub(crate) async fn f33_a_member_that_hangs_is_lost_and_returns(stage: &mut Stage) {

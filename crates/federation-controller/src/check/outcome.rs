@@ -1,45 +1,48 @@
-//! What became of the actions, and what of it the next check has to know.
+//! The outcomes of actions, and what of them the next check has to know.
 
 use std::collections::BTreeMap;
 
 use cluster_informer::WorkloadState;
-use fedrs_api::{ClusterStatus, FederatedReplicaSetStatus, RejectionKind, TemplateRecord};
+use fedrs_api::{
+    ClusterInternalState, ClusterStatus, FederatedReplicaSetStatus, Rejection, RejectionKind,
+    TemplateRecord,
+};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{report, snapshot::CheckSettings, writes::Writes};
+use super::{settings::CheckSettings, time::after, write_backoff::WriteBackoff};
 
-/// Outcomes of actions, by member: what the executor found out.
+/// Outcomes of actions, by member.
 pub type Outcomes = BTreeMap<String, Outcome>;
 
-/// What became of an action.
+/// The outcome of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Written; the set as the member now shows it.
     Written(WorkloadState),
-    /// There was a set of somebody: written over (F29); the set as the member now shows it.
+    /// There was a set of another owner: overwritten (F29); the set as the member now shows it.
     Adopted {
         /// The set.
         set: WorkloadState,
-        /// What was changed in it, in words.
+        /// What was changed in it, for people.
         changed: String,
     },
-    /// There was a set of somebody, of another selector, which can't be written over: deleted without its pods (F29). Ours
-    /// is made by the next check.
+    /// There was a set of another owner, of another selector, which can't be overwritten: deleted without its pods (F29).
+    /// The next check creates ours.
     Replaced {
-        /// What it was, in words.
+        /// What it was, for people.
         was: String,
     },
-    /// Somebody else had changed the set: written as it should be; the set as the member now shows it.
+    /// Another writer had changed the set: restored; the set as the member now shows it.
     Repaired {
         /// The set.
         set: WorkloadState,
-        /// The field manager of the change, where the member says so.
+        /// The field manager of the change, if the member shows it.
         by: Option<String>,
     },
-    /// So many pods that the set adopted carry our marks now (F30); it is still at this generation.
+    /// Pods that the set adopted got our labels (F30).
     PodsLabeled {
-        /// How many had none.
+        /// The number of pods.
         pods: usize,
         /// The set's generation.
         generation: i64,
@@ -51,18 +54,18 @@ pub enum Outcome {
         /// The member's message.
         message: String,
     },
-    /// It didn't happen, because the set is no longer what it was meant for: it is decided anew.
+    /// Not done, because the set is no longer as it was seen: the next check decides.
     Conflict(String),
-    /// The member refused to write a set that is there, and its words: it is decided anew.
+    /// The member rejected a change of the set, with its message: the next check decides.
     Failed(String),
-    /// Whether it happened nobody knows, and it is decided anew: a deadline, a broken connection.
+    /// Done or not, nobody knows (a deadline, a broken connection): the next check decides.
     Unknown(String),
-    /// The answer is still awaited: until it comes nothing is decided about the member.
+    /// Not answered yet: nothing is decided about the member before.
     Pending,
 }
 
 impl Outcome {
-    /// Whether what was to be done is decided once more.
+    /// Whether a check has to decide again.
     pub(crate) fn needs_retry(&self) -> bool {
         matches!(
             self,
@@ -71,81 +74,80 @@ impl Outcome {
     }
 }
 
-/// Says in the status that the spec can't be carried out (F4); everything else stays as it was.
-pub fn reject(status: &mut FederatedReplicaSetStatus, message: &str, now: Timestamp) {
-    let accepted = report::condition(
-        &status.conditions,
-        "Accepted",
-        false,
-        "Invalid",
-        message,
-        now,
-    );
-    let accepted = Condition {
-        observed_generation: status.observed_generation,
-        ..accepted
-    };
-    status.conditions.retain(|it| it.type_ != "Accepted");
-    status.conditions.insert(0, accepted);
+/// The status with the outcomes of the actions: the next check's previous status.
+#[must_use]
+pub fn with_outcomes(
+    status: FederatedReplicaSetStatus,
+    outcomes: &Outcomes,
+    desired_spec_hash: u64,
+    now: Timestamp,
+    settings: &CheckSettings,
+) -> FederatedReplicaSetStatus {
+    let mut status = status;
+    for cluster in &mut status.clusters {
+        if let Some(outcome) = outcomes.get(&cluster.name) {
+            record(cluster, outcome, desired_spec_hash, now, settings);
+        }
+    }
+    status
 }
 
-/// Takes what the executor found out into the status: it is the next check's memory.
-pub fn remember(
-    status: &mut FederatedReplicaSetStatus,
-    outcomes: &Outcomes,
-    wanted: u64,
+fn record(
+    cluster: &mut ClusterStatus,
+    outcome: &Outcome,
+    desired_spec_hash: u64,
     now: Timestamp,
     settings: &CheckSettings,
 ) {
-    for cluster in &mut status.clusters {
-        match outcomes.get(&cluster.name) {
-            Some(Outcome::Written(set) | Outcome::Adopted { set, .. }) => {
-                remember_written(cluster, set, wanted, None);
-            }
-            Some(Outcome::Repaired { set, by }) => {
-                remember_written(cluster, set, wanted, by.clone());
-            }
-            Some(Outcome::PodsLabeled { generation, .. }) => {
-                change_writes(cluster, |it| it.succeed(*generation, None));
-            }
-            Some(Outcome::Rejected { kind, message }) => {
-                report::refused(cluster, *kind, message, now, settings);
-            }
-            Some(Outcome::Conflict(_) | Outcome::Replaced { .. }) => {
-                change_writes(cluster, |it| it.fail(None, now));
-            }
-            Some(Outcome::Failed(error)) => {
-                change_writes(cluster, |it| it.fail(Some(error.clone()), now));
-            }
-            Some(Outcome::Unknown(error)) => change_writes(cluster, |it| {
-                it.fail(Some(error.clone()), now);
-                it.lose_track();
-            }),
-            Some(Outcome::Pending) => change_writes(cluster, Writes::lose_track),
-            None => {}
+    let internal = &mut cluster.internal;
+    let writes = WriteBackoff::of(internal);
+    let writes = match outcome {
+        Outcome::Written(set) | Outcome::Adopted { set, .. } => {
+            record_written(internal, set, desired_spec_hash);
+            writes.succeeded(set.generation, None)
         }
-    }
+        Outcome::Repaired { set, by } => {
+            record_written(internal, set, desired_spec_hash);
+            writes.succeeded(set.generation, by.clone())
+        }
+        Outcome::PodsLabeled { generation, .. } => writes.succeeded(*generation, None),
+        Outcome::Rejected { kind, message } => {
+            return record_rejection(internal, *kind, message, now, settings);
+        }
+        Outcome::Conflict(_) | Outcome::Replaced { .. } => writes.failed(None, now),
+        Outcome::Failed(error) => writes.failed(Some(error.clone()), now),
+        Outcome::Unknown(error) => writes.failed(Some(error.clone()), now).without_generation(),
+        Outcome::Pending => writes.without_generation(),
+    };
+    writes.store(internal);
 }
 
-fn remember_written(
-    cluster: &mut ClusterStatus,
+fn record_written(
+    internal: &mut ClusterInternalState,
     set: &WorkloadState,
-    wanted: u64,
-    by: Option<String>,
+    desired_spec_hash: u64,
 ) {
-    let live = set.spec_hash;
-    cluster.internal.template = Some(TemplateRecord::new(wanted, live));
-    if cluster.internal.rejection.take().is_some() {
-        (
-            cluster.internal.failures,
-            cluster.internal.next_attempt_time,
-        ) = (0, None);
+    internal.template = Some(TemplateRecord::new(desired_spec_hash, set.spec_hash));
+    if internal.rejection.take().is_some() {
+        (internal.failures, internal.next_attempt_time) = (0, None);
     }
-    change_writes(cluster, |it| it.succeed(set.generation, by));
 }
 
-fn change_writes(cluster: &mut ClusterStatus, change: impl FnOnce(&mut Writes)) {
-    let mut writes = Writes::recall(&cluster.internal);
-    change(&mut writes);
-    writes.record(&mut cluster.internal);
+/// A rejected creation (F28): since when, and when to try again.
+fn record_rejection(
+    internal: &mut ClusterInternalState,
+    kind: RejectionKind,
+    message: &str,
+    now: Timestamp,
+    settings: &CheckSettings,
+) {
+    let earlier = internal.rejection.take();
+    internal.rejection = Some(Rejection {
+        since: earlier.map_or(Time(now), |earlier| earlier.since),
+        kind,
+        message: message.to_owned(),
+    });
+    internal.failures = internal.failures.saturating_add(1);
+    let failures = u32::try_from(internal.failures).unwrap_or(1);
+    internal.next_attempt_time = Some(Time(after(now, settings.backoff(failures))));
 }

@@ -1,133 +1,86 @@
-//! From the layout to what each cluster should hold: layout, replicas that stay waiting, and probes.
+//! From the layout to the replicas that each candidate should have: layout, pending replicas and capacity probes.
 //!
 //! ```text
-//! N less what frozen members hold -> layout within bounds and capacities (the scheduler)
-//!   + what no cluster can run now: left waiting where it is, else where it would go (F18)
-//!   + probes: a couple that wait in a full cluster, on top (F34)
+//! N -> layout within bounds and capacities (the scheduler)
+//!   + what no cluster can run now: pending where it is, else where it would go (F18); what runs and no other cluster can
+//!     take stays
+//!   + capacity probes: a couple of replicas pending in a full cluster, on top (F34)
 //! ```
 
-use federated_scheduler::{CapacityOverride, Cluster, Layout, Preference, Request, plan, what_if};
+use federated_scheduler::{CapacityOverride, Request, plan, what_if};
 
-use super::{capacity::Room, drain, snapshot::CheckSettings};
+use super::candidate::{Candidate, KeepOrder};
 
-/// One usable cluster, as far as its target depends on it.
-#[derive(Clone, Debug)]
-pub(crate) struct Usable<'a> {
-    pub(crate) name: &'a str,
-    /// What is preferred for it; without any it gets nothing (F3).
-    pub(crate) preference: Option<Preference>,
-    pub(crate) schedulable: bool,
-    /// Whether all its replicas are to leave.
-    pub(crate) draining: bool,
-    /// Replicas asked of the local set now.
-    pub(crate) placed: u64,
-    /// Of these: waiting for a node or for creation.
-    pub(crate) waiting: u64,
-    /// Of these: probes that the last check left on top.
-    pub(crate) probes: u64,
-    /// What is known of its room.
-    pub(crate) room: Room,
-    /// Whether creating the local set has been refused for longer than X: counts as no room (F28).
-    pub(crate) refused: bool,
-}
-
-impl<'a> Usable<'a> {
-    /// The most the layout may give it.
-    fn limit(&self) -> Option<u64> {
-        let room = if self.refused {
-            Some(0)
-        } else {
-            self.room.capacity
-        };
-        min_limit(room, self.open_limit())
-    }
-
-    /// Whether room is what may keep it below its share.
-    fn is_limited(&self) -> bool {
-        self.refused || self.room.capacity.is_some()
-    }
-
-    /// The limit that no probe can lift: a cordoned cluster keeps what it has.
-    fn open_limit(&self) -> Option<u64> {
-        (!self.schedulable).then(|| self.present())
-    }
-
-    /// Replicas that count as present (F13): probes never do, nor what has been found not to fit.
-    fn present(&self) -> u64 {
-        let placed = self.placed.saturating_sub(self.probes);
-        self.room
-            .capacity
-            .map_or(placed, |capacity| placed.min(capacity))
-    }
-
-    /// As the scheduler sees it, within its limit.
-    fn within_limit(&self) -> Cluster<'a> {
-        self.holding(self.present(), self.limit())
-    }
-
-    /// As the scheduler sees it with `current` replicas and room for `capacity`.
-    fn holding(&self, current: u64, capacity: Option<u64>) -> Cluster<'a> {
-        Cluster {
-            name: self.name,
-            preference: self.preference,
-            current,
-            capacity,
-        }
-    }
-}
-
-/// What one usable cluster should hold.
+/// The replicas that one candidate should have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Target {
-    /// What the layout gives it.
-    pub(crate) layout: u64,
-    /// Replicas that no cluster can run now, waiting here (F18).
-    pub(crate) pending: u64,
-    /// Replicas left waiting on top, to notice room (F34).
-    pub(crate) probes: u64,
+pub(super) struct Target {
+    /// Replicas of the layout.
+    pub(super) layout: u64,
+    /// Replicas that no cluster can run now, pending here (F18).
+    pub(super) pending: u64,
+    /// Replicas that run here and that no other cluster can take, although the layout has none for them (F20).
+    pub(super) kept: u64,
+    /// Replicas pending on top, to detect capacity (F34).
+    pub(super) probes: u64,
 }
 
 impl Target {
+    /// Replicas without capacity probes.
+    pub(super) fn desired(self) -> u64 {
+        self.layout + self.pending + self.kept
+    }
+
     /// Replicas that the local set should have.
-    pub(crate) fn total(self) -> u64 {
-        self.layout + self.pending + self.probes
+    pub(super) fn total(self) -> u64 {
+        self.desired() + self.probes
     }
 }
 
-/// The targets of all usable clusters, in their order, with the layout they come from.
+/// The targets of all candidates, in their order, with the layout they come from.
 #[derive(Clone, Debug)]
-pub(crate) struct Targets {
-    pub(crate) layout: Layout,
-    pub(crate) per_cluster: Vec<Target>,
+pub(super) struct Targets {
+    pub(super) layout: federated_scheduler::Layout,
+    pub(super) per_candidate: Vec<Target>,
 }
 
-/// What each cluster whose room is known would get if its room had no limit and moves were free; `None` for the
-/// others. The limits of the others hold: where all are full, each could take more than its share by weight.
-pub(crate) fn shares_with_room(
-    key: &str,
-    replicas: u64,
-    clusters: &[Usable<'_>],
+/// What is laid out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Demand<'a> {
+    /// Names the set: ties between clusters fall by it (F11).
+    pub(super) key: &'a str,
+    /// Replicas for the candidates.
+    pub(super) replicas: u64,
+    /// Whether running replicas move to bring clusters to their shares (F13).
+    pub(super) rebalance: bool,
+    /// Capacity probes of a full cluster (F34).
+    pub(super) probe_replicas: u64,
+}
+
+/// What each candidate with a limited capacity would get if its capacity had no limit and moves were free; `None` for the
+/// others. The limits of the other candidates hold: where all are full, each could take more than its share by weight.
+pub(super) fn unlimited_shares(
+    demand: Demand<'_>,
+    candidates: &[Candidate<'_>],
 ) -> Vec<Option<u64>> {
-    let mut shares = vec![None; clusters.len()];
-    let limited = clusters
+    let mut shares = vec![None; candidates.len()];
+    let overrides: Vec<_> = candidates
         .iter()
         .enumerate()
-        .filter(|(_, cluster)| cluster.is_limited());
-    let overrides: Vec<_> = limited
-        .map(|(index, cluster)| CapacityOverride {
-            cluster: index,
-            capacity: cluster.open_limit(),
+        .filter(|(_, candidate)| candidate.is_limited())
+        .map(|(cluster, candidate)| CapacityOverride {
+            cluster,
+            capacity: candidate.cordon_limit(),
         })
         .collect();
     if overrides.is_empty() {
         return shares;
     }
-    let within: Vec<_> = clusters.iter().map(Usable::within_limit).collect();
+    let clusters: Vec<_> = candidates.iter().map(Candidate::within_limit).collect();
     let request = Request {
-        key,
-        replicas,
+        key: demand.key,
+        replicas: demand.replicas,
         rebalance: true,
-        clusters: &within,
+        clusters: &clusters,
     };
     for (limit, share) in overrides.iter().zip(what_if(&request, &overrides)) {
         shares[limit.cluster] = Some(share);
@@ -135,21 +88,18 @@ pub(crate) fn shares_with_room(
     shares
 }
 
-/// Lays `replicas` out over `clusters` (F10 to F19, F34). `with_room` is what [`shares_with_room`] says of them.
-pub(crate) fn targets(
-    key: &str,
-    replicas: u64,
-    rebalance: bool,
-    clusters: &[Usable<'_>],
-    with_room: Vec<Option<u64>>,
-    settings: &CheckSettings,
+/// Lays `demand` out over `candidates` (F10 to F19, F34).
+pub(super) fn targets(
+    demand: Demand<'_>,
+    candidates: &[Candidate<'_>],
+    unlimited_shares: &[Option<u64>],
 ) -> Targets {
-    let within: Vec<_> = clusters.iter().map(Usable::within_limit).collect();
+    let clusters: Vec<_> = candidates.iter().map(Candidate::within_limit).collect();
     let layout = plan(&Request {
-        key,
-        replicas,
-        rebalance,
-        clusters: &within,
+        key: demand.key,
+        replicas: demand.replicas,
+        rebalance: demand.rebalance,
+        clusters: &clusters,
     });
     let mut targets: Vec<Target> = layout
         .shares
@@ -160,68 +110,85 @@ pub(crate) fn targets(
         })
         .collect();
     if layout.unplaced > 0 {
-        place_pending(key, replicas, layout.unplaced, clusters, &mut targets);
-        drain::keep_what_nobody_takes(layout.unplaced, clusters, &mut targets);
+        let left = place_pending(demand, layout.unplaced, candidates, &mut targets);
+        keep_running(left, candidates, &mut targets);
     }
-    for ((target, cluster), with_room) in targets.iter_mut().zip(clusters).zip(with_room) {
-        // Only where room is what keeps it below its share; those that wait anyway serve as probes.
-        if let Some(share) = with_room
-            && cluster.schedulable
+    let full = candidates.iter().zip(unlimited_shares);
+    for (target, (candidate, share)) in targets.iter_mut().zip(full) {
+        // Only where capacity is what keeps it below its share; replicas that are pending anyway serve as probes.
+        if let Some(share) = share
+            && candidate.schedulable
         {
             let missing = share.saturating_sub(target.layout);
-            let probes = missing.min(u64::from(settings.probe_replicas));
+            let probes = missing.min(demand.probe_replicas);
             target.probes = probes.saturating_sub(target.pending);
         }
     }
     Targets {
         layout,
-        per_cluster: targets,
+        per_candidate: targets,
     }
 }
 
-/// Replicas that no cluster can run stay where they wait; those that wait nowhere yet wait where they would
-/// go if there were room: a cluster autoscaler has to see them (F18, F34).
+/// Of the `unplaced` replicas those that are pending somewhere stay there; the others are pending where they would go if
+/// there were capacity, for a cluster autoscaler has to see them (F18, F34). Returns those that have no cluster to wait in.
 fn place_pending(
-    key: &str,
-    replicas: u64,
+    demand: Demand<'_>,
     unplaced: u64,
-    clusters: &[Usable<'_>],
+    candidates: &[Candidate<'_>],
     targets: &mut [Target],
-) {
+) -> u64 {
     let mut left = unplaced;
-    for (target, cluster) in targets.iter_mut().zip(clusters) {
-        let beyond_layout = cluster.placed.saturating_sub(target.layout);
-        let max = cluster.preference.map_or(Some(0), |it| it.max);
-        let allowed = max.unwrap_or(u64::MAX).saturating_sub(target.layout);
-        target.pending = beyond_layout.min(cluster.waiting).min(allowed).min(left);
+    for (target, candidate) in targets.iter_mut().zip(candidates) {
+        let beyond_layout = candidate.requested.saturating_sub(target.layout);
+        let allowed = candidate.max().saturating_sub(target.layout);
+        target.pending = beyond_layout
+            .min(candidate.unscheduled)
+            .min(allowed)
+            .min(left);
         left -= target.pending;
     }
     if left == 0 {
-        return;
+        return 0;
     }
-    let waiting: Vec<_> = clusters
+    let clusters: Vec<_> = candidates
         .iter()
         .zip(targets.iter())
-        .map(|(cluster, target)| {
-            let present = target.layout + target.pending;
-            let closed = !cluster.schedulable || cluster.refused;
-            cluster.holding(present, closed.then_some(present))
+        .map(|(candidate, target)| {
+            let current = target.layout + target.pending;
+            let closed = !candidate.schedulable || candidate.rejecting;
+            candidate.with_replicas(current, closed.then_some(current))
         })
         .collect();
     let layout = plan(&Request {
-        key,
-        replicas,
+        key: demand.key,
+        replicas: demand.replicas,
         rebalance: false,
-        clusters: &waiting,
+        clusters: &clusters,
     });
     for (target, share) in targets.iter_mut().zip(&layout.shares) {
         target.pending = share.replicas.saturating_sub(target.layout);
     }
+    let pending: u64 = targets.iter().map(|target| target.pending).sum();
+    unplaced.saturating_sub(pending)
 }
 
-fn min_limit(a: Option<u64>, b: Option<u64>) -> Option<u64> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (limit, None) | (None, limit) => limit,
+/// Keeps up to `left` replicas that run beyond the layout where they are, so that neither a preference nor a drain that
+/// leaves them no cluster stops a service (F20).
+fn keep_running(left: u64, candidates: &[Candidate<'_>], targets: &mut [Target]) {
+    let mut left = left;
+    for order in [
+        KeepOrder::Selected,
+        KeepOrder::NotSelected,
+        KeepOrder::Draining,
+    ] {
+        let targets = targets.iter_mut().zip(candidates);
+        for (target, candidate) in targets.filter(|(_, candidate)| candidate.keep_order() == order)
+        {
+            target.kept = candidate
+                .running_beyond(target.layout, target.pending)
+                .min(left);
+            left -= target.kept;
+        }
     }
 }

@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::registry::MemberFacts;
-use crate::check;
 
 /// How often what only goes on, such as a drain, is written: between two writes are at least so many seconds.
 pub(super) const PROGRESS_PERIOD: Duration = Duration::from_secs(10);
@@ -56,8 +55,15 @@ pub(super) fn status(
             reason,
             message,
         } = said?;
-        let condition: Condition =
-            check::condition(&before.conditions, type_, holds, reason, &message, now);
+        let condition: Condition = fedrs_api::conditions::condition(
+            &before.conditions,
+            type_,
+            holds,
+            reason,
+            message,
+            None,
+            now,
+        );
         // Who changed the spec can tell what is said of it from what was said of an earlier one.
         Some(Condition {
             observed_generation: facts.object.generation,

@@ -1,35 +1,56 @@
 //! The status on the host: written if it differs from the last one.
 
-use fedrs_api::{EventReason, FederatedReplicaSetStatus, FieldError, SetKey};
+use fedrs_api::{FederatedReplicaSetStatus, FieldError, SetKey};
+use tokio::time::Instant;
 
 use super::{
     RETRY, Reconciler,
     cache::{later, version_of},
     frs_path, subject,
 };
-use crate::{calls, check, event::Event, frs_store::Entry};
+use crate::{
+    calls,
+    check::{self, InvalidFrs, StatusRefresh},
+    frs_store::Entry,
+};
 
 impl Reconciler {
-    /// Reports an invalid spec by a condition and an event; the last valid layout stays (F4).
+    /// Reports an invalid spec by conditions and an event; the last valid layout stays (F4).
     pub(super) async fn reject(&self, key: &SetKey, entry: &Entry, errors: &[FieldError]) {
-        let message = errors
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join("; ");
-        let previous = self.cache.status(key, &entry.object);
-        let mut status = FederatedReplicaSetStatus {
-            observed_generation: entry.object.metadata.generation,
-            observed_preferences_hash: fedrs_api::preferences_hash(&entry.object),
-            ..previous.clone()
+        let now = self.clock.now();
+        let (previous, members) = self.look(key, entry, now);
+        let invalid = InvalidFrs {
+            errors,
+            generation: entry.object.metadata.generation,
+            preferences_hash: &fedrs_api::preferences_hash(&entry.object),
+            previous: &previous,
+            members: &members,
+            settings: &self.settings,
         };
-        check::reject(&mut status, &message, self.clock.now());
-        if status != previous {
-            let event = Event::warning(EventReason::InvalidSpec, message);
-            self.record(key, &subject(entry), event);
+        self.report(key, entry, check::reject(&invalid, now)).await;
+    }
+
+    /// Records and publishes a status that no write in a member belongs to.
+    pub(super) async fn report(&self, key: &SetKey, entry: &Entry, refreshed: StatusRefresh) {
+        self.cache.put_moving(key, refreshed.moving);
+        let subject = subject(entry);
+        for event in refreshed.events {
+            self.record(key, &subject, event);
         }
+        self.put_and_publish(key, entry, refreshed.status).await;
+    }
+
+    /// Keeps `status` as the next check's previous one, and publishes it.
+    pub(super) async fn put_and_publish(
+        &self,
+        key: &SetKey,
+        entry: &Entry,
+        status: FederatedReplicaSetStatus,
+    ) {
         self.cache.put_status(key, status.clone());
+        let started = Instant::now();
         self.publish(key, entry, &status).await;
+        self.metrics.spent("publish", started);
     }
 
     /// Writes `status` to the host if it differs from the last one (F22, F38).

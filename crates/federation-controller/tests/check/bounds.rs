@@ -35,18 +35,18 @@ fn f20_a_maximum_binds_once_replacements_run() {
 }
 
 #[test]
-fn f18_what_the_preferences_leave_to_nobody_is_given_up() {
+fn f18_explicit_maximums_remove_replicas_that_no_cluster_can_take() {
     for (placement, expected) in [
         (
             json!({ "clusters": { "*": { "maxReplicas": 5, "weight": 1 } } }),
             [5, 5],
         ),
         (
-            json!({ "rebalance": true, "clusters": { "a": { "weight": 0, "minReplicas": 2 } } }),
+            json!({ "rebalance": true, "clusters": { "a": { "weight": 0, "minReplicas": 2, "maxReplicas": 2 } } }),
             [2, 0],
         ),
         (
-            json!({ "clusters": { "b": { "maxReplicas": 5, "weight": 1 } } }),
+            json!({ "clusters": { "a": { "maxReplicas": 0 }, "b": { "maxReplicas": 5, "weight": 1 } } }),
             [0, 5],
         ),
     ] {

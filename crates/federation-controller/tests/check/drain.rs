@@ -54,10 +54,7 @@ fn everything_leaves_a_drained_member_whatever_preferences_say() {
         assert!(most <= 37, "a surge of a quarter: {most}");
         let decided = world.check();
         assert_eq!((decided.actions, decided.next_check), (vec![], None));
-        assert_eq!(
-            decided.status.clusters[2].message,
-            "drained: it gets no replicas"
-        );
+        assert_eq!(decided.status.clusters[2].message, "draining: no replicas");
     }
 }
 
@@ -69,13 +66,13 @@ fn a_drained_member_says_why_its_replicas_leave() {
     let first = world.step();
     let reason = &first.status.clusters[2].message;
     assert!(
-        reason.starts_with("drained: its replicas go to other clusters; 10 more stay until"),
+        reason.starts_with("draining: replicas are rescheduled to other clusters; 10 replicas waiting for replacements"),
         "{reason}"
     );
     let second = world.step();
     let down = second.actions.iter().find(|it| it.member == "c").unwrap();
     assert!(
-        down.event.message.contains(": drained: "),
+        down.event.message.contains(": draining"),
         "{:?}",
         down.event
     );
@@ -114,7 +111,7 @@ fn f20_what_no_cluster_may_take_stays_in_a_drained_member() {
     );
     let reason = &decided.status.clusters[2].message;
     assert!(
-        reason.contains("10 of them stay: no other cluster may take them"),
+        reason.contains("10 replicas kept: no other cluster can take them"),
         "{reason}"
     );
     assert_eq!(condition(&decided, "Placed"), "False");
@@ -146,7 +143,7 @@ fn f34_a_drained_member_keeps_what_runs_until_full_clusters_have_room() {
         let decided = world.check();
         assert_eq!(condition(&decided, "MoveBlocked"), "True");
         let reason = &decided.status.clusters[2].message;
-        assert!(reason.contains("drained"), "{reason}");
+        assert!(reason.contains("draining"), "{reason}");
         for name in ["a", "b"] {
             world.set_room(name, 40);
         }
@@ -247,11 +244,11 @@ fn f18_what_finds_no_room_names_the_members_that_are_closed() {
     let decided = world.check();
     let conditions = &decided.status.conditions;
     let placed = conditions.iter().find(|it| it.type_ == "Placed").unwrap();
-    assert_eq!(placed.reason, "NoRoom");
+    assert_eq!(placed.reason, "InsufficientCapacity");
     assert!(
         placed
             .message
-            .ends_with("drained, and taking none: c; cordoned, and taking none: a, b"),
+            .ends_with("; excluded (draining): c; excluded (cordoned): a, b"),
         "{}",
         placed.message
     );

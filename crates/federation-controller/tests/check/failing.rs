@@ -1,8 +1,8 @@
 //! Writes that fail: tried again, but not in a loop, and told (F38).
 
-use federation_controller::check::{Outcome, Outcomes, SetChange, remember};
+use federation_controller::check::{Outcome, Outcomes, SetChange, with_outcomes};
 
-use crate::world::{WANTED, World, at, even, frs};
+use crate::world::{DESIRED, World, at, even, frs};
 
 /// Checks every second for five minutes while each write of a ends in `outcome`; when one was tried.
 fn tries(outcome: &Outcome) -> (World, Vec<i64>) {
@@ -19,13 +19,8 @@ fn tries(outcome: &Outcome) -> (World, Vec<i64>) {
         world.previous = decided.status;
         if is_tried {
             tried.push(now);
-            remember(
-                &mut world.previous,
-                &outcomes,
-                WANTED,
-                at(now),
-                &world.settings,
-            );
+            world.previous =
+                with_outcomes(world.previous, &outcomes, DESIRED, at(now), &world.settings);
         } else {
             assert!(decided.next_check.is_some_and(|time| time > at(now)));
         }
@@ -49,7 +44,7 @@ fn f38_what_can_not_be_written_is_tried_after_pauses_that_double() {
         };
         let reason = world.check().status.clusters[0].message.clone();
         assert_eq!(reason.contains(words), told, "{reason}");
-        assert!(reason.contains("tried again at"), "{reason}");
+        assert!(reason.contains("next write at"), "{reason}");
     }
 }
 

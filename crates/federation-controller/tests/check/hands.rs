@@ -1,9 +1,9 @@
 //! Local sets that somebody else changes as well: put right, but never in a loop (F29, F31).
 
 use cluster_informer::WorkloadView;
-use federation_controller::check::{Outcome, Outcomes, remember};
+use federation_controller::check::{Outcome, Outcomes, with_outcomes};
 
-use crate::world::{WANTED, World, at, condition, condition_message, even, frs, hold};
+use crate::world::{DESIRED, World, at, condition, condition_message, even, frs, hold};
 
 /// Three members that run what they should.
 fn settled() -> World {
@@ -63,12 +63,12 @@ fn f22_how_long_a_set_waits_to_be_put_right_is_told() {
     let decided = world.step();
     assert_eq!(decided.actions, []);
     assert_eq!(
-        condition_message(&decided, "Progressing"),
-        "waiting for the set in a to be written again at 2027-01-15T08:01:50Z"
+        condition_message(&decided, "Reconciling"),
+        "a: next write at 2027-01-15T08:01:50Z"
     );
     let reason = &decided.status.clusters[0].message;
     assert!(
-        reason.contains("tried again at 2027-01-15T08:01:50Z"),
+        reason.contains("next write at 2027-01-15T08:01:50Z"),
         "{reason}"
     );
 }
@@ -115,13 +115,7 @@ fn f29_only_what_somebody_else_undid_counts() {
     );
     // Our own write, whose answer never came.
     let unknown: Outcomes = [("a".to_owned(), Outcome::Unknown("deadline".into()))].into();
-    remember(
-        &mut world.previous,
-        &unknown,
-        WANTED,
-        at(0),
-        &world.settings,
-    );
+    world.previous = with_outcomes(world.previous, &unknown, DESIRED, at(0), &world.settings);
     meddle(&mut world);
     let decided = world.step();
     assert_eq!(decided.actions.len(), 1);

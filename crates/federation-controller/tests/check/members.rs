@@ -152,7 +152,7 @@ fn a_cordoned_member_keeps_what_it_has_and_gets_no_more() {
     world.settle(1);
     assert_eq!(world.placed(), [10, 25, 25]);
     let reason = &world.check().status.clusters[0].message;
-    assert_eq!(reason, "cordoned: it gets no more than it has");
+    assert_eq!(reason, "cordoned: no more replicas");
 }
 
 #[test]
@@ -163,10 +163,10 @@ fn a_member_that_was_never_usable_unsettles_nothing() {
     assert_eq!(world.placed(), [15, 15, 0]);
     let decided = world.check();
     assert_eq!(decided.next_check, None);
-    assert_eq!(condition(&decided, "Progressing"), "False");
+    assert_eq!(condition(&decided, "Reconciling"), "");
     let reason = &decided.status.clusters[2].message;
     assert!(
-        reason.contains("its kubeconfig can't be used (no YAML)"),
+        reason.contains("the kubeconfig is invalid (no YAML)"),
         "{reason}"
     );
 }
@@ -183,12 +183,14 @@ fn preferences_for_clusters_that_are_no_members_are_named() {
         .find(|it| it.type_ == "Placed")
         .unwrap();
     assert!(
-        placed.message.contains("3 of the replicas"),
+        placed.message.contains("3 of 5 replicas have no cluster"),
         "{}",
         placed.message
     );
     assert!(
-        placed.message.contains("misspelt in the preferences"),
+        placed
+            .message
+            .contains("no member cluster is named \"misspelt\""),
         "{}",
         placed.message
     );

@@ -42,7 +42,7 @@ fn f27_a_settled_set_is_left_alone() {
     assert_eq!(decided.next_check, None);
     assert_eq!(condition(&decided, "Ready"), "True");
     assert_eq!(condition(&decided, "Placed"), "True");
-    assert_eq!(condition(&decided, "Progressing"), "False");
+    assert_eq!(condition(&decided, "Reconciling"), "");
     assert_eq!(decided.status.summary, "3/3");
 }
 

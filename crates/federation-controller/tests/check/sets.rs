@@ -1,9 +1,9 @@
 //! Local sets that are missing, changed or refused (F28, F29, F31).
 
 use cluster_informer::{Health, WorkloadView};
-use federation_controller::check::{Action, Outcome, Outcomes, SetChange, check, remember};
+use federation_controller::check::{Action, Outcome, Outcomes, SetChange, check, with_outcomes};
 
-use crate::world::{LIVE, TEMPLATE, WANTED, World, at, condition_message, desired, even, frs};
+use crate::world::{DESIRED, LIVE, TEMPLATE, World, at, condition_message, desired, even, frs};
 
 #[test]
 fn f31_a_deleted_set_is_created_again() {
@@ -138,18 +138,12 @@ fn f28_a_refused_creation_backs_off_and_its_replicas_go_elsewhere_meanwhile() {
     .into();
     world.step();
     world.members[2].view = WorkloadView::default();
-    remember(
-        &mut world.previous,
-        &refused,
-        WANTED,
-        at(0),
-        &world.settings,
-    );
+    world.previous = with_outcomes(world.previous, &refused, DESIRED, at(0), &world.settings);
     let decided = world.check();
     assert_eq!(decided.actions, [], "backs off, and X is not over");
     assert_eq!(
-        condition_message(&decided, "Progressing"),
-        "waiting for c to take the set, which it refuses"
+        condition_message(&decided, "Reconciling"),
+        "c: rejects the ReplicaSet"
     );
     world.now = 60;
     let decided = world.check();

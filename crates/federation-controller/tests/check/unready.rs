@@ -76,11 +76,8 @@ fn f20_only_pods_with_a_node_of_a_member_that_can_be_believed_count() {
     let mut world = moving(0);
     look(&mut world);
     world.now = 600;
-    let message = "no route".to_owned();
-    world.members[1].health = Health::Failing {
-        since: at(590),
-        message,
-    };
+    let message = "401".to_owned();
+    world.members[1].health = Health::Unauthorized { message };
     assert_eq!(condition(&world.check(), "NotBecomingReady"), "");
 }
 

@@ -1,353 +1,351 @@
-//! The conditions of a FederatedReplicaSet (F6): what holds, and what is being waited for.
+//! The conditions of a FederatedReplicaSet (F6): Accepted, Placed and Ready always, the others while they are true.
 
-use fedrs_api::{FederatedReplicaSetStatus, RejectionKind, pluralize};
+use fedrs_api::{
+    ConditionReason, ConditionType, FederatedReplicaSetStatus, RejectionKind, conditions::condition,
+};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use super::{clock, is_counted, settled, unready::stuck_since};
+use super::{clusters::state_detail, names::unknown_names, unready::unready_for_long};
 use crate::check::{
-    considered::Considered,
-    count,
-    snapshot::{Member, Snapshot},
-    standing::Standing,
+    count::from_status,
+    decision::{Decision, MemberDecision},
+    eligibility::Eligibility,
+    messages::{ClusterDetail, NotPlaced, Waiting, conditions as texts},
 };
 
-/// The condition of sets that somebody else keeps changing (F29).
-pub(super) const CONTENDED: &str = "Contended";
-/// The condition of sets whose pods have a node and don't become ready (F20).
-pub(super) const NOT_BECOMING_READY: &str = "NotBecomingReady";
-
-/// The conditions of the status (F6): those that always stand there, and those that name some trouble while it lasts.
+/// The conditions of `status`, which has everything else.
 pub(super) fn conditions(
-    snapshot: &Snapshot<'_>,
-    members: &[Considered<'_>],
+    decision: &Decision<'_>,
     status: &FederatedReplicaSetStatus,
-    joining: bool,
-    now: Timestamp,
 ) -> Vec<Condition> {
-    let mut set = Conditions::after(snapshot, now);
-    set.put(
-        "Accepted",
-        true,
-        "Valid",
-        "the spec and its preferences are valid",
+    let mut set = Conditions::of(
+        &decision.snapshot.previous.conditions,
+        status.observed_generation,
+        decision.now,
     );
-    placed_condition(&mut set, snapshot, members, status, joining);
-    ready_condition(&mut set, snapshot, status);
-    progress_condition(&mut set, snapshot, members, status);
-    if let Some(message) = conflicts(status) {
-        set.put("NameConflict", true, "SetOfAnother", &message);
+    set.put(
+        ConditionType::Accepted,
+        true,
+        ConditionReason::Valid,
+        texts::ACCEPTED,
+    );
+    let not_placed = not_placed(decision);
+    put_placed(&mut set, decision, not_placed.as_ref());
+    put_ready(&mut set, decision, status, not_placed.as_ref());
+    if !decision.snapshot.frs.paused && !decision.is_settled(status) {
+        let reason = reconciling_reason(decision, not_placed.as_ref());
+        let message = waiting(decision, status);
+        set.put(ConditionType::Reconciling, true, reason, &message);
     }
-    if !snapshot.overlapping.is_empty() {
-        let message = format!(
-            "the selectors of {} and this set match each other's pods: each could adopt what the other leaves behind",
-            snapshot.overlapping.join(", ")
+    put_problems(&mut set, decision, status);
+    if decision.snapshot.frs.paused {
+        set.put(
+            ConditionType::Paused,
+            true,
+            ConditionReason::Paused,
+            texts::PAUSED,
         );
-        set.put("SelectorOverlap", true, "OverlappingSelector", &message);
-    }
-    let stuck = stuck(snapshot, members, now);
-    if let Some(message) = blocked(members, status, stuck.is_some()) {
-        set.put("MoveBlocked", true, "NoReadyReplacement", &message);
-    }
-    if let Some(message) = stuck {
-        set.put(NOT_BECOMING_READY, true, "NoProgress", &message);
-    }
-    if let Some(message) = contended(members) {
-        set.put(CONTENDED, true, "ChangedAgainAndAgain", &message);
-    }
-    if let Some(message) = outdated(snapshot, members) {
-        set.put("TemplateOutdated", true, "OlderPods", &message);
-    }
-    if snapshot.frs.paused {
-        let message = "spec.paused is set: nothing is changed in the members";
-        set.put("Paused", true, "Paused", message);
     }
     set.built
 }
 
-fn ready_condition(
-    set: &mut Conditions<'_>,
-    snapshot: &Snapshot<'_>,
-    status: &FederatedReplicaSetStatus,
-) {
-    let wanted = u64::from(snapshot.frs.replicas);
-    let ready = count(status.available_replicas);
-    let all = ready >= wanted;
-    let reason = if all { "AllReady" } else { "NotAllReady" };
-    let message = format!("{ready} of {wanted} replicas are available");
-    set.put("Ready", all, reason, &message);
-}
-
-fn progress_condition(
-    set: &mut Conditions<'_>,
-    snapshot: &Snapshot<'_>,
-    members: &[Considered<'_>],
-    status: &FederatedReplicaSetStatus,
-) {
-    if settled(members, status) {
-        let message = "every cluster holds what it should";
-        set.put("Progressing", false, "Settled", message);
-        return;
-    }
-    let paused = snapshot.frs.paused;
-    let reason = if paused { "Paused" } else { "Moving" };
-    set.put("Progressing", !paused, reason, &awaited(members, status));
-}
-
-fn placed_condition(
-    set: &mut Conditions<'_>,
-    snapshot: &Snapshot<'_>,
-    members: &[Considered<'_>],
-    status: &FederatedReplicaSetStatus,
-    joining: bool,
-) {
-    let asked = members
-        .iter()
-        .filter(|it| it.usable())
-        .all(|it| it.placed() == it.target.total());
-    if joining {
-        set.put(
-            "Placed",
-            false,
-            "WaitingForMembers",
-            "members that were just added have not answered yet",
-        );
-    } else if status.unplaced_replicas > 0 {
-        let message = no_room(snapshot, members, status);
-        set.put("Placed", false, "NoRoom", &message);
-    } else if asked {
-        set.put("Placed", true, "AllPlaced", "every replica has a cluster");
-    } else {
-        set.put(
-            "Placed",
-            false,
-            "Moving",
-            "replicas are on their way to their clusters",
-        );
-    }
-}
-
-/// Why not everything is placed; names preferences for clusters that are no members, which are easily misspelt.
-fn no_room(
-    snapshot: &Snapshot<'_>,
-    members: &[Considered<'_>],
-    status: &FederatedReplicaSetStatus,
-) -> String {
-    let mut message = format!(
-        "no cluster can run {} of the replicas: preferences and capacities leave no room",
-        status.unplaced_replicas
-    );
-    for (how, closed) in [
-        ("drained", (|it| it.draining) as fn(&Member) -> bool),
-        ("cordoned", |it| !it.schedulable && !it.draining),
-    ] {
-        let closed = members.iter().filter(|it| closed(it.member));
-        let names: Vec<_> = closed.map(|it| it.member.name.as_str()).collect();
-        if !names.is_empty() {
-            let names = names.join(", ");
-            message = format!("{message}; {how}, and taking none: {names}");
-        }
-    }
-    let named = snapshot.frs.placement.clusters.keys().map(String::as_str);
-    let unknown: Vec<_> = named
-        .filter(|name| *name != "*" && members.iter().all(|it| it.member.name != *name))
-        .collect();
-    if !unknown.is_empty() {
-        message = format!(
-            "{message}; {} in the preferences: no member of that name",
-            unknown.join(", ")
-        );
-    }
-    message
-}
-
-/// What is being waited for, cluster by cluster.
-fn awaited(members: &[Considered<'_>], status: &FederatedReplicaSetStatus) -> String {
-    let mut parts = Vec::new();
-    for it in members {
-        let name = &it.member.name;
-        match &it.standing {
-            Standing::Joining { until } => {
-                parts.push(format!("{name} to answer, until {}", clock(*until)));
-            }
-            Standing::Frozen { .. } if it.placed() == 0 => {}
-            Standing::Frozen { why, until } => {
-                let until =
-                    until.map_or(String::new(), |until| format!(", until {}", clock(until)));
-                parts.push(format!("{name} to come back ({why}){until}"));
-            }
-            Standing::Lost { .. } | Standing::Twin { .. } => {}
-            Standing::Usable => parts.extend(awaited_of(it)),
-        }
-    }
-    if parts.is_empty() && status.unplaced_replicas > 0 {
-        parts.push(format!(
-            "room for {} in any cluster",
-            pluralize(status.unplaced_replicas, "replica")
-        ));
-    }
-    format!("waiting for {}", parts.join(", "))
-}
-
-/// What is being waited for in a member that can be asked for anything.
-fn awaited_of(it: &Considered<'_>) -> Vec<String> {
-    let name = &it.member.name;
-    if let Some(until) = it.held_until {
-        let until = clock(until);
-        return vec![format!("the set in {name} to be written again at {until}")];
-    }
-    let mut parts = Vec::new();
-    let target = it.target.total();
-    let missing = target.saturating_sub(it.available());
-    if it.refused_since().is_some() {
-        parts.push(format!("{name} to take the set, which it refuses"));
-    } else if missing > it.target.probes {
-        parts.push(format!(
-            "{} to get ready in {name}",
-            pluralize(missing, "replica")
-        ));
-    }
-    let surplus = it.placed().saturating_sub(target);
-    if surplus > 0 {
-        parts.push(format!(
-            "{} to be replaced in {name}",
-            pluralize(surplus, "replica")
-        ));
-    }
-    parts
-}
-
-/// Members in which the set's name is taken by somebody else's set (F29, F40).
-fn conflicts(status: &FederatedReplicaSetStatus) -> Option<String> {
-    let words: Vec<_> = status
-        .clusters
-        .iter()
-        .filter_map(|it| {
-            let rejection = it.internal.rejection.as_ref()?;
-            (rejection.kind == RejectionKind::NameConflict)
-                .then(|| format!("{}: {}", it.name, rejection.message))
-        })
-        .collect();
-    (!words.is_empty()).then(|| words.join("; "))
-}
-
-/// Members whose pods have a node and don't become ready (F20).
-fn stuck(snapshot: &Snapshot<'_>, members: &[Considered<'_>], now: Timestamp) -> Option<String> {
-    let parts: Vec<_> = members
-        .iter()
-        .filter_map(|it| {
-            let since = clock(stuck_since(snapshot, it, now)?);
-            let (pods, name) = (it.unready(), &it.member.name);
-            Some(format!(
-                "{pods} pods in {name} have a node, and since {since} none has become ready"
-            ))
-        })
-        .collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
-}
-
-/// Members in which somebody else keeps changing the set (F29).
-fn contended(members: &[Considered<'_>]) -> Option<String> {
-    let fights: Vec<_> = members
-        .iter()
-        .filter_map(|it| {
-            let (times, by) = it.writes.fight()?;
-            Some(format!(
-                "the set in {} was changed {times} times by {}, and put right each time",
-                it.member.name,
-                by.unwrap_or("somebody")
-            ))
-        })
-        .collect();
-    (!fights.is_empty()).then(|| fights.join("; "))
-}
-
-/// Pods that run another template than the user's, as far as is known: a ReplicaSet lets those be that it has.
-fn outdated(snapshot: &Snapshot<'_>, members: &[Considered<'_>]) -> Option<String> {
-    let parts: Vec<_> = members
-        .iter()
-        .filter(|it| is_counted(it))
-        .map(|it| (it.outdated(snapshot.template_hash), &it.member.name))
-        .filter(|(pods, _)| *pods > 0)
-        .map(|(pods, name)| format!("{pods} in {name}"))
-        .collect();
-    (!parts.is_empty()).then(|| {
-        format!(
-            "pods that were made from another template, or adopted: {}; they stay until they are deleted",
-            parts.join(", ")
-        )
-    })
-}
-
-/// A move that can't go on: replicas stay that should go, and their replacements find no room or, `stuck`, don't get
-/// ready (F20).
-fn blocked(
-    members: &[Considered<'_>],
-    status: &FederatedReplicaSetStatus,
-    stuck: bool,
-) -> Option<String> {
-    let kept: Vec<_> = members
-        .iter()
-        .filter(|it| it.usable() && it.next > it.target.total())
-        .map(|it| format!("{} in {}", it.next - it.target.total(), it.member.name))
-        .collect();
-    let failing = members
-        .iter()
-        .any(|it| it.usable() && it.seen.failed > it.target.probes);
-    (!kept.is_empty() && (failing || stuck || status.unplaced_replicas > 0)).then(|| {
-        format!(
-            "{} stay although placed elsewhere: no replacement can run",
-            kept.join(", ")
-        )
-    })
-}
-
-/// Builds conditions, keeping the time of the last transition where the status stays (F6).
-struct Conditions<'a> {
-    before: &'a [Condition],
-    generation: i64,
+/// Builds conditions, keeping the time of the last transition while the status stays.
+pub(super) struct Conditions<'a> {
+    previous: &'a [Condition],
+    generation: Option<i64>,
     now: Timestamp,
-    built: Vec<Condition>,
+    pub(super) built: Vec<Condition>,
 }
 
 impl<'a> Conditions<'a> {
-    fn after(snapshot: &Snapshot<'a>, now: Timestamp) -> Self {
+    pub(super) fn of(previous: &'a [Condition], generation: Option<i64>, now: Timestamp) -> Self {
         Self {
-            before: &snapshot.previous.conditions,
-            generation: snapshot.frs.generation,
+            previous,
+            // Before the first decision the status has -1, which a condition must not have.
+            generation: generation.filter(|generation| *generation >= 0),
             now,
             built: Vec::new(),
         }
     }
 
-    fn put(&mut self, type_: &str, holds: bool, reason: &str, message: &str) {
-        let condition = condition(self.before, type_, holds, reason, message, self.now);
-        self.built.push(Condition {
-            observed_generation: Some(self.generation),
-            ..condition
-        });
+    pub(super) fn put(
+        &mut self,
+        type_: ConditionType,
+        holds: bool,
+        reason: ConditionReason,
+        message: &str,
+    ) {
+        self.built.push(condition(
+            self.previous,
+            type_,
+            holds,
+            reason,
+            message,
+            self.generation,
+            self.now,
+        ));
     }
 }
 
-/// A condition whose transition time is that of `before`, unless its status changed.
-pub(crate) fn condition(
-    before: &[Condition],
-    type_: &str,
-    holds: bool,
-    reason: &str,
-    message: &str,
-    now: Timestamp,
-) -> Condition {
-    let status = if holds { "True" } else { "False" };
-    let same = before
-        .iter()
-        .find(|it| it.type_ == type_ && it.status == status);
-    Condition {
-        type_: type_.to_owned(),
-        status: status.to_owned(),
-        reason: reason.to_owned(),
-        message: message.to_owned(),
-        last_transition_time: same.map_or(Time(now), |it| it.last_transition_time.clone()),
-        observed_generation: None,
+fn put_placed(
+    set: &mut Conditions<'_>,
+    decision: &Decision<'_>,
+    not_placed: Option<&NotPlaced<'_>>,
+) {
+    let type_ = ConditionType::Placed;
+    if decision.plan.is_none() {
+        set.put(
+            type_,
+            false,
+            ConditionReason::WaitingForMembers,
+            texts::JOINING,
+        );
+    } else if let Some(not_placed) = not_placed {
+        set.put(type_, false, not_placed.reason(), &not_placed.to_string());
+    } else if decision.is_moving() {
+        set.put(
+            type_,
+            false,
+            ConditionReason::Rescheduling,
+            texts::RESCHEDULING,
+        );
+    } else {
+        set.put(
+            type_,
+            true,
+            ConditionReason::AllReplicasPlaced,
+            texts::PLACED,
+        );
     }
+}
+
+/// Ready: decided for this generation, and every replica placed and available as last known.
+fn put_ready(
+    set: &mut Conditions<'_>,
+    decision: &Decision<'_>,
+    status: &FederatedReplicaSetStatus,
+    not_placed: Option<&NotPlaced<'_>>,
+) {
+    let type_ = ConditionType::Ready;
+    if decision.plan.is_none() {
+        set.put(
+            type_,
+            false,
+            ConditionReason::WaitingForMembers,
+            texts::JOINING,
+        );
+        return;
+    }
+    let desired = u64::from(decision.snapshot.frs.replicas);
+    let available = from_status(status.available_replicas);
+    let message = texts::available(available, desired);
+    if available < desired {
+        set.put(type_, false, ConditionReason::ReplicasUnavailable, &message);
+    } else if let Some(not_placed) = not_placed {
+        set.put(type_, false, not_placed.reason(), &not_placed.to_string());
+    } else {
+        set.put(type_, true, ConditionReason::AllReplicasAvailable, &message);
+    }
+}
+
+/// Why replicas have no cluster, if any has none.
+pub(super) fn not_placed<'a>(decision: &Decision<'a>) -> Option<NotPlaced<'a>> {
+    let unplaced = decision.unplaced();
+    if unplaced == 0 {
+        return None;
+    }
+    let placement = &decision.snapshot.frs.placement;
+    let members = || {
+        let members = decision.evaluations.iter();
+        members
+            .filter(|evaluation| !evaluation.eligibility.is_duplicate())
+            .map(|evaluation| evaluation.member)
+    };
+    let all: Vec<_> = members().map(|member| member.name.as_str()).collect();
+    let is_selected = |name: &&str| {
+        let preference = placement.for_cluster(name);
+        preference.is_some_and(|preference| preference.weight > 0 || preference.min_replicas > 0)
+    };
+    let draining = members().filter(|member| member.draining);
+    let cordoned = members().filter(|member| !member.schedulable && !member.draining);
+    Some(NotPlaced {
+        unplaced,
+        replicas: u64::from(decision.snapshot.frs.replicas),
+        has_match: all.iter().any(is_selected),
+        draining: draining.map(|member| member.name.as_str()).collect(),
+        cordoned: cordoned.map(|member| member.name.as_str()).collect(),
+        unknown: unknown_names(placement, &all),
+    })
+}
+
+/// The most significant reason for being on the way.
+fn reconciling_reason(
+    decision: &Decision<'_>,
+    not_placed: Option<&NotPlaced<'_>>,
+) -> ConditionReason {
+    let unknown = |member: &MemberDecision<'_>| {
+        matches!(member.evaluation.eligibility, Eligibility::Unknown { .. })
+            && member.evaluation.requested() > 0
+    };
+    let rejecting = |member: &MemberDecision<'_>| {
+        member.is_eligible() && member.evaluation.rejected_since().is_some()
+    };
+    if decision.plan.is_none() {
+        ConditionReason::WaitingForMembers
+    } else if let Some(not_placed) = not_placed {
+        not_placed.reason()
+    } else if decision.members().any(|member| unknown(&member)) {
+        ConditionReason::MemberUnknown
+    } else if decision.members().any(|member| rejecting(&member)) {
+        ConditionReason::WorkloadRejected
+    } else if decision.is_moving() {
+        ConditionReason::Rescheduling
+    } else {
+        ConditionReason::ReplicasUnavailable
+    }
+}
+
+/// What the controller waits for, cluster by cluster.
+fn waiting(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> String {
+    let mut parts = Vec::new();
+    for member in decision.members() {
+        let evaluation = member.evaluation;
+        match state_detail(&evaluation.eligibility) {
+            None => push_waiting(&mut parts, &member),
+            Some(ClusterDetail::Unknown { .. }) if evaluation.requested() == 0 => {}
+            Some(detail @ (ClusterDetail::Unknown { .. } | ClusterDetail::Joining { .. })) => {
+                parts.push(Waiting::Cluster(member.name(), detail));
+            }
+            Some(_) => {}
+        }
+    }
+    if parts.is_empty() {
+        parts.push(Waiting::Capacity(from_status(status.unplaced_replicas)));
+    }
+    texts::waiting(&parts)
+}
+
+/// What the controller waits for in an eligible member.
+fn push_waiting<'a>(parts: &mut Vec<Waiting<'a>>, member: &MemberDecision<'a>) {
+    let (name, evaluation) = (member.name(), member.evaluation);
+    if let Some(until) = member.step.held_until {
+        parts.push(Waiting::NextWrite(name, until));
+        return;
+    }
+    let target = member.planned.target;
+    let missing = target.total().saturating_sub(evaluation.available());
+    if evaluation.rejected_since().is_some() {
+        parts.push(Waiting::Rejection(name));
+    } else if missing > target.probes {
+        parts.push(Waiting::Availability(name, missing));
+    }
+    let surplus = evaluation.requested().saturating_sub(target.total());
+    if surplus > 0 {
+        parts.push(Waiting::Replacements(name, surplus));
+    }
+}
+
+/// The conditions that are present only while there is a problem.
+fn put_problems(
+    set: &mut Conditions<'_>,
+    decision: &Decision<'_>,
+    status: &FederatedReplicaSetStatus,
+) {
+    let mut put = |type_, reason, message: &str| set.put(type_, true, reason, message);
+    let conflicts: Vec<_> = status
+        .clusters
+        .iter()
+        .filter_map(|cluster| Some((&*cluster.name, cluster.internal.rejection.as_ref()?)))
+        .filter(|(_, rejection)| rejection.kind == RejectionKind::NameConflict)
+        .map(|(cluster, rejection)| (cluster, &*rejection.message))
+        .collect();
+    if !conflicts.is_empty() {
+        let message = texts::name_conflicts(&conflicts);
+        put(
+            ConditionType::NameConflict,
+            ConditionReason::OwnedByAnother,
+            &message,
+        );
+    }
+    let overlapping = decision.snapshot.overlapping;
+    if !overlapping.is_empty() {
+        let message = texts::selector_overlap(overlapping);
+        put(
+            ConditionType::SelectorOverlap,
+            ConditionReason::OverlappingSelector,
+            &message,
+        );
+    }
+    let members = || decision.members();
+    let unready: Vec<_> = members()
+        .filter_map(|member| {
+            let since = unready_for_long(decision, &member)?;
+            Some((member.name(), member.evaluation.unready(), since))
+        })
+        .collect();
+    if let Some(surplus) = blocked(decision, !unready.is_empty()) {
+        let message = texts::move_blocked(&surplus);
+        put(
+            ConditionType::MoveBlocked,
+            ConditionReason::ReplacementsNotReady,
+            &message,
+        );
+    }
+    if !unready.is_empty() {
+        let message = texts::not_becoming_ready(&unready);
+        put(
+            ConditionType::NotBecomingReady,
+            ConditionReason::NoProgress,
+            &message,
+        );
+    }
+    let contentions: Vec<_> = members()
+        .filter_map(|member| {
+            let (times, manager) = member.step.writes.contention()?;
+            Some((member.name(), times, manager))
+        })
+        .collect();
+    if !contentions.is_empty() {
+        let message = texts::contended(&contentions);
+        put(
+            ConditionType::Contended,
+            ConditionReason::ExternalWriter,
+            &message,
+        );
+    }
+    // A ReplicaSet keeps the pods that it has.
+    let template_hash = decision.snapshot.template_hash;
+    let outdated: Vec<_> = members()
+        .filter(|member| !matches!(member.evaluation.eligibility, Eligibility::Lost { .. }))
+        .map(|member| {
+            (
+                member.name(),
+                member.evaluation.pods_by_template(template_hash).1,
+            )
+        })
+        .filter(|(_, pods)| *pods > 0)
+        .collect();
+    if !outdated.is_empty() {
+        let message = texts::template_outdated(&outdated);
+        put(
+            ConditionType::TemplateOutdated,
+            ConditionReason::OutdatedPods,
+            &message,
+        );
+    }
+}
+
+/// Replicas that can't be removed, by cluster, if their replacements have no capacity or, with `unready`, don't become
+/// ready (F20).
+fn blocked<'a>(decision: &Decision<'a>, unready: bool) -> Option<Vec<(&'a str, u64)>> {
+    let eligible = || decision.members().filter(MemberDecision::is_eligible);
+    let surplus: Vec<_> = eligible()
+        .map(|member| (member.name(), member.surplus()))
+        .filter(|(_, surplus)| *surplus > 0)
+        .collect();
+    let no_capacity = decision.unplaced() > 0
+        || eligible()
+            .any(|member| member.evaluation.scheduling.failed > member.planned.target.probes);
+    (!surplus.is_empty() && (no_capacity || unready)).then_some(surplus)
 }

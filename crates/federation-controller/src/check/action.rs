@@ -1,0 +1,72 @@
+//! Changes of the members' local sets, each conditional on the set that it was decided for.
+
+use cluster_informer::WorkloadState;
+
+use crate::event::Event;
+
+/// One change of one member's local set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Action {
+    /// The member.
+    pub member: String,
+    /// The change.
+    pub change: SetChange,
+    /// Whether it restores the set after an external change (F29, F31).
+    pub repairs: bool,
+    /// The event to record once it is done.
+    pub event: Event,
+}
+
+/// How a local set changes. Carries the precondition of the write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SetChange {
+    /// Create the set, which does not exist.
+    Create {
+        /// Its `spec.replicas`.
+        replicas: u32,
+    },
+    /// Change its replicas.
+    Scale {
+        /// The set as it was seen.
+        seen: Precondition,
+        /// Its replicas.
+        from: u32,
+        /// Its replicas afterwards.
+        to: u32,
+    },
+    /// Write all of it: its template is not the desired one (F29).
+    Overwrite {
+        /// The set as it was seen.
+        seen: Precondition,
+        /// Its `spec.replicas`.
+        replicas: u32,
+        /// Whether another writer changed it, and not the user the FederatedReplicaSet.
+        drifted: bool,
+    },
+    /// Label the pods that it adopted (F30).
+    LabelPods {
+        /// The set as it was seen.
+        seen: Precondition,
+    },
+}
+
+/// The object, in the state that a write was decided for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Precondition {
+    /// The object's uid.
+    pub uid: String,
+    /// The object's generation: every change of its spec raises it.
+    pub generation: i64,
+    /// The object's resourceVersion, which every change raises, also one of its status: where the status decided the write.
+    pub resource_version: Option<String>,
+}
+
+impl From<&WorkloadState> for Precondition {
+    fn from(set: &WorkloadState) -> Self {
+        Self {
+            uid: set.uid.clone(),
+            generation: set.generation,
+            resource_version: None,
+        }
+    }
+}

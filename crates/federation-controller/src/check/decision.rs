@@ -1,0 +1,95 @@
+//! All stages of a check side by side: what the report describes.
+
+use fedrs_api::FederatedReplicaSetStatus;
+use jiff::Timestamp;
+
+use super::{
+    eligibility::Eligibility,
+    evaluation::MemberEvaluation,
+    plan::{MemberTarget, Plan},
+    snapshot::Snapshot,
+    step::{MemberStep, Step},
+};
+
+/// The stages of one check.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Decision<'a> {
+    pub(super) snapshot: &'a Snapshot<'a>,
+    pub(super) evaluations: &'a [MemberEvaluation<'a>],
+    /// `None` while a member joins.
+    pub(super) plan: Option<&'a Plan>,
+    pub(super) step: &'a Step,
+    pub(super) now: Timestamp,
+}
+
+/// The stages of one check, of one member.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MemberDecision<'a> {
+    pub(super) evaluation: &'a MemberEvaluation<'a>,
+    pub(super) planned: MemberTarget,
+    pub(super) step: &'a MemberStep,
+}
+
+impl<'a> Decision<'a> {
+    pub(super) fn members(&self) -> impl Iterator<Item = MemberDecision<'a>> + use<'a> {
+        let targets = self.plan.map_or(&[][..], |plan| &plan.members);
+        let targets = targets.iter().copied();
+        let targets = targets.chain(std::iter::repeat(MemberTarget::default()));
+        let members = self.evaluations.iter().zip(targets).zip(&self.step.members);
+        members.map(|((evaluation, planned), step)| MemberDecision {
+            evaluation,
+            planned,
+            step,
+        })
+    }
+
+    pub(super) fn unplaced(&self) -> u64 {
+        self.plan.map_or(0, |plan| plan.unplaced)
+    }
+
+    /// Whether nothing is left to do, nor to wait for but more capacity, which capacity probes will show (F27).
+    pub(super) fn is_settled(&self, status: &FederatedReplicaSetStatus) -> bool {
+        status.unplaced_replicas == 0 && self.members().all(|member| member.is_settled())
+    }
+
+    /// Whether replicas wait for their replacements to be ready: each that gets ready is worth a check (F20).
+    pub(super) fn is_moving(&self) -> bool {
+        self.members().any(|member| !member.is_at_target())
+    }
+}
+
+impl<'a> MemberDecision<'a> {
+    pub(super) fn name(&self) -> &'a str {
+        &self.evaluation.member.name
+    }
+
+    pub(super) fn is_eligible(&self) -> bool {
+        self.evaluation.eligibility.is_eligible()
+    }
+
+    /// Replicas that stay beyond the target after the step.
+    pub(super) fn surplus(&self) -> u64 {
+        let target = self.planned.target.total();
+        self.step.next.saturating_sub(target)
+    }
+
+    /// Whether as many replicas are requested of the member as it should have.
+    pub(super) fn is_at_target(&self) -> bool {
+        !self.is_eligible() || self.evaluation.requested() == self.planned.target.total()
+    }
+
+    fn is_settled(&self) -> bool {
+        match self.evaluation.eligibility {
+            Eligibility::Eligible { .. } => {
+                let target = self.planned.target;
+                self.is_at_target()
+                    && self.evaluation.available() + target.probes >= target.total()
+                    && self.evaluation.rejected_since().is_none()
+            }
+            Eligibility::Lost { .. } | Eligibility::Duplicate { .. } => true,
+            // Where nothing is, nothing can be missing; its first answer causes a check.
+            Eligibility::Unknown { .. } => self.evaluation.requested() == 0,
+            Eligibility::Joining { .. } => false,
+        }
+    }
+}

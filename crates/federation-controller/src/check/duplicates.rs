@@ -1,0 +1,46 @@
+//! One cluster that is a member under several names, by two kubeconfigs: the uid of the local set that all of them show
+//! gives it away.
+//!
+//! What runs there would count once for each name, and fewer replicas would run than desired (F20). So one name counts,
+//! and the others have nothing: one that answers, or may answer in a moment, before others, then the one with the local
+//! set's label. A kubeconfig that is renamed, by adding it under another name and removing the old one, moves nothing.
+
+use super::{
+    eligibility::{Eligibility, Hold},
+    snapshot::Member,
+};
+
+/// The eligibility of `members` once one name is left to each cluster; `alone` is that of each without the others.
+pub(super) fn resolve<'a>(
+    members: &'a [Member],
+    alone: Vec<Eligibility<'a>>,
+) -> Vec<Eligibility<'a>> {
+    let mut by_uid: Vec<(&str, usize)> = members
+        .iter()
+        .enumerate()
+        .filter_map(|(index, member)| Some((member.own_set()?.uid.as_str(), index)))
+        .collect();
+    by_uid.sort_unstable();
+    let mut resolved = alone;
+    for names in by_uid.chunk_by(|a, b| a.0 == b.0) {
+        let indices = names.iter().map(|(_, index)| *index);
+        let rank = |index: &usize| {
+            let answers = matches!(
+                resolved[*index],
+                Eligibility::Joining { .. }
+                    | Eligibility::Eligible {
+                        hold: None | Some(Hold::WritePending)
+                    }
+            );
+            (!answers, !members[*index].has_label(), *index)
+        };
+        let Some(counted) = indices.clone().min_by_key(rank) else {
+            continue;
+        };
+        for index in indices.filter(|index| *index != counted) {
+            let of = &members[counted].name;
+            resolved[index] = Eligibility::Duplicate { of };
+        }
+    }
+    resolved
+}

@@ -1,0 +1,198 @@
+//! What one member shows for a set: the first stage of a check.
+
+use cluster_informer::WorkloadState;
+use fedrs_api::ClusterStatus;
+use jiff::Timestamp;
+
+use super::{
+    capacity::CapacityEstimate,
+    count, duplicates,
+    eligibility::{self, Eligibility},
+    previous_status::PreviousStatus,
+    scheduling::Scheduling,
+    settings::CheckSettings,
+    snapshot::Member,
+    time::after,
+    write_backoff::WriteBackoff,
+};
+
+/// What is read of one member.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Observation<'a> {
+    /// The member with its view.
+    pub(super) member: &'a Member,
+    /// Its entry in the previous status.
+    pub(super) previous: Option<&'a ClusterStatus>,
+}
+
+/// One member with what follows from its observation and from those of the other members.
+#[derive(Clone, Debug)]
+pub(super) struct MemberEvaluation<'a> {
+    pub(super) member: &'a Member,
+    /// The previous status; none for a duplicate, which begins anew once it has a cluster of its own.
+    pub(super) previous: Option<&'a ClusterStatus>,
+    pub(super) eligibility: Eligibility<'a>,
+    pub(super) scheduling: Scheduling<'a>,
+    /// The capacity that earlier checks learned.
+    pub(super) capacity: CapacityEstimate,
+    /// The writes before this check.
+    pub(super) writes: WriteBackoff,
+}
+
+/// Evaluates `members` at `now`, in their order.
+pub(super) fn evaluate<'a>(
+    members: &'a [Member],
+    previous: &'a [ClusterStatus],
+    now: Timestamp,
+    settings: &CheckSettings,
+) -> Vec<MemberEvaluation<'a>> {
+    let mut previous = PreviousStatus::of(previous);
+    let observe = |member: &'a Member| Observation {
+        member,
+        previous: previous.get(&member.name),
+    };
+    let observations: Vec<_> = members.iter().map(observe).collect();
+    let alone = observations
+        .iter()
+        .map(|seen| eligibility::of_member(seen.member, seen.previous, now, settings))
+        .collect();
+    let eligibilities = duplicates::resolve(members, alone);
+    observations
+        .into_iter()
+        .zip(eligibilities)
+        .map(|(seen, eligibility)| MemberEvaluation::new(seen, eligibility, now, settings))
+        .collect()
+}
+
+impl<'a> MemberEvaluation<'a> {
+    fn new(
+        observation: Observation<'a>,
+        eligibility: Eligibility<'a>,
+        now: Timestamp,
+        settings: &CheckSettings,
+    ) -> Self {
+        let Observation { member, previous } = observation;
+        let previous = previous.filter(|_| !eligibility.is_duplicate());
+        let counts = member.own_set().is_some() && !eligibility.is_duplicate();
+        Self {
+            member,
+            previous,
+            eligibility,
+            scheduling: if counts {
+                Scheduling::of(&member.view, now, settings)
+            } else {
+                Scheduling::default()
+            },
+            capacity: previous.map(CapacityEstimate::of).unwrap_or_default(),
+            writes: previous
+                .map(|previous| WriteBackoff::of(&previous.internal))
+                .unwrap_or_default(),
+        }
+    }
+
+    /// The local set, if it is ours; that of a duplicate counts under the other name.
+    pub(super) fn live_set(&self) -> Option<&'a WorkloadState> {
+        self.member
+            .own_set()
+            .filter(|_| !self.eligibility.is_duplicate())
+    }
+
+    /// The local set, unless it is being deleted: its pods will go.
+    pub(super) fn set(&self) -> Option<&'a WorkloadState> {
+        self.live_set().filter(|set| !set.deleting)
+    }
+
+    /// Replicas requested of the member, as far as is known: by its set, or by the previous status.
+    pub(super) fn requested(&self) -> u64 {
+        match self.set() {
+            Some(set) => u64::from(set.replicas),
+            None if self.eligibility.is_eligible() => 0,
+            None => self.previously_desired(),
+        }
+    }
+
+    /// Replicas that the member may have: of a pending write nobody knows whether it was carried out.
+    pub(super) fn possibly_requested(&self) -> u64 {
+        self.requested()
+            .max(self.possibly_ready())
+            .max(self.previously_desired())
+    }
+
+    /// Capacity probes that the last check placed.
+    pub(super) fn probes(&self) -> u64 {
+        self.previous.map_or(0, |previous| {
+            count::from_status(previous.internal.capacity_probes)
+        })
+    }
+
+    fn previously_desired(&self) -> u64 {
+        let desired = |previous: &ClusterStatus| count::from_status(previous.desired_replicas);
+        self.previous.map_or(0, desired) + self.probes()
+    }
+
+    /// Pods that are available and stay so once all requests are carried out: the status of the set may lag behind a
+    /// scale-down of ours, which `lowest_replicas` remembers, and the pods may be ahead of the status.
+    pub(super) fn available(&self) -> u64 {
+        self.lasting(|set| set.available_replicas)
+    }
+
+    /// Pods that are ready and stay so once all requests are carried out.
+    pub(super) fn ready(&self) -> u64 {
+        self.lasting(|set| set.ready_replicas)
+    }
+
+    fn lasting(&self, of: impl Fn(&WorkloadState) -> u32) -> u64 {
+        let Some(set) = self.set() else { return 0 };
+        let mut lasting = of(set).min(set.replicas).min(set.lowest_replicas);
+        if !self.member.view.has_unlabeled_pods() {
+            lasting = lasting.min(self.member.view.pods.ready);
+        }
+        u64::from(lasting)
+    }
+
+    /// Pods that may be ready, whichever source shows it. Those that no source shows as ready can be removed at once. More
+    /// than are requested while the member has yet to remove some.
+    pub(super) fn possibly_ready(&self) -> u64 {
+        let Some(set) = self.set() else { return 0 };
+        u64::from(set.ready_replicas.max(self.member.view.pods.ready))
+    }
+
+    /// Pods that are scheduled and not ready.
+    pub(super) fn unready(&self) -> u64 {
+        self.scheduling
+            .scheduled
+            .saturating_sub(self.possibly_ready())
+    }
+
+    /// Pods of the template with this hash, and pods of other templates.
+    pub(super) fn pods_by_template(&self, template_hash: u32) -> (u64, u64) {
+        let templates = self.member.view.pods.by_template.iter();
+        templates.fold((0, 0), |(updated, outdated), (hash, pods)| {
+            let pods = u64::from(*pods);
+            if *hash == template_hash {
+                (updated + pods, outdated)
+            } else {
+                (updated, outdated + pods)
+            }
+        })
+    }
+
+    /// Since when the member rejects the local set, if it does.
+    pub(super) fn rejected_since(&self) -> Option<Timestamp> {
+        let since = self.previous?.internal.rejection.as_ref()?.since.0;
+        self.set().is_none().then_some(since)
+    }
+
+    /// Whether the rejection has lasted for longer than X, so that the member has no capacity (F28).
+    pub(super) fn rejects_for_long(&self, now: Timestamp, settings: &CheckSettings) -> bool {
+        self.rejected_since()
+            .is_some_and(|since| after(since, settings.unscheduled_timeout) <= now)
+    }
+
+    /// The next attempt of a rejected creation.
+    pub(super) fn next_creation(&self) -> Option<Timestamp> {
+        self.rejected_since()?;
+        let time = self.previous?.internal.next_attempt_time.as_ref()?;
+        Some(time.0)
+    }
+}

@@ -1,0 +1,235 @@
+//! Tests of the steps of a move.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn running(requested: u64, target: u64) -> ReplicaState {
+    ReplicaState {
+        requested,
+        ready: requested,
+        available: requested,
+        target,
+        pending: 0,
+    }
+}
+
+fn bounds(replicas: u64) -> Bounds {
+    Bounds {
+        floor: replicas,
+        ceiling: replicas + (replicas / 4).max(1),
+    }
+}
+
+#[test]
+fn f20_a_move_makes_before_it_breaks() {
+    let before = [running(8, 4), running(0, 4)];
+    assert_eq!(
+        next_step(&before, bounds(8)),
+        [8, 2],
+        "surge of 2, nothing removed yet"
+    );
+    let starting = [
+        running(8, 4),
+        ReplicaState {
+            requested: 2,
+            ready: 0,
+            available: 0,
+            target: 4,
+            pending: 0,
+        },
+    ];
+    assert_eq!(
+        next_step(&starting, bounds(8)),
+        [8, 2],
+        "waits for the replacements"
+    );
+    let ready = [running(8, 4), running(2, 4)];
+    assert_eq!(
+        next_step(&ready, bounds(8)),
+        [6, 2],
+        "two ready ones allow two to go"
+    );
+    let gone = [running(6, 4), running(2, 4)];
+    assert_eq!(
+        next_step(&gone, bounds(8)),
+        [6, 4],
+        "two that are gone allow two more to be made"
+    );
+}
+
+#[test]
+fn f20_what_does_not_run_is_given_up_at_once() {
+    let full = [
+        running(17, 22),
+        ReplicaState {
+            requested: 17,
+            ready: 6,
+            available: 6,
+            target: 8,
+            pending: 0,
+        },
+    ];
+    assert_eq!(
+        next_step(
+            &full,
+            Bounds {
+                floor: 34,
+                ceiling: 44
+            }
+        ),
+        [22, 8]
+    );
+}
+
+#[test]
+fn f20_scaling_down_by_the_user_happens_at_once() {
+    assert_eq!(
+        next_step(&[running(30, 10), running(30, 10)], bounds(20)),
+        [10, 10]
+    );
+}
+
+#[test]
+fn f20_ready_but_not_yet_available_counts_as_running_but_not_as_spare() {
+    let fresh = [
+        running(8, 4),
+        ReplicaState {
+            requested: 2,
+            ready: 2,
+            available: 0,
+            target: 4,
+            pending: 0,
+        },
+    ];
+    assert_eq!(next_step(&fresh, bounds(8)), [8, 2]);
+}
+
+#[test]
+fn f20_growth_waits_for_what_a_member_has_yet_to_remove() {
+    let slow = |requested| ReplicaState {
+        requested,
+        ready: 10,
+        available: requested,
+        target: 4,
+        pending: 0,
+    };
+    let bounds = bounds(12);
+    assert_eq!(next_step(&[slow(10), running(5, 8)], bounds), [7, 5]);
+    assert_eq!(
+        next_step(&[slow(7), running(5, 8)], bounds),
+        [7, 5],
+        "10 run where 7 are asked for"
+    );
+    assert_eq!(next_step(&[running(7, 4), running(5, 8)], bounds), [7, 8]);
+    let wanted_again = ReplicaState {
+        target: 9,
+        ..slow(7)
+    };
+    assert_eq!(
+        next_step(&[wanted_again, running(5, 6)], bounds),
+        [9, 5],
+        "those that still run are kept"
+    );
+}
+
+#[test]
+fn f20_what_only_waits_yields_the_surge_to_what_may_run() {
+    let waiting = |requested| ReplicaState {
+        requested,
+        ready: 11,
+        available: 11,
+        target: 17,
+        pending: 6,
+    };
+    let bounds = Bounds {
+        floor: 26,
+        ceiling: 32,
+    };
+    let blocked = [waiting(17), running(4, 9), running(11, 0)];
+    assert_eq!(next_step(&blocked, bounds), [12, 4, 11]);
+    let yielded = [waiting(12), running(4, 9), running(11, 0)];
+    assert_eq!(next_step(&yielded, bounds), [12, 9, 11]);
+    let settled = [waiting(17), running(9, 9), running(6, 0)];
+    assert_eq!(next_step(&settled, bounds), [17, 9, 6]);
+}
+
+fn state() -> impl Strategy<Value = ReplicaState> {
+    let numbers = (0..40u64, 0..40u64, 0..40u64, 0..40u64, 0..40u64);
+    numbers.prop_map(
+        |(requested, ready, available, target, pending)| ReplicaState {
+            requested,
+            ready,
+            available: available.min(ready).min(requested),
+            target,
+            pending: pending.min(target),
+        },
+    )
+}
+
+proptest! {
+    /// F20: whichever pods the members' controllers take first among the ready ones, what stays available is
+    /// never below the floor, or what state was.
+    #[test]
+    fn f20_no_step_dips(states in prop::collection::vec(state(), 0..8), floor in 0..80u64, surge in 0..20u64) {
+        let bounds = Bounds { floor, ceiling: floor + surge };
+        let next = next_step(&states, bounds);
+        let before: u64 = states.iter().map(|state| state.available).sum();
+        let after: u64 = states.iter().zip(&next).map(|(state, &next)| {
+            let removed_ready = state.ready.min(state.requested).saturating_sub(next);
+            state.available.saturating_sub(removed_ready)
+        }).sum();
+        prop_assert!(after >= before.min(floor), "{before} -> {after}");
+    }
+
+    /// F20: growth stays below the ceiling, unless state was exceeded before, whichever of the writes are carried out.
+    #[test]
+    fn f20_growth_keeps_to_the_ceiling(states in prop::collection::vec(state(), 0..8), floor in 0..80u64, surge in 0..20u64) {
+        let bounds = Bounds { floor, ceiling: floor + surge };
+        let before: u64 = states.iter().map(ReplicaState::present).sum();
+        let next = next_step(&states, bounds);
+        let after: u64 = states.iter().zip(next).map(|(state, next)| next.max(state.present())).sum();
+        prop_assert!(after <= bounds.ceiling.max(before));
+    }
+
+    /// Where what is pending never runs, steps lead to the target all the same, and stop there.
+    #[test]
+    fn f18_steps_arrive_although_some_only_wait(mut states in prop::collection::vec(state(), 1..8)) {
+        let total: u64 = states.iter().map(|state| state.target).sum();
+        let room: Vec<_> = states.iter().map(|state| state.schedulable_target().max(state.ready.min(state.requested))).collect();
+        for _ in 0..200 {
+            for (state, room) in states.iter_mut().zip(&room) {
+                state.ready = state.requested.min(*room);
+                state.available = state.ready;
+            }
+            // A cluster keeps what runs there beyond what state may be given, until state is given up.
+            let running: u64 = states.iter().map(|state| state.target.min(state.schedulable_target().max(state.ready))).sum();
+            let step = Bounds { floor: running, ..bounds(total) };
+            let next = next_step(&states, step);
+            for (state, next) in states.iter_mut().zip(next) {
+                state.requested = next;
+            }
+        }
+        for state in &states {
+            prop_assert_eq!(state.requested, state.target, "{:?}", states);
+        }
+    }
+
+    /// When everything runs, steps lead to the target and stop there.
+    #[test]
+    fn f20_steps_arrive(mut states in prop::collection::vec(state(), 1..8)) {
+        let total: u64 = states.iter().map(|state| state.target).sum();
+        for _ in 0..200 {
+            for state in &mut states {
+                (state.ready, state.available) = (state.requested, state.requested);
+            }
+            let next = next_step(&states, bounds(total));
+            for (state, next) in states.iter_mut().zip(next) {
+                state.requested = next;
+            }
+        }
+        for state in &states {
+            prop_assert_eq!(state.requested, state.target);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! From what the members show to their targets: the second stage of a check.
+
+use federated_scheduler::Reasons;
+use jiff::Timestamp;
+
+use super::{
+    candidate::Candidate,
+    capacity::CapacityEstimate,
+    eligibility::Eligibility,
+    evaluation::MemberEvaluation,
+    moves::Bounds,
+    snapshot::Snapshot,
+    target::{Demand, Target, Targets, targets, unlimited_shares},
+};
+use crate::preferences::Preferences;
+
+/// The targets of all members, and the bounds of the steps to them.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// One for each member, in their order.
+    pub(super) members: Vec<MemberTarget>,
+    /// Replicas that no cluster can take (F18).
+    pub(super) unplaced: u64,
+    /// What the steps keep to.
+    pub(super) bounds: Bounds,
+}
+
+/// What one member should have; nothing unless it is eligible.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct MemberTarget {
+    pub(super) target: Target,
+    /// The capacity after this check's observation.
+    pub(super) capacity: CapacityEstimate,
+    /// What decided the layout; nothing for a drained member.
+    pub(super) reasons: Option<Reasons>,
+}
+
+/// Plans the targets of `members`; `None` while a member joins, for its replicas may be in place already.
+pub(super) fn plan(
+    snapshot: &Snapshot<'_>,
+    members: &[MemberEvaluation<'_>],
+    now: Timestamp,
+) -> Option<Plan> {
+    let is_joining =
+        |member: &MemberEvaluation<'_>| matches!(member.eligibility, Eligibility::Joining { .. });
+    if members.iter().any(is_joining) {
+        return None;
+    }
+    let key = snapshot.frs.key.to_string();
+    let demand = Demand {
+        key: &key,
+        replicas: u64::from(snapshot.frs.replicas).saturating_sub(unknown_replicas(members)),
+        rebalance: snapshot.frs.placement.rebalance,
+        probe_replicas: u64::from(snapshot.settings.probe_replicas),
+    };
+    let eligible: Vec<_> = members
+        .iter()
+        .filter(|member| member.eligibility.is_eligible())
+        .collect();
+    let (candidates, targets) = lay_out(snapshot, demand, &eligible, now);
+    let mut planned = candidates
+        .iter()
+        .zip(&targets.layout.shares)
+        .zip(&targets.per_candidate)
+        .map(|((candidate, share), target)| MemberTarget {
+            target: *target,
+            capacity: candidate.capacity,
+            reasons: (!candidate.draining).then_some(share.reasons),
+        });
+    let of_member = |member: &MemberEvaluation<'_>| {
+        let planned = member.eligibility.is_eligible().then(|| planned.next());
+        planned.flatten().unwrap_or_default()
+    };
+    Some(Plan {
+        members: members.iter().map(of_member).collect(),
+        unplaced: targets.layout.unplaced,
+        bounds: bounds(snapshot, members, &targets.per_candidate),
+    })
+}
+
+/// Learns what the eligible members show of their capacity, and lays `demand` out over them.
+fn lay_out<'a>(
+    snapshot: &Snapshot<'_>,
+    demand: Demand<'_>,
+    eligible: &[&MemberEvaluation<'a>],
+    now: Timestamp,
+) -> (Vec<Candidate<'a>>, Targets) {
+    let settings = snapshot.settings;
+    let preferences = Preferences::of(&snapshot.frs.placement);
+    let before: Vec<_> = eligible
+        .iter()
+        .map(|member| Candidate {
+            name: &member.member.name,
+            preference: preferences.of_cluster(&member.member.name),
+            schedulable: member.member.schedulable,
+            draining: member.member.draining,
+            requested: member.requested(),
+            unscheduled: member.scheduling.unscheduled,
+            probes: member.probes().min(member.requested()),
+            capacity: member.capacity,
+            rejecting: member.rejects_for_long(now, settings),
+        })
+        .collect();
+    let shares = unlimited_shares(demand, &before);
+    let learned = eligible.iter().zip(&before).zip(&shares);
+    let candidates: Vec<_> = learned
+        .map(|((member, candidate), share)| Candidate {
+            capacity: if member.eligibility.is_writable() {
+                let (seen, rebalance) = (&member.scheduling, demand.rebalance);
+                let estimate = candidate.capacity;
+                estimate.observe(seen, *share, rebalance, now, settings)
+            } else {
+                candidate.capacity
+            },
+            ..candidate.clone()
+        })
+        .collect();
+    let has_learned = |(a, b): (&Candidate<'_>, &Candidate<'_>)| a.capacity != b.capacity;
+    let shares = if before.iter().zip(&candidates).any(has_learned) {
+        unlimited_shares(demand, &candidates)
+    } else {
+        shares
+    };
+    let targets = targets(demand, &candidates, &shares);
+    (candidates, targets)
+}
+
+/// Replicas of the members whose state is not known: nothing is done because of them, and nothing in their place (F39).
+fn unknown_replicas(members: &[MemberEvaluation<'_>]) -> u64 {
+    members
+        .iter()
+        .filter(|member| matches!(member.eligibility, Eligibility::Unknown { .. }))
+        .map(MemberEvaluation::requested)
+        .sum()
+}
+
+/// How few replicas may be left, and how many requested (F20).
+fn bounds(snapshot: &Snapshot<'_>, members: &[MemberEvaluation<'_>], targets: &[Target]) -> Bounds {
+    let replicas = u64::from(snapshot.frs.replicas);
+    let unknown = unknown_replicas(members);
+    let desired: u64 = targets.iter().map(|target| target.desired()).sum();
+    let probes: u64 = targets.iter().map(|target| target.probes).sum();
+    let on_hold: u64 = members
+        .iter()
+        .filter(|member| member.eligibility.is_eligible() && !member.eligibility.is_writable())
+        .map(MemberEvaluation::possibly_requested)
+        .sum();
+    // F39: replicas of a member whose state is not known don't count as available, so that nothing is removed elsewhere
+    // because of them. Nor because a selected cluster can't take them now: preferences bind once replacements run.
+    let floor = (desired + unknown)
+        .max(selectable(snapshot, members))
+        .min(replicas);
+    let surge = snapshot.settings.surge(replicas);
+    Bounds {
+        floor,
+        ceiling: (replicas + surge + probes).saturating_sub(unknown + on_hold),
+    }
+}
+
+/// The most replicas that the preferences allow in all members together, whether these can take them now or not.
+fn selectable(snapshot: &Snapshot<'_>, members: &[MemberEvaluation<'_>]) -> u64 {
+    let preferences = Preferences::of(&snapshot.frs.placement);
+    let of_member = |member: &MemberEvaluation<'_>| -> u64 {
+        let Some(preference) = preferences.of_cluster(&member.member.name) else {
+            return 0;
+        };
+        let max = preference.max.unwrap_or(u64::MAX);
+        if preference.weight == 0 {
+            preference.min.min(max)
+        } else {
+            max
+        }
+    };
+    let members = members
+        .iter()
+        .filter(|member| !member.eligibility.is_duplicate());
+    members.fold(0, |sum, member| sum.saturating_add(of_member(member)))
+}

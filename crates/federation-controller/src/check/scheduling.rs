@@ -1,0 +1,81 @@
+//! How many replicas of a local set a cluster schedules (F32, F34).
+
+use cluster_informer::WorkloadView;
+use jiff::Timestamp;
+
+use super::{settings::CheckSettings, time::after};
+
+/// How many replicas of one local set have a node at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Scheduling<'a> {
+    /// `spec.replicas` of the local set.
+    pub(super) requested: u64,
+    /// Of these: have a pod with a node.
+    pub(super) scheduled: u64,
+    /// Of these: have no node, or no pod, for any time.
+    pub(super) unscheduled: u64,
+    /// Of the unscheduled: have no pod, because the cluster can't create it (F32).
+    pub(super) not_created: u64,
+    /// Of the unscheduled: for longer than X (F34).
+    pub(super) failed: u64,
+    /// When the next of the unscheduled will have been so for X.
+    pub(super) next_failure: Option<Timestamp>,
+    /// The member's message about the unscheduled.
+    pub(super) message: Option<&'a str>,
+}
+
+impl<'a> Scheduling<'a> {
+    /// Reads `view` at `now`.
+    pub(super) fn of(view: &'a WorkloadView, now: Timestamp, settings: &CheckSettings) -> Self {
+        let Some(set) = &view.workload else {
+            return Self::default();
+        };
+        let requested = u64::from(set.replicas);
+        let mut read = Self {
+            requested,
+            message: view.pods.unscheduled_message.as_deref(),
+            ..Self::default()
+        };
+        for &(since, count) in &view.pods.unscheduled_since {
+            read.add_unscheduled(u64::from(count), since, now, settings);
+        }
+        // F32: only the member's controller knows what it could not create, and only once it has seen our last write.
+        if let Some(failure) = &set.replica_failure
+            && set.observed_generation >= set.generation
+        {
+            let not_created = u64::from(set.replicas.saturating_sub(set.status_replicas));
+            if not_created > 0 {
+                read.add_unscheduled(not_created, failure.since, now, settings);
+                read.not_created = not_created;
+                read.message = Some(&failure.message);
+            }
+        }
+        read.unscheduled = read.unscheduled.min(requested);
+        read.failed = read.failed.min(requested);
+        // Of the two watches either may be ahead: a pod that one has seen go counts no more.
+        let present = if view.has_unlabeled_pods() {
+            set.status_replicas
+        } else {
+            set.status_replicas.min(view.pods.active)
+        };
+        let with_node = u64::from(present.saturating_sub(view.pods.unscheduled));
+        read.scheduled = with_node.min(requested);
+        read
+    }
+
+    fn add_unscheduled(
+        &mut self,
+        count: u64,
+        since: Timestamp,
+        now: Timestamp,
+        settings: &CheckSettings,
+    ) {
+        self.unscheduled += count;
+        let due = after(since, settings.unscheduled_timeout);
+        if due <= now {
+            self.failed += count;
+        } else {
+            self.next_failure = Some(self.next_failure.map_or(due, |earlier| earlier.min(due)));
+        }
+    }
+}

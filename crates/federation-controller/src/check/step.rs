@@ -1,0 +1,204 @@
+//! The next safe step to the targets: the third stage of a check. At most one write for each member.
+
+use fedrs_api::TemplateRecord;
+use jiff::Timestamp;
+
+use super::{
+    action::{Action, Precondition, SetChange},
+    evaluation::MemberEvaluation,
+    messages,
+    moves::{ReplicaState, next_step},
+    plan::{MemberTarget, Plan},
+    snapshot::Snapshot,
+    write_backoff::WriteBackoff,
+};
+
+/// The step of all members.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    /// One for each member, in their order.
+    pub(super) members: Vec<MemberStep>,
+    /// The writes of the step. Each is safe by itself, in any order.
+    pub(super) actions: Vec<Action>,
+}
+
+/// The step of one member.
+#[derive(Clone, Debug)]
+pub(super) struct MemberStep {
+    /// `spec.replicas` after the step.
+    pub(super) next: u64,
+    /// When the local set is written, if a write is due that earlier writes hold back.
+    pub(super) held_until: Option<Timestamp>,
+    /// The history of the writes, with the one of this step.
+    pub(super) writes: WriteBackoff,
+}
+
+impl Step {
+    /// The next step to `plan`; nothing changes without one, or while the set is paused.
+    pub(super) fn take(
+        snapshot: &Snapshot<'_>,
+        members: &[MemberEvaluation<'_>],
+        plan: Option<&Plan>,
+        now: Timestamp,
+    ) -> Self {
+        let Some(plan) = plan.filter(|_| !snapshot.frs.paused) else {
+            return Self::observe(snapshot, members, plan, now);
+        };
+        let mut actions = Vec::new();
+        let next = next_replicas(members, plan);
+        let steps = members.iter().zip(&plan.members).zip(next);
+        let take = |((member, target), next): ((&MemberEvaluation<'_>, &MemberTarget), u64)| {
+            if !member.eligibility.is_writable() {
+                return MemberStep::without_write(member, next);
+            }
+            let change = change(snapshot, member, next, now);
+            // The generation of a set that lost its label says nothing: whoever took the label has changed the set.
+            let labeled = member.live_set().filter(|_| member.member.has_label());
+            let generation = labeled.map(|set| set.generation);
+            let writes = member.writes.clone();
+            let writes = writes.observe(generation, change.is_some(), now, snapshot.settings);
+            let held_until = writes.held_until(now, snapshot.settings);
+            let held_until = held_until.filter(|_| change.is_some());
+            let writes = match change {
+                Some(change) if held_until.is_none() => {
+                    let writes = writes.with_write(now);
+                    actions.push(action(member, target, change, &writes));
+                    writes
+                }
+                _ => writes,
+            };
+            MemberStep {
+                next,
+                held_until,
+                writes,
+            }
+        };
+        let members = steps.map(take).collect();
+        Self { members, actions }
+    }
+
+    /// What the step would be, without writes (F22).
+    pub(super) fn observe(
+        snapshot: &Snapshot<'_>,
+        members: &[MemberEvaluation<'_>],
+        plan: Option<&Plan>,
+        now: Timestamp,
+    ) -> Self {
+        let next = match plan {
+            Some(plan) => next_replicas(members, plan),
+            None => members.iter().map(MemberEvaluation::requested).collect(),
+        };
+        let writes = plan.is_some() && !snapshot.frs.paused;
+        let observe = |(member, next): (&MemberEvaluation<'_>, u64)| {
+            let mut step = MemberStep::without_write(member, next);
+            if writes && member.eligibility.is_writable() {
+                let held_until = member.writes.held_until(now, snapshot.settings);
+                step.held_until =
+                    held_until.filter(|_| change(snapshot, member, next, now).is_some());
+            }
+            step
+        };
+        Self {
+            members: members.iter().zip(next).map(observe).collect(),
+            actions: Vec::new(),
+        }
+    }
+}
+
+impl MemberStep {
+    fn without_write(member: &MemberEvaluation<'_>, next: u64) -> Self {
+        Self {
+            next,
+            held_until: None,
+            writes: member.writes.clone(),
+        }
+    }
+}
+
+/// `spec.replicas` of each member after the next step.
+fn next_replicas(members: &[MemberEvaluation<'_>], plan: &Plan) -> Vec<u64> {
+    let writable = |(member, _): &(&MemberEvaluation<'_>, &MemberTarget)| {
+        let member: &MemberEvaluation<'_> = member;
+        member.eligibility.is_writable()
+    };
+    let states: Vec<_> = members
+        .iter()
+        .zip(&plan.members)
+        .filter(writable)
+        .map(|(member, planned)| ReplicaState {
+            requested: member.requested(),
+            ready: member.possibly_ready(),
+            available: member.available(),
+            target: planned.target.total(),
+            pending: planned.target.pending,
+        })
+        .collect();
+    let mut next = next_step(&states, plan.bounds).into_iter();
+    let of_member = |member: &MemberEvaluation<'_>| {
+        let next = member.eligibility.is_writable().then(|| next.next());
+        next.flatten().unwrap_or_else(|| member.requested())
+    };
+    members.iter().map(of_member).collect()
+}
+
+fn action(
+    member: &MemberEvaluation<'_>,
+    target: &MemberTarget,
+    change: SetChange,
+    writes: &WriteBackoff,
+) -> Action {
+    let is_update = matches!(change, SetChange::Overwrite { drifted: false, .. });
+    let repairs = writes.restores() && !is_update;
+    let name = &member.member.name;
+    Action {
+        member: name.clone(),
+        event: messages::action_event(name, &change, target.reasons, repairs),
+        change,
+        repairs,
+    }
+}
+
+/// The write that takes the local set of `member` to its desired state with `next` replicas; none if it is in it.
+fn change(
+    snapshot: &Snapshot<'_>,
+    member: &MemberEvaluation<'_>,
+    next: u64,
+    now: Timestamp,
+) -> Option<SetChange> {
+    let next = u32::try_from(next).unwrap_or(u32::MAX);
+    let Some(set) = member.live_set() else {
+        let backs_off = member.next_creation().is_some_and(|time| now < time);
+        return (next > 0 && !backs_off).then_some(SetChange::Create { replicas: next });
+    };
+    if set.deleting {
+        return None;
+    }
+    let removes_idle = next < set.replicas && member.possibly_ready() < member.requested();
+    let recorded = member
+        .previous
+        .and_then(|previous| previous.internal.template.as_ref());
+    let live = TemplateRecord::new(snapshot.desired_spec_hash, set.spec_hash);
+    if recorded != Some(&live) || !member.member.has_label() {
+        // Without a record it isn't known who wrote the set: it is overwritten all the same, without blaming anybody.
+        let drifted = recorded.is_some_and(|recorded| recorded.desired == live.desired);
+        return Some(SetChange::Overwrite {
+            seen: set.into(),
+            // Replicas that don't run are removed by a write of its own, which fails if they run by then.
+            replicas: if removes_idle { set.replicas } else { next },
+            drifted,
+        });
+    }
+    if next == set.replicas {
+        let adopted = member.member.view.has_unlabeled_pods();
+        return adopted.then(|| SetChange::LabelPods { seen: set.into() });
+    }
+    Some(SetChange::Scale {
+        seen: Precondition {
+            // The status alone shows that they don't run: they may run by now.
+            resource_version: removes_idle.then(|| set.resource_version.clone()),
+            ..set.into()
+        },
+        from: set.replicas,
+        to: next,
+    })
+}

@@ -1,0 +1,10 @@
+//! Arithmetic of points in time.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+/// `time` plus `duration`, or the end of time.
+pub(crate) fn after(time: Timestamp, duration: Duration) -> Timestamp {
+    time.checked_add(duration).unwrap_or(Timestamp::MAX)
+}
