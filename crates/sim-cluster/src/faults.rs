@@ -34,7 +34,7 @@ pub struct Faults {
 struct Shared {
     switches: Mutex<Switches>,
     /// Notified whenever a fault changes.
-    bell: Arc<Notify>,
+    notify: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
@@ -104,7 +104,7 @@ pub enum ConnectionError {
 
 /// The outcome of a request.
 #[derive(Debug)]
-pub(crate) enum Fate {
+pub(crate) enum RequestOutcome {
     Served {
         latency: Duration,
         answer_lost: bool,
@@ -167,7 +167,7 @@ impl Faults {
 
     fn switch(&self, change: impl FnOnce(&mut Switches)) {
         change(&mut self.shared.switches.lock());
-        self.shared.bell.notify_waiters();
+        self.shared.notify.notify_waiters();
     }
 
     /// While on, connections fail and open ones break.
@@ -243,15 +243,15 @@ impl Faults {
     }
 
     /// Decides the outcome of a request and counts the fault.
-    pub(crate) fn fate(&self, verb: Option<Verb>, plural: &str) -> Fate {
+    pub(crate) fn decide(&self, verb: Option<Verb>, plural: &str) -> RequestOutcome {
         let mut switches = self.shared.switches.lock();
         if switches.unreachable {
             switches.counts.unreachable += 1;
-            return Fate::Unreachable;
+            return RequestOutcome::Unreachable;
         }
         if switches.hanging {
             switches.counts.hung += 1;
-            return Fate::Hangs;
+            return RequestOutcome::Hangs;
         }
         let matching = (switches.rules.iter()).position(|rule| rule.requests.matches(verb, plural));
         let refusal = matching.map(|position| {
@@ -266,13 +266,13 @@ impl Faults {
         match refusal {
             Some(Some(status)) => {
                 switches.counts.refused += 1;
-                return Fate::Refused(status);
+                return RequestOutcome::Refused(status);
             }
             Some(None) => switches.counts.answers_lost += 1,
             None => {}
         }
         switches.counts.slowed += u64::from(!switches.latency.is_zero());
-        Fate::Served {
+        RequestOutcome::Served {
             latency: switches.latency,
             answer_lost: refusal.is_some(),
         }
@@ -286,8 +286,8 @@ impl Faults {
     }
 
     /// Rings whenever a switch changes.
-    pub(crate) fn bell(&self) -> Arc<Notify> {
-        Arc::clone(&self.shared.bell)
+    pub(crate) fn notify(&self) -> Arc<Notify> {
+        Arc::clone(&self.shared.notify)
     }
 
     /// The faults for a watch that begins now.
@@ -320,7 +320,7 @@ impl WatchFaults {
         stalled.then_some(WatchFault::Stalled)
     }
 
-    pub(crate) fn bell(&self) -> Arc<Notify> {
-        Arc::clone(&self.shared.bell)
+    pub(crate) fn notify(&self) -> Arc<Notify> {
+        Arc::clone(&self.shared.notify)
     }
 }

@@ -270,7 +270,7 @@ mod tests {
     #[case("Gi")]
     #[case("1gi")]
     #[case("1e")]
-    fn what_is_no_quantity_is_refused(#[case] text: &str) {
+    fn malformed_quantities_are_rejected(#[case] text: &str) {
         assert_eq!(text.parse::<Quantity>(), Err(NotAQuantity));
     }
 

@@ -65,7 +65,7 @@ impl Server {
             token,
         };
         let connections = Connections {
-            service: service.for_the_public(),
+            service: service.for_remote_clients(),
             faults,
             tls: TlsAcceptor::from(certificates.server_config().map_err(io::Error::other)?),
         };
@@ -169,13 +169,13 @@ impl Connections {
 
 async fn became_unreachable(faults: &Faults) {
     loop {
-        let bell = faults.bell();
-        let rung = bell.notified();
-        tokio::pin!(rung);
-        rung.as_mut().enable();
+        let notify = faults.notify();
+        let notified = notify.notified();
+        tokio::pin!(notified);
+        notified.as_mut().enable();
         if faults.refuses_connection() {
             return;
         }
-        rung.await;
+        notified.await;
     }
 }

@@ -12,7 +12,7 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use crate::authentication::User;
-use crate::faults::{ConnectionError, Fate, Faults};
+use crate::faults::{ConnectionError, Faults, RequestOutcome};
 use crate::http::{Body, BoxError, Handler, Subject, refuse};
 use crate::status::Status;
 
@@ -27,7 +27,7 @@ pub struct ApiService {
     handler: Handler,
     faults: Faults,
     /// The user of requests without a token.
-    stranger: User,
+    default_user: User,
 }
 
 impl ApiService {
@@ -36,14 +36,14 @@ impl ApiService {
         Self {
             handler,
             faults,
-            stranger: User::administrator(),
+            default_user: User::administrator(),
         }
     }
 
     /// The same service for other processes: requests without a token are anonymous.
-    pub(crate) fn for_the_public(self) -> Self {
+    pub(crate) fn for_remote_clients(self) -> Self {
         Self {
-            stranger: User::anonymous(),
+            default_user: User::anonymous(),
             ..self
         }
     }
@@ -59,7 +59,7 @@ impl ApiService {
             Ok(answer_lost) => answer_lost,
             Err(refusal) => return Ok(refuse(&refusal)),
         };
-        let response = match self.handler.admit(&parts, &self.stranger) {
+        let response = match self.handler.admit(&parts, &self.default_user) {
             Err(refusal) => refuse(&refusal),
             Ok(user) => match Limited::new(body, BODY_BYTES_MAX).collect().await {
                 Ok(body) => self.handler.answer(user, &parts, &body.to_bytes()),
@@ -79,21 +79,21 @@ impl ApiService {
         subject: &Subject,
     ) -> Result<Result<bool, Status>, ConnectionError> {
         loop {
-            let bell = self.faults.bell();
-            let rung = bell.notified();
-            tokio::pin!(rung);
-            rung.as_mut().enable();
-            match self.faults.fate(subject.verb, &subject.plural) {
-                Fate::Hangs => rung.await,
-                Fate::Unreachable => {
+            let notify = self.faults.notify();
+            let notified = notify.notified();
+            tokio::pin!(notified);
+            notified.as_mut().enable();
+            match self.faults.decide(subject.verb, &subject.plural) {
+                RequestOutcome::Hangs => notified.await,
+                RequestOutcome::Unreachable => {
                     tokio::time::sleep(BASE_LATENCY).await;
                     return Err(ConnectionError::Refused);
                 }
-                Fate::Refused(status) => {
+                RequestOutcome::Refused(status) => {
                     tokio::time::sleep(BASE_LATENCY).await;
                     return Ok(Err(status));
                 }
-                Fate::Served {
+                RequestOutcome::Served {
                     latency,
                     answer_lost,
                 } => {

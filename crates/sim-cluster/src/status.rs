@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wire_form_leaves_out_what_is_empty() {
+    fn empty_fields_are_omitted_from_json() {
         assert_eq!(
             Status::not_found(&kinds::PODS, "a").to_value(),
             json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",

@@ -1,4 +1,4 @@
-//! What a cluster holds on to: the objects that are there, and a short past of them.
+//! The memory of a cluster: its objects, and their latest changes.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
-/// The heap is everybody's: who measures is alone.
+/// The heap is shared: only one test measures at a time.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
 const PODS: usize = 40;
@@ -51,7 +51,7 @@ async fn scale(cluster: &SimCluster, replicas: usize) {
 /// Ten times as many changes take no more memory than the first ones. (When each was kept whole, they took ten times
 /// as much.)
 #[tokio::test(start_paused = true)]
-async fn the_past_takes_little() {
+async fn old_changes_take_little_memory() {
     let _alone = ALONE.lock().await;
     let cluster = with_a_set();
     let empty = HEAP.current_usage();
@@ -73,9 +73,9 @@ async fn the_past_takes_little() {
     cluster.stop().await;
 }
 
-/// Pods that came and went leave nothing. (What had been told of each stayed, some 450 bytes.)
+/// Deleted pods leave nothing. (Their recorded events took some 450 bytes each.)
 #[tokio::test(start_paused = true)]
-async fn pods_that_are_gone_take_nothing() {
+async fn terminated_pods_use_no_resources() {
     let _alone = ALONE.lock().await;
     let cluster = with_a_set();
     let mut after = Vec::new();

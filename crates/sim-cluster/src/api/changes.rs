@@ -46,14 +46,14 @@ impl Changes {
     pub async fn next(&mut self) -> ChangeEvent {
         loop {
             // Registered before the log is read, so that no change in between is missed.
-            let bell = self.api.with_store(|store| Arc::clone(store.changed()));
-            let rung = bell.notified();
-            tokio::pin!(rung);
-            rung.as_mut().enable();
+            let notify = self.api.with_store(|store| Arc::clone(store.changed()));
+            let notified = notify.notified();
+            tokio::pin!(notified);
+            notified.as_mut().enable();
             if let Some(event) = self.try_next() {
                 return event;
             }
-            rung.await;
+            notified.await;
         }
     }
 

@@ -130,7 +130,7 @@ pub(crate) fn terminate_definition(
                 text(&object, "/metadata/namespace"),
                 text(&object, "/metadata/name"),
             );
-            // An object that is gone already needs no deletion.
+            // An object that no longer exists needs no deletion.
             let _ = state.delete(clock, &kind, namespace, name, &DeleteOptions::default());
         }
     }

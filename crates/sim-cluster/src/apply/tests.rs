@@ -38,7 +38,7 @@ fn created_by(manager: &str) -> Value {
     object
 }
 
-/// What `manager` makes of a replica set that is there by applying.
+/// The result of an apply by `manager` to an existing ReplicaSet.
 fn applied_by(
     manager: &str,
     live: &Value,
@@ -69,7 +69,7 @@ fn fields(object: &Value, index: usize) -> &Value {
 }
 
 #[test]
-fn a_creator_owns_what_it_wrote() {
+fn a_creator_owns_the_fields_it_sets() {
     let object = created_by("kubectl-create");
     let entry = &object["metadata"]["managedFields"][0];
     let expected = json!({
@@ -98,7 +98,7 @@ fn a_custom_resources_creator_owns_the_specification_itself() {
 }
 
 #[test]
-fn an_update_takes_fields_over_and_no_change_takes_nothing() {
+fn an_update_takes_over_the_fields_that_it_changes() {
     let info = replica_set_type();
     let first = created_by("one");
     let mut same = first.clone();
@@ -211,7 +211,7 @@ fn applying_again_changes_nothing() {
 }
 
 #[test]
-fn what_is_no_longer_applied_goes_unless_somebody_owns_it() {
+fn fields_no_longer_applied_are_removed_unless_another_manager_owns_them() {
     let mut wide = replica_set(1);
     wide["metadata"]["labels"] = json!({ "app": "web", "mine": "1", "shared": "2" });
     let live = applied_anew("one", &wide).unwrap();
@@ -230,7 +230,7 @@ fn what_is_no_longer_applied_goes_unless_somebody_owns_it() {
 }
 
 #[test]
-fn a_removed_container_goes_with_its_defaults() {
+fn a_removed_container_is_removed_with_its_defaults() {
     let mut two = replica_set(1);
     two["spec"]["template"]["spec"]["containers"]
         .as_array_mut()

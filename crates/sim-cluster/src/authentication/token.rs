@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_key_has_signed_is_believed() {
+    fn only_tokens_signed_with_the_key_are_valid() {
         let (key, other) = (SigningKey::generate(), SigningKey::generate());
         let token = key.sign(&claims());
         assert_eq!(key.verify(&token), Some(claims()));

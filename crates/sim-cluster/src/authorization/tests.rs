@@ -93,7 +93,7 @@ fn attributes(text: &str) -> Attributes {
 }
 
 #[test]
-fn rules_allow_what_they_name_and_nothing_else() {
+fn rules_allow_only_the_listed_targets() {
     let store = store();
     let robot = User::service_account("x", "robot");
     for (asked, allowed) in [
@@ -237,7 +237,7 @@ fn all_rules_of_a_user_can_be_listed() {
     assert_eq!(rules["incomplete"], json!(false));
 }
 
-/// What a user is refused who writes this role, or binds this one; empty if it is allowed.
+/// The permissions that a user lacks to write or bind this role; empty if it is allowed.
 fn refused(user: &User, kind: &Kind, object: &Value) -> String {
     let mut store = store();
     cluster_role(
@@ -258,7 +258,7 @@ fn refused(user: &User, kind: &Kind, object: &Value) -> String {
 }
 
 #[test]
-fn nobody_gives_away_what_they_do_not_have() {
+fn users_cannot_grant_permissions_they_do_not_have() {
     let robot = User::service_account("x", "robot");
     let role = |rules: Value| json!({"metadata": {"name": "new"}, "rules": rules});
     let own = json!([

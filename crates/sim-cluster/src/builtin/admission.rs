@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_quota_says_what_was_asked_used_and_limited() {
+    fn an_exceeded_quota_reports_requested_used_and_limited_amounts() {
         let quota = json!({ "metadata": { "name": "q" }, "spec": { "hard": { "pods": "2" } } });
         let used = usage_from(&json!({ "pods": "2" }));
         let error = check_quota(&quota, &used, "", "pods", &pod(&json!({}))).unwrap_err();
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_let_in_is_added() {
+    fn an_accepted_object_is_added_to_the_usage() {
         let quota = json!({ "metadata": { "name": "q" }, "spec": { "hard": { "count/replicasets.apps": "2" } } });
         let after = check_quota(&quota, &Usage::new(), "apps", "replicasets", &json!({})).unwrap();
         assert_eq!(

@@ -147,7 +147,7 @@ mod tests {
     #[case::key("Opaque", json!({"a b": ""}), "data[a b]: Invalid value: \"a b\": a valid config key must consist of \
         alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for \
         validation is '[-._a-zA-Z0-9]+')")]
-    fn a_secret_has_what_its_type_demands(
+    fn a_secret_has_the_fields_that_its_type_requires(
         #[case] of_type: &str,
         #[case] data: Value,
         #[case] expected: &str,
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_size_is_that_of_the_bytes_meant() {
+    fn the_size_is_that_of_the_decoded_bytes() {
         let secret = |bytes: usize| json!({"data": {"a": STANDARD.encode(vec![0; bytes])}});
         let limit = usize::try_from(BYTES_MAX).unwrap();
         assert_eq!(validate_secret(&secret(limit)), []);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_immutable_stays() {
+    fn immutable_data_does_not_change() {
         let old = json!({"type": "Opaque", "immutable": true, "data": {"a": "YQ=="}});
         for (new, expected) in [
             (old.clone(), vec![]),

@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn quantities_become_canonical_and_empty_values_vanish() {
+    fn quantities_become_canonical_and_empty_values_are_omitted() {
         let (object, _) = read("Pod", json!({
             "metadata": {"labels": {}, "creationTimestamp": null},
             "spec": {"nodeName": "", "hostNetwork": false, "volumes": [{"name": "v", "emptyDir": {}}],

@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_a_secret_become_data() {
+    fn string_data_of_a_secret_becomes_data() {
         let mut secret = json!({ "stringData": { "a": "b" }, "data": { "a": "", "c": "ZA==" } });
         defaults("Secret", &mut secret);
         assert_eq!(

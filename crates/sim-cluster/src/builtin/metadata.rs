@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_being_deleted_takes_no_new_finalizers() {
+    fn an_object_being_deleted_accepts_no_new_finalizers() {
         let old =
             json!({ "metadata": { "name": "a", "deletionTimestamp": "x", "finalizers": ["a/b"] } });
         let new = json!({ "metadata": { "name": "a", "deletionTimestamp": "x", "finalizers": ["a/b", "c/d"] } });

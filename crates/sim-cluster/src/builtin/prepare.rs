@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_pod_is_pending_whatever_its_writer_says() {
+    fn a_new_pod_is_pending_regardless_of_its_status() {
         let mut pod = json!({ "metadata": {}, "spec": { "containers": [{ "name": "a" }] }, "status": { "phase": "Running" } });
         prepare_create("Pod", &mut pod);
         assert_eq!(
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pods_class_stays() {
+    fn the_quality_of_service_class_is_immutable() {
         let old = json!({ "status": { "qosClass": "Burstable" } });
         let mut new = json!({ "status": { "qosClass": "Guaranteed", "phase": "Running" } });
         prepare_update("Pod", "status", &old, &mut new);

@@ -69,7 +69,7 @@ mod tests {
     #[case(json!({ "verbs": ["get"], "nonResourceURLs": ["/metrics"] }), &[])]
     #[case(json!({ "verbs": [], "resources": ["pods"] }), &["rules[0].verbs", "rules[0].apiGroups"])]
     #[case(json!({ "verbs": ["get"] }), &["rules[0].apiGroups", "rules[0].resources"])]
-    fn a_rule_says_what_may_be_done_to_what(#[case] rule: Value, #[case] wrong: &[&str]) {
+    fn a_rule_has_verbs_and_targets(#[case] rule: Value, #[case] wrong: &[&str]) {
         let errors = validate_role(&json!({ "rules": [rule] }));
         let paths: Vec<&str> = errors.iter().map(|error| error.path.as_str()).collect();
         assert_eq!(paths, wrong);

@@ -4,8 +4,8 @@ use std::fmt;
 
 use tokio::time::Instant;
 
+use super::context::Context;
 use super::queue::Queue;
-use super::world::World;
 use crate::store::Change;
 
 /// A controller that reconciles one key after the other.
@@ -19,42 +19,42 @@ pub(super) trait Controller: Send + fmt::Debug {
     fn queue(&mut self) -> &mut Queue<Self::Key>;
 
     /// Observes a change, which the index has already, and queues keys.
-    fn observe(&mut self, change: &Change, world: &World);
+    fn observe(&mut self, change: &Change, context: &Context);
 
     /// Reconciles one key. The driver retries a key that fails, with a growing delay.
-    fn sync(&mut self, world: &mut World, key: &Self::Key) -> Result<(), Self::Failure>;
+    fn sync(&mut self, context: &mut Context, key: &Self::Key) -> Result<(), Self::Failure>;
 
     /// The node's kubelet stopped or started.
-    fn power_changed(&mut self, _node: &str, _world: &World) {}
+    fn power_changed(&mut self, _node: &str, _world: &Context) {}
 }
 
 /// A controller with any type of key, as the driver sees it.
 pub(super) trait Worker: Send + fmt::Debug {
-    fn observe(&mut self, change: &Change, world: &World);
+    fn observe(&mut self, change: &Change, context: &Context);
 
     /// When [`Worker::work`] has something to do.
     fn due(&mut self) -> Option<Instant>;
 
     /// Reconciles the key that is due first.
-    fn work(&mut self, world: &mut World);
+    fn work(&mut self, context: &mut Context);
 
-    fn power_changed(&mut self, node: &str, world: &World);
+    fn power_changed(&mut self, node: &str, context: &Context);
 }
 
 impl<C: Controller> Worker for C {
-    fn observe(&mut self, change: &Change, world: &World) {
-        Controller::observe(self, change, world);
+    fn observe(&mut self, change: &Change, context: &Context) {
+        Controller::observe(self, change, context);
     }
 
     fn due(&mut self) -> Option<Instant> {
         self.queue().due()
     }
 
-    fn work(&mut self, world: &mut World) {
+    fn work(&mut self, context: &mut Context) {
         let Some(key) = self.queue().pop() else {
             return;
         };
-        match self.sync(world, &key) {
+        match self.sync(context, &key) {
             Ok(()) => self.queue().forget(&key),
             Err(why) => {
                 let controller = std::any::type_name::<C>();
@@ -64,7 +64,7 @@ impl<C: Controller> Worker for C {
         }
     }
 
-    fn power_changed(&mut self, node: &str, world: &World) {
-        Controller::power_changed(self, node, world);
+    fn power_changed(&mut self, node: &str, context: &Context) {
+        Controller::power_changed(self, node, context);
     }
 }

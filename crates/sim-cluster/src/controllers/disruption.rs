@@ -12,10 +12,10 @@ use crate::resources::kinds;
 use crate::status::Status;
 use crate::store::Change;
 
+use super::context::{Context, ignore_not_found};
 use super::controller::Controller;
 use super::pod::Pod;
 use super::queue::Queue;
-use super::world::{World, unless_gone};
 use crate::object::{Condition, at, integer, set_condition};
 use crate::selectors::object as selector;
 
@@ -39,9 +39,9 @@ struct Room {
 }
 
 impl DisruptionBudgets {
-    pub(crate) fn new(world: &World) -> Self {
+    pub(crate) fn new(context: &Context) -> Self {
         Self {
-            queue: Queue::new(world.settings.sync_latency),
+            queue: Queue::new(context.settings.sync_latency),
             budgets: BTreeMap::new(),
         }
     }
@@ -86,11 +86,14 @@ fn share(amount: &Value, total: i64) -> i64 {
     )
 }
 
-fn recount(world: &World, (within, name): &(String, String)) -> Result<(), Status> {
-    let Ok(budget) = world.api.get(&kinds::POD_DISRUPTION_BUDGETS, within, name) else {
+fn recount(context: &Context, (within, name): &(String, String)) -> Result<(), Status> {
+    let Ok(budget) = context
+        .api
+        .get(&kinds::POD_DISRUPTION_BUDGETS, within, name)
+    else {
         return Ok(());
     };
-    let all = world.api.list(&kinds::PODS, Some(within));
+    let all = context.api.list(&kinds::PODS, Some(within));
     let matching = all.iter().map(|pod| Pod(pod));
     let pods: Vec<Pod<'_>> = matching
         .filter(|pod| {
@@ -98,8 +101,8 @@ fn recount(world: &World, (within, name): &(String, String)) -> Result<(), Statu
         })
         .collect();
     let room = room(&budget, &pods);
-    let now = world.now();
-    unless_gone(world.edit(
+    let now = context.now();
+    ignore_not_found(context.edit(
         MANAGER,
         (&kinds::POD_DISRUPTION_BUDGETS, Some("status")),
         &budget,
@@ -156,7 +159,7 @@ impl Controller for DisruptionBudgets {
         &mut self.queue
     }
 
-    fn observe(&mut self, change: &Change, _world: &World) {
+    fn observe(&mut self, change: &Change, _world: &Context) {
         if change.kind == *kinds::POD_DISRUPTION_BUDGETS {
             let key = (change.namespace.clone(), change.name.clone());
             if change.new.is_some() {
@@ -192,8 +195,8 @@ impl Controller for DisruptionBudgets {
         }
     }
 
-    fn sync(&mut self, world: &mut World, budget: &(String, String)) -> Result<(), Status> {
-        recount(world, budget)
+    fn sync(&mut self, context: &mut Context, budget: &(String, String)) -> Result<(), Status> {
+        recount(context, budget)
     }
 }
 

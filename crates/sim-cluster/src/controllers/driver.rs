@@ -9,6 +9,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::context::{Context, StoppedKubelets};
 use super::controller::Worker;
 use super::disruption::DisruptionBudgets;
 use super::event_expiry::EventExpiry;
@@ -21,7 +22,6 @@ use super::quota::Quotas;
 use super::replicaset::ReplicaSets;
 use super::scheduler::Scheduler;
 use super::settings::Settings;
-use super::world::{DeadNodes, World};
 use crate::api::{Api, ChangeEvent, Changes};
 use crate::store::Change;
 
@@ -31,7 +31,7 @@ const STEPS_IN_A_ROW: u32 = 32;
 /// The running controllers of one cluster. Dropping this stops them.
 #[derive(Debug)]
 pub(crate) struct Controllers {
-    dead: DeadNodes,
+    dead: StoppedKubelets,
     power: Arc<Power>,
     stop: CancellationToken,
     task: JoinHandle<()>,
@@ -41,7 +41,7 @@ pub(crate) struct Controllers {
 #[derive(Debug, Default)]
 struct Power {
     switched: parking_lot::Mutex<Vec<String>>,
-    bell: Notify,
+    notify: Notify,
 }
 
 /// Starts all controllers on `api`. They load the existing objects, then follow the changes.
@@ -50,7 +50,7 @@ struct Power {
 /// Outside of a tokio runtime.
 pub(crate) fn spawn(api: &Api, settings: Settings) -> Controllers {
     let (dead, power, stop) = (
-        DeadNodes::default(),
+        StoppedKubelets::default(),
         Arc::new(Power::default()),
         CancellationToken::new(),
     );
@@ -90,7 +90,7 @@ impl Controllers {
     fn switch(&self, node: &str, dead: bool) {
         if self.dead.set(node, dead) {
             self.power.switched.lock().push(node.to_owned());
-            self.power.bell.notify_one();
+            self.power.notify.notify_one();
         }
     }
 }
@@ -102,19 +102,19 @@ impl Drop for Controllers {
 }
 
 struct Driver {
-    world: World,
+    context: Context,
     changes: Changes,
     controllers: Vec<Box<dyn Worker>>,
     power: Arc<Power>,
 }
 
 impl Driver {
-    fn new(api: &Api, settings: Settings, dead: DeadNodes, power: Arc<Power>) -> Self {
+    fn new(api: &Api, settings: Settings, dead: StoppedKubelets, power: Arc<Power>) -> Self {
         let changes = api.changes();
-        let world = World::new(api, settings, dead);
+        let context = Context::new(api, settings, dead);
         let mut driver = Self {
-            controllers: controllers(&world),
-            world,
+            controllers: controllers(&context),
+            context,
             changes,
             power,
         };
@@ -124,15 +124,15 @@ impl Driver {
 
     /// Loads all objects of the API into new controllers.
     fn load(&mut self) {
-        self.world.index = Index::default();
-        self.controllers = controllers(&self.world);
+        self.context.index = Index::default();
+        self.controllers = controllers(&self.context);
         let mut seen = std::collections::BTreeSet::new();
-        let kinds = self.world.api.kinds();
+        let kinds = self.context.api.kinds();
         let present: Vec<Change> = kinds
             .iter()
             .filter(|kind| seen.insert(kind.storage.clone()))
             .flat_map(|kind| {
-                let objects = self.world.api.list(kind, None);
+                let objects = self.context.api.list(kind, None);
                 objects
                     .into_iter()
                     .map(|object| Change::found(kind, object))
@@ -140,7 +140,7 @@ impl Driver {
             .collect();
         // The index holds all objects before a controller sees the first: an owner that is listed later is not missing.
         for change in &present {
-            self.world.index.apply(change);
+            self.context.index.apply(change);
         }
         for change in &present {
             self.tell(change);
@@ -149,14 +149,14 @@ impl Driver {
 
     fn tell(&mut self, change: &Change) {
         for controller in &mut self.controllers {
-            controller.observe(change, &self.world);
+            controller.observe(change, &self.context);
         }
     }
 
     fn take_in(&mut self, event: ChangeEvent) {
         match event {
             ChangeEvent::Change(change) => {
-                self.world.index.apply(&change);
+                self.context.index.apply(&change);
                 self.tell(&change);
             }
             ChangeEvent::Resync => self.load(),
@@ -171,7 +171,7 @@ impl Driver {
         let switched = std::mem::take(&mut *self.power.switched.lock());
         for node in switched {
             for controller in &mut self.controllers {
-                controller.power_changed(&node, &self.world);
+                controller.power_changed(&node, &self.context);
             }
         }
     }
@@ -188,7 +188,7 @@ impl Driver {
             .min();
         match first {
             Some((due, place)) if due <= Instant::now() => {
-                self.controllers[place].work(&mut self.world);
+                self.controllers[place].work(&mut self.context);
                 Ok(())
             }
             later => Err(later.map(|(due, _)| due)),
@@ -222,7 +222,7 @@ impl Driver {
             biased;
             () = stop.cancelled() => return,
             event = self.changes.next() => event,
-            () = self.power.bell.notified() => return,
+            () = self.power.notify.notified() => return,
             () = timer => return,
         };
         self.take_in(event);
@@ -230,17 +230,17 @@ impl Driver {
 }
 
 /// All controllers; of two that are due at the same time the first works first.
-fn controllers(world: &World) -> Vec<Box<dyn Worker>> {
+fn controllers(context: &Context) -> Vec<Box<dyn Worker>> {
     vec![
-        Box::new(Namespaces::new(world)),
-        Box::new(NodeLifecycle::new(world)),
+        Box::new(Namespaces::new(context)),
+        Box::new(NodeLifecycle::new(context)),
         Box::new(Kubelets::new()),
-        Box::new(GarbageCollector::new(world)),
-        Box::new(ReplicaSets::new(world)),
-        Box::new(Scheduler::new(world)),
-        Box::new(PodCollector::new(world)),
-        Box::new(Quotas::new(world)),
-        Box::new(DisruptionBudgets::new(world)),
-        Box::new(EventExpiry::new(world)),
+        Box::new(GarbageCollector::new(context)),
+        Box::new(ReplicaSets::new(context)),
+        Box::new(Scheduler::new(context)),
+        Box::new(PodCollector::new(context)),
+        Box::new(Quotas::new(context)),
+        Box::new(DisruptionBudgets::new(context)),
+        Box::new(EventExpiry::new(context)),
     ]
 }

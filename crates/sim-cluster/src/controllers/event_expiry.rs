@@ -4,9 +4,9 @@
 
 use tokio::time::Instant;
 
+use super::context::{Context, Deletion, ignore_not_found};
 use super::controller::Controller;
 use super::queue::Queue;
-use super::world::{Deletion, World, unless_gone};
 use crate::resources::kinds;
 use crate::status::Status;
 use crate::store::Change;
@@ -18,9 +18,9 @@ pub(crate) struct EventExpiry {
 }
 
 impl EventExpiry {
-    pub(crate) fn new(world: &World) -> Self {
+    pub(crate) fn new(context: &Context) -> Self {
         Self {
-            queue: Queue::new(world.settings.sync_latency),
+            queue: Queue::new(context.settings.sync_latency),
         }
     }
 }
@@ -33,7 +33,7 @@ impl Controller for EventExpiry {
         &mut self.queue
     }
 
-    fn observe(&mut self, change: &Change, world: &World) {
+    fn observe(&mut self, change: &Change, context: &Context) {
         if change.kind.storage != kinds::EVENTS.storage {
             return;
         }
@@ -42,18 +42,18 @@ impl Controller for EventExpiry {
         self.queue.remove(&key);
         if change.new.is_some() {
             self.queue
-                .add_at(key, Instant::now() + world.settings.event_time);
+                .add_at(key, Instant::now() + context.settings.event_time);
         }
     }
 
     fn sync(
         &mut self,
-        world: &mut World,
+        context: &mut Context,
         (namespace, name): &(String, String),
     ) -> Result<(), Status> {
-        let Ok(event) = world.api.get(&kinds::EVENTS, namespace, name) else {
+        let Ok(event) = context.api.get(&kinds::EVENTS, namespace, name) else {
             return Ok(());
         };
-        unless_gone(world.delete(&kinds::EVENTS, &event, Deletion::default()))
+        ignore_not_found(context.delete(&kinds::EVENTS, &event, Deletion::default()))
     }
 }

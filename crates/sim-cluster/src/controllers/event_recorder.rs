@@ -6,8 +6,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::context::Context;
 use super::event_correlator::{NewEvent, SCHEDULER};
-use super::world::World;
 use crate::clock::{to_micro_time, to_time};
 use crate::object::{name, namespace, uid};
 use crate::resources::{Kind, kinds};
@@ -16,7 +16,7 @@ use crate::status::Status;
 /// A series is written at every occurrence whose number this divides, or that is a power of two.
 const SERIES_WRITTEN: u64 = 16;
 
-impl World {
+impl Context {
     /// Records an event about an object. An event that the API rejects (the namespace is terminating) is lost: events are
     /// best effort.
     pub(crate) fn record_event(&mut self, kind: &Kind, object: &Value, event: NewEvent<'_>) {

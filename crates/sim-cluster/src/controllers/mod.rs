@@ -11,6 +11,7 @@
 //! view. With the same seed and a paused clock the same things happen at the same simulated times. Controllers write through
 //! the same API as all other clients and do not know HTTP.
 
+mod context;
 mod controller;
 mod disruption;
 mod driver;
@@ -29,7 +30,6 @@ mod replicaset;
 mod scheduler;
 mod settings;
 mod taints;
-mod world;
 
 pub(crate) use driver::{Controllers, spawn};
 pub use node::NodeSpec;

@@ -15,9 +15,9 @@ use crate::resources::{Kind, kinds};
 use crate::status::Status;
 use crate::store::Change;
 
+use super::context::{Context, Deletion, ignore_not_found};
 use super::controller::Controller;
 use super::queue::Queue;
-use super::world::{Deletion, World, unless_gone};
 use crate::object::{Condition, is_terminating, list, name, set_condition};
 
 const MANAGER: &str = "kube-controller-manager";
@@ -33,16 +33,16 @@ pub(crate) struct Namespaces {
 }
 
 impl Namespaces {
-    pub(crate) fn new(world: &World) -> Self {
+    pub(crate) fn new(context: &Context) -> Self {
         Self {
-            queue: Queue::new(world.settings.sync_latency),
+            queue: Queue::new(context.settings.sync_latency),
             going: std::collections::BTreeSet::new(),
         }
     }
 }
 
-fn furnish(world: &World, namespace: &str) -> Result<(), Status> {
-    let ca = world.settings.root_ca.as_str();
+fn furnish(context: &Context, namespace: &str) -> Result<(), Status> {
+    let ca = context.settings.root_ca.as_str();
     let account = json!({"metadata": {"name": "default", "namespace": namespace}});
     let config = json!({
         "metadata": {"name": "kube-root-ca.crt", "namespace": namespace, "annotations": {
@@ -56,8 +56,8 @@ fn furnish(world: &World, namespace: &str) -> Result<(), Status> {
         (&*kinds::SERVICE_ACCOUNTS, account),
         (&*kinds::CONFIG_MAPS, config),
     ] {
-        if world.api.get(kind, namespace, name(&object)).is_err() {
-            world.create(MANAGER, kind, object)?;
+        if context.api.get(kind, namespace, name(&object)).is_err() {
+            context.create(MANAGER, kind, object)?;
         }
     }
     Ok(())
@@ -75,27 +75,27 @@ struct Remaining {
     finalizers: BTreeMap<String, usize>,
 }
 
-fn empty(world: &World, namespace: &Object) -> Result<(), Status> {
-    let kinds = contained_kinds(world);
+fn empty(context: &Context, namespace: &Object) -> Result<(), Status> {
+    let kinds = contained_kinds(context);
     let (pods, others): (Vec<&Kind>, Vec<&Kind>) =
         kinds.iter().partition(|kind| **kind == *kinds::PODS);
     let mut remaining = Remaining::default();
     for stage in [pods, others] {
         for kind in stage {
-            delete_all(world, kind, name(namespace), &mut remaining)?;
+            delete_all(context, kind, name(namespace), &mut remaining)?;
         }
         // Pods are deleted first, so that the objects they depend on exist until then.
         if !remaining.resources.is_empty() {
             break;
         }
     }
-    tell(world, namespace, &remaining)?;
+    tell(context, namespace, &remaining)?;
     let held = list(namespace, "/spec/finalizers")
         .iter()
         .any(|finalizer| finalizer == FINALIZER);
     if remaining.resources.is_empty() && held {
         let target = (&*kinds::NAMESPACES, Some("finalize"));
-        unless_gone(world.edit(MANAGER, target, namespace, |namespace| {
+        ignore_not_found(context.edit(MANAGER, target, namespace, |namespace| {
             if let Some(Value::Array(finalizers)) = namespace.pointer_mut("/spec/finalizers") {
                 finalizers.retain(|finalizer| finalizer != FINALIZER);
             }
@@ -105,10 +105,10 @@ fn empty(world: &World, namespace: &Object) -> Result<(), Status> {
 }
 
 /// Reports in the namespace's status which objects remain.
-fn tell(world: &World, namespace: &Object, remaining: &Remaining) -> Result<(), Status> {
-    let now = world.now();
+fn tell(context: &Context, namespace: &Object, remaining: &Remaining) -> Result<(), Status> {
+    let now = context.now();
     let target = (&*kinds::NAMESPACES, Some("status"));
-    unless_gone(world.edit(MANAGER, target, namespace, |namespace| {
+    ignore_not_found(context.edit(MANAGER, target, namespace, |namespace| {
         for (kind, status, reason, message) in remaining.conditions() {
             let condition = Condition {
                 kind,
@@ -122,15 +122,15 @@ fn tell(world: &World, namespace: &Object, remaining: &Remaining) -> Result<(), 
 }
 
 /// The namespaced kinds, each storage once.
-fn contained_kinds(world: &World) -> Vec<Kind> {
+fn contained_kinds(context: &Context) -> Vec<Kind> {
     let mut seen = std::collections::BTreeSet::new();
-    let all = world.api.kinds().into_iter();
+    let all = context.api.kinds().into_iter();
     all.filter(|kind| kind.namespaced && seen.insert(kind.storage.clone()))
         .collect()
 }
 
 fn delete_all(
-    world: &World,
+    context: &Context,
     kind: &Kind,
     namespace: &str,
     remaining: &mut Remaining,
@@ -139,12 +139,12 @@ fn delete_all(
         propagation: Some(Propagation::Background),
         ..Deletion::default()
     };
-    for object in world.api.list(kind, Some(namespace)) {
+    for object in context.api.list(kind, Some(namespace)) {
         if !is_terminating(&object) {
-            unless_gone(world.delete(kind, &object, background))?;
+            ignore_not_found(context.delete(kind, &object, background))?;
         }
     }
-    for object in world.api.list(kind, Some(namespace)) {
+    for object in context.api.list(kind, Some(namespace)) {
         *remaining
             .resources
             // A resource of the core group ends with a dot as well.
@@ -230,7 +230,7 @@ impl Controller for Namespaces {
         &mut self.queue
     }
 
-    fn observe(&mut self, change: &Change, _world: &World) {
+    fn observe(&mut self, change: &Change, _world: &Context) {
         if change.kind == *kinds::NAMESPACES {
             match &change.new {
                 Some(namespace) if is_terminating(namespace) => {
@@ -254,14 +254,14 @@ impl Controller for Namespaces {
         }
     }
 
-    fn sync(&mut self, world: &mut World, namespace: &String) -> Result<(), Status> {
-        let Ok(object) = world.api.get(&kinds::NAMESPACES, "", namespace) else {
+    fn sync(&mut self, context: &mut Context, namespace: &String) -> Result<(), Status> {
+        let Ok(object) = context.api.get(&kinds::NAMESPACES, "", namespace) else {
             return Ok(());
         };
         if is_terminating(&object) {
-            empty(world, &object)
+            empty(context, &object)
         } else {
-            furnish(world, namespace)
+            furnish(context, namespace)
         }
     }
 }

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn retries_come_later_and_later_until_forgotten() {
+    async fn retries_are_delayed_longer_until_reset() {
         let mut queue = Queue::new(Duration::ZERO);
         let mut delays = Vec::new();
         for round in 0..4 {

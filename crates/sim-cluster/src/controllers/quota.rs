@@ -15,10 +15,10 @@ use crate::resources::{Kind, kinds};
 use crate::status::Status;
 use crate::store::Change;
 
+use super::context::{Context, ignore_not_found};
 use super::controller::Controller;
 use super::pod::Pod;
 use super::queue::Queue;
-use super::world::{World, unless_gone};
 use crate::object::{is_terminating, name, namespace};
 
 const MANAGER: &str = "kube-controller-manager";
@@ -34,9 +34,9 @@ pub(crate) struct Quotas {
 }
 
 impl Quotas {
-    pub(crate) fn new(world: &World) -> Self {
+    pub(crate) fn new(context: &Context) -> Self {
         Self {
-            queue: Queue::new(world.settings.sync_latency),
+            queue: Queue::new(context.settings.sync_latency),
             quotas: BTreeMap::new(),
         }
     }
@@ -59,14 +59,14 @@ impl Quotas {
 }
 
 /// The usage of all resources that the quota limits; zero for one that no object uses.
-fn count(world: &World, quota: &Value) -> (Usage, Usage) {
+fn count(context: &Context, quota: &Value) -> (Usage, Usage) {
     let hard = usage_from(&quota["spec"]["hard"]);
     let mut used: Usage = hard
         .keys()
         .map(|resource| (resource.clone(), Quantity::ZERO))
         .collect();
-    for kind in limited_kinds(world, &hard) {
-        for object in world.api.list(&kind, Some(namespace(quota))) {
+    for kind in limited_kinds(context, &hard) {
+        for object in context.api.list(&kind, Some(namespace(quota))) {
             if !quota_matches(quota, &kind.plural, &object) {
                 continue;
             }
@@ -81,7 +81,7 @@ fn count(world: &World, quota: &Value) -> (Usage, Usage) {
 }
 
 /// The kinds whose objects can use one of these resources.
-fn limited_kinds(world: &World, hard: &Usage) -> Vec<Kind> {
+fn limited_kinds(context: &Context, hard: &Usage) -> Vec<Kind> {
     let by_count = |kind: &Kind| {
         hard.contains_key(&format!("count/{}", kind.group_resource()))
             || hard.contains_key(&kind.plural)
@@ -89,21 +89,25 @@ fn limited_kinds(world: &World, hard: &Usage) -> Vec<Kind> {
     // Only pods use resources other than numbers of objects.
     let of_pods = hard.keys().any(|resource| !resource.starts_with("count/"));
     let mut seen = BTreeSet::new();
-    let kinds = world.api.kinds().into_iter().filter(|kind| kind.namespaced);
+    let kinds = context
+        .api
+        .kinds()
+        .into_iter()
+        .filter(|kind| kind.namespaced);
     let limited = kinds.filter(|kind| by_count(kind) || (of_pods && *kind == *kinds::PODS));
     limited
         .filter(|kind| seen.insert(kind.storage.clone()))
         .collect()
 }
 
-fn recount(world: &World, (within, quota): &(String, String)) -> Result<(), Status> {
-    let Ok(quota) = world.api.get(&kinds::RESOURCE_QUOTAS, within, quota) else {
+fn recount(context: &Context, (within, quota): &(String, String)) -> Result<(), Status> {
+    let Ok(quota) = context.api.get(&kinds::RESOURCE_QUOTAS, within, quota) else {
         return Ok(());
     };
     if is_terminating(&quota) {
         return Ok(());
     }
-    let (hard, used) = count(world, &quota);
+    let (hard, used) = count(context, &quota);
     let same = |field: &str, amounts: &Usage| {
         quota["status"]
             .get(field)
@@ -113,7 +117,7 @@ fn recount(world: &World, (within, quota): &(String, String)) -> Result<(), Stat
         return Ok(());
     }
     tracing::trace!(quota = name(&quota), "counted anew");
-    unless_gone(world.edit(
+    ignore_not_found(context.edit(
         MANAGER,
         (&kinds::RESOURCE_QUOTAS, Some("status")),
         &quota,
@@ -131,7 +135,7 @@ impl Controller for Quotas {
         &mut self.queue
     }
 
-    fn observe(&mut self, change: &Change, _world: &World) {
+    fn observe(&mut self, change: &Change, _world: &Context) {
         if change.kind == *kinds::RESOURCE_QUOTAS {
             self.observe_quota(change);
         }
@@ -156,7 +160,7 @@ impl Controller for Quotas {
         }
     }
 
-    fn sync(&mut self, world: &mut World, quota: &(String, String)) -> Result<(), Status> {
-        recount(world, quota)
+    fn sync(&mut self, context: &mut Context, quota: &(String, String)) -> Result<(), Status> {
+        recount(context, quota)
     }
 }

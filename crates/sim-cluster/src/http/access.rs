@@ -12,15 +12,15 @@ use crate::authentication::User;
 use crate::authorization::{Attributes, Target, authorize};
 use crate::status::Status;
 
-/// The user of a request that is allowed. Without a bearer token the user is `stranger`.
+/// The user of a request that is allowed. Without a bearer token the user is `default_user`.
 ///
 /// # Errors
 /// 401 for an invalid token, 403 for a request that the user is not allowed to send.
-pub(crate) fn admit(api: &Api, parts: &Parts, stranger: &User) -> Result<User, Status> {
+pub(crate) fn admit(api: &Api, parts: &Parts, default_user: &User) -> Result<User, Status> {
     let header = parts.headers.get(AUTHORIZATION);
     let user = match header.and_then(bearer_token) {
         Some(token) => api.user_of(token).ok_or_else(Status::unauthorized)?,
-        None => stranger.clone(),
+        None => default_user.clone(),
     };
     let attributes = attributes(parts);
     api.with_store(|store| {

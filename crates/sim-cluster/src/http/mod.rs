@@ -83,12 +83,12 @@ impl Handler {
         Self { api, faults }
     }
 
-    /// The user of a request that is allowed; `stranger` without a token.
+    /// The user of a request that is allowed; `default_user` without a token.
     ///
     /// # Errors
     /// 401 and 403.
-    pub(crate) fn admit(&self, parts: &Parts, stranger: &User) -> Result<User, Status> {
-        access::admit(&self.api, parts, stranger)
+    pub(crate) fn admit(&self, parts: &Parts, default_user: &User) -> Result<User, Status> {
+        access::admit(&self.api, parts, default_user)
     }
 
     /// Answers a user's request. An error of the API is an answer as well.

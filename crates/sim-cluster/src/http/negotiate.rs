@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_acceptable_form_is_taken() {
+    fn the_first_supported_media_type_is_used() {
         let rows = [
             ("", Some(Shape::Plain)),
             ("*/*", Some(Shape::Plain)),

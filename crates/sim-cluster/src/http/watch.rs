@@ -139,8 +139,8 @@ impl Watch {
 
     async fn step(&mut self) -> Step {
         loop {
-            let bells = (self.collection_bell(), self.faults.bell());
-            let (changed, faulted) = (bells.0.notified(), bells.1.notified());
+            let notifies = (self.collection_notify(), self.faults.notify());
+            let (changed, faulted) = (notifies.0.notified(), notifies.1.notified());
             tokio::pin!(changed, faulted);
             // Registered before the log is read, so that no change in between is missed.
             changed.as_mut().enable();
@@ -193,7 +193,7 @@ impl Watch {
         }
     }
 
-    fn collection_bell(&self) -> Arc<tokio::sync::Notify> {
+    fn collection_notify(&self) -> Arc<tokio::sync::Notify> {
         self.api
             .with_state(|state| Arc::clone(state.store.collection(&self.kind).log().1))
     }

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_holds_all_it_refers_to() {
+    fn a_document_has_all_referenced_definitions() {
         let document = document(
             &[entry("apps", "ReplicaSet", "replicasets", None)],
             "v1.36.0",

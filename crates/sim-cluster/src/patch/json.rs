@@ -89,7 +89,10 @@ mod tests {
     #[case(json!([{"op": "test", "path": "/spec/replicas", "value": 2}]), PatchError::Rejected("testing value /spec/replicas failed: test failed".into()))]
     #[case(json!([{"op": "replace", "path": "/size/x", "value": 2}]), PatchError::Rejected("replace operation does not apply: doc is missing key: /size/x: missing value".into()))]
     #[case(json!([{"op": "add", "path": "/a", "value": 1}, {"op": "remove", "path": "/b"}]), PatchError::Rejected("error in remove for path: '/b': Unable to remove nonexistent key: b: missing value".into()))]
-    fn what_does_not_fit_changes_nothing(#[case] patch: Value, #[case] error: PatchError) {
+    fn a_patch_that_does_not_apply_changes_nothing(
+        #[case] patch: Value,
+        #[case] error: PatchError,
+    ) {
         let mut object = json!({ "spec": { "replicas": 1 } });
         assert_eq!(json_patch(&mut object, &patch), Err(error));
         assert_eq!(object, json!({ "spec": { "replicas": 1 } }));

@@ -14,7 +14,7 @@ struct Row {
     categories: &'static [&'static str],
     namespaced: bool,
     subresources: &'static [&'static str],
-    /// Where its objects are kept if not under its own group and plural.
+    /// The collection of its objects, if not its own group and plural.
     storage: Option<&'static str>,
 }
 
@@ -92,17 +92,17 @@ macro_rules! builtin_kinds {
 }
 
 builtin_kinds! {
-    /// Configuration as text.
+    /// Config maps.
     CONFIG_MAPS = "" "v1" "configmaps" "ConfigMap" namespaced ["cm"] [] [];
     /// Endpoints of a service.
     ENDPOINTS = "" "v1" "endpoints" "Endpoints" namespaced ["ep"] [] [];
-    /// What happened to an object.
+    /// Events.
     EVENTS = "" "v1" "events" "Event" namespaced ["ev"] [] [];
     /// Limits and defaults for a namespace.
     LIMIT_RANGES = "" "v1" "limitranges" "LimitRange" namespaced ["limits"] [] [];
     /// Namespaces.
     NAMESPACES = "" "v1" "namespaces" "Namespace" cluster ["ns"] [] ["finalize" "status"];
-    /// Machines that run pods.
+    /// Nodes.
     NODES = "" "v1" "nodes" "Node" cluster ["no"] [] ["status"];
     /// Requests for storage.
     PERSISTENT_VOLUME_CLAIMS = "" "v1" "persistentvolumeclaims" "PersistentVolumeClaim" namespaced ["pvc"] [] ["status"];
@@ -112,13 +112,13 @@ builtin_kinds! {
     PODS = "" "v1" "pods" "Pod" namespaced ["po"] ["all"] ["binding" "eviction" "resize" "status"];
     /// Templates of pods.
     POD_TEMPLATES = "" "v1" "podtemplates" "PodTemplate" namespaced [] [] [];
-    /// The forerunner of replica sets; stored only.
+    /// Replication controllers; stored only.
     REPLICATION_CONTROLLERS = "" "v1" "replicationcontrollers" "ReplicationController" namespaced ["rc"] ["all"] ["scale" "status"];
-    /// Limits on the sum of a namespace's objects.
+    /// Quotas of a namespace.
     RESOURCE_QUOTAS = "" "v1" "resourcequotas" "ResourceQuota" namespaced ["quota"] [] ["status"];
     /// Secrets.
     SECRETS = "" "v1" "secrets" "Secret" namespaced [] [] [];
-    /// Accounts of pods.
+    /// Service accounts.
     SERVICE_ACCOUNTS = "" "v1" "serviceaccounts" "ServiceAccount" namespaced ["sa"] [] ["token"];
     /// Services; stored only.
     SERVICES = "" "v1" "services" "Service" namespaced ["svc"] ["all"] ["status"];
@@ -132,19 +132,19 @@ builtin_kinds! {
     REPLICA_SETS = "apps" "v1" "replicasets" "ReplicaSet" namespaced ["rs"] ["all"] ["scale" "status"];
     /// Stateful sets; stored only.
     STATEFUL_SETS = "apps" "v1" "statefulsets" "StatefulSet" namespaced ["sts"] ["all"] ["scale" "status"];
-    /// Events in their newer form, kept with the core ones.
+    /// Events of `events.k8s.io`, stored with the core ones.
     EVENTS_V1 = "events.k8s.io" "v1" "events" "Event" namespaced ["ev"] [] [] stored as "events";
-    /// Who one is.
+    /// The user of the request.
     SELF_SUBJECT_REVIEWS = "authentication.k8s.io" "v1" "selfsubjectreviews" "SelfSubjectReview" cluster [] [] [];
-    /// What one may do, asked for one thing.
+    /// Whether the user of the request is allowed one action.
     SELF_SUBJECT_ACCESS_REVIEWS = "authorization.k8s.io" "v1" "selfsubjectaccessreviews" "SelfSubjectAccessReview" cluster [] [] [];
-    /// What one may do, all of it.
+    /// The permissions of the user of the request.
     SELF_SUBJECT_RULES_REVIEWS = "authorization.k8s.io" "v1" "selfsubjectrulesreviews" "SelfSubjectRulesReview" cluster [] [] [];
-    /// What somebody may do.
+    /// Whether a user is allowed one action.
     SUBJECT_ACCESS_REVIEWS = "authorization.k8s.io" "v1" "subjectaccessreviews" "SubjectAccessReview" cluster [] [] [];
     /// Autoscalers; stored only.
     HORIZONTAL_POD_AUTOSCALERS = "autoscaling" "v2" "horizontalpodautoscalers" "HorizontalPodAutoscaler" namespaced ["hpa"] ["all"] ["status"];
-    /// Autoscalers in their older form, kept with the newer ones.
+    /// Autoscalers of `autoscaling/v1`, stored with the v2 ones.
     HORIZONTAL_POD_AUTOSCALERS_V1 = "autoscaling" "v1" "horizontalpodautoscalers" "HorizontalPodAutoscaler" namespaced ["hpa"] ["all"] ["status"]
         stored as "horizontalpodautoscalers.autoscaling";
     /// Disruption budgets.
@@ -159,9 +159,9 @@ builtin_kinds! {
     ROLES = "rbac.authorization.k8s.io" "v1" "roles" "Role" namespaced [] [] [];
     /// Storage classes; stored only.
     STORAGE_CLASSES = "storage.k8s.io" "v1" "storageclasses" "StorageClass" cluster ["sc"] [] [];
-    /// Webhooks that change objects; stored only, never called.
+    /// Mutating webhooks; stored only, never called.
     MUTATING_WEBHOOK_CONFIGURATIONS = "admissionregistration.k8s.io" "v1" "mutatingwebhookconfigurations" "MutatingWebhookConfiguration" cluster [] ["api-extensions"] [];
-    /// Webhooks that check objects; stored only, never called.
+    /// Validating webhooks; stored only, never called.
     VALIDATING_WEBHOOK_CONFIGURATIONS = "admissionregistration.k8s.io" "v1" "validatingwebhookconfigurations" "ValidatingWebhookConfiguration" cluster [] ["api-extensions"] [];
     /// Definitions of custom kinds.
     CUSTOM_RESOURCE_DEFINITIONS = "apiextensions.k8s.io" "v1" "customresourcedefinitions" "CustomResourceDefinition" cluster ["crd" "crds"] ["api-extensions"] ["status"];

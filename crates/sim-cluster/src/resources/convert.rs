@@ -69,7 +69,7 @@ fn rename_event_fields(fields: &mut Map<String, Value>, to_core: bool) {
             fields.insert(to.to_owned(), value);
         }
     }
-    // Written down even when they are empty in the older form alone.
+    // Only the core form has these fields if they are empty.
     if !to_core {
         for name in ["reportingController", "reportingInstance"] {
             if fields.get(name).is_some_and(|value| value == "") {

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_comes_and_goes() {
+    fn a_definition_adds_and_removes_its_kinds() {
         let definition = json!({"metadata": {"name": "widgets.example.org"}, "spec": {
             "group": "example.org", "scope": "Namespaced",
             "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},

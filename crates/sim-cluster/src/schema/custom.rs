@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_go_unless_they_are_preserved() {
+    fn unknown_fields_are_dropped_unless_they_are_preserved() {
         let mut object = json!({ "apiVersion": "g/v1", "kind": "K", "metadata": { "name": "a" },
             "spec": { "foo": 1, "raw": { "any": 1, "known": { "x": 1 } } }, "extra": {} });
         assert_eq!(
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_come_with_the_kinds_of_the_api() {
+    fn errors_have_the_reasons_of_the_api() {
         let object = json!({ "spec": { "replicas": -1, "nested": [] } });
         let texts: Vec<String> = schema()
             .validate(&object, None)

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn quantities_and_ports_take_numbers_or_strings() {
+    fn quantities_and_ports_accept_numbers_or_strings() {
         let quantity = definition("io.k8s.apimachinery.pkg.api.resource.Quantity").unwrap();
         assert_eq!(
             quantity["oneOf"],

@@ -404,7 +404,7 @@ mod tests {
     #[case("self.list.map(x, x.n).sum() == 3 && self.list.map(x, x.n).isSorted() && self.list.filter(x, x.n > 1).size() == 1", json!({"list": [{"n": 1}, {"n": 2}]}))]
     #[case("self.name.lowerAscii() == 'abc' && self.name.split('B').size() == 2", json!({"name": "ABC"}))]
     #[case("self.?replicas.orValue(3) == 3", json!({}))]
-    fn a_rule_that_holds_says_nothing(#[case] rule: &str, #[case] spec: Value) {
+    fn a_satisfied_rule_has_no_error(#[case] rule: &str, #[case] spec: Value) {
         assert_eq!(
             errors(&json!({ "rule": rule }), &spec, None),
             Vec::<String>::new()
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn transition_rules_run_on_updates_alone() {
+    fn transition_rules_run_on_updates_only() {
         let rule = json!({ "rule": "self.name == oldSelf.name", "message": "name is immutable" });
         let (old, new) = (json!({ "name": "a" }), json!({ "name": "b" }));
         assert_eq!(errors(&rule, &new, None), Vec::<String>::new());

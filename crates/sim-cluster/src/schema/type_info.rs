@@ -92,7 +92,7 @@ impl TypeInfo {
                 object[field] = json!({});
             }
         }
-        // An event's, which are written down though nobody sets them.
+        // Fields of events, which Go encodes even if they are not set.
         if node.declares("eventTime") {
             for field in ["reportingComponent", "reportingInstance"] {
                 object[field] = "".into();
@@ -217,7 +217,7 @@ impl<'a> Node<'a> {
         self.inner.get("items").map(Node::new)
     }
 
-    /// How the items of this list are told apart.
+    /// The identity of the items of this list.
     pub(crate) fn list_kind(&self) -> ListKind<'a> {
         match self
             .extension("x-kubernetes-list-type")
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pods_containers_are_told_apart_by_name_and_ports_by_two_fields() {
+    fn containers_are_identified_by_name_and_ports_by_two_fields() {
         let pod = TypeInfo::builtin("", "v1", "Pod").unwrap();
         let containers = pod
             .root()

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn packed_changes_come_back_as_they_were() {
+    fn packed_changes_are_restored_unchanged() {
         let mut log = Log::new(1_000, 0);
         push(&mut log, 1..=200, Instant::now());
         assert_eq!(log.packed, 200 - WHOLE);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_or_too_old_is_dropped() {
+    fn changes_beyond_the_capacity_or_age_are_dropped() {
         let start = Instant::now();
         let mut log = Log::new(150, 0);
         push(&mut log, 1..=140, start);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn compaction_is_for_those_who_ask() {
+    fn compaction_hides_older_versions_from_the_api_only() {
         let mut log = Log::new(150, 0);
         push(&mut log, 1..=9, Instant::now());
         log.compact(5);

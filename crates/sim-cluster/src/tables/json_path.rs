@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_what_columns_ask_for() {
+    fn finds_the_values_of_columns() {
         let object = json!({"spec": {"n": 3, "a.b": "dotted"}, "it's-here": true, "list": [{"name": "x", "v": 1}, {"name": "y", "v": 2}]});
         let rows = [
             (".spec.n", vec![json!(3)]),

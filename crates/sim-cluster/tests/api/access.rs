@@ -50,7 +50,7 @@ fn claims(token: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_says_whose_it_is_and_until_when() {
+async fn a_token_has_a_user_and_an_expiry() {
     let (cluster, admin) = cluster().await;
     let account = admin.get(&format!("{ACCOUNTS}/robot")).await.expect(200);
     let uid = &account["metadata"]["uid"];
@@ -194,7 +194,7 @@ async fn a_bound_token_ends_with_its_secret() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_account_may_do_what_its_roles_say() {
+async fn a_service_account_has_the_permissions_of_its_roles() {
     let (cluster, admin) = cluster().await;
     let token = token(&admin, json!({})).await;
     let robot = Client::with_token(cluster.service(), &token);
@@ -231,7 +231,7 @@ async fn an_account_may_do_what_its_roles_say() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reviews_answer_for_who_asks() {
+async fn reviews_answer_for_the_user_of_the_request() {
     let (cluster, admin) = cluster().await;
     let token = token(&admin, json!({})).await;
     let robot = Client::with_token(cluster.service(), &token);
@@ -285,7 +285,7 @@ async fn reviews_answer_for_who_asks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_tokens_can_be_admitted_and_taken_back() {
+async fn other_tokens_can_be_admitted_and_dismissed() {
     let (cluster, _) = cluster().await;
     let api = cluster.api();
     api.admit_token("of-alice", User::named("alice", &["team"]));
@@ -306,7 +306,7 @@ async fn other_tokens_can_be_admitted_and_taken_back() {
 
 /// What a program that joins clusters does: an account with rights by roles, a token for it, a client with that.
 #[tokio::test]
-async fn an_account_comes_in_over_https() {
+async fn a_service_account_authenticates_over_https() {
     let (cluster, admin) = cluster().await;
     let server = cluster.serve(None).await.expect("a port");
     let kubeconfig = server.kubeconfig().clone();

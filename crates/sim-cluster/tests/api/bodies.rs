@@ -26,7 +26,7 @@ fn thing(metadata: &Value) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_in_the_body_is_nobodys() {
+async fn no_manager_owns_the_status_in_the_body() {
     let (cluster, client) = cluster_with_things().await;
     let node =
         json!({"metadata": {"name": "n", "labels": {"a": "b"}}, "status": {"phase": "Running"}});
@@ -87,7 +87,7 @@ async fn the_metadata_of_a_custom_object_is_read_like_any_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_patch_that_does_not_fit_says_no_more() {
+async fn a_patch_that_does_not_apply_has_no_details() {
     let (cluster, client) = cluster_with_things().await;
     client
         .post(THINGS, thing(&json!({"name": "a"})))

@@ -20,7 +20,7 @@ fn pod(name: &str) -> Value {
         "spec": {"containers": [{"name": "c", "image": "i"}]}})
 }
 
-/// No controller touches deployments here: their versions are the test's alone.
+/// No controller writes Deployments: only the test changes their resource versions.
 fn deployment(name: &str, replicas: i64) -> Value {
     let mut deployment = replica_set(name, replicas);
     deployment["kind"] = json!("Deployment");
@@ -293,7 +293,7 @@ async fn every_patch_patches(#[case] form: &str, #[case] patch: Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unknown_kind_of_patch_is_refused() {
+async fn an_unknown_patch_format_is_rejected() {
     let (_cluster, client) = cluster();
     client.post(MAPS, config_map("a")).await.expect(201);
     let path = format!("{MAPS}/a");
@@ -331,7 +331,7 @@ async fn status_and_scale_write_their_own_part() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_finalizer_holds_an_object() {
+async fn a_finalizer_delays_the_removal_of_an_object() {
     let (_cluster, client) = cluster();
     let mut held = config_map("a");
     held["metadata"]["finalizers"] = json!(["x.org/wait"]);
@@ -403,7 +403,7 @@ async fn a_pod_on_a_node_ends_gracefully() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_come_in_consistent_pages() {
+async fn lists_have_consistent_pages() {
     let (cluster, client) = cluster();
     for name in ["a", "b", "c", "d", "e"] {
         client.post(MAPS, config_map(name)).await.expect(201);
@@ -452,7 +452,7 @@ fn names(list: &Value) -> Vec<&str> {
 #[case::table("Table", "Table", "/rows/0/cells", json!(["web", 4, 0, 0, "0s", "c", "i", "app=web"]))]
 #[case::metadata("PartialObjectMetadataList", "PartialObjectMetadataList", "/items/0/metadata/name", json!("web"))]
 #[tokio::test(start_paused = true)]
-async fn lists_come_in_other_shapes(
+async fn lists_have_other_representations(
     #[case] shape: &str,
     #[case] kind: &str,
     #[case] pointer: &str,
@@ -460,7 +460,7 @@ async fn lists_come_in_other_shapes(
 ) {
     let (_cluster, client) = cluster();
     let mut set = replica_set("web", 4);
-    // A selector nobody's pods match keeps the controller from changing the counts.
+    // A selector that matches no pods keeps the controller from changing the counts.
     set["metadata"]["annotations"] = json!({"a": "b"});
     client.post(SETS, set).await.expect(201);
     let accept = format!("application/json;as={shape};v=v1;g=meta.k8s.io,application/json");
@@ -474,14 +474,14 @@ async fn lists_come_in_other_shapes(
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_json_is_not_acceptable() {
+async fn media_types_other_than_json_and_yaml_are_not_acceptable() {
     let (_cluster, client) = cluster();
     let answer: Answer = client.get_as(PODS, "text/html").await;
     assert_eq!(answer.expect(406)["reason"], "NotAcceptable");
 }
 
 #[tokio::test(start_paused = true)]
-async fn quota_refuses_what_has_no_room() {
+async fn a_quota_rejects_objects_that_exceed_it() {
     let (_cluster, client) = cluster();
     let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}});
     client
@@ -497,7 +497,7 @@ async fn quota_refuses_what_has_no_room() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn discovery_says_what_is_served() {
+async fn discovery_lists_the_served_resources() {
     let (_cluster, client) = cluster();
     let groups = client.get("/apis").await.expect(200);
     let names: Vec<&str> = (groups["groups"].as_array().unwrap().iter())

@@ -9,7 +9,7 @@ const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 
 #[tokio::test(start_paused = true)]
-async fn a_secret_has_a_type_and_takes_text() {
+async fn a_secret_has_a_type_and_accepts_string_data() {
     let cluster = SimCluster::builder("one").start();
     let client = Client::new(cluster.service());
     let secret = json!({"metadata": {"name": "a"}, "data": {"x": "b2xk", "y": "eQ=="}, "stringData": {"x": "new"}});
@@ -74,7 +74,7 @@ async fn a_secret_has_a_type_and_takes_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_is_taken_by_one() {
+async fn only_one_client_acquires_a_lease() {
     let cluster = SimCluster::builder("one").start();
     let client = Client::new(cluster.service());
     let lease = |holder: &str, version: &str| {

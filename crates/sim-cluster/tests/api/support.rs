@@ -117,7 +117,7 @@ impl Answer {
         serde_json::from_str(&self.text).expect("JSON")
     }
 
-    /// Checks a refusal; of the message only the beginning.
+    /// Checks an error, with the beginning of its message.
     #[track_caller]
     pub(crate) fn assert_status(&self, code: u16, reason: &str, message: &str) {
         let status = self.expect(code);

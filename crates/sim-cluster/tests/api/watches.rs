@@ -228,7 +228,7 @@ async fn tables_are_watched_row_by_row() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changes_of_the_api_come_in_order() {
+async fn changes_of_the_api_arrive_in_order() {
     let (cluster, client) = client();
     let mut changes = cluster.api().changes();
     client.post(MAPS, config_map("a", "x")).await.expect(201);

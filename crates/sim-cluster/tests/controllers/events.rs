@@ -8,7 +8,7 @@ use sim_cluster::kinds;
 use crate::cluster::Cluster;
 
 #[tokio::test(start_paused = true)]
-async fn an_event_goes_an_hour_after_it_was_last_written() {
+async fn an_event_expires_an_hour_after_its_last_write() {
     let cluster = Cluster::new(0, 0).await;
     let involved = json!({"kind": "Pod", "namespace": "default", "name": "a"});
     for name in ["once", "again"] {

@@ -1,4 +1,4 @@
-//! Scenarios of a whole cluster on paused time: what is asked for by the API, and what controllers make of it.
+//! Scenarios of a whole cluster on paused time: requests to the API, and their effects by controllers.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 

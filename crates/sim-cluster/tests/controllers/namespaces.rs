@@ -56,7 +56,7 @@ async fn a_new_namespace_is_furnished_and_again_when_someone_clears_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_namespace_is_emptied_and_gone() {
+async fn a_deleted_namespace_is_emptied_and_removed() {
     let cluster = with_team().await;
     let mut web = set("web", 3);
     web["metadata"]["namespace"] = json!("team");
@@ -91,7 +91,7 @@ async fn a_deleted_namespace_is_emptied_and_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_says_what_holds_it() {
+async fn a_namespace_reports_what_delays_its_removal() {
     let cluster = with_team().await;
     let held = json!({"metadata": {"name": "held", "finalizers": ["example.com/hold"]}});
     cluster
@@ -123,7 +123,7 @@ async fn a_namespace_says_what_holds_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quota_counts_what_is_used() {
+async fn a_quota_counts_the_usage() {
     let cluster = Cluster::new(1, 110).await;
     let hard = json!({"pods": "10", "requests.cpu": "2", "count/configmaps": "5"});
     cluster.create(
@@ -145,7 +145,7 @@ async fn a_quota_counts_what_is_used() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_disruption_budget_says_how_many_may_go() {
+async fn a_disruption_budget_reports_the_allowed_disruptions() {
     let cluster = Cluster::new(1, 110).await;
     cluster.create(&kinds::REPLICA_SETS, set("web", 3));
     let budget = json!({"metadata": {"name": "b"}, "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "web"}}}});

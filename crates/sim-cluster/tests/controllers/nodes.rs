@@ -6,7 +6,7 @@ use sim_cluster::kinds;
 use crate::cluster::{Cluster, condition, is_ready, name};
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_nodes_pods_are_not_ready_then_replaced_and_surplus_is_gone_when_it_is_back() {
+async fn pods_of_an_unreachable_node_are_replaced_and_surplus_is_deleted_when_it_returns() {
     let cluster = Cluster::new(3, 110).await;
     cluster.create_set("web", 6);
     cluster
@@ -89,7 +89,7 @@ async fn a_node_that_is_back_soon_keeps_its_pods() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_all_nodes_are_lost_nobody_is_evicted() {
+async fn no_pod_is_evicted_when_all_nodes_are_unreachable() {
     let cluster = Cluster::new(2, 110).await;
     cluster.create_set("web", 4);
     cluster

@@ -36,7 +36,7 @@ fn there(cluster: &Cluster, name: &str) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn background_deletion_takes_the_whole_tree() {
+async fn background_deletion_deletes_all_descendants() {
     let cluster = Cluster::new(1, 110).await;
     cluster.create_set("web", 3);
     cluster
@@ -53,7 +53,7 @@ async fn background_deletion_takes_the_whole_tree() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn foreground_deletion_takes_the_pods_first() {
+async fn foreground_deletion_deletes_the_pods_first() {
     let cluster = Cluster::new(1, 110).await;
     cluster.create_set("web", 3);
     cluster
@@ -178,7 +178,7 @@ async fn of_two_owners_the_living_one_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_with_another_uid_counts_as_gone() {
+async fn an_owner_with_another_uid_does_not_exist() {
     let cluster = Cluster::new(0, 0).await;
     let owner = create(&cluster, "owner", &[], &[], false);
     let mut wrong = reference("v1", "ConfigMap", &owner, true);
@@ -274,7 +274,7 @@ async fn an_owner_of_a_kind_that_is_not_served_keeps_its_dependents() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cluster_wide_owner_takes_its_dependents_in_namespaces_along() {
+async fn deletion_of_a_cluster_scoped_owner_deletes_its_namespaced_dependents() {
     let cluster = Cluster::new(1, 110).await;
     let node = cluster.api.get(&kinds::NODES, "", "node-1").unwrap();
     cluster.create(

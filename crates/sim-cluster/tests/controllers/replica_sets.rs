@@ -52,7 +52,7 @@ async fn ten_replicas_become_ten_ready_pods() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_set_at_rest_is_left_alone() {
+async fn a_settled_set_causes_no_writes() {
     let cluster = Cluster::new(1, 110).await;
     cluster.create_set("web", 3);
     cluster
@@ -73,7 +73,7 @@ async fn a_set_at_rest_is_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn scaling_down_takes_unready_then_cheap_pods_first() {
+async fn scale_down_deletes_unready_then_cheap_pods_first() {
     let cluster = Cluster::new(2, 110).await;
     cluster.create_set("web", 4);
     cluster
@@ -116,7 +116,7 @@ async fn scaling_down_takes_unready_then_cheap_pods_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_pod_is_replaced_before_it_is_gone() {
+async fn a_deleted_pod_is_replaced_before_it_is_removed() {
     let cluster = Cluster::new(1, 110).await;
     cluster.create_set("web", 2);
     cluster
@@ -144,7 +144,7 @@ async fn a_deleted_pod_is_replaced_before_it_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_left_by_an_orphaning_deletion_are_adopted() {
+async fn orphaned_pods_are_adopted() {
     let cluster = Cluster::new(1, 110).await;
     cluster.create_set("web", 3);
     cluster

@@ -15,7 +15,7 @@ fn pending(cluster: &Cluster) -> Vec<sim_cluster::Object> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_full_cluster_leaves_pods_pending_until_there_is_room() {
+async fn pods_stay_pending_until_the_cluster_has_capacity() {
     let cluster = Cluster::new(2, 3).await;
     cluster.create_set("web", 8);
     cluster

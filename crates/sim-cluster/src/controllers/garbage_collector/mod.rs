@@ -19,10 +19,10 @@ use crate::resources::Kind;
 use crate::status::Status;
 use crate::store::Change;
 
+use super::context::{Context, Deletion, ignore_not_found};
 use super::controller::Controller;
 use super::index::Entry;
 use super::queue::Queue;
-use super::world::{Deletion, World, unless_gone};
 use crate::object::{
     FOREGROUND_FINALIZER, ORPHAN_FINALIZER, flag, has_finalizer, is_terminating, list, name,
     namespace, text, uid,
@@ -55,15 +55,15 @@ pub(crate) enum CollectError {
     /// The API rejected a write; worth a retry.
     #[error(transparent)]
     Rejected(#[from] Status),
-    /// A cluster-scoped object has a namespaced owner, which does not exist for it; the object is left alone.
+    /// A cluster-scoped object has a namespaced owner, which cannot be resolved; the object is kept.
     #[error("a cluster-scoped object cannot have a namespaced owner")]
     NamespacedOwner,
 }
 
 impl GarbageCollector {
-    pub(crate) fn new(world: &World) -> Self {
+    pub(crate) fn new(context: &Context) -> Self {
         Self {
-            queue: Queue::new(world.settings.sync_latency),
+            queue: Queue::new(context.settings.sync_latency),
         }
     }
 
@@ -71,14 +71,14 @@ impl GarbageCollector {
         self.queue.add(Target::of(kind, object));
     }
 
-    fn add_dependents(&mut self, owner: &str, world: &World) {
-        for Entry { kind, object } in world.index.dependents(owner) {
+    fn add_dependents(&mut self, owner: &str, context: &Context) {
+        for Entry { kind, object } in context.index.dependents(owner) {
             self.add(kind, object);
         }
     }
 
     /// Queues waiting owners that `old` blocked and `new` does not.
-    fn add_unblocked_owners(&mut self, old: &Value, new: Option<&Value>, world: &World) {
+    fn add_unblocked_owners(&mut self, old: &Value, new: Option<&Value>, context: &Context) {
         let held = |object: &Value, owner: &str| {
             blocking_owners(object).any(|reference| text(reference, "/uid") == owner)
         };
@@ -87,7 +87,7 @@ impl GarbageCollector {
             if new.is_some_and(|new| held(new, owner)) {
                 continue;
             }
-            if let Ok((kind, Some(object))) = find_owner(world, namespace(old), reference)
+            if let Ok((kind, Some(object))) = find_owner(context, namespace(old), reference)
                 && uid(&object) == owner
                 && is_waiting(&object)
             {
@@ -150,7 +150,7 @@ fn is_orphaning(object: &Value) -> bool {
 
 /// The object of an owner reference in a dependent in `namespace`.
 fn find_owner(
-    world: &World,
+    context: &Context,
     namespace: &str,
     reference: &Value,
 ) -> Result<(Kind, Option<Object>), CollectError> {
@@ -159,18 +159,21 @@ fn find_owner(
         kind: kind.to_owned(),
         api_version: version.to_owned(),
     };
-    let kind = world.api.kind_of(version, kind).ok_or_else(unknown)?;
+    let kind = context.api.kind_of(version, kind).ok_or_else(unknown)?;
     if kind.namespaced && namespace.is_empty() {
         return Err(CollectError::NamespacedOwner);
     }
     let within = if kind.namespaced { namespace } else { "" };
-    let found = world.api.get(&kind, within, text(reference, "/name")).ok();
+    let found = context
+        .api
+        .get(&kind, within, text(reference, "/name"))
+        .ok();
     Ok((kind, found))
 }
 
-fn classify(world: &World, object: &Value) -> Result<Vec<Owner>, CollectError> {
+fn classify(context: &Context, object: &Value) -> Result<Vec<Owner>, CollectError> {
     let state = |reference: &Value| {
-        let (_, found) = find_owner(world, namespace(object), reference)?;
+        let (_, found) = find_owner(context, namespace(object), reference)?;
         Ok(
             match found.filter(|owner| uid(owner) == text(reference, "/uid")) {
                 None => Owner::Absent,
@@ -182,9 +185,9 @@ fn classify(world: &World, object: &Value) -> Result<Vec<Owner>, CollectError> {
     owners(object).iter().map(state).collect()
 }
 
-fn judge(world: &World, kind: &Kind, object: &Value) -> Result<(), CollectError> {
-    let owner_states = classify(world, object)?;
-    let mut dependents = world.index.dependents(uid(object)).peekable();
+fn judge(context: &Context, kind: &Kind, object: &Value) -> Result<(), CollectError> {
+    let owner_states = classify(context, object)?;
+    let mut dependents = context.index.dependents(uid(object)).peekable();
     let any = dependents.peek().is_some();
     let dependents = Dependents {
         any,
@@ -201,7 +204,7 @@ fn judge(world: &World, kind: &Kind, object: &Value) -> Result<(), CollectError>
                 .into_iter()
                 .map(|place| text(&owners(object)[place], "/uid").to_owned())
                 .collect();
-            later(world.edit(MANAGER, (kind, None), object, |object| {
+            later(context.edit(MANAGER, (kind, None), object, |object| {
                 drop_owners(object, &lost);
             }))
         }
@@ -210,21 +213,21 @@ fn judge(world: &World, kind: &Kind, object: &Value) -> Result<(), CollectError>
             unblock,
         } => {
             if unblock {
-                later(world.edit(MANAGER, (kind, None), object, unblock_owners))?;
+                later(context.edit(MANAGER, (kind, None), object, unblock_owners))?;
             }
-            delete(world, kind, object, propagation, !unblock)
+            delete(context, kind, object, propagation, !unblock)
         }
     }
 }
 
 fn delete(
-    world: &World,
+    context: &Context,
     kind: &Kind,
     object: &Value,
     propagation: Propagation,
     unchanged: bool,
 ) -> Result<(), CollectError> {
-    later(world.delete(
+    later(context.delete(
         kind,
         object,
         Deletion {
@@ -236,7 +239,7 @@ fn delete(
 }
 
 fn later<T>(result: Result<T, Status>) -> Result<(), CollectError> {
-    Ok(unless_gone(result)?)
+    Ok(ignore_not_found(result)?)
 }
 
 fn drop_owners(object: &mut Value, lost: &[String]) {
@@ -269,12 +272,12 @@ fn unblock_owners(object: &mut Value) {
 }
 
 fn remove_finalizer(
-    world: &World,
+    context: &Context,
     kind: &Kind,
     object: &Value,
     finalizer: &str,
 ) -> Result<(), CollectError> {
-    later(world.edit(MANAGER, (kind, None), object, |object| {
+    later(context.edit(MANAGER, (kind, None), object, |object| {
         let Some(metadata) = object["metadata"].as_object_mut() else {
             return;
         };
@@ -289,35 +292,35 @@ fn remove_finalizer(
 }
 
 /// Removes the owner reference from the dependents, then the finalizer from the owner.
-fn orphan_dependents(world: &World, kind: &Kind, owner: &Value) -> Result<(), CollectError> {
-    let dependents: Vec<Entry> = world.index.dependents(uid(owner)).cloned().collect();
+fn orphan_dependents(context: &Context, kind: &Kind, owner: &Value) -> Result<(), CollectError> {
+    let dependents: Vec<Entry> = context.index.dependents(uid(owner)).cloned().collect();
     for Entry { kind, object } in dependents {
-        later(world.edit(MANAGER, (&kind, None), &object, |object| {
+        later(context.edit(MANAGER, (&kind, None), &object, |object| {
             drop_owners(object, &[uid(owner).to_owned()]);
         }))?;
     }
-    remove_finalizer(world, kind, owner, ORPHAN_FINALIZER)
+    remove_finalizer(context, kind, owner, ORPHAN_FINALIZER)
 }
 
 impl GarbageCollector {
     /// Removes the finalizer from a waiting owner once no dependent blocks it.
     fn wait_for_dependents(
         &mut self,
-        world: &World,
+        context: &Context,
         kind: &Kind,
         owner: &Value,
     ) -> Result<(), CollectError> {
         let blocks = |entry: &&Entry| {
             blocking_owners(&entry.object).any(|reference| reference["uid"] == uid(owner))
         };
-        let blocking: Vec<Entry> = world
+        let blocking: Vec<Entry> = context
             .index
             .dependents(uid(owner))
             .filter(blocks)
             .cloned()
             .collect();
         if blocking.is_empty() {
-            return remove_finalizer(world, kind, owner, FOREGROUND_FINALIZER);
+            return remove_finalizer(context, kind, owner, FOREGROUND_FINALIZER);
         }
         for Entry { kind, object } in blocking.iter().filter(|entry| !is_waiting(&entry.object)) {
             self.add(kind, object);
@@ -325,8 +328,8 @@ impl GarbageCollector {
         Ok(())
     }
 
-    fn process(&mut self, world: &World, target: &Target) -> Result<(), CollectError> {
-        let found = world
+    fn process(&mut self, context: &Context, target: &Target) -> Result<(), CollectError> {
+        let found = context
             .api
             .get(&target.kind, &target.namespace, &target.name)
             .ok();
@@ -334,14 +337,14 @@ impl GarbageCollector {
             return Ok(());
         };
         if is_orphaning(&object) {
-            orphan_dependents(world, &target.kind, &object)
+            orphan_dependents(context, &target.kind, &object)
         } else if is_waiting(&object) {
-            self.wait_for_dependents(world, &target.kind, &object)
+            self.wait_for_dependents(context, &target.kind, &object)
         } else if is_terminating(&object) {
             // Its dependents are checked when it is removed.
             Ok(())
         } else {
-            judge(world, &target.kind, &object)
+            judge(context, &target.kind, &object)
         }
     }
 }
@@ -354,30 +357,30 @@ impl Controller for GarbageCollector {
         &mut self.queue
     }
 
-    fn observe(&mut self, change: &Change, world: &World) {
+    fn observe(&mut self, change: &Change, context: &Context) {
         let (old, new) = (change.old.as_ref(), change.new.as_ref());
         let Some(new) = new else {
             if let Some(old) = old {
                 self.queue.remove(&Target::of(&change.kind, old));
-                self.add_dependents(uid(old), world);
-                self.add_unblocked_owners(old, None, world);
+                self.add_dependents(uid(old), context);
+                self.add_unblocked_owners(old, None, context);
             }
             return;
         };
         if let Some(old) = old {
-            self.add_unblocked_owners(old, Some(new), world);
+            self.add_unblocked_owners(old, Some(new), context);
         }
         let starts = |state: fn(&Value) -> bool| state(new) && !old.is_some_and(|old| state(old));
         if starts(is_waiting) {
-            self.add_dependents(uid(new), world);
+            self.add_dependents(uid(new), context);
             self.add(&change.kind, new);
         } else if starts(is_orphaning) || owners(new) != old.map_or(&[][..], |old| owners(old)) {
             self.add(&change.kind, new);
         }
     }
 
-    fn sync(&mut self, world: &mut World, target: &Target) -> Result<(), CollectError> {
-        match self.process(world, target) {
+    fn sync(&mut self, context: &mut Context, target: &Target) -> Result<(), CollectError> {
+        match self.process(context, target) {
             Err(CollectError::NamespacedOwner) => Ok(()),
             outcome => outcome,
         }

@@ -1,13 +1,13 @@
 //! The kubelets of all nodes: they start, watch and stop the pods bound to their node, and renew its lease.
 //!
 //! ```text
-//! pod bound, changed, deleted -> stage -> next step (life, pure) -> report (pure) -> pod's status, or the pod is removed
+//! pod bound, changed, deleted -> stage -> next step (lifecycle, pure) -> report (pure) -> pod's status, or the pod is removed
 //! every heartbeat -> the node's lease; the conditions of a new node
 //! ```
 //!
 //! Every Node object has a kubelet. A stopped kubelet does nothing.
 
-mod life;
+mod lifecycle;
 mod report;
 
 use std::collections::BTreeMap;
@@ -22,14 +22,14 @@ use crate::resources::kinds;
 use crate::status::Status;
 use crate::store::Change;
 
+use super::context::{Context, Deletion, ignore_not_found};
 use super::controller::Controller;
 use super::node::{LEASE_NAMESPACE, first_report};
 use super::pod::Pod;
 use super::queue::Queue;
-use super::world::{Deletion, World, unless_gone};
 use crate::clock::to_micro_time;
 use crate::object::{self, text, uid};
-use life::{Stage, Step};
+use lifecycle::{Stage, Step};
 use report::{Place, report};
 
 const MANAGER: &str = "kubelet";
@@ -69,7 +69,7 @@ impl Kubelets {
             }
             return;
         };
-        let stage = life::stage(Pod(new));
+        let stage = lifecycle::stage(Pod(new));
         if self
             .stages
             .get(uid(new))
@@ -80,8 +80,8 @@ impl Kubelets {
         self.queue.add(Key::Pod(uid(new).to_owned()));
     }
 
-    fn step(&mut self, world: &World, uid: &str) -> Result<(), Status> {
-        let Some(pod) = world
+    fn step(&mut self, context: &Context, uid: &str) -> Result<(), Status> {
+        let Some(pod) = context
             .index
             .get(uid)
             .map(|entry| Object::clone(&entry.object))
@@ -93,18 +93,18 @@ impl Kubelets {
         };
         let view = Pod(&pod);
         // A node that does not exist has no kubelet; the pod collector removes its pods.
-        let Ok(node) = world.api.get(&kinds::NODES, "", view.node()) else {
+        let Ok(node) = context.api.get(&kinds::NODES, "", view.node()) else {
             return Ok(());
         };
-        if world.dead.contains(view.node()) {
+        if context.stopped.contains(view.node()) {
             return Ok(());
         }
-        let now = world.now();
-        match life::next(view, *since, &world.settings, now) {
+        let now = context.now();
+        match lifecycle::next(view, *since, &context.settings, now) {
             Step::Rest => Ok(()),
             Step::Wait(until) => {
                 self.queue
-                    .add_at(Key::Pod(uid.to_owned()), world.instant(until));
+                    .add_at(Key::Pod(uid.to_owned()), context.instant(until));
                 Ok(())
             }
             Step::Remove => {
@@ -112,15 +112,18 @@ impl Kubelets {
                     grace_seconds: Some(0),
                     ..Deletion::default()
                 };
-                unless_gone(world.delete(&kinds::PODS, &pod, at_once))
+                ignore_not_found(context.delete(&kinds::PODS, &pod, at_once))
             }
             step => {
                 let place = self.place(&pod, &node);
-                unless_gone(
-                    world.edit(MANAGER, (&kinds::PODS, Some("status")), &pod, |pod| {
+                ignore_not_found(context.edit(
+                    MANAGER,
+                    (&kinds::PODS, Some("status")),
+                    &pod,
+                    |pod| {
                         report(pod, step, &place, now);
-                    }),
-                )
+                    },
+                ))
             }
         }
     }
@@ -147,19 +150,19 @@ impl Kubelets {
         Place { host_ip, pod_ip }
     }
 
-    fn heartbeat(&mut self, world: &World, node: &str) -> Result<(), Status> {
-        let Ok(object) = world.api.get(&kinds::NODES, "", node) else {
+    fn heartbeat(&mut self, context: &Context, node: &str) -> Result<(), Status> {
+        let Ok(object) = context.api.get(&kinds::NODES, "", node) else {
             return Ok(());
         };
-        if world.dead.contains(node) {
+        if context.stopped.contains(node) {
             return Ok(());
         }
         self.queue.add_at(
             Key::Heartbeat(node.to_owned()),
-            Instant::now() + world.settings.heartbeat,
+            Instant::now() + context.settings.heartbeat,
         );
-        renew_lease(world, &object)?;
-        let now = world.now();
+        renew_lease(context, &object)?;
+        let now = context.now();
         // Most heartbeats change nothing: this check saves the request.
         let mut reported = Value::clone(&object);
         first_report(&mut reported, now);
@@ -167,14 +170,14 @@ impl Kubelets {
             return Ok(());
         }
         let status = (&*kinds::NODES, Some("status"));
-        unless_gone(world.edit(MANAGER, status, &object, |node| first_report(node, now)))
+        ignore_not_found(context.edit(MANAGER, status, &object, |node| first_report(node, now)))
     }
 }
 
-fn renew_lease(world: &World, node: &Value) -> Result<(), Status> {
-    let now = to_micro_time(world.now());
+fn renew_lease(context: &Context, node: &Value) -> Result<(), Status> {
+    let now = to_micro_time(context.now());
     let name = object::name(node);
-    let renewed = world.api.as_manager(MANAGER).modify(
+    let renewed = context.api.as_manager(MANAGER).modify(
         &kinds::LEASES,
         None,
         LEASE_NAMESPACE,
@@ -189,7 +192,7 @@ fn renew_lease(world: &World, node: &Value) -> Result<(), Status> {
             "metadata": {"name": name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]},
             "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": now},
         });
-        return world.create(MANAGER, &kinds::LEASES, lease).map(|_| ());
+        return context.create(MANAGER, &kinds::LEASES, lease).map(|_| ());
     }
     renewed.map(|_| ())
 }
@@ -202,12 +205,12 @@ impl Controller for Kubelets {
         &mut self.queue
     }
 
-    fn observe(&mut self, change: &Change, world: &World) {
+    fn observe(&mut self, change: &Change, context: &Context) {
         if change.kind == *kinds::PODS {
-            self.observe_pod(change.old.as_ref(), change.new.as_ref(), world.now());
+            self.observe_pod(change.old.as_ref(), change.new.as_ref(), context.now());
         } else if change.kind == *kinds::NODES {
             match (&change.old, &change.new) {
-                (None, Some(node)) => self.power_changed(object::name(node), world),
+                (None, Some(node)) => self.power_changed(object::name(node), context),
                 (Some(node), None) => self
                     .queue
                     .remove(&Key::Heartbeat(object::name(node).to_owned())),
@@ -216,19 +219,19 @@ impl Controller for Kubelets {
         }
     }
 
-    fn power_changed(&mut self, node: &str, world: &World) {
-        if !world.dead.contains(node) {
+    fn power_changed(&mut self, node: &str, context: &Context) {
+        if !context.stopped.contains(node) {
             self.queue.add(Key::Heartbeat(node.to_owned()));
-            for pod in world.index.pods_on(node) {
+            for pod in context.index.pods_on(node) {
                 self.queue.add(Key::Pod(uid(pod).to_owned()));
             }
         }
     }
 
-    fn sync(&mut self, world: &mut World, key: &Key) -> Result<(), Status> {
+    fn sync(&mut self, context: &mut Context, key: &Key) -> Result<(), Status> {
         match key {
-            Key::Pod(uid) => self.step(world, uid),
-            Key::Heartbeat(node) => self.heartbeat(world, node),
+            Key::Pod(uid) => self.step(context, uid),
+            Key::Heartbeat(node) => self.heartbeat(context, node),
         }
     }
 }

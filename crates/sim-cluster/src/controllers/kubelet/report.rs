@@ -8,7 +8,7 @@ use crate::clock::to_time;
 use crate::controllers::pod::Pod;
 use crate::object::{Condition, condition, list, set_condition, text};
 
-use super::life::{Step, same_image};
+use super::lifecycle::{Step, same_image};
 
 /// The addresses of a pod and its node.
 #[derive(Clone, Debug, Default)]
@@ -274,7 +274,7 @@ fn set_ready(pod: &mut Value, ready: bool, now: Timestamp) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::life::{Stage, stage};
+    use super::super::lifecycle::{Stage, stage};
     use super::*;
 
     fn pod() -> Value {

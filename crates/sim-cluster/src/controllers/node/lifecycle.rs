@@ -21,12 +21,12 @@ use crate::status::Status;
 use crate::store::Change;
 
 use crate::clock::to_time;
+use crate::controllers::context::{Context, Deletion, ignore_not_found};
 use crate::controllers::controller::Controller;
 use crate::controllers::event_correlator::NewEvent;
 use crate::controllers::pod::Pod;
 use crate::controllers::queue::Queue;
 use crate::controllers::taints::{Leave, NOT_READY, UNREACHABLE, UNSCHEDULABLE, leaves};
-use crate::controllers::world::{Deletion, World, unless_gone};
 use crate::object::{
     self, Condition, condition, condition_mut, flag, list, set_condition, text, uid,
 };
@@ -54,15 +54,15 @@ pub(crate) struct NodeLifecycle {
 }
 
 impl NodeLifecycle {
-    pub(crate) fn new(world: &World) -> Self {
+    pub(crate) fn new(context: &Context) -> Self {
         Self {
-            queue: Queue::new(world.settings.sync_latency),
+            queue: Queue::new(context.settings.sync_latency),
             heard: BTreeMap::new(),
             readiness: BTreeMap::new(),
         }
     }
 
-    fn observe_node(&mut self, old: Option<&Object>, new: Option<&Object>, world: &World) {
+    fn observe_node(&mut self, old: Option<&Object>, new: Option<&Object>, context: &Context) {
         let Some(new) = new else {
             if let Some(old) = old {
                 self.heard.remove(object::name(old));
@@ -83,7 +83,7 @@ impl NodeLifecycle {
         }
         let taints = |node: &Object| node["spec"]["taints"].clone();
         if !new["spec"]["taints"].is_null() && old.is_none_or(|old| taints(old) != taints(new)) {
-            for pod in world.index.pods_on(&node) {
+            for pod in context.index.pods_on(&node) {
                 self.queue.add(Key::Pod(uid(pod).to_owned()));
             }
         }
@@ -100,18 +100,19 @@ impl NodeLifecycle {
         }
     }
 
-    fn check(&mut self, world: &mut World, name: &str) -> Result<(), Status> {
-        let (Ok(node), Some(heard)) =
-            (world.api.get(&kinds::NODES, "", name), self.heard.get(name))
-        else {
+    fn check(&mut self, context: &mut Context, name: &str) -> Result<(), Status> {
+        let (Ok(node), Some(heard)) = (
+            context.api.get(&kinds::NODES, "", name),
+            self.heard.get(name),
+        ) else {
             return Ok(());
         };
-        let now = world.now();
-        let lost_at = *heard + world.settings.node_grace;
+        let now = context.now();
+        let lost_at = *heard + context.settings.node_grace;
         if Instant::now() < lost_at {
             self.queue.add_at(Key::Node(name.to_owned()), lost_at);
         } else if readiness(&node) != "Unknown" {
-            world.record_event(
+            context.record_event(
                 &kinds::NODES,
                 &node,
                 NewEvent {
@@ -121,25 +122,28 @@ impl NodeLifecycle {
                     message: &format!("Node {name} status is now: NodeNotReady"),
                 },
             );
-            unless_gone(
-                world.edit(MANAGER, (&kinds::NODES, Some("status")), &node, |node| {
+            ignore_not_found(context.edit(
+                MANAGER,
+                (&kinds::NODES, Some("status")),
+                &node,
+                |node| {
                     lose(node, now);
-                }),
-            )?;
+                },
+            ))?;
             // The change of the node queues it again, for its taints.
-            return mark_pods_not_ready(world, name);
+            return mark_pods_not_ready(context, name);
         }
         let taints = wanted_taints(&node, !self.none_is_ready(), now);
         if list(&node, "/spec/taints") != taints {
-            unless_gone(world.edit(MANAGER, (&kinds::NODES, None), &node, |node| {
+            ignore_not_found(context.edit(MANAGER, (&kinds::NODES, None), &node, |node| {
                 set_taints(node, &taints);
             }))?;
         }
         Ok(())
     }
 
-    fn check_pod(&mut self, world: &mut World, pod_uid: &str) -> Result<(), Status> {
-        let Some(pod) = world
+    fn check_pod(&mut self, context: &mut Context, pod_uid: &str) -> Result<(), Status> {
+        let Some(pod) = context
             .index
             .get(pod_uid)
             .map(|entry| Object::clone(&entry.object))
@@ -147,21 +151,21 @@ impl NodeLifecycle {
             return Ok(());
         };
         let view = Pod(&pod);
-        let Ok(node) = world.api.get(&kinds::NODES, "", view.node()) else {
+        let Ok(node) = context.api.get(&kinds::NODES, "", view.node()) else {
             return Ok(());
         };
         if !view.is_active() {
             return Ok(());
         }
-        let now = world.now();
+        let now = context.now();
         match leaves(&node, view.tolerations(), now) {
             Leave::Never => Ok(()),
             Leave::At(time) if time > now => {
                 self.queue
-                    .add_at(Key::Pod(pod_uid.to_owned()), world.instant(time));
+                    .add_at(Key::Pod(pod_uid.to_owned()), context.instant(time));
                 Ok(())
             }
-            Leave::At(_) => evict(world, &pod, now),
+            Leave::At(_) => evict(context, &pod, now),
         }
     }
 }
@@ -193,17 +197,17 @@ fn lose(node: &mut Value, now: Timestamp) {
     }
 }
 
-fn mark_pods_not_ready(world: &mut World, node: &str) -> Result<(), Status> {
-    let ready: Vec<Object> = world
+fn mark_pods_not_ready(context: &mut Context, node: &str) -> Result<(), Status> {
+    let ready: Vec<Object> = context
         .index
         .pods_on(node)
         .filter(|pod| Pod(pod).is_ready())
         .cloned()
         .collect();
     for pod in ready {
-        let now = world.now();
-        unless_gone(
-            world.edit(MANAGER, (&kinds::PODS, Some("status")), &pod, |pod| {
+        let now = context.now();
+        ignore_not_found(
+            context.edit(MANAGER, (&kinds::PODS, Some("status")), &pod, |pod| {
                 set_condition(
                     pod,
                     Condition {
@@ -216,7 +220,7 @@ fn mark_pods_not_ready(world: &mut World, node: &str) -> Result<(), Status> {
                 );
             }),
         )?;
-        world.record_event(
+        context.record_event(
             &kinds::PODS,
             &pod,
             NewEvent {
@@ -274,7 +278,7 @@ fn set_taints(node: &mut Value, taints: &[Value]) {
     }
 }
 
-fn evict(world: &mut World, pod: &Object, now: Timestamp) -> Result<(), Status> {
+fn evict(context: &mut Context, pod: &Object, now: Timestamp) -> Result<(), Status> {
     let message = format!(
         "Marking for deletion Pod {}/{}",
         Pod(pod).namespace(),
@@ -286,20 +290,20 @@ fn evict(world: &mut World, pod: &Object, now: Timestamp) -> Result<(), Status> 
         reason: "TaintManagerEviction",
         message: &message,
     };
-    world.record_event(&kinds::PODS, pod, event);
+    context.record_event(&kinds::PODS, pod, event);
     let target = Condition {
         kind: "DisruptionTarget",
         status: "True",
         reason: "DeletionByTaintManager",
         message: "Taint manager: deleting due to NoExecute taint",
     };
-    unless_gone(
-        world.edit(MANAGER, (&kinds::PODS, Some("status")), pod, |pod| {
+    ignore_not_found(
+        context.edit(MANAGER, (&kinds::PODS, Some("status")), pod, |pod| {
             set_condition(pod, target, now);
             observe_generation(pod, target.kind);
         }),
     )?;
-    unless_gone(world.delete(&kinds::PODS, pod, Deletion::default()))
+    ignore_not_found(context.delete(&kinds::PODS, pod, Deletion::default()))
 }
 
 /// Sets the generation of the pod for which one of its conditions holds.
@@ -318,10 +322,10 @@ impl Controller for NodeLifecycle {
         &mut self.queue
     }
 
-    fn observe(&mut self, change: &Change, world: &World) {
+    fn observe(&mut self, change: &Change, context: &Context) {
         let (old, new) = (change.old.as_ref(), change.new.as_ref());
         if change.kind == *kinds::NODES {
-            self.observe_node(old, new, world);
+            self.observe_node(old, new, context);
         } else if change.kind == *kinds::LEASES
             && change.namespace == LEASE_NAMESPACE
             && new.is_some()
@@ -340,10 +344,10 @@ impl Controller for NodeLifecycle {
         }
     }
 
-    fn sync(&mut self, world: &mut World, key: &Key) -> Result<(), Status> {
+    fn sync(&mut self, context: &mut Context, key: &Key) -> Result<(), Status> {
         match key {
-            Key::Node(node) => self.check(world, node),
-            Key::Pod(uid) => self.check_pod(world, uid),
+            Key::Node(node) => self.check(context, node),
+            Key::Pod(uid) => self.check_pod(context, uid),
         }
     }
 }

@@ -8,10 +8,10 @@ use crate::resources::kinds;
 use crate::status::Status;
 use crate::store::Change;
 
+use crate::controllers::context::{Context, Deletion, ignore_not_found};
 use crate::controllers::controller::Controller;
 use crate::controllers::pod::Pod;
 use crate::controllers::queue::Queue;
-use crate::controllers::world::{Deletion, World, unless_gone};
 use crate::object::{self, Condition, set_condition, uid};
 
 const MANAGER: &str = "kube-controller-manager";
@@ -23,22 +23,22 @@ pub(crate) struct PodCollector {
 }
 
 impl PodCollector {
-    pub(crate) fn new(world: &World) -> Self {
+    pub(crate) fn new(context: &Context) -> Self {
         Self {
-            queue: Queue::new(world.settings.sync_latency),
+            queue: Queue::new(context.settings.sync_latency),
         }
     }
 
-    fn suspect(&mut self, pod: &Object, world: &World) {
+    fn suspect(&mut self, pod: &Object, context: &Context) {
         self.queue.add_at(
             uid(pod).to_owned(),
-            Instant::now() + world.settings.pod_collection_delay,
+            Instant::now() + context.settings.pod_collection_delay,
         );
     }
 }
 
-fn collect(world: &World, pod_uid: &str) -> Result<(), Status> {
-    let Some(pod) = world
+fn collect(context: &Context, pod_uid: &str) -> Result<(), Status> {
+    let Some(pod) = context
         .index
         .get(pod_uid)
         .map(|entry| Object::clone(&entry.object))
@@ -46,10 +46,10 @@ fn collect(world: &World, pod_uid: &str) -> Result<(), Status> {
         return Ok(());
     };
     let node = Pod(&pod).node();
-    if node.is_empty() || world.api.get(&kinds::NODES, "", node).is_ok() {
+    if node.is_empty() || context.api.get(&kinds::NODES, "", node).is_ok() {
         return Ok(());
     }
-    let time = world.now();
+    let time = context.now();
     if !Pod(&pod).is_terminal() {
         let target = Condition {
             kind: "DisruptionTarget",
@@ -57,8 +57,8 @@ fn collect(world: &World, pod_uid: &str) -> Result<(), Status> {
             reason: "DeletionByPodGC",
             message: "PodGC: node no longer exists",
         };
-        unless_gone(
-            world.edit(MANAGER, (&kinds::PODS, Some("status")), &pod, |pod| {
+        ignore_not_found(
+            context.edit(MANAGER, (&kinds::PODS, Some("status")), &pod, |pod| {
                 pod["status"]["phase"] = json!("Failed");
                 set_condition(pod, target, time);
             }),
@@ -68,7 +68,7 @@ fn collect(world: &World, pod_uid: &str) -> Result<(), Status> {
         grace_seconds: Some(0),
         ..Deletion::default()
     };
-    unless_gone(world.delete(&kinds::PODS, &pod, at_once))
+    ignore_not_found(context.delete(&kinds::PODS, &pod, at_once))
 }
 
 impl Controller for PodCollector {
@@ -79,24 +79,24 @@ impl Controller for PodCollector {
         &mut self.queue
     }
 
-    fn observe(&mut self, change: &Change, world: &World) {
+    fn observe(&mut self, change: &Change, context: &Context) {
         let (old, new) = (change.old.as_ref(), change.new.as_ref());
         if change.kind == *kinds::NODES {
             if let (Some(old), None) = (old, new) {
-                for pod in world.index.pods_on(object::name(old)) {
-                    self.suspect(pod, world);
+                for pod in context.index.pods_on(object::name(old)) {
+                    self.suspect(pod, context);
                 }
             }
         } else if change.kind == *kinds::PODS
             && let Some(pod) = new.filter(|pod| !Pod(pod).node().is_empty())
             && old.is_none_or(|old| Pod(old).node().is_empty())
-            && world.api.get(&kinds::NODES, "", Pod(pod).node()).is_err()
+            && context.api.get(&kinds::NODES, "", Pod(pod).node()).is_err()
         {
-            self.suspect(pod, world);
+            self.suspect(pod, context);
         }
     }
 
-    fn sync(&mut self, world: &mut World, pod: &String) -> Result<(), Status> {
-        collect(world, pod)
+    fn sync(&mut self, context: &mut Context, pod: &String) -> Result<(), Status> {
+        collect(context, pod)
     }
 }

@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_reports_itself_ready_and_keeps_what_it_was_given() {
+    fn a_node_becomes_ready_and_keeps_its_other_fields() {
         let mut node = NodeSpec::new("node-7")
             .pods(3)
             .zone("a")

@@ -20,12 +20,12 @@ use crate::resources::kinds;
 use crate::status::Status;
 use crate::store::Change;
 
+use super::context::{Context, Deletion, ignore_not_found};
 use super::controller::Controller;
 use super::event_correlator::NewEvent;
 use super::index::controller_reference;
 use super::pod::Pod;
 use super::queue::Queue;
-use super::world::{Deletion, World, unless_gone};
 use crate::object::{controller_of, name, namespace, text, uid};
 use crate::selectors::object as selector;
 use plan::{Manage, Plan, slow_start, sync};
@@ -40,17 +40,17 @@ pub(crate) struct ReplicaSets {
 }
 
 impl ReplicaSets {
-    pub(crate) fn new(world: &World) -> Self {
+    pub(crate) fn new(context: &Context) -> Self {
         Self {
-            queue: Queue::new(world.settings.sync_latency),
+            queue: Queue::new(context.settings.sync_latency),
         }
     }
 
     /// The set that controls the pod, otherwise the sets of its namespace that might adopt it.
-    fn add_sets_of(&mut self, pod: &Object, world: &World) {
+    fn add_sets_of(&mut self, pod: &Object, context: &Context) {
         let pod = Pod(pod);
         if !pod.controller_uid().is_empty() {
-            if world
+            if context
                 .index
                 .get(pod.controller_uid())
                 .is_some_and(|owner| owner.kind == *kinds::REPLICA_SETS)
@@ -59,7 +59,7 @@ impl ReplicaSets {
             }
             return;
         }
-        for set in world.index.sets(pod.namespace()) {
+        for set in context.index.sets(pod.namespace()) {
             if selector::matches(&set["spec"]["selector"], pod.labels()) {
                 self.queue.add(uid(set).to_owned());
             }
@@ -75,7 +75,7 @@ impl Controller for ReplicaSets {
         &mut self.queue
     }
 
-    fn observe(&mut self, change: &Change, world: &World) {
+    fn observe(&mut self, change: &Change, context: &Context) {
         if change.kind == *kinds::REPLICA_SETS {
             match (&change.new, &change.old) {
                 (Some(set), _) => self.queue.add(uid(set).to_owned()),
@@ -89,51 +89,51 @@ impl Controller for ReplicaSets {
             if let Some(old) = old.filter(|old| {
                 !owner(old).is_empty() && new.is_none_or(|new| owner(new) != owner(old))
             }) {
-                self.add_sets_of(old, world);
+                self.add_sets_of(old, context);
             }
             if let Some(new) = new {
-                self.add_sets_of(new, world);
+                self.add_sets_of(new, context);
             }
         }
     }
 
-    fn sync(&mut self, world: &mut World, set_uid: &String) -> Result<(), Status> {
-        let Some(entry) = world.index.get(set_uid) else {
+    fn sync(&mut self, context: &mut Context, set_uid: &String) -> Result<(), Status> {
+        let Some(entry) = context.index.get(set_uid) else {
             return Ok(());
         };
         let set = Object::clone(&entry.object);
-        let (outcome, look_again) = carry_out(world, &set);
+        let (outcome, look_again) = carry_out(context, &set);
         if let Some(time) = look_again {
-            self.queue.add_at(set_uid.clone(), world.instant(time));
+            self.queue.add_at(set_uid.clone(), context.instant(time));
         }
         outcome
     }
 }
 
 /// Reconciles one set. Returns when the next pod becomes available.
-fn carry_out(world: &mut World, set: &Object) -> (Result<(), Status>, Option<Timestamp>) {
-    let own = world.index.pods_of(uid(set));
+fn carry_out(context: &mut Context, set: &Object) -> (Result<(), Status>, Option<Timestamp>) {
+    let own = context.index.pods_of(uid(set));
     let objects: Vec<Object> = own
-        .chain(world.index.orphans(namespace(set)))
+        .chain(context.index.orphans(namespace(set)))
         .cloned()
         .collect();
     let pods: Vec<Pod<'_>> = objects.iter().map(|pod| Pod(pod)).collect();
-    let related = related_pods(world, set);
+    let related = related_pods(context, set);
     let related: Vec<Pod<'_>> = related.iter().map(|pod| Pod(pod)).collect();
-    let now = world.now();
+    let now = context.now();
     let plan = sync(set, &pods, &related, now);
-    if let Err(status) = claim(world, set, &plan, &pods) {
+    if let Err(status) = claim(context, set, &plan, &pods) {
         return (Err(status), None);
     }
     let managed = match &plan.manage {
         Manage::Nothing => Ok(()),
-        Manage::Create(count) => create(world, set, *count),
-        Manage::Delete(indexes) => delete(world, set, indexes.iter().map(|&index| pods[index])),
+        Manage::Create(count) => create(context, set, *count),
+        Manage::Delete(indexes) => delete(context, set, indexes.iter().map(|&index| pods[index])),
     };
     let claimed: Vec<Pod<'_>> = plan.claimed.iter().map(|&index| pods[index]).collect();
     let failure = managed.as_ref().err().map(|status| status.message.as_str());
     let written = match status::status(set, &claimed, plan.terminating.len(), failure, now) {
-        Some(next) => unless_gone(world.edit(
+        Some(next) => ignore_not_found(context.edit(
             MANAGER,
             (&kinds::REPLICA_SETS, Some("status")),
             set,
@@ -147,23 +147,23 @@ fn carry_out(world: &mut World, set: &Object) -> (Result<(), Status>, Option<Tim
 }
 
 /// The pods of all sets with the same controller; none for a set without a controller.
-fn related_pods(world: &World, set: &Value) -> Vec<Object> {
+fn related_pods(context: &Context, set: &Value) -> Vec<Object> {
     let Some(controller) = controller_of(set) else {
         return Vec::new();
     };
     let mut seen = BTreeSet::new();
-    let sets = world.index.sets_of(text(controller, "/uid"));
-    let pods = sets.flat_map(|related| world.index.pods_of(uid(related)));
+    let sets = context.index.sets_of(text(controller, "/uid"));
+    let pods = sets.flat_map(|related| context.index.pods_of(uid(related)));
     pods.filter(|pod| seen.insert(uid(pod).to_owned()))
         .cloned()
         .collect()
 }
 
 /// Adopts and releases pods. A pod that no longer exists is not an error.
-fn claim(world: &World, set: &Value, plan: &Plan, pods: &[Pod<'_>]) -> Result<(), Status> {
+fn claim(context: &Context, set: &Value, plan: &Plan, pods: &[Pod<'_>]) -> Result<(), Status> {
     for &index in &plan.release {
-        unless_gone(
-            world.edit(MANAGER, (&kinds::PODS, None), pods[index].0, |pod| {
+        ignore_not_found(
+            context.edit(MANAGER, (&kinds::PODS, None), pods[index].0, |pod| {
                 if let Some(owners) = pod["metadata"]["ownerReferences"].as_array_mut() {
                     owners.retain(|owner| owner["uid"] != uid(set));
                 }
@@ -172,8 +172,8 @@ fn claim(world: &World, set: &Value, plan: &Plan, pods: &[Pod<'_>]) -> Result<()
     }
     for &index in &plan.adopt {
         let reference = controller_reference(&kinds::REPLICA_SETS, set);
-        unless_gone(
-            world.edit(MANAGER, (&kinds::PODS, None), pods[index].0, |pod| {
+        ignore_not_found(
+            context.edit(MANAGER, (&kinds::PODS, None), pods[index].0, |pod| {
                 match pod["metadata"]["ownerReferences"].as_array_mut() {
                     Some(owners) => owners.push(reference),
                     None => pod["metadata"]["ownerReferences"] = json!([reference]),
@@ -185,20 +185,20 @@ fn claim(world: &World, set: &Value, plan: &Plan, pods: &[Pod<'_>]) -> Result<()
 }
 
 /// Creates pods in growing batches, up to the first batch with a failure.
-fn create(world: &mut World, set: &Value, count: usize) -> Result<(), Status> {
+fn create(context: &mut Context, set: &Value, count: usize) -> Result<(), Status> {
     for batch in slow_start(count) {
         let mut failure = None;
         for _ in 0..batch {
-            match world.create(MANAGER, &kinds::PODS, pod_from(set)) {
+            match context.create(MANAGER, &kinds::PODS, pod_from(set)) {
                 Ok(pod) => {
                     let message = format!("Created pod: {}", name(&pod));
-                    note(world, set, "Normal", "SuccessfulCreate", &message);
+                    note(context, set, "Normal", "SuccessfulCreate", &message);
                 }
                 // A terminating namespace accepts no pods, which needs no event.
                 Err(status) if is_namespace_terminating(&status) => {}
                 Err(status) => {
                     note(
-                        world,
+                        context,
                         set,
                         "Warning",
                         "FailedCreate",
@@ -223,15 +223,15 @@ fn is_namespace_terminating(status: &Status) -> bool {
 }
 
 fn delete<'a>(
-    world: &mut World,
+    context: &mut Context,
     set: &Value,
     pods: impl Iterator<Item = Pod<'a>>,
 ) -> Result<(), Status> {
     let mut outcome = Ok(());
     for pod in pods {
-        match world.delete(&kinds::PODS, pod.0, Deletion::default()) {
+        match context.delete(&kinds::PODS, pod.0, Deletion::default()) {
             Ok(()) => note(
-                world,
+                context,
                 set,
                 "Normal",
                 "SuccessfulDelete",
@@ -240,7 +240,7 @@ fn delete<'a>(
             Err(status) if status.code == 404 => {}
             Err(status) => {
                 note(
-                    world,
+                    context,
                     set,
                     "Warning",
                     "FailedDelete",
@@ -253,8 +253,8 @@ fn delete<'a>(
     outcome
 }
 
-fn note(world: &mut World, set: &Value, kind: &str, reason: &str, message: &str) {
-    world.record_event(
+fn note(context: &mut Context, set: &Value, kind: &str, reason: &str, message: &str) {
+    context.record_event(
         &kinds::REPLICA_SETS,
         set,
         NewEvent {

@@ -153,13 +153,13 @@ mod tests {
     }
 
     #[test]
-    fn zeroes_are_left_out_but_for_two() {
+    fn zeros_are_omitted_except_for_two_fields() {
         let expected = json!({"replicas": 0, "terminatingReplicas": 0, "observedGeneration": 4});
         assert_eq!(status(&set(0), &[], 0, None, second(0)), Some(expected));
     }
 
     #[test]
-    fn a_failure_keeps_its_first_message_and_goes_when_it_is_over() {
+    fn a_failure_condition_keeps_its_first_message_until_it_is_removed() {
         let mut set = set(0);
         let failure = |set: &Value| condition(set, "ReplicaFailure").cloned();
         set["status"] = status(&set, &[], 0, Some("quota of a"), second(5)).unwrap();

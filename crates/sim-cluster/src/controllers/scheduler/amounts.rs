@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_can_be_subtracted() {
+    fn a_removed_pod_is_subtracted() {
         let one = Amounts::read(
             json!({"cpu": "1", "memory": "1Gi", "example.com/disk": "2"}).as_object(),
         );

@@ -17,42 +17,44 @@ const ANY_ADDRESS: &str = "0.0.0.0";
 
 /// A reason, as the pod's condition counts it.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Refusal {
+pub(crate) struct UnfitReason {
     pub(crate) text: Cow<'static, str>,
     /// Preemption cannot help.
-    pub(crate) hopeless: bool,
+    pub(crate) unresolvable: bool,
 }
 
-impl Refusal {
+impl UnfitReason {
     /// A reason that lies in the pods of the node.
-    pub(crate) fn by_pods(text: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn unschedulable(text: impl Into<Cow<'static, str>>) -> Self {
         Self {
             text: text.into(),
-            hopeless: false,
+            unresolvable: false,
         }
     }
 
     /// A reason that lies in the node itself.
-    pub(crate) fn by_node(text: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn unresolvable(text: impl Into<Cow<'static, str>>) -> Self {
         Self {
             text: text.into(),
-            hopeless: true,
+            unresolvable: true,
         }
     }
 }
 
 /// The reasons of the filters that need only the pod and the node; empty if the node fits.
-pub(crate) fn refusals(pod: Pod<'_>, requests: &Amounts, node: &NodeInfo) -> Vec<Refusal> {
+pub(crate) fn unfit_reasons(pod: Pod<'_>, requests: &Amounts, node: &NodeInfo) -> Vec<UnfitReason> {
     if !tolerates_cordon(pod, &node.object) {
-        vec![Refusal::by_node("node(s) were unschedulable")]
+        vec![UnfitReason::unresolvable("node(s) were unschedulable")]
     } else if hinders_placement(&node.object, pod.tolerations()) {
-        vec![Refusal::by_node("node(s) had untolerated taint(s)")]
+        vec![UnfitReason::unresolvable(
+            "node(s) had untolerated taint(s)",
+        )]
     } else if !matches_node_affinity(pod, &node.object) {
-        vec![Refusal::by_node(
+        vec![UnfitReason::unresolvable(
             "node(s) didn't match Pod's node affinity/selector",
         )]
     } else if wants_a_taken_port(pod, node) {
-        vec![Refusal::by_pods(
+        vec![UnfitReason::unschedulable(
             "node(s) didn't have free ports for the requested pod ports",
         )]
     } else {
@@ -146,20 +148,20 @@ pub(crate) fn matches_node_affinity(pod: Pod<'_>, node: &Value) -> bool {
 }
 
 /// The resources of which the node has too little.
-fn lacks(requests: &Amounts, node: &NodeInfo) -> Vec<Refusal> {
-    let mut refusals = Vec::new();
+fn lacks(requests: &Amounts, node: &NodeInfo) -> Vec<UnfitReason> {
+    let mut unfit_reasons = Vec::new();
     for (resource, wanted) in requests.iter().filter(|(_, wanted)| *wanted > 0) {
         let capacity = node.allocatable.get(resource);
         if wanted <= capacity.saturating_sub(node.used.get(resource)) {
             continue;
         }
-        refusals.push(match resource {
-            "pods" => Refusal::by_pods("Too many pods"),
-            _ if wanted > capacity => Refusal::by_node(format!("Insufficient {resource}")),
-            _ => Refusal::by_pods(format!("Insufficient {resource}")),
+        unfit_reasons.push(match resource {
+            "pods" => UnfitReason::unschedulable("Too many pods"),
+            _ if wanted > capacity => UnfitReason::unresolvable(format!("Insufficient {resource}")),
+            _ => UnfitReason::unschedulable(format!("Insufficient {resource}")),
         });
     }
-    refusals
+    unfit_reasons
 }
 
 #[cfg(test)]
@@ -188,10 +190,10 @@ mod tests {
     fn refused(spec: Value, node: Value) -> Vec<(String, bool)> {
         let pod = json!({"metadata": {"name": "p"}, "spec": spec});
         let node = NodeInfo::new(Arc::new(node));
-        let refusals = refusals(Pod(&pod), &Amounts::of_pod(Pod(&pod)), &node);
-        refusals
+        let unfit_reasons = unfit_reasons(Pod(&pod), &Amounts::of_pod(Pod(&pod)), &node);
+        unfit_reasons
             .into_iter()
-            .map(|refusal| (refusal.text.into_owned(), refusal.hopeless))
+            .map(|unfit_reason| (unfit_reason.text.into_owned(), unfit_reason.unresolvable))
             .collect()
     }
 
@@ -222,12 +224,12 @@ mod tests {
         let mut info = NodeInfo::new(Arc::new(node()));
         let pod = json!({"metadata": {"name": "p", "uid": "p"}, "spec": ask("1500m")});
         info.add(Arc::new(pod.clone()));
-        let refusals = refusals(Pod(&pod), &Amounts::of_pod(Pod(&pod)), &info);
+        let unfit_reasons = unfit_reasons(Pod(&pod), &Amounts::of_pod(Pod(&pod)), &info);
         assert_eq!(
-            refusals,
+            unfit_reasons,
             [
-                Refusal::by_pods("Insufficient cpu"),
-                Refusal::by_pods("Too many pods")
+                UnfitReason::unschedulable("Insufficient cpu"),
+                UnfitReason::unschedulable("Too many pods")
             ]
         );
     }
@@ -254,10 +256,10 @@ mod tests {
         ));
         let pod = json!({"metadata": {"uid": "p"}, "spec": spec});
         let wanted = refused.then(|| {
-            Refusal::by_pods("node(s) didn't have free ports for the requested pod ports")
+            UnfitReason::unschedulable("node(s) didn't have free ports for the requested pod ports")
         });
         assert_eq!(
-            super::refusals(Pod(&pod), &Amounts::of_pod(Pod(&pod)), &info),
+            super::unfit_reasons(Pod(&pod), &Amounts::of_pod(Pod(&pod)), &info),
             Vec::from_iter(wanted)
         );
     }

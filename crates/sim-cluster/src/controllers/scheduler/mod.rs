@@ -25,11 +25,11 @@ use crate::resources::kinds;
 use crate::status::Status;
 use crate::store::Change;
 
+use super::context::{Context, ignore_not_found};
 use super::controller::Controller;
 use super::event_correlator::NewEvent;
 use super::pod::Pod;
 use super::queue::Queue;
-use super::world::{World, unless_gone};
 use crate::object::{self, Condition, condition, condition_mut, set_condition, text};
 use nodes::{NodeInfo, is_related};
 use place::place;
@@ -59,9 +59,9 @@ struct Waiting {
 }
 
 impl Scheduler {
-    pub(crate) fn new(world: &World) -> Self {
+    pub(crate) fn new(context: &Context) -> Self {
         Self {
-            queue: Queue::new(world.settings.schedule_latency),
+            queue: Queue::new(context.settings.schedule_latency),
             nodes: BTreeMap::new(),
             waiting: BTreeMap::new(),
         }
@@ -143,9 +143,9 @@ impl Scheduler {
         }
     }
 
-    fn bind(&mut self, world: &mut World, pod: &Object, node: &str) -> Result<(), Status> {
-        let now = world.now();
-        let bound = world.edit(MANAGER, (&kinds::PODS, Some("binding")), pod, |pod| {
+    fn bind(&mut self, context: &mut Context, pod: &Object, node: &str) -> Result<(), Status> {
+        let now = context.now();
+        let bound = context.edit(MANAGER, (&kinds::PODS, Some("binding")), pod, |pod| {
             pod["spec"]["nodeName"] = json!(node);
             scheduled(
                 pod,
@@ -162,7 +162,7 @@ impl Scheduler {
         self.waiting.remove(Pod(pod).uid());
         let pod_name = format!("{}/{}", Pod(pod).namespace(), Pod(pod).name());
         let message = format!("Successfully assigned {pod_name} to {node}");
-        world.record_event(
+        context.record_event(
             &kinds::PODS,
             pod,
             NewEvent {
@@ -175,7 +175,7 @@ impl Scheduler {
         Ok(())
     }
 
-    fn refuse(&mut self, world: &mut World, pod: &Object, why: &str) -> Result<(), Status> {
+    fn refuse(&mut self, context: &mut Context, pod: &Object, why: &str) -> Result<(), Status> {
         let uid = Pod(pod).uid().to_owned();
         let now = Instant::now();
         let tries = self.waiting.get(&uid).map_or(0, |waiting| waiting.tries);
@@ -189,8 +189,8 @@ impl Scheduler {
         };
         self.waiting.insert(uid.clone(), waiting);
         self.queue
-            .add_at(uid, now + world.settings.unschedulable_retry.max(backoff));
-        world.record_event(
+            .add_at(uid, now + context.settings.unschedulable_retry.max(backoff));
+        context.record_event(
             &kinds::PODS,
             pod,
             NewEvent {
@@ -205,9 +205,9 @@ impl Scheduler {
         if says == Some(("Unschedulable", why)) {
             return Ok(());
         }
-        let time = world.now();
-        unless_gone(
-            world.edit(MANAGER, (&kinds::PODS, Some("status")), pod, |pod| {
+        let time = context.now();
+        ignore_not_found(
+            context.edit(MANAGER, (&kinds::PODS, Some("status")), pod, |pod| {
                 scheduled(
                     pod,
                     Condition {
@@ -249,7 +249,7 @@ impl Controller for Scheduler {
         &mut self.queue
     }
 
-    fn observe(&mut self, change: &Change, _world: &World) {
+    fn observe(&mut self, change: &Change, _world: &Context) {
         if change.kind == *kinds::PODS {
             self.observe_pod(change.old.as_ref(), change.new.as_ref());
         } else if change.kind == *kinds::NODES {
@@ -257,15 +257,15 @@ impl Controller for Scheduler {
         }
     }
 
-    fn sync(&mut self, world: &mut World, pod_uid: &String) -> Result<(), Status> {
-        let Some(entry) = world.index.get(pod_uid) else {
+    fn sync(&mut self, context: &mut Context, pod_uid: &String) -> Result<(), Status> {
+        let Some(entry) = context.index.get(pod_uid) else {
             return Ok(());
         };
         let pod = Object::clone(&entry.object);
         let outcome = match place(Pod(&pod), &self.nodes).map(str::to_owned) {
-            Ok(node) => self.bind(world, &pod, &node),
-            Err(none) => self.refuse(world, &pod, &none.to_string()),
+            Ok(node) => self.bind(context, &pod, &node),
+            Err(none) => self.refuse(context, &pod, &none.to_string()),
         };
-        unless_gone(outcome)
+        ignore_not_found(outcome)
     }
 }

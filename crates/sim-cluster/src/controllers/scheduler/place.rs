@@ -9,18 +9,18 @@ use std::fmt;
 use crate::controllers::pod::Pod;
 
 use super::amounts::Amounts;
-use super::filters::{Refusal, refusals};
+use super::filters::{UnfitReason, unfit_reasons};
 use super::nodes::NodeInfo;
 use super::topology::Topology;
 
 /// No node fits the pod. `Display` is the message of the pod's condition.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct NoPlace {
+pub(crate) struct FitError {
     nodes: usize,
     /// The number of nodes by reason.
     reasons: BTreeMap<String, usize>,
     /// The number of nodes on which preemption cannot help.
-    hopeless: usize,
+    unresolvable: usize,
     /// The pod does not preempt others.
     never_preempts: bool,
 }
@@ -29,20 +29,20 @@ pub(crate) struct NoPlace {
 pub(crate) fn place<'n>(
     pod: Pod<'_>,
     nodes: &'n BTreeMap<String, NodeInfo>,
-) -> Result<&'n str, NoPlace> {
+) -> Result<&'n str, FitError> {
     let requests = Amounts::of_pod(pod);
     let topology = Topology::new(pod, nodes);
-    let mut none = NoPlace {
+    let mut none = FitError {
         never_preempts: pod.0["spec"]["preemptionPolicy"] == "Never",
-        ..NoPlace::default()
+        ..FitError::default()
     };
     let mut best = None;
     for (name, node) in nodes.iter().filter(|(_, node)| node.exists()) {
-        let mut refusals = refusals(pod, &requests, node);
-        if refusals.is_empty() {
-            refusals.extend(topology.refusal(node));
+        let mut unfit_reasons = unfit_reasons(pod, &requests, node);
+        if unfit_reasons.is_empty() {
+            unfit_reasons.extend(topology.unfit_reason(node));
         }
-        if refusals.is_empty() {
+        if unfit_reasons.is_empty() {
             let score = (
                 node.siblings(pod.controller_uid()),
                 node.load_with(&requests),
@@ -52,23 +52,30 @@ pub(crate) fn place<'n>(
                 best = Some((score, name.as_str()));
             }
         } else {
-            none.note(refusals);
+            none.count(unfit_reasons);
         }
     }
     best.map(|(_, name)| name).ok_or(none)
 }
 
-impl NoPlace {
-    fn note(&mut self, refusals: Vec<Refusal>) {
+impl FitError {
+    fn count(&mut self, unfit_reasons: Vec<UnfitReason>) {
         self.nodes += 1;
-        self.hopeless += usize::from(refusals.iter().any(|refusal| refusal.hopeless));
-        for refusal in refusals {
-            *self.reasons.entry(refusal.text.into_owned()).or_default() += 1;
+        self.unresolvable += usize::from(
+            unfit_reasons
+                .iter()
+                .any(|unfit_reason| unfit_reason.unresolvable),
+        );
+        for unfit_reason in unfit_reasons {
+            *self
+                .reasons
+                .entry(unfit_reason.text.into_owned())
+                .or_default() += 1;
         }
     }
 }
 
-impl fmt::Display for NoPlace {
+impl fmt::Display for FitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nodes = self.nodes;
         if nodes == 0 {
@@ -84,12 +91,12 @@ impl fmt::Display for NoPlace {
         if self.never_preempts {
             return f.write_str(" preemption: not eligible due to preemptionPolicy=Never.");
         }
-        let victims = nodes - self.hopeless;
+        let victims = nodes - self.unresolvable;
         let mut outlook = Vec::new();
-        if self.hopeless > 0 {
+        if self.unresolvable > 0 {
             outlook.push(format!(
                 "{} Preemption is not helpful for scheduling",
-                self.hopeless
+                self.unresolvable
             ));
         }
         if victims > 0 {
@@ -228,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_to_be_alone_keeps_others_away() {
+    fn anti_affinity_of_placed_pods_excludes_other_pods() {
         let mut nodes = two_zones();
         fill(&mut nodes, "web", &apart("kubernetes.io/hostname"), 3).unwrap();
         let more = fill(&mut nodes, "web", &json!({}), 1).unwrap_err();

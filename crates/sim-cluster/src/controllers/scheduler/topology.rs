@@ -9,7 +9,7 @@ use crate::controllers::pod::Pod;
 use crate::object::{integer, list, text};
 use crate::selectors::object as selector;
 
-use super::filters::{Refusal, matches_node_affinity};
+use super::filters::{UnfitReason, matches_node_affinity};
 use super::nodes::{NodeInfo, affinity, anti_affinity, spread};
 use crate::controllers::taints::hinders_placement;
 
@@ -84,9 +84,13 @@ impl<'a> Topology<'a> {
     }
 
     /// The reason why the node does not fit, if it does not.
-    pub(crate) fn refusal(&self, node: &NodeInfo) -> Option<Refusal> {
-        if let Some(refusal) = self.spreads.iter().find_map(|spread| spread.refusal(node)) {
-            return Some(refusal);
+    pub(crate) fn unfit_reason(&self, node: &NodeInfo) -> Option<UnfitReason> {
+        if let Some(unfit_reason) = self
+            .spreads
+            .iter()
+            .find_map(|spread| spread.unfit_reason(node))
+        {
+            return Some(unfit_reason);
         }
         let close = |(key, domains): &(&str, BTreeSet<String>)| {
             node.label(key).is_some_and(|value| domains.contains(value))
@@ -97,13 +101,15 @@ impl<'a> Topology<'a> {
                 .any(|(key, value)| node.label(key) == Some(value))
         };
         if !self.attracted.iter().all(close) {
-            Some(Refusal::by_node("node(s) didn't match pod affinity rules"))
+            Some(UnfitReason::unresolvable(
+                "node(s) didn't match pod affinity rules",
+            ))
         } else if within(&self.repelled) {
-            Some(Refusal::by_pods(
+            Some(UnfitReason::unschedulable(
                 "node(s) didn't match pod anti-affinity rules",
             ))
         } else if within(&self.unwanted) {
-            Some(Refusal::by_pods(
+            Some(UnfitReason::unschedulable(
                 "node(s) didn't satisfy existing pods anti-affinity rules",
             ))
         } else {
@@ -214,14 +220,16 @@ impl<'a> Spread<'a> {
         }
     }
 
-    fn refusal(&self, node: &NodeInfo) -> Option<Refusal> {
+    fn unfit_reason(&self, node: &NodeInfo) -> Option<UnfitReason> {
         let Some(value) = node.label(self.key) else {
             let text =
                 "node(s) didn't match pod topology spread constraints (missing required label)";
-            return Some(Refusal::by_node(text));
+            return Some(UnfitReason::unresolvable(text));
         };
         let here = self.counts.get(value).copied().unwrap_or_default();
         let skewed = here + self.own - self.least > self.max_skew;
-        skewed.then(|| Refusal::by_pods("node(s) didn't match pod topology spread constraints"))
+        skewed.then(|| {
+            UnfitReason::unschedulable("node(s) didn't match pod topology spread constraints")
+        })
     }
 }

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_it_would_lose() {
+    fn rejects_bodies_with_unknown_fields() {
         let with = |field: Vec<u8>| {
             let metadata = delimited(1, &[delimited(1, b"a"), field].concat());
             object(&body("v1", "ConfigMap", &metadata)).is_some()

@@ -271,7 +271,7 @@ fn check_combinations(value: &Value, schema: &Value, path: &str, errors: &mut Ve
             .flatten();
         schemas.map(|one| errors_of(value, one, path)).collect()
     };
-    // The API server says the field in the words alone.
+    // The API server names the field in the message only.
     let mut wrong = |words: &str| {
         let words = format!("\"{path}\" must {words}");
         errors.push(FieldError::invalid("<nil>", "", words));
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_wrong_before_is_let_through() {
+    fn unchanged_invalid_parts_are_accepted() {
         let root = json!({ "type": "object", "properties": { "a": { "type": "integer", "maximum": 1 }, "b": { "type": "integer" } } });
         assert_eq!(
             validate(

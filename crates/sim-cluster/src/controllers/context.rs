@@ -1,7 +1,7 @@
 //! The context of controllers: the API, the index, the time, and the stopped kubelets.
 //!
 //! ```text
-//! changes -> Index -> controller decides -> World::{create, edit, delete, record_event} -> API -> changes
+//! changes -> Index -> controller decides -> Context::{create, edit, delete, record_event} -> API -> changes
 //! ```
 //!
 //! Every write has the uid of its object as precondition, so that it never affects a newer object of the same name.
@@ -27,9 +27,9 @@ use crate::object::{name, namespace, uid};
 
 /// The nodes whose kubelet is stopped. Shared with the handle of the cluster.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct DeadNodes(Arc<Mutex<BTreeSet<String>>>);
+pub(crate) struct StoppedKubelets(Arc<Mutex<BTreeSet<String>>>);
 
-impl DeadNodes {
+impl StoppedKubelets {
     /// Whether the node's kubelet is stopped.
     pub(crate) fn contains(&self, node: &str) -> bool {
         self.0.lock().contains(node)
@@ -48,11 +48,11 @@ impl DeadNodes {
 
 /// The state that controllers share. One task owns it.
 #[derive(Debug)]
-pub(crate) struct World {
+pub(crate) struct Context {
     pub(crate) api: Api,
     pub(crate) index: Index,
     pub(crate) settings: Settings,
-    pub(crate) dead: DeadNodes,
+    pub(crate) stopped: StoppedKubelets,
     pub(super) events: EventCorrelator,
 }
 
@@ -65,13 +65,13 @@ pub(crate) struct Deletion {
     pub(crate) unchanged: bool,
 }
 
-impl World {
-    pub(crate) fn new(api: &Api, settings: Settings, dead: DeadNodes) -> Self {
+impl Context {
+    pub(crate) fn new(api: &Api, settings: Settings, stopped: StoppedKubelets) -> Self {
         Self {
             api: api.clone(),
             index: Index::default(),
             settings,
-            dead,
+            stopped,
             events: EventCorrelator::default(),
         }
     }
@@ -137,7 +137,7 @@ impl World {
 }
 
 /// Ignores that the object no longer exists: there is nothing left to do.
-pub(crate) fn unless_gone<T>(result: Result<T, Status>) -> Result<(), Status> {
+pub(crate) fn ignore_not_found<T>(result: Result<T, Status>) -> Result<(), Status> {
     match result {
         Err(status) if status.code != 404 => Err(status),
         _ => Ok(()),
