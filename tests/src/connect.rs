@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use federation_controller::members::kubeconfig::{Connect, Kubeconfig};
+use federation_controller::members::kubeconfig::{Connect, Kubeconfig, KubeconfigError};
 use futures::{FutureExt, future::BoxFuture};
 use http::{HeaderValue, Request, header::AUTHORIZATION};
 use kube::{Client, client::Body};
@@ -15,14 +15,20 @@ use crate::link::Link;
 pub(crate) struct Routes(pub(crate) BTreeMap<String, Link>);
 
 impl Connect for Routes {
-    fn connect(&self, kubeconfig: Kubeconfig) -> BoxFuture<'static, Result<Client, String>> {
+    fn connect(
+        &self,
+        kubeconfig: Kubeconfig,
+    ) -> BoxFuture<'static, Result<Client, KubeconfigError>> {
         let name = kubeconfig.server().trim_start_matches("https://");
-        let link = self.0.get(name).ok_or_else(|| format!("no cluster {name}"));
+        let link = self
+            .0
+            .get(name)
+            .ok_or_else(|| KubeconfigError::Client(format!("no cluster {name}")));
         // In this process whoever shows no token is the administrator: that is nobody here.
         let token = kubeconfig.token().unwrap_or("none");
         let header = HeaderValue::try_from(format!("Bearer {token}"));
         let client = link.and_then(|link| {
-            let header = header.map_err(|error| error.to_string())?;
+            let header = header.map_err(|_| KubeconfigError::Token)?;
             let link = link.clone().map_request(move |mut it: Request<Body>| {
                 it.headers_mut().insert(AUTHORIZATION, header.clone());
                 it

@@ -94,7 +94,7 @@ async fn files(
         (
             "stranger",
             by(&authority, "token: another"),
-            "False Unauthorized: the credentials are refused",
+            "False Unauthorized: the member rejects the credentials",
         ),
         ("other-authority", by("", &token), "False Unreachable"),
         (
@@ -105,7 +105,7 @@ async fn files(
         (
             "no-file",
             by(", certificate-authority: nowhere.pem", &token),
-            "False InvalidKubeconfig: file FOLDER/no-file.yaml: certificate-authority: the file ",
+            "False InvalidKubeconfig: file FOLDER/no-file.yaml: certificate-authority: failed to read ",
         ),
     ]
 }

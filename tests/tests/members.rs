@@ -90,7 +90,10 @@ async fn f33_a_revoked_token_is_no_outage_and_a_new_secret_takes_effect_at_once(
     let watcher = ReadyWatcher::start(&fleet, "web");
     fleet.revoke_tokens("b").await;
     let told = reason(&fleet, "b", "Unauthorized", 15).await;
-    assert!(told.contains("the credentials are refused"), "{told}");
+    assert!(
+        told.contains("the member rejects the credentials"),
+        "{told}"
+    );
     assert!(!told.contains(&tokens[1]));
     minutes(10).await;
     assert_eq!(
@@ -123,7 +126,8 @@ async fn a_missing_secret_leaves_what_runs_as_it_is() {
     let path = format!("{SECRETS_PATH}/member-b");
     fleet.on_host("DELETE", &path, &Value::Null).await.unwrap();
     let told = reason(&fleet, "b", "SecretMissing", 3).await;
-    let words = "there is no Secret fedrs-system/member-b of type fedrs.dev/kubeconfig";
+    let words =
+        "Secret fedrs-system/member-b does not exist, or its type is not fedrs.dev/kubeconfig";
     assert!(told.ends_with(words), "{told}");
     minutes(10).await;
     assert_eq!(fleet.sorted_layout("web"), [4, 4, 4]);
@@ -134,7 +138,7 @@ async fn a_missing_secret_leaves_what_runs_as_it_is() {
     fleet.on_host("PATCH", &path, &keyless).await.unwrap();
     let told = reason(&fleet, "b", "InvalidKubeconfig", 3).await;
     assert!(
-        told.contains("Secret fedrs-system/member-b: it has no key \"kubeconfig\""),
+        told.contains("Secret fedrs-system/member-b: the Secret has no key \"kubeconfig\""),
         "{told}"
     );
     minutes(5).await;
@@ -180,7 +184,7 @@ async fn a_kubeconfig_that_would_run_a_program_or_read_a_file_is_refused() {
     for (user, part) in [
         (
             "exec: {command: sh}",
-            "exec would run a program in the controller",
+            "exec of the user would run a program in the controller",
         ),
         (
             "tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token",

@@ -115,8 +115,6 @@ closed_set! {
         SecretMissing,
         /// Ready: the kubeconfig can't be used.
         InvalidKubeconfig,
-        /// Ready: the policy forbids something that the kubeconfig asks for.
-        InsecureKubeconfig,
         /// Ready: the cluster has both a kubeconfig file and a Secret.
         DuplicateSource,
         /// Synced: local workloads and pods are watched.

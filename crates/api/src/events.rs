@@ -51,8 +51,10 @@ closed_set! {
 }
 
 closed_set! {
-    /// Reasons of events on a MemberCluster.
+    /// Reasons of events on a MemberCluster. The reasons of the condition Ready are reasons of events as well.
     pub enum MemberEventReason {
+        /// The controller uses a kubeconfig that does not protect its credentials.
+        InsecureKubeconfig,
         /// The controller renewed the token of the member's kubeconfig.
         TokenRenewed,
         /// The controller could not renew the token of the member's kubeconfig.

@@ -9,24 +9,24 @@ use serde_json::{Value, json};
 
 use fedrs_api::names::FIELD_MANAGER;
 
-use crate::error_text::words;
+use crate::error_text::format_api_error;
 
-/// Why a call did not bring what it was made for.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallError {
-    /// The API server said no, or could not be asked.
-    #[error("{}", words(.0))]
+    /// The API server rejected the request, or could not be reached.
+    #[error("{}", format_api_error(.0))]
     Api(#[from] kube::Error),
     /// No answer in time: it may or may not have taken effect.
     #[error("no answer within {0:?}")]
     Deadline(Duration),
-    /// The answer is not what was asked for.
-    #[error("the answer makes no sense: {0}")]
+    /// The response is not the expected object.
+    #[error("unexpected response: {0}")]
     Answer(String),
 }
 
 impl CallError {
-    /// The HTTP status of a refusal.
+    /// The HTTP status of a rejection.
     pub(crate) fn code(&self) -> Option<u16> {
         match self {
             Self::Api(kube::Error::Api(status)) => Some(status.code),
@@ -34,8 +34,8 @@ impl CallError {
         }
     }
 
-    /// Whether the API server said no, and would again.
-    pub(crate) fn is_refusal(&self) -> bool {
+    /// Whether the API server rejected the request, and a retry would not help.
+    pub(crate) fn is_rejection(&self) -> bool {
         matches!(self.code(), Some(400..500)) && self.code() != Some(429)
     }
 
@@ -44,7 +44,8 @@ impl CallError {
         let Self::Api(kube::Error::Api(status)) = self else {
             return false;
         };
-        let is_bare = |it: &StatusDetails| it.causes.is_empty() && it.kind.is_empty();
+        let is_bare =
+            |details: &StatusDetails| details.causes.is_empty() && details.kind.is_empty();
         status.code == 422 && status.details.as_ref().is_none_or(is_bare)
     }
 }
@@ -137,8 +138,8 @@ fn managed(path: &str) -> String {
     format!("{path}?fieldManager={FIELD_MANAGER}")
 }
 
-/// One request with `body`, or without one. An answer that makes no sense is not told: it may hold a token, and the
-/// client's own way of reading it would log it.
+/// Sends one request. An unexpected response is not logged, because it may hold a token; the client's own decoder would log
+/// it.
 pub async fn send(
     client: &Client,
     method: &str,

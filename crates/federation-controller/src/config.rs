@@ -69,7 +69,7 @@ pub struct LeaderElectionConfig {
     /// How long standbys leave the Lease alone after its last renewal. 15 s.
     #[serde(with = "duration")]
     pub lease_duration: Duration,
-    /// How long a leader goes on after its last renewal. 10 s.
+    /// How long a leader leads after its last renewal. 10 s.
     #[serde(with = "duration")]
     pub renew_deadline: Duration,
     /// How often the Lease is renewed, and looked at by standbys. 2 s.
@@ -153,7 +153,7 @@ impl Default for ProbeConfig {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// Not YAML, an unknown field, a wrong type.
-    #[error("{0}")]
+    #[error("failed to parse the configuration: {0}")]
     Parse(String),
     /// A value out of its range.
     #[error("{field}: {message}")]

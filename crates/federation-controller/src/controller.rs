@@ -37,17 +37,17 @@ const SETS: &str = "/apis/fedrs.dev/v1alpha1/federatedreplicasets";
 pub struct Controller {
     /// Reaches the host; without a retry of its own.
     pub host: Client,
-    /// Tells which members there are.
+    /// Kubeconfigs of the members folder.
     pub members: mpsc::Receiver<MemberEvent>,
     /// Where kubeconfigs in Secrets are, and how clients are made of kubeconfigs.
     pub secrets: MemberSecrets,
     /// What can be configured.
     pub config: Config,
-    /// Tells the time.
+    /// The clock.
     pub clock: Clock,
     /// Spreads probes and pauses; the same seed gives the same run on a simulated clock.
     pub seed: u64,
-    /// Where it counts.
+    /// The metrics.
     pub metrics: Arc<Metrics>,
     /// Stands before the clients of the host and of all members: nothing is written once it is closed.
     pub fence: Fence,
@@ -74,7 +74,7 @@ impl Running {
 }
 
 impl Controller {
-    /// Starts all tasks; they end when `cancel` is cancelled. Returns once the host has told the federation's id,
+    /// Starts all tasks; they end when `cancel` is cancelled. Returns once the id of the federation is read from the host,
     /// or `None` if it was cancelled before.
     pub async fn start(mut self, cancel: CancellationToken) -> Option<Running> {
         self.host = self.fence.guard(&self.host);
@@ -158,19 +158,19 @@ impl Controller {
         if !self.config.federation.is_empty() {
             return self.config.federation.as_str().into();
         }
-        let mut told = String::new();
+        let mut logged = String::new();
         loop {
             let call = calls::get(&self.host, "/api/v1/namespaces/kube-system");
-            let trouble = match calls::within(self.config.call_timeout, call).await {
+            let error = match calls::within(self.config.call_timeout, call).await {
                 Ok(namespace) => match namespace["metadata"]["uid"].as_str() {
                     Some(uid) => return uid.into(),
-                    None => "its kube-system namespace has no uid".to_owned(),
+                    None => "namespace kube-system has no uid".to_owned(),
                 },
                 Err(error) => error.to_string(),
             };
-            if trouble != told {
-                tracing::warn!("waiting for the host: {trouble}");
-                told = trouble;
+            if error != logged {
+                tracing::warn!(error, "waiting for the host");
+                logged = error;
             }
             tokio::time::sleep(HOST_RETRY).await;
         }

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{calls, clock::Clock, error_text::words, event::Event};
+use crate::{calls, clock::Clock, error_text::format_api_error, event::Event};
 
 /// Events written at the same time, so that writing keeps up with many sets that move at once.
 const WRITERS: usize = 8;
@@ -101,14 +101,14 @@ async fn write_events(
         let write = write_event(&host, &subject, &event, &name, *count, now);
         let error = match tokio::time::timeout(WRITE_TIMEOUT, write).await {
             Ok(Ok(())) => continue,
-            Ok(Err(error)) => words(&error),
+            Ok(Err(error)) => format_api_error(&error),
             Err(_) => format!("no answer within {WRITE_TIMEOUT:?}"),
         };
-        tracing::warn!(error, frs = %subject.name, reason = event.reason, "event not written");
+        tracing::warn!(error, frs = %subject.name, reason = event.reason, "failed to write an event");
     }
 }
 
-/// The same words about the same object have the same name.
+/// The same format_api_error about the same object have the same name.
 fn event_name(subject: &Subject, event: &Event) -> String {
     let text = format!("{}\0{}\0{}", subject.uid, event.reason, event.message);
     format!("{}.{:016x}", subject.name, xxh3_64(text.as_bytes()))

@@ -6,7 +6,7 @@
 //! Scale     PATCH replicas, conditional on uid, generation and federation; on the resourceVersion as well where
 //!           replicas are given up because they don't run
 //! Overwrite GET, PUT, conditional on uid, generation and the resourceVersion that was read
-//! LabelPods  LIST, PATCH each pod without our marks, conditional on its uid (F30)
+//! LabelPods  LIST, PATCH each pod without our labels, conditional on its uid (F30)
 //! ```
 //!
 //! The generation counts changes of the spec alone and never goes back: a write meant for a spec that is no longer
@@ -57,7 +57,7 @@ impl MemberAccess {
     }
 }
 
-/// What writes have in common.
+/// What all writes share.
 #[derive(Clone)]
 pub(crate) struct Executor {
     pub(crate) federation: Arc<str>,
@@ -68,14 +68,14 @@ pub(crate) struct Executor {
     pub(crate) cancel: CancellationToken,
 }
 
-/// What became of an action after it was no longer waited for.
+/// The outcome of an action that arrived after the wait for it had ended.
 #[derive(Clone, Debug)]
 pub(crate) struct LateOutcome {
     pub(crate) member: String,
     pub(crate) outcome: Outcome,
-    /// What people should be told if it was done.
+    /// The event to record if the action was carried out.
     pub(crate) event: Event,
-    /// What was written.
+    /// The spec that was written.
     pub(crate) desired_spec_hash: u64,
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn set_path(key: &SetKey) -> String {
 
 impl Executor {
     /// Carries out `actions`, all members at once, and waits a little for the answers: a member that takes longer
-    /// holds up nobody else, and its outcome goes to `late`.
+    /// delays no other member, and its outcome goes to `late`.
     pub(crate) async fn carry_out(
         &self,
         entry: &Arc<Entry>,
@@ -143,7 +143,7 @@ impl Executor {
                 let _turn = access.turn().await;
                 // What was decided so long ago may be wrong by now: a member that hung must not get it all at once.
                 if Instant::now() > latest {
-                    return Outcome::Conflict("its turn came too late".to_owned());
+                    return Outcome::Conflict("timed out waiting for a write slot".to_owned());
                 }
                 this.act(frs, &access, &action).await
             };
@@ -164,7 +164,7 @@ impl Executor {
     }
 
     async fn act(&self, frs: &ValidFrs, member: &MemberAccess, action: &Action) -> Outcome {
-        // Asked before the write: after it the member no longer knows.
+        // Read before the write, which changes the managed fields.
         let by = if action.repairs {
             self.last_writer(&frs.key, member).await
         } else {
@@ -335,5 +335,5 @@ fn undecided(error: &CallError) -> Outcome {
 }
 
 fn changed_meanwhile() -> Outcome {
-    Outcome::Conflict("the set is no longer as it was seen".to_owned())
+    Outcome::Conflict("the ReplicaSet has changed".to_owned())
 }

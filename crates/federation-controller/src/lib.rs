@@ -38,6 +38,6 @@ mod reconcile_queue;
 mod trigger;
 
 pub use controller::{Controller, Running};
-pub use error_text::words;
+pub use error_text::format_api_error;
 pub use event::{Event, EventType};
 pub use readiness::{NotReady, Readiness};

@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// The local ReplicaSet of `frs` in `member` with `replicas`.
 ///
-/// The pods carry the marks of the set and the federation, so that a member's other pods are never watched; the
+/// The pods carry the labels of the set and the federation, so that a member's other pods are never watched; the
 /// selector is the user's own, so that pods left behind are adopted (F30).
 pub(crate) fn replica_set(frs: &ValidFrs, federation: &str, member: &str, replicas: u32) -> Value {
     let mut labels = string_map(&frs.labels);
@@ -34,7 +34,7 @@ pub(crate) fn spec_hash(frs: &ValidFrs, federation: &str) -> u64 {
     xxh3_64(written.to_string().as_bytes())
 }
 
-/// The marks of the set that its pods carry as well.
+/// The labels that a local set and its pods carry.
 pub(crate) fn own_labels<'a>(
     frs: &'a ValidFrs,
     federation: &'a str,
@@ -63,7 +63,7 @@ fn set_spec(frs: &ValidFrs, federation: &str) -> Value {
     })
 }
 
-/// Hash of the template as the user wrote it, never 0: tells which pods were made from it.
+/// Hash of the template as the user wrote it, never 0: identifies the pods that were created from it.
 pub(crate) fn template_hash(frs: &ValidFrs) -> u32 {
     let PodTemplate { metadata, spec } = &frs.template;
     let written =
@@ -78,7 +78,7 @@ fn string_map(map: &std::collections::BTreeMap<String, String>) -> Map<String, V
         .collect()
 }
 
-/// Takes fedrs's marks off the template of a local set: pods that are made from then on are nobody's (F5).
+/// Removes fedrs's labels from the template of a local set: later pods have none (F5).
 pub(crate) fn release_template(set: &mut Value) {
     remove(
         set,
@@ -92,7 +92,7 @@ pub(crate) fn release_template(set: &mut Value) {
     );
 }
 
-/// Takes fedrs's marks off a local set: it is nobody's from then on (F5).
+/// Removes fedrs's labels from a local set, which releases it (F5).
 pub(crate) fn release(set: &mut Value) {
     remove(
         set,

@@ -1,4 +1,4 @@
-//! What the controller measures (F38).
+//! The metrics of the controller (F38).
 
 use std::{sync::Arc, time::Duration};
 
@@ -77,7 +77,7 @@ impl Default for Metrics {
     }
 }
 
-/// What the leader election tells, of a process whether it leads or not.
+/// The metrics of the leader election, of leaders and standbys.
 #[derive(Clone, Debug, Default)]
 pub struct ElectionMetrics {
     /// Whether this process leads; one without leader election always does.
@@ -118,10 +118,10 @@ impl Metrics {
         );
         registry.register(
             "events_dropped",
-            "Events not written, too many waited",
+            "Events dropped because the queue was full",
             shown.events_dropped,
         );
-        registry.register("sets", "FederatedReplicaSets known", shown.sets);
+        registry.register("sets", "FederatedReplicaSets", shown.sets);
         registry.register(
             "invalid_sets",
             "FederatedReplicaSets with an invalid spec",
@@ -129,7 +129,7 @@ impl Metrics {
         );
         registry.register(
             "left_behind",
-            "Local sets left behind by deletions",
+            "Local ReplicaSets left behind by deletions",
             shown.left_behind,
         );
         shown

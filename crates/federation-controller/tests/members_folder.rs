@@ -43,13 +43,9 @@ impl Watched {
                 format!("present {name}")
             }
             Ok(Some(MemberEvent::Present { .. })) => panic!("clients are made elsewhere"),
-            Ok(Some(MemberEvent::Broken {
-                name,
-                file,
-                message,
-            })) => {
+            Ok(Some(MemberEvent::Broken { name, file, error })) => {
                 let file = file.strip_prefix(self.folder.path()).unwrap();
-                format!("broken {name} in {}: {message}", file.display())
+                format!("broken {name} in {}: {error}", file.display())
             }
             Ok(Some(MemberEvent::Gone { name })) => format!("gone {name}"),
             Ok(Some(MemberEvent::Emptied)) => "emptied".to_owned(),

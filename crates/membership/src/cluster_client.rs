@@ -71,7 +71,7 @@ fn describe(error: &kube::Error) -> String {
         kube::Error::Api(status) if status.code == 401 => {
             "the API server rejects the credentials (401)".to_owned()
         }
-        error => federation_controller::words(error),
+        error => federation_controller::format_api_error(error),
     }
 }
 

@@ -321,7 +321,7 @@ async fn what_keeps_a_process_from_taking_part_is_said() {
         ),
         (
             RequestMatcher::all().resource("namespaces"),
-            "namespace fedrs-system is missing on the host and can't be created (leases.coordination.k8s.io is forbidden",
+            "failed to create namespace fedrs-system on the host (leases.coordination.k8s.io is forbidden",
         ),
     ] {
         let fleet = Fleet::start_clusters(FleetSpec::default()).await;

@@ -18,10 +18,10 @@ use crate::{
     calls::CallError, clock::Clock, config::LeaderElectionConfig, metrics::ElectionMetrics,
 };
 
-/// Standbys look at the Lease a little more often than told, by up to this part, so that they don't do so all at once.
+/// Standbys shorten their period by up to this part, so that they do not read the Lease at the same time.
 const SPREAD: f64 = 0.2;
 
-/// What a process takes part in an election with.
+/// The configuration of an [`Elector`].
 pub struct LeaderElectorConfig {
     /// Reaches the host; without a retry of its own.
     pub host: Client,
@@ -41,13 +41,13 @@ pub struct LeaderElectorConfig {
     pub metrics: ElectionMetrics,
 }
 
-/// Where a process stands.
+/// The role of a process in the election.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LeaderState {
     /// The Lease has not been looked at since the start, or since the end of a term.
     #[default]
     Unknown,
-    /// It can't take part: why.
+    /// The Lease can't be read or written: why.
     Failed(String),
     /// Another leads.
     Standby {
@@ -115,7 +115,7 @@ impl Elector {
         }
     }
 
-    /// Where this process stands, from now on.
+    /// The role of this process, from now on.
     #[must_use]
     pub fn state(&self) -> watch::Receiver<LeaderState> {
         self.state.subscribe()
@@ -147,7 +147,7 @@ impl Elector {
             fence.close();
             self.set_state(LeaderState::Unknown);
             if let Some(why) = lost {
-                tracing::warn!(identity = self.me.identity, "leads no longer: {why}");
+                tracing::warn!(identity = self.me.identity, reason = why, "lost leadership");
                 end.cancel();
                 work.await;
                 self.held = None;
@@ -181,7 +181,7 @@ impl Elector {
         let timing = self.timing;
         let mut until = since + timing.renew_deadline;
         let mut next = since + timing.retry_period;
-        // People are told if that is quickly done.
+        // The event is best effort.
         let _ = timeout_at(next, self.announce("became leader")).await;
         loop {
             sleep_until(next.min(until)).await;
@@ -197,8 +197,12 @@ impl Elector {
                         return "the Lease was renewed too late".to_owned();
                     }
                 }
-                Ok(Ok(Attempt::Other { leader, .. })) => return format!("{leader} leads"),
-                Ok(Err(error)) => tracing::warn!("not renewed: {}", self.about(&error)),
+                Ok(Ok(Attempt::Other { leader, .. })) => {
+                    return format!("{leader} holds the Lease");
+                }
+                Ok(Err(error)) => {
+                    tracing::warn!(error = self.about(&error), "failed to renew the Lease")
+                }
                 Err(_) => {}
             }
         }
@@ -252,10 +256,13 @@ impl Elector {
         };
         self.held = None;
         match released {
-            Ok(()) => tracing::info!(identity = self.me.identity, "leads no longer: released"),
+            Ok(()) => tracing::info!(identity = self.me.identity, "released the Lease"),
             Err(error) => {
                 let about = self.about(&error);
-                tracing::warn!("not released, a successor waits until it expires: {about}");
+                tracing::warn!(
+                    error = about,
+                    "failed to release the Lease: a successor waits until it expires"
+                );
             }
         }
     }
@@ -296,11 +303,11 @@ impl Elector {
         let Some(lease) = &self.held else { return };
         let message = format!("{} {what}", self.me.identity);
         if let Err(error) = self.lease.record(lease, &message, self.clock.now()).await {
-            tracing::debug!(%error, "event not written");
+            tracing::debug!(%error, "failed to write an event");
         }
     }
 
-    /// Publishes where this process stands, and logs it.
+    /// Publishes the role of this process, and logs it.
     fn set_state(&self, now: LeaderState) {
         let leads = now == LeaderState::Leading;
         self.metrics.leader.set(i64::from(leads));
@@ -309,9 +316,13 @@ impl Elector {
             if changed {
                 match &now {
                     LeaderState::Unknown => {}
-                    LeaderState::Failed(why) => tracing::warn!("{why}"),
+                    LeaderState::Failed(why) => {
+                        tracing::warn!(error = why, "failed to read or write the Lease")
+                    }
                     LeaderState::Standby { leader } => tracing::info!(leader, "standby"),
-                    LeaderState::Leading => tracing::info!(identity = self.me.identity, "leads"),
+                    LeaderState::Leading => {
+                        tracing::info!(identity = self.me.identity, "became leader")
+                    }
                 }
                 *before = now;
             }
@@ -327,7 +338,7 @@ impl Elector {
     }
 }
 
-/// The Lease's record; a Lease without one is nobody's.
+/// The record of the Lease; a Lease without one has no holder.
 fn record(lease: &Lease) -> &LeaseSpec {
     const NONE: &LeaseSpec = &LeaseSpec {
         acquire_time: None,

@@ -1,4 +1,4 @@
-//! What stands between a controller and the clusters: nothing is written once its term is over.
+//! The fence between a controller and the clusters: it blocks writes when the term is over.
 
 use std::{
     future::Future,
@@ -22,7 +22,7 @@ pub enum TermOver {
     #[error("not sent: this process no longer leads")]
     NotSent,
     /// The term ended before the answer came: it may or may not have taken effect.
-    #[error("given up: this process no longer leads")]
+    #[error("aborted: this process no longer leads")]
     GivenUp,
 }
 
@@ -145,7 +145,7 @@ mod tests {
     use tower::service_fn;
 
     use super::*;
-    use crate::{calls, error_text::words};
+    use crate::{calls, error_text::format_api_error};
 
     /// A client of a cluster that answers everything after `latency`, and the number of requests that came there.
     fn cluster(latency: Duration) -> (Client, Counter) {
@@ -168,7 +168,7 @@ mod tests {
 
     async fn write(client: &Client) -> Result<(), String> {
         let answer = calls::post(client, "/api/v1/namespaces", &serde_json::json!({})).await;
-        answer.map(drop).map_err(|error| words(&error))
+        answer.map(drop).map_err(|error| format_api_error(&error))
     }
 
     #[tokio::test(start_paused = true)]
@@ -214,7 +214,7 @@ mod tests {
                 }
             };
             let (error, ()) = tokio::join!(write(&guarded), closing);
-            assert!(error.unwrap_err().contains("given up"));
+            assert!(error.unwrap_err().contains("aborted"));
             let expected = if closes_itself { 10 } else { 4 };
             assert_eq!(started.elapsed().as_secs(), expected);
         }

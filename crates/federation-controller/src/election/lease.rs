@@ -17,17 +17,17 @@ use crate::{
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LeaseError {
     /// Somebody else wrote, made or deleted it since it was read.
-    #[error("another has written it meanwhile")]
+    #[error("another process has written it")]
     Conflict,
     /// The host said no, could not be asked, or didn't answer in time.
     #[error(transparent)]
     Call(#[from] CallError),
     /// The answer is not a Lease.
-    #[error("the host's answer makes no sense: {0}")]
+    #[error("unexpected response: {0}")]
     Answer(#[from] serde_json::Error),
     /// There is nowhere to make it.
     #[error(
-        "namespace {namespace} is missing on the host and can't be created ({source}): create it, or name another with --namespace"
+        "failed to create namespace {namespace} on the host ({source}): create it, or choose another with --namespace"
     )]
     Namespace {
         /// The missing namespace.
@@ -139,7 +139,7 @@ impl HostLease {
             .await
         {
             Ok(_) => {
-                tracing::info!(namespace = %self.namespace, "namespace created, for the Lease");
+                tracing::info!(namespace = %self.namespace, "created the namespace of the Lease");
                 Ok(())
             }
             // Another candidate was quicker.

@@ -5,7 +5,7 @@
 //!              | won
 //!              v
 //! term     every retryPeriod: PUT renewTime ------> Fence: open until the start of that PUT + renewDeadline
-//!              | not renewed in time, or another's: fence closed, work told to end and waited for --> standby
+//!              | not renewed in time, or another's: fence closed, work cancelled and waited for --> standby
 //!              '-- the work has ended: fence closed, Lease released --> a successor takes over at once
 //! ```
 //!
@@ -15,7 +15,7 @@
 //! at different speeds.
 //!
 //! What a fence can't do: a request that was handed to the kernel before the process was stopped may arrive later, and the
-//! clock used (`CLOCK_MONOTONIC`) goes on while a process is stopped, but not while the whole machine is suspended. Both
+//! clock used (`CLOCK_MONOTONIC`) continues while a process is stopped, but not while the whole machine is suspended. Both
 //! are caught by the uid and the resourceVersion that each write carries: it loses against any change since.
 
 mod elector;

@@ -12,16 +12,16 @@ use crate::{
     manifest, messages,
 };
 
-/// What may be done with a set that has our name.
+/// What to do with an existing ReplicaSet.
 #[derive(Debug, PartialEq, Eq)]
 enum Claim {
-    /// Written over: its pods stay.
+    /// Adopt it: its pods stay.
     Overwrite,
-    /// Its selector can't be changed: deleted without its pods, then created anew.
+    /// Its selector differs and is immutable: delete it without its pods, then create ours.
     Replace,
-    /// On its way out: waited for.
+    /// It is being deleted: wait.
     Wait,
-    /// Somebody else's.
+    /// It belongs to another owner.
     Rejected(String),
 }
 
@@ -67,7 +67,7 @@ fn adopted(outcome: Outcome, frs: &ValidFrs, before: &Value) -> Outcome {
 }
 
 impl Executor {
-    /// Makes a set that has our name ours (F29), or says why that can't be.
+    /// Adopts an existing ReplicaSet of this name (F29), or answers why it must not.
     pub(super) async fn adopt(
         &self,
         frs: &ValidFrs,
@@ -85,7 +85,7 @@ impl Executor {
         };
         let answer = match claim(&live, frs, &self.federation) {
             Claim::Overwrite => {
-                // What runs there goes on: surplus is taken away by later checks, without a dip.
+                // Running replicas stay: later checks remove the surplus without a dip.
                 let running = live["spec"]["replicas"]
                     .as_u64()
                     .and_then(|it| u32::try_from(it).ok());
@@ -96,7 +96,7 @@ impl Executor {
             }
             Claim::Replace => self.replace(frs, member, &live).await,
             Claim::Wait => Ok(Outcome::Conflict(
-                "the set there is being deleted".to_owned(),
+                "the existing ReplicaSet is being deleted".to_owned(),
             )),
             Claim::Rejected(message) => Ok(Outcome::Rejected {
                 kind: RejectionKind::NameConflict,
@@ -106,7 +106,7 @@ impl Executor {
         answer.unwrap_or_else(|error| undecided(&error))
     }
 
-    /// Puts our spec and marks into `live`, keeping what others put into its metadata.
+    /// Writes our spec and labels into `live`, and keeps the metadata of others.
     pub(super) async fn write_over(
         &self,
         frs: &ValidFrs,
@@ -145,7 +145,7 @@ impl Executor {
     }
 }
 
-/// What a set with another selector was: `replicas 2, images web:1, selector app=old`.
+/// A description of a ReplicaSet with another selector: `replicas 2, images web:1, selector app=old`.
 fn described(live: &Value) -> String {
     let spec = &live["spec"];
     let selector = LabelSelector::deserialize(&spec["selector"]).unwrap_or_default();

@@ -7,7 +7,7 @@ use super::{Executor, MemberAccess, set_path};
 use crate::calls;
 
 impl Executor {
-    /// The field manager that last wrote the spec of the local set; `None` if it can't be told.
+    /// The field manager that last wrote the spec of the local set; `None` if it is unknown.
     pub(super) async fn last_writer(&self, key: &SetKey, member: &MemberAccess) -> Option<String> {
         let path = set_path(key);
         let live = self

@@ -1,6 +1,6 @@
-//! The marks on pods that a set did not make itself (F30), and on those of a set that is let go (F5).
+//! fedrs's labels on pods that a local set adopted (F30), and on the pods of a local set that is released (F5).
 //!
-//! A pod is watched by its marks. One that a set adopted has none, and counts in the set's status alone, until it gets them.
+//! The watch selects pods by these labels. An adopted pod has none at first, and counts only in the status of its set.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::{Executor, MemberAccess};
 use crate::{calls::CallError, check::Outcome, manifest};
 
-/// Pods that are written at the same time.
+/// Concurrent writes of pods.
 const AT_ONCE: usize = 8;
 /// Pods in a page: their metadata take 2 KB each.
 const PAGE: u32 = 500;
@@ -24,7 +24,7 @@ const PAGE: u32 = 500;
 type PodMeta = PartialObjectMeta<Pod>;
 
 impl Executor {
-    /// Puts our marks on the pods of the set with this uid that have none (F30).
+    /// Adds our labels to the pods of the set with this uid that have none (F30).
     pub(super) async fn label_pods(
         &self,
         frs: &ValidFrs,
@@ -44,7 +44,7 @@ impl Executor {
         Ok(Outcome::PodsLabeled { pods, generation })
     }
 
-    /// Takes our marks off the pods of the set with this uid (F5).
+    /// Removes our labels from the pods of the set with this uid (F5).
     pub(super) async fn unlabel_pods(
         &self,
         key: &SetKey,
@@ -68,7 +68,7 @@ impl Executor {
         Ok(())
     }
 
-    /// The pods in the set's namespace that `selector` takes.
+    /// The pods in the namespace of the set that `selector` matches.
     async fn pods(
         &self,
         key: &SetKey,
@@ -90,7 +90,7 @@ impl Executor {
         }
     }
 
-    /// Merges `metadata` into that of each of `pods`; answers how many were there to be changed.
+    /// Merges `metadata` into the metadata of each pod; answers how many pods still existed.
     async fn patch_pods(
         &self,
         key: &SetKey,
@@ -112,7 +112,7 @@ impl Executor {
             let patch = Patch::Merge(json!({ "metadata": metadata }));
             let call = api.patch_metadata(&name, &params, &patch);
             match self.call(member, "mark pod", call).await {
-                // Gone, or another of its name: nothing of ours is left on it.
+                // The pod is gone, or another one has its name: none of our labels is left.
                 Err(error) if matches!(error.code(), Some(404 | 409)) => Ok(0),
                 answer => answer.map(|_| 1),
             }

@@ -1,4 +1,4 @@
-//! The end of a local set, or of fedrs's hold on it.
+//! Releases or deletes a local set (F5).
 
 use cluster_informer::WorkloadState;
 use fedrs_api::{DeletionPolicy, SetKey};
@@ -25,7 +25,7 @@ impl Executor {
             return Ok(());
         };
         match policy {
-            // Its pods go with it; the member's garbage collector sees to that.
+            // The member's garbage collector deletes its pods.
             DeletionPolicy::Delete => self.delete_set(key, member, &live, "Background").await,
             DeletionPolicy::Orphan => self.release_set(key, member, live, &set.uid).await,
         }
@@ -46,10 +46,10 @@ impl Executor {
         }
     }
 
-    /// Takes our marks off the local set and its pods, which go on running (F5), and may become ours again.
+    /// Removes our labels from the local set and its pods, which keep running (F5) and may be adopted again.
     ///
-    /// Pods that are made meanwhile must have none, so the template's go first. The set's own go last: they are what the next
-    /// try finds it by, if this one is cut short.
+    /// The labels of the template go first, so that pods created meanwhile have none. The labels of the set go last, because
+    /// the next attempt finds the set by them.
     async fn release_set(
         &self,
         key: &SetKey,
@@ -62,10 +62,10 @@ impl Executor {
         let call = calls::put(&member.client, &path, &live);
         self.call(member, "release", call).await?;
         match self.unlabel_pods(key, member, uid).await {
-            // Marks that stay on pods mean nothing without a set: not worth holding the deletion up.
-            Err(error) if error.is_refusal() => {
+            // Labels of pods mean nothing without the set: the deletion continues.
+            Err(error) if error.is_rejection() => {
                 let cluster = &*member.name;
-                tracing::warn!(frs = %key, cluster, %error, "its pods keep our marks");
+                tracing::warn!(frs = %key, cluster, %error, "failed to remove the labels of the pods");
             }
             unmarked => unmarked?,
         }

@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::{
-    kubeconfig::{Connect, Files, Kubeconfig},
+    kubeconfig::{Connect, Files, Kubeconfig, KubeconfigError},
     token,
 };
 use crate::clock::Clock;
@@ -22,7 +22,7 @@ const FILES_PERIOD: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_secs(30);
 /// How long before the end of a plugin's certificate there is a new one: longer than a plugin may take.
 const BEFORE_END: Duration = Duration::from_secs(60);
-/// A plugin that takes longer is told of, and still waited for.
+/// A plugin that takes longer is reported; the connection still waits for it.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// One kubeconfig on its way to a client.
@@ -52,26 +52,28 @@ pub(super) struct Report {
     pub(super) name: String,
     /// Which state of its source the kubeconfig is.
     pub(super) number: u64,
-    /// A client, or what is in the way of one, without anything secret.
-    pub(super) made: Result<Connected, String>,
+    /// A client, or why there is none.
+    pub(super) made: Result<Connected, KubeconfigError>,
 }
 
 impl Connection {
     /// Reports each new client, and what is in the way of one, each time that changes. Never ends.
     pub(super) async fn run(self, reports: mpsc::Sender<Report>) {
-        let mut trouble: Option<String> = None;
+        let mut failure: Option<KubeconfigError> = None;
         loop {
             let files = self.kubeconfig.read_files(&self.folder).await;
             let made = match &files {
                 Ok(files) => self.make(files, &reports).await,
-                Err(error) => Err(error.to_string()),
+                Err(error) => Err(error.clone()),
             };
             let again_at = match &made {
                 Ok(connected) => self.renewal(&connected.client),
-                Err(_) => Some(Instant::now() + RETRY),
+                Err(error) if error.is_temporary() => Some(Instant::now() + RETRY),
+                // Another kubeconfig, or another file that it names, makes a new attempt.
+                Err(_) => None,
             };
-            let news = made.as_ref().err() != trouble.as_ref() || made.is_ok();
-            trouble = made.as_ref().err().cloned();
+            let news = made.as_ref().err() != failure.as_ref() || made.is_ok();
+            failure = made.as_ref().err().cloned();
             if news {
                 self.report(&reports, made).await;
             }
@@ -79,13 +81,17 @@ impl Connection {
         }
     }
 
-    async fn report(&self, reports: &mpsc::Sender<Report>, made: Result<Connected, String>) {
+    async fn report(
+        &self,
+        reports: &mpsc::Sender<Report>,
+        made: Result<Connected, KubeconfigError>,
+    ) {
         let report = Report {
             name: self.name.clone(),
             number: self.number,
             made,
         };
-        // At the end nobody takes them any more.
+        // The receiver is gone at the end of the term.
         let _ = reports.send(report).await;
     }
 
@@ -93,15 +99,15 @@ impl Connection {
         &self,
         files: &Files,
         reports: &mpsc::Sender<Report>,
-    ) -> Result<Connected, String> {
+    ) -> Result<Connected, KubeconfigError> {
         let whole = self.kubeconfig.clone().with_files(files, &self.folder);
         let expires = whole.token().and_then(token::claims).map(|it| it.expires);
         let mut made = self.connect.connect(whole);
         let client = if let Ok(made) = timeout(PATIENCE, &mut made).await {
             made?
         } else {
-            let message = format!("its credentials plugin has not answered within {PATIENCE:?}");
-            self.report(reports, Err(message)).await;
+            let late = KubeconfigError::PluginTimeout(PATIENCE);
+            self.report(reports, Err(late)).await;
             made.await?
         };
         let expires = expires.or(*client.valid_until());
@@ -159,7 +165,7 @@ mod tests {
     use super::*;
 
     /// How long it takes, and when the credentials of the client end.
-    type Answer = (Duration, Result<Option<Timestamp>, String>);
+    type Answer = (Duration, Result<Option<Timestamp>, KubeconfigError>);
 
     /// Answers with what a script says, one after the other; notes the tokens it was asked with.
     #[derive(Clone, Default)]
@@ -169,7 +175,10 @@ mod tests {
     }
 
     impl Connect for Script {
-        fn connect(&self, kubeconfig: Kubeconfig) -> BoxFuture<'static, Result<Client, String>> {
+        fn connect(
+            &self,
+            kubeconfig: Kubeconfig,
+        ) -> BoxFuture<'static, Result<Client, KubeconfigError>> {
             let token = kubeconfig.token().unwrap_or("none").to_owned();
             self.tokens.lock().push(token);
             let mut answers = self.answers.lock();
@@ -225,7 +234,7 @@ mod tests {
                 let end = |it: Connected| it.expires.map(|it| it.as_second() - 1_000_000);
                 let words = report
                     .made
-                    .map_or_else(|error| error, |it| format!("{:?}", end(it)));
+                    .map_or_else(|error| error.to_string(), |it| format!("{:?}", end(it)));
                 told.push((start.elapsed().as_secs(), words));
             }
         };
@@ -258,10 +267,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_fails_is_tried_again_and_told_once() {
         let script = Script::default();
-        let failed = || (Duration::ZERO, Err("no plugin".to_owned()));
+        let failed = || (Duration::ZERO, Err(KubeconfigError::Plugin));
         *script.answers.lock() = vec![failed(), failed(), failed()];
         let told = reports(&script, "", Path::new("/"), 600, async || {}).await;
-        let expected = [(0, "no plugin".to_owned()), (90, "None".to_owned())];
+        let expected = [
+            (0, KubeconfigError::Plugin.to_string()),
+            (90, "None".to_owned()),
+        ];
         assert_eq!(told, expected);
     }
 
@@ -285,7 +297,7 @@ mod tests {
             told[0],
             (
                 15,
-                "its credentials plugin has not answered within 15s".to_owned()
+                "the credentials plugin has not answered within 15s".to_owned()
             )
         );
         assert_eq!((told[1].0, script.tokens.lock().len()), (100, 1));

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 pub use super::kubeconfig::harden;
 use super::{
     MemberEvent,
-    kubeconfig::{Kubeconfig, read_file},
+    kubeconfig::{Kubeconfig, KubeconfigError, read_file},
 };
 
 /// How often the folder is looked at.
@@ -31,7 +31,7 @@ type Members = BTreeMap<String, File>;
 struct File {
     path: PathBuf,
     /// What it holds, or why it can't be read.
-    content: Result<String, String>,
+    content: Result<String, KubeconfigError>,
 }
 
 /// What was last found.
@@ -54,7 +54,7 @@ pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: C
             Ok(found) if found.members.is_empty() && !known.members.is_empty() => {
                 if !std::mem::replace(&mut emptied, true) {
                     let folder = folder.display();
-                    tracing::warn!(%folder, "members: it is empty now: they are kept, but for those of a Secret");
+                    tracing::warn!(%folder, "the members folder is empty; members without a Secret keep their last kubeconfig");
                     if events.send(MemberEvent::Emptied).await.is_err() {
                         return;
                     }
@@ -71,7 +71,7 @@ pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: C
         if found.ignored != known.ignored {
             for name in &found.ignored {
                 let folder = folder.display();
-                tracing::warn!(%folder, file = name, "ignored: a member's name is a DNS label of at most 63 characters");
+                tracing::warn!(%folder, file = name, "file ignored: the name of a member is a DNS label of at most 63 characters");
             }
         }
         let anew = std::mem::take(&mut emptied);
@@ -90,7 +90,7 @@ pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: C
 
 fn trouble(told: &mut bool, folder: &Path, message: &str) {
     if !std::mem::replace(told, true) {
-        tracing::warn!(folder = %folder.display(), "members: {message}");
+        tracing::warn!(folder = %folder.display(), "failed to read the members folder: {message}");
     }
 }
 
@@ -107,7 +107,7 @@ async fn read(folder: &Path) -> io::Result<Found> {
             ignored.push(name);
             continue;
         }
-        let content = read_text(&path).await.map_err(|error| error.to_string());
+        let content = read_text(&path).await;
         let file = File { path, content };
         if let Some(other) = members.insert(name.clone(), file) {
             members.insert(name, two_files(&other.path));
@@ -121,7 +121,7 @@ async fn read(folder: &Path) -> io::Result<Found> {
 fn two_files(one: &Path) -> File {
     File {
         path: one.with_extension("*"),
-        content: Err("two files of the folder have this name".to_owned()),
+        content: Err(KubeconfigError::TwoFiles),
     }
 }
 
@@ -133,9 +133,14 @@ fn member_name(path: &Path) -> Option<String> {
     (known && !name.starts_with('.')).then(|| name.to_owned())
 }
 
-async fn read_text(path: &PathBuf) -> io::Result<String> {
-    let content = read_file(path).await?;
-    String::from_utf8(content).map_err(|_| io::Error::other("it is no text"))
+async fn read_text(path: &PathBuf) -> Result<String, KubeconfigError> {
+    let content = read_file(path)
+        .await
+        .map_err(|error| KubeconfigError::Unreadable {
+            path: path.display().to_string(),
+            why: error.to_string(),
+        })?;
+    String::from_utf8(content).map_err(|_| KubeconfigError::NotText)
 }
 
 /// What became of each member between two looks; of those that are there also what was told before, if `anew`.
@@ -154,17 +159,13 @@ fn changes(known: &Members, found: &Members, anew: bool) -> Vec<MemberEvent> {
 
 fn present(name: &str, File { path, content }: &File) -> MemberEvent {
     let (name, file) = (name.to_owned(), path.clone());
-    let read = |content: &String| Kubeconfig::read(content).map_err(|error| error.to_string());
+    let read = |content: &String| Kubeconfig::read(content);
     match content.as_ref().map_err(Clone::clone).and_then(read) {
         Ok(kubeconfig) => MemberEvent::Kubeconfig {
             name,
             kubeconfig,
             file,
         },
-        Err(message) => MemberEvent::Broken {
-            name,
-            file,
-            message,
-        },
+        Err(error) => MemberEvent::Broken { name, file, error },
     }
 }

@@ -1,5 +1,5 @@
-//! What the host says about members, on its way to the members' task: the latest of each object, so that it is never
-//! more than there are.
+//! MemberClusters and Secrets of the host, on their way to the members' task: the latest state of each object, so that the
+//! inbox never holds more than there are objects.
 //!
 //! ```text
 //! MemberClusters --MemberClusterHandler-.
@@ -33,9 +33,9 @@ pub(crate) enum HostInput {
     Object(String, Option<MemberObject>),
     /// The Secret of this name; none if it is gone.
     Secret(String, Option<KubeconfigSecret>),
-    /// All MemberClusters that are there have been told once.
+    /// All MemberClusters are listed.
     ObjectsListed,
-    /// All Secrets that are there have been told once.
+    /// All Secrets are listed.
     SecretsListed,
     /// Secrets may not be read.
     SecretsUnreadable(String),
@@ -57,7 +57,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// The next; that all has been told comes after all.
+    /// The next input; that a list is complete comes after its objects.
     fn next(&mut self) -> Option<HostInput> {
         if let Some((name, secret)) = self.secrets.pop_first() {
             return Some(HostInput::Secret(name, secret));
@@ -242,7 +242,7 @@ impl EventHandler<SecretObject> for SecretHandler {
             return;
         }
         let message = format!(
-            "Secrets of the namespace {} may not be read: {}",
+            "the controller may not read Secrets of namespace {}: {}",
             self.namespace,
             crate::error_text::format_error(error)
         );

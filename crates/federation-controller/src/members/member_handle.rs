@@ -3,6 +3,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use cluster_informer::{ChangeHandler, MemberInformer, MemberView};
+use fedrs_api::{MemberEventReason, MemberReason};
 use kube::Client;
 use reflector::ClientSender;
 use tokio::sync::{Semaphore, mpsc};
@@ -11,13 +12,14 @@ use tokio_util::sync::CancellationToken;
 use super::{
     connection::{Connected, Connection, Report},
     context::Context,
-    kubeconfig::Kubeconfig,
-    registry::{Credentials, SourceError},
+    kubeconfig::{Kubeconfig, KubeconfigError},
+    registry::Credentials,
     renewal::{Renewal, subject},
+    source_error::SourceError,
     sources::{ClientSource, Follow, Origin},
     status_writer::MemberClusterStatusWriter,
 };
-use crate::{event::Event, executor::MemberAccess};
+use crate::{event::Event, executor::MemberAccess, messages};
 
 /// Events that are kept of a member without a MemberCluster.
 const EVENTS_KEPT: usize = 8;
@@ -31,9 +33,9 @@ pub(super) struct MemberHandle {
     /// Ends what makes clients of its source, and what renews its token.
     source: CancellationToken,
     informer: Option<Informer>,
-    /// What people were told of its kubeconfig.
+    /// Warnings about its kubeconfig that were recorded.
     warnings: Vec<&'static str>,
-    /// What they are told once there is a MemberCluster that events can be about.
+    /// Events to record once the member has a MemberCluster.
     kept_events: VecDeque<Event>,
 }
 
@@ -48,14 +50,22 @@ struct Informer {
 /// By what a member is followed, or is to be.
 struct Followed {
     origin: Origin,
-    /// The origin, as people are told of it.
+    /// The origin, for messages.
     place: String,
     number: u64,
     server: Option<String>,
     /// The Secret's name and its text, where the token in it is to be renewed.
     renewed: Option<(String, String)>,
     /// Why no client could be made of it.
-    failure: Option<String>,
+    failure: Option<KubeconfigError>,
+}
+
+impl Followed {
+    fn error(&self) -> Option<SourceError> {
+        let error = self.failure.clone()?;
+        let place = self.place.clone();
+        Some(SourceError::Invalid { place, error })
+    }
 }
 
 impl MemberHandle {
@@ -90,10 +100,12 @@ impl MemberHandle {
         follow: Follow<'_>,
         reports: &mpsc::Sender<Report>,
     ) {
-        let same = |it: &&Followed| it.origin == follow.origin && it.number == follow.number;
+        let same = |followed: &&Followed| {
+            followed.origin == follow.origin && followed.number == follow.number
+        };
         if let Some(followed) = self.followed.as_ref().filter(same) {
-            let trouble = followed.failure.clone().map(SourceError::invalid);
-            self.trouble(context, trouble);
+            let error = followed.error();
+            self.set_source_error(context, error);
             return;
         }
         self.source.cancel();
@@ -106,14 +118,14 @@ impl MemberHandle {
             origin: follow.origin,
             place: follow.place,
             number: follow.number,
-            server: match follow.way {
+            server: match follow.client {
                 ClientSource::Client(_) => None,
                 ClientSource::Kubeconfig(kubeconfig, _) => Some(kubeconfig.server().to_owned()),
             },
             renewed,
             failure: None,
         });
-        match follow.way {
+        match follow.client {
             ClientSource::Client(client) => {
                 let connected = Connected {
                     client: client.clone(),
@@ -139,13 +151,16 @@ impl MemberHandle {
         }
     }
 
-    /// Tells what is unsafe about a kubeconfig, unless that was so before.
+    /// Records what is insecure about a kubeconfig, unless that was so before.
     fn warn(&mut self, context: &Context, kubeconfig: &Kubeconfig) {
         let warnings = kubeconfig.warnings();
         for warning in &warnings {
             if !self.warnings.contains(warning) {
-                let message = format!("the kubeconfig is used, but {warning}");
-                self.record(context, Event::warning("InsecureKubeconfig", message));
+                let message = messages::insecure_kubeconfig(warning);
+                self.record(
+                    context,
+                    Event::warning(MemberEventReason::InsecureKubeconfig, message),
+                );
             }
         }
         self.warnings = warnings;
@@ -156,7 +171,7 @@ impl MemberHandle {
         let Some(followed) = self
             .followed
             .as_mut()
-            .filter(|it| it.number == report.number)
+            .filter(|followed| followed.number == report.number)
         else {
             return;
         };
@@ -165,9 +180,7 @@ impl MemberHandle {
                 followed.failure = None;
                 self.adopt(context, connected);
             }
-            Err(message) => {
-                followed.failure = Some(format!("{}: {message}", followed.place));
-            }
+            Err(error) => followed.failure = Some(error),
         }
     }
 
@@ -178,9 +191,16 @@ impl MemberHandle {
         let client = context.fence.guard(&client);
         let credentials = Credentials {
             expires,
-            trouble: None,
+            renewal_error: None,
+            source: self
+                .followed
+                .as_ref()
+                .map(|followed| followed.origin.source()),
         };
-        let server = self.followed.as_ref().and_then(|it| it.server.clone());
+        let server = self
+            .followed
+            .as_ref()
+            .and_then(|followed| followed.server.clone());
         if let Some(informer) = &mut self.informer {
             if server.is_some() && server == informer.server {
                 informer.client.renew(client.clone());
@@ -191,7 +211,7 @@ impl MemberHandle {
             context
                 .registry
                 .put_client(&self.name, client.clone(), credentials);
-            tracing::info!(cluster = %self.name, "member followed by another client");
+            tracing::info!(cluster = %self.name, "client of the member replaced");
         } else {
             let access = self.inform(context, client.clone(), server);
             context
@@ -244,7 +264,10 @@ impl MemberHandle {
 
     /// Renews the token of the Secret, if it asks for that.
     fn renew(&self, context: &Context, member: Client) {
-        let renewed = self.followed.as_ref().and_then(|it| it.renewed.clone());
+        let renewed = self
+            .followed
+            .as_ref()
+            .and_then(|followed| followed.renewed.clone());
         let Some((secret, text)) = renewed else {
             return;
         };
@@ -264,12 +287,12 @@ impl MemberHandle {
         context.tasks.spawn(renewal.run());
     }
 
-    /// Something is wrong with its sources, or nothing any more.
-    pub(super) fn trouble(&mut self, context: &Context, trouble: Option<SourceError>) {
-        let event = trouble
+    /// Stores why its source can't be used, or that it can.
+    pub(super) fn set_source_error(&mut self, context: &Context, error: Option<SourceError>) {
+        let event = error
             .as_ref()
-            .map(|it| Event::warning(it.reason, it.message.clone()));
-        if context.registry.put_trouble(&self.name, trouble) {
+            .map(|error| Event::warning(error.reason(), error.to_string()));
+        if context.registry.put_source_error(&self.name, error) {
             if let Some(event) = event {
                 self.record(context, event);
             }
@@ -277,7 +300,7 @@ impl MemberHandle {
         }
     }
 
-    /// Uses what it was followed by no longer.
+    /// Stops the informer, and the source of its clients.
     pub(super) fn stop(&mut self, context: &Context) {
         self.source.cancel();
         self.followed = None;
@@ -287,20 +310,22 @@ impl MemberHandle {
         context.registry.stop(&self.name);
     }
 
-    /// No source tells any more how to reach it: it is lost, after its grace period.
+    /// It has no kubeconfig any more: it is lost after its grace period.
     pub(super) fn remove(&mut self, context: &Context) {
         self.stop(context);
         if context
             .registry
             .put_removed(&self.name, context.clock.now())
         {
-            let message = "no kubeconfig is left: the member is lost after its grace period";
-            self.record(context, Event::warning("Removed", message));
+            self.record(
+                context,
+                Event::warning(MemberReason::Removed, messages::MEMBER_REMOVED),
+            );
             context.trigger.check_all();
         }
     }
 
-    /// Ends all that goes on for it.
+    /// Ends all its tasks.
     pub(super) fn end(self, context: &Context) {
         self.cancel.cancel();
         context.registry.forget(&self.name);
@@ -315,7 +340,7 @@ impl MemberHandle {
         self.record_kept(context);
     }
 
-    /// Tells what could not be told before, if there is a MemberCluster by now.
+    /// Records the kept events, if the member has a MemberCluster by now.
     pub(super) fn record_kept(&mut self, context: &Context) {
         if self.kept_events.is_empty() {
             return;

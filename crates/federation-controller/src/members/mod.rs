@@ -16,6 +16,7 @@ mod member_handle;
 mod registry;
 mod renewal;
 mod secret;
+pub(crate) mod source_error;
 mod sources;
 mod status;
 mod status_writer;
@@ -27,7 +28,7 @@ use std::{path::PathBuf, sync::Arc};
 use fedrs_api::names;
 use kube::Client;
 
-use self::kubeconfig::{Connect, Kubeconfig, OverNetwork};
+use self::kubeconfig::{Connect, Kubeconfig, KubeconfigError, OverNetwork};
 pub use self::token::token_request;
 pub(crate) use self::{
     context::Context,
@@ -56,24 +57,24 @@ pub enum MemberEvent {
         /// Where it is; relative paths in it begin there.
         file: PathBuf,
     },
-    /// It is there and can't be used: what runs there is left as it is.
+    /// The kubeconfig can't be used: a client of an earlier one stays in use.
     Broken {
         /// The member's name.
         name: String,
         /// Where it is.
         file: PathBuf,
-        /// What is wrong with it.
-        message: String,
+        /// Why.
+        error: KubeconfigError,
     },
     /// It is gone: the member is lost, after its grace period.
     Gone {
         /// The member's name.
         name: String,
     },
-    /// All are gone at once, which is a mistake more often than the loss of everything: what they said goes on where nothing
-    /// else says how to reach a member (F36). Those that come back are told anew.
+    /// All files are gone at once, which is more often a mistake than the loss of everything: members without a Secret keep
+    /// their kubeconfig (F36). Files that come back are reported again.
     Emptied,
-    /// All that is there has been told once.
+    /// All files have been reported once.
     Complete,
 }
 

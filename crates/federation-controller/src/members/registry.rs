@@ -1,47 +1,15 @@
-//! Which members there are, as checks see them. Short locks; written by the members' task alone.
+//! The members as checks see them. Short locks; only the members' task writes.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use cluster_informer::{Health, SyncState, WorkloadView};
-use fedrs_api::{MemberClusterSpec, SetKey};
+use fedrs_api::{MemberClusterSpec, MemberSource, SetKey};
 use jiff::Timestamp;
 use kube::Client;
 use parking_lot::RwLock;
 
-use super::inbox::MemberObject;
+use super::{inbox::MemberObject, source_error::SourceError};
 use crate::{check, executor::MemberAccess};
-
-/// What is wrong with the sources of a member.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SourceError {
-    /// The reason of the condition Ready.
-    pub(super) reason: &'static str,
-    /// Its message, without anything secret.
-    pub(super) message: String,
-}
-
-impl SourceError {
-    pub(super) fn invalid(message: String) -> Self {
-        Self {
-            reason: "InvalidKubeconfig",
-            message,
-        }
-    }
-
-    pub(super) fn secret_missing(message: String) -> Self {
-        Self {
-            reason: "SecretMissing",
-            message,
-        }
-    }
-
-    pub(super) fn duplicate(message: String) -> Self {
-        Self {
-            reason: "DuplicateSource",
-            message,
-        }
-    }
-}
 
 /// What is known of the token, or the certificate, by which a member is reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,7 +17,9 @@ pub(super) struct Credentials {
     /// When it ends.
     pub(super) expires: Option<Timestamp>,
     /// Why it could not be renewed.
-    pub(super) trouble: Option<String>,
+    pub(super) renewal_error: Option<String>,
+    /// Where the kubeconfig is from.
+    pub(super) source: Option<MemberSource>,
 }
 
 /// One member.
@@ -59,7 +29,7 @@ struct Entry {
     access: Option<MemberAccess>,
     joined: Timestamp,
     removed: Option<Timestamp>,
-    trouble: Option<SourceError>,
+    source_error: Option<SourceError>,
     /// Whether what `access` shows is followed; if not, it is from before.
     followed: bool,
     credentials: Credentials,
@@ -85,7 +55,7 @@ pub(super) struct ObjectState {
 pub(super) struct MemberFacts {
     pub(super) access: Option<MemberAccess>,
     pub(super) removed: Option<Timestamp>,
-    pub(super) trouble: Option<SourceError>,
+    pub(super) source_error: Option<SourceError>,
     pub(super) followed: bool,
     pub(super) credentials: Credentials,
     pub(super) draining: bool,
@@ -115,21 +85,21 @@ impl Registry {
             .collect()
     }
 
-    /// How to reach `name`; not by credentials that were taken away.
+    /// How to reach `name`; not by credentials that were withdrawn.
     pub(crate) fn access(&self, name: &str) -> Option<MemberAccess> {
         let entries = self.entries.read();
         let entry = entries.get(name)?;
         entry.access.clone().filter(|_| !entry.is_stopped())
     }
 
-    /// What the MemberCluster of `name` should tell; none if it is no member.
+    /// What the status of the MemberCluster `name` is made of; `None` if it is no member.
     pub(super) fn facts(&self, name: &str) -> Option<MemberFacts> {
         let entries = self.entries.read();
         let entry = entries.get(name)?;
         Some(MemberFacts {
             access: entry.access.clone(),
             removed: entry.removed,
-            trouble: entry.trouble.clone(),
+            source_error: entry.source_error.clone(),
             followed: entry.followed,
             credentials: entry.credentials.clone(),
             draining: entry.spec.drain,
@@ -182,18 +152,17 @@ impl Registry {
         });
     }
 
-    /// Something is wrong with the sources of `name`, or nothing any more; a client made from an earlier one goes on. Whether
-    /// that is news.
-    pub(super) fn put_trouble(&self, name: &str, trouble: Option<SourceError>) -> bool {
+    /// The source of `name` can't be used, or can again; the client in use stays. Answers whether that has changed.
+    pub(super) fn put_source_error(&self, name: &str, source_error: Option<SourceError>) -> bool {
         self.change(name, |entry| {
-            let news = entry.trouble != trouble;
-            entry.trouble = trouble;
+            let news = entry.source_error != source_error;
+            entry.source_error = source_error;
             entry.removed = None;
             news
         })
     }
 
-    /// `name` is not followed any longer: what is known of it gets old.
+    /// `name` is not watched any more: its view becomes stale.
     pub(super) fn stop(&self, name: &str) {
         self.change(name, |entry| {
             entry.followed = false;
@@ -206,14 +175,14 @@ impl Registry {
         self.change(name, |entry| {
             let news = entry.removed.is_none();
             entry.removed.get_or_insert(now);
-            entry.trouble = None;
+            entry.source_error = None;
             news
         })
     }
 
     /// Why the token of `name` could not be renewed.
-    pub(super) fn put_credentials_trouble(&self, name: &str, trouble: Option<String>) {
-        self.change(name, |entry| entry.credentials.trouble = trouble);
+    pub(super) fn put_renewal_error(&self, name: &str, error: Option<String>) {
+        self.change(name, |entry| entry.credentials.renewal_error = error);
     }
 
     /// What the MemberCluster of `name` asks for, or that it is gone. Whether that changes decisions.
@@ -260,7 +229,7 @@ impl Entry {
             access: None,
             joined: now,
             removed: None,
-            trouble: None,
+            source_error: None,
             followed: false,
             credentials: Credentials::default(),
             spec: MemberClusterSpec::default(),
@@ -272,10 +241,10 @@ impl Entry {
         self.followed = true;
         self.credentials = credentials;
         self.removed = None;
-        self.trouble = None;
+        self.source_error = None;
     }
 
-    /// Whether its credentials were taken away, and not the member.
+    /// Whether its credentials were withdrawn, although it is still a member.
     fn is_stopped(&self) -> bool {
         !self.followed && self.removed.is_none()
     }
@@ -294,7 +263,7 @@ impl Entry {
             }
             _ => (Health::Unknown, SyncState::NotSynced),
         };
-        let trouble = self.trouble.as_ref().filter(|_| !self.followed);
+        let error = self.source_error.as_ref().filter(|_| !self.followed);
         check::Member {
             name: name.to_owned(),
             schedulable: !self.spec.unschedulable,
@@ -302,7 +271,7 @@ impl Entry {
             grace_period: self.grace_period(grace_period),
             joined: self.joined,
             removed: self.removed,
-            invalid_kubeconfig: trouble.map(|it| it.message.clone()),
+            invalid_kubeconfig: error.map(ToString::to_string),
             health,
             sync,
             write_pending: false,

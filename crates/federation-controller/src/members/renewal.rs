@@ -4,11 +4,11 @@
 //! due --TokenRequest of its own ServiceAccount--> member --new token--> Secret on the host --watch--> a new client
 //! ```
 //!
-//! A token is never told: not in errors, not in events, not in logs.
+//! No error, event or log shows a token.
 
 use std::{sync::Arc, time::Duration};
 
-use fedrs_api::names;
+use fedrs_api::{MemberEventReason, names};
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
@@ -22,10 +22,11 @@ use super::{
     token::{self, Account, Claims, renewal_due, token_request},
 };
 use crate::{
-    calls,
+    calls::{self, CallError},
     clock::Clock,
     event::{Event, EventType},
     event_recorder::{EventRecorder, Subject},
+    messages,
 };
 
 /// How often it is looked whether the time has come: time may be set, and a machine may sleep.
@@ -59,15 +60,15 @@ pub(super) struct Renewal {
 /// Why a token was not renewed.
 #[derive(Debug, thiserror::Error)]
 enum RenewalError {
-    #[error("the member gives no new token: {0}")]
-    Request(String),
-    #[error("the member's answer has no token that ends later")]
+    #[error("the member issued no token: {0}")]
+    Request(CallError),
+    #[error("the member's response has no token that expires later")]
     Answer,
-    #[error("the new token could not be written: {0}")]
-    Write(String),
-    #[error("the Secret was changed meanwhile")]
+    #[error("failed to write the new token: {0}")]
+    Write(CallError),
+    #[error("the Secret has changed")]
     Changed,
-    #[error("the token could not be put into the kubeconfig")]
+    #[error("failed to put the token into the kubeconfig")]
     Text,
 }
 
@@ -75,12 +76,9 @@ impl Renewal {
     /// Waits until the token is due, and renews it. Ends when that is done: the watch of the Secret brings the new one.
     pub(super) async fn run(self) {
         let Some((claims, account)) = self.renewable() else {
-            let message = format!(
-                "the token of {} can't be renewed: it is none of a ServiceAccount that says when it begins and ends",
-                self.place()
-            );
-            let event = Event::warning("TokenNotRenewable", message.clone());
-            return self.tell(Some(&message), event);
+            let message = messages::token_not_renewable(&self.place());
+            let event = Event::warning(MemberEventReason::TokenNotRenewable, message.clone());
+            return self.record(Some(&message), event);
         };
         let mut pause = Duration::ZERO;
         loop {
@@ -95,21 +93,24 @@ impl Renewal {
             }
             match self.renew(&claims, &account).await {
                 Ok(until) => {
-                    let place = self.place();
-                    let message = format!("the token of {place} was renewed until {until:.0}");
-                    return self.tell(None, Event::normal("TokenRenewed", message));
+                    let message = messages::token_renewed(&self.place(), until);
+                    return self.record(
+                        None,
+                        Event::normal(MemberEventReason::TokenRenewed, message),
+                    );
                 }
                 // The watch brings the change, and with it another renewal.
                 Err(_) if self.cancel.is_cancelled() => return,
                 Err(RenewalError::Changed) => {}
                 Err(error) => {
-                    let message = format!(
-                        "the token of {} could not be renewed and ends at {:.0}: {error}",
-                        self.place(),
-                        claims.expires
+                    let message = messages::token_renewal_failed(
+                        &self.place(),
+                        claims.expires,
+                        &error.to_string(),
                     );
-                    let event = Event::warning("TokenRenewalFailed", message.clone());
-                    self.tell(Some(&message), event);
+                    let event =
+                        Event::warning(MemberEventReason::TokenRenewalFailed, message.clone());
+                    self.record(Some(&message), event);
                 }
             }
             pause = (pause * 2).clamp(FIRST_PAUSE, MAX_PAUSE);
@@ -159,7 +160,6 @@ impl Renewal {
 
     /// Writes the kubeconfig, unless the Secret is not as it was.
     async fn write(&self, text: &str) -> Result<(), RenewalError> {
-        let failed = |message: String| RenewalError::Write(message);
         let path = format!(
             "/api/v1/namespaces/{}/secrets/{}",
             self.namespace, self.secret
@@ -167,29 +167,31 @@ impl Renewal {
         let mut secret = self
             .call(calls::get(&self.host, &path))
             .await
-            .map_err(failed)?;
+            .map_err(RenewalError::Write)?;
         if kubeconfig_of(&secret).as_ref() != Ok(&self.text) {
             return Err(RenewalError::Changed);
         }
         put_kubeconfig(&mut secret, text);
         let written = self.call(calls::put(&self.host, &path, &secret)).await;
-        written.map(drop).map_err(failed)
+        written.map(drop).map_err(RenewalError::Write)
     }
 
-    async fn call(&self, call: impl Future<Output = kube::Result<Value>>) -> Result<Value, String> {
-        let answer = calls::within(self.call_timeout, call).await;
-        answer.map_err(|error| error.to_string())
+    async fn call(
+        &self,
+        call: impl Future<Output = kube::Result<Value>>,
+    ) -> Result<Value, CallError> {
+        calls::within(self.call_timeout, call).await
     }
 
-    /// Tells people, by an event and by the condition Ready.
-    fn tell(&self, trouble: Option<&str>, event: Event) {
+    /// Records `event`; `error` is shown by the condition Ready.
+    fn record(&self, error: Option<&str>, event: Event) {
         if event.type_ == EventType::Warning {
             tracing::warn!(cluster = %self.cluster, "{}", event.message);
         } else {
             tracing::info!(cluster = %self.cluster, "{}", event.message);
         }
         self.registry
-            .put_credentials_trouble(&self.cluster, trouble.map(str::to_owned));
+            .put_renewal_error(&self.cluster, error.map(str::to_owned));
         if let Some(subject) = subject(&self.registry, &self.cluster) {
             self.recorder.record(&subject, event);
         }

@@ -125,7 +125,7 @@ impl Clusters {
         let _ended_or_not = timeout(Duration::from_secs(hours * HOUR), renewal.run()).await;
         // Events are written by tasks of their own.
         sleep(Duration::from_secs(1)).await;
-        registry.facts("eu").unwrap().credentials.trouble
+        registry.facts("eu").unwrap().credentials.renewal_error
     }
 
     fn reasons(&self) -> Vec<String> {
@@ -224,8 +224,8 @@ async fn a_renewal_that_fails_is_tried_again_and_told_without_the_token() {
     let pauses: Vec<u64> = times.windows(2).map(|it| it[1] - it[0]).collect();
     assert_eq!(pauses, [30, 60, 120]);
     let told = world.events[0]["message"].as_str().unwrap();
-    let words = "the token of Secret fedrs-system/eu-1 could not be renewed and ends at 2027-01-15T18:00:00Z: the member \
-                 gives no new token: may not";
+    let words = "failed to renew the token of Secret fedrs-system/eu-1, which expires at 2027-01-15T18:00:00Z: the member \
+                 issued no token: may not";
     assert_eq!(told, words);
     assert!(world.events.iter().all(|it| !it.to_string().contains(&old)));
 }
@@ -236,7 +236,7 @@ async fn while_it_fails_the_condition_says_so() {
     let clusters = Clusters::start(&text);
     clusters.world.lock().fails = u32::MAX;
     let trouble = clusters.renew(&text, 9).await.unwrap();
-    assert!(trouble.contains("could not be renewed"), "{trouble}");
+    assert!(trouble.contains("failed to renew"), "{trouble}");
     let longest = clusters.world.lock().requests.len();
     assert!(longest < 15, "it backs off: {longest}");
 }
@@ -247,7 +247,7 @@ async fn a_member_that_gives_no_longer_token_is_told_of() {
     let clusters = Clusters::start(&text);
     clusters.world.lock().cuts_to = 600;
     let trouble = clusters.renew(&text, 9).await.unwrap();
-    assert!(trouble.contains("no token that ends later"), "{trouble}");
+    assert!(trouble.contains("no token that expires later"), "{trouble}");
     assert_eq!(clusters.world.lock().puts.len(), 0);
 }
 
@@ -273,7 +273,7 @@ async fn a_token_that_can_not_be_renewed_is_told_of_once() {
         let clusters = Clusters::start(&text);
         let trouble = clusters.renew(&text, 9).await.unwrap();
         assert!(
-            trouble.contains("can't be renewed: it is none of a ServiceAccount"),
+            trouble.contains("can't be renewed: it is not a ServiceAccount token"),
             "{trouble}"
         );
         assert!(!trouble.contains(token), "{trouble}");

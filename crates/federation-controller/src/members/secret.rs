@@ -8,6 +8,8 @@ use reflector::Versioned;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::kubeconfig::KubeconfigError;
+
 /// A Secret as it comes over the wire, partially.
 #[derive(Deserialize)]
 pub(crate) struct SecretObject {
@@ -34,8 +36,8 @@ impl Versioned for SecretObject {
 /// What is used of a Secret.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct KubeconfigSecret {
-    /// The kubeconfig's text, or what is wrong with the Secret.
-    pub(super) text: Result<String, String>,
+    /// The text of the kubeconfig, or why there is none.
+    pub(super) text: Result<String, KubeconfigError>,
     /// Whether its token is to be renewed.
     pub(super) renew: bool,
 }
@@ -58,7 +60,7 @@ impl SecretObject {
 }
 
 /// The kubeconfig in the data of a Secret that was read as JSON.
-pub(super) fn kubeconfig_of(secret: &Value) -> Result<String, String> {
+pub(super) fn kubeconfig_of(secret: &Value) -> Result<String, KubeconfigError> {
     text(secret["data"][names::KUBECONFIG_KEY].as_str())
 }
 
@@ -67,13 +69,13 @@ pub(super) fn put_kubeconfig(secret: &mut Value, text: &str) {
     secret["data"][names::KUBECONFIG_KEY] = STANDARD.encode(text).into();
 }
 
-fn text(encoded: Option<&str>) -> Result<String, String> {
+fn text(encoded: Option<&str>) -> Result<String, KubeconfigError> {
     let key = names::KUBECONFIG_KEY;
-    let encoded = encoded.ok_or_else(|| format!("it has no key {key:?}"))?;
+    let encoded = encoded.ok_or(KubeconfigError::NoKey(key))?;
     let bytes = STANDARD.decode(encoded).ok();
     bytes
         .and_then(|bytes| String::from_utf8(bytes).ok())
-        .ok_or_else(|| format!("the value of its key {key:?} is no text"))
+        .ok_or(KubeconfigError::NotText)
 }
 
 #[cfg(test)]
@@ -94,20 +96,20 @@ mod tests {
         let renewed = json!({ "name": "a", "resourceVersion": "1", "annotations": { annotations::RENEW_TOKEN: "true" } });
         let found =
             read(json!({ "metadata": renewed, "data": { "kubeconfig": "YTog", "other": "!" } }));
-        assert_eq!((found.text.as_deref(), found.renew), (Ok("a: "), true));
+        assert_eq!((found.text.unwrap(), found.renew), ("a: ".to_owned(), true));
         let message = |data: Value| {
             let found = read(json!({ "metadata": metadata, "data": data }));
             assert!(!found.renew);
-            found.text.unwrap_err()
+            found.text.unwrap_err().to_string()
         };
         assert_eq!(
             message(json!({ "config": "YTog" })),
-            "it has no key \"kubeconfig\""
+            "the Secret has no key \"kubeconfig\""
         );
-        assert_eq!(message(Value::Null), "it has no key \"kubeconfig\"");
+        assert_eq!(message(Value::Null), "the Secret has no key \"kubeconfig\"");
         assert_eq!(
             message(json!({ "kubeconfig": "/w==" })),
-            "the value of its key \"kubeconfig\" is no text"
+            "the kubeconfig is not text"
         );
     }
 }

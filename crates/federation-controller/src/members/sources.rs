@@ -1,11 +1,11 @@
-//! Which kubeconfig each member is reached by: from all that the folder and the host have told, a resolve per member.
-//! Pure; acting on it is the members' task's.
+//! Resolves the source of each member's kubeconfig, from the files of the members folder, MemberClusters and Secrets. Pure;
+//! the members' task acts on it.
 //!
 //! | file | Secret named | |
 //! | --- | --- | --- |
 //! | yes | no  | the file |
 //! | no  | yes | the Secret; without it, or with a bad one, the member is left as it is |
-//! | yes | yes | an error that names both; what worked before goes on |
+//! | yes | yes | an error that names both; the client in use stays |
 //! | no  | no  | the member is removed: lost, after its grace period |
 
 use std::{
@@ -13,13 +13,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use fedrs_api::MemberClusterSpec;
+use fedrs_api::{MemberClusterSpec, MemberSource};
 use kube::Client;
 
-use super::{kubeconfig::Kubeconfig, registry::SourceError, secret::KubeconfigSecret};
+use super::{
+    kubeconfig::{Kubeconfig, KubeconfigError},
+    secret::KubeconfigSecret,
+    source_error::SourceError,
+};
 use crate::config::SecretKubeconfigs;
 
-/// How a member is reached, as a source tells it.
+/// What makes the client of a member.
 pub(super) enum ClientSource {
     /// By a client that is made already.
     Client(Client),
@@ -36,13 +40,23 @@ pub(super) enum Origin {
     Secret(String),
 }
 
+impl Origin {
+    /// As the status of a MemberCluster says it.
+    pub(super) fn source(&self) -> MemberSource {
+        match self {
+            Self::File => MemberSource::File,
+            Self::Secret(_) => MemberSource::Secret,
+        }
+    }
+}
+
 /// What a source holds. The number is another one each time it changes.
 struct Source {
     number: u64,
-    way: Result<ClientSource, String>,
+    client: Result<ClientSource, KubeconfigError>,
 }
 
-/// A file of the folder, as people are told of it, and what it holds.
+/// A file of the folder, with its name for messages, and its content.
 struct FileSource {
     place: String,
     source: Source,
@@ -59,10 +73,10 @@ struct SecretSource {
 enum Reading {
     NotYet,
     Done,
-    Refused(String),
+    Forbidden(String),
 }
 
-/// All that has been told.
+/// All sources.
 pub(super) struct Sources {
     /// Of the Secrets.
     namespace: String,
@@ -78,33 +92,28 @@ pub(super) struct Sources {
     last_number: u64,
 }
 
-/// What to do about a member.
+/// The source that a member's client is made of, or why there is none.
 pub(super) enum ResolvedSource<'a> {
-    /// Not enough has been told yet.
+    /// Some sources are not read yet.
     Unknown,
     /// It is to be followed.
     Follow(Follow<'a>),
-    /// Something is wrong with its sources.
-    SourceError {
-        /// What.
-        trouble: SourceError,
-        /// Whether what it was followed by so far must not be used any longer.
-        stops: bool,
-    },
-    /// No source tells how to reach it.
+    /// The source can't be used.
+    Error(SourceError),
+    /// It has no kubeconfig.
     Removed,
-    /// Nobody names it any more.
+    /// Neither a file nor a MemberCluster names it any more.
     Gone,
 }
 
 /// By what a member is to be followed.
 pub(super) struct Follow<'a> {
     pub(super) origin: Origin,
-    /// The origin, as people are told of it.
+    /// The origin, for messages.
     pub(super) place: String,
     /// Which state of it.
     pub(super) number: u64,
-    pub(super) way: &'a ClientSource,
+    pub(super) client: &'a ClientSource,
     /// The text of the kubeconfig, where its token is to be renewed.
     pub(super) renewed: Option<&'a str>,
 }
@@ -130,10 +139,10 @@ impl Sources {
         &mut self,
         name: &str,
         place: String,
-        way: Result<ClientSource, String>,
+        client: Result<ClientSource, KubeconfigError>,
     ) {
         self.folder_emptied = false;
-        let source = self.source(way);
+        let source = self.source(client);
         self.files
             .insert(name.to_owned(), FileSource { place, source });
     }
@@ -150,7 +159,7 @@ impl Sources {
         self.files.retain(|name, _| !named(name));
     }
 
-    /// All files have been told once.
+    /// All files have been read once.
     pub(super) fn complete_folder(&mut self) {
         self.folder_complete = true;
     }
@@ -168,7 +177,7 @@ impl Sources {
         known != Some(secret)
     }
 
-    /// All MemberClusters have been told once.
+    /// All MemberClusters are listed.
     pub(super) fn complete_objects(&mut self) {
         self.objects_complete = true;
     }
@@ -185,8 +194,8 @@ impl Sources {
         }
         match secret {
             Some(secret) => {
-                let way = self.way_of(&secret);
-                let source = self.source(way);
+                let client = self.client_source(&secret);
+                let source = self.source(client);
                 let secret = SecretSource { secret, source };
                 self.secrets.insert(name.to_owned(), secret);
             }
@@ -199,18 +208,18 @@ impl Sources {
         members.map(|(member, _)| member.clone()).collect()
     }
 
-    /// All Secrets have been told once, or may not be read. Whether that is news.
+    /// All Secrets are listed, or the controller may not read them. Answers whether that has changed.
     pub(super) fn complete_secrets(&mut self, listed: Result<(), String>) -> bool {
         let reading = match listed {
             Ok(()) => Reading::Done,
-            Err(message) => Reading::Refused(message),
+            Err(message) => Reading::Forbidden(message),
         };
         let news = self.reading != reading;
         self.reading = reading;
         news
     }
 
-    /// Whether all that is there has been told once.
+    /// Whether all sources have been read once.
     pub(super) fn is_complete(&self) -> bool {
         self.folder_complete && self.objects_complete && self.reading != Reading::NotYet
     }
@@ -233,93 +242,81 @@ impl Sources {
         self.files.contains_key(name)
     }
 
-    /// What to do about the member `name`.
+    /// Resolves the source of the member `name`.
     pub(super) fn resolve(&self, name: &str) -> ResolvedSource<'_> {
         let object = self.objects.get(name);
         match (self.files.get(name), object.and_then(Option::as_deref)) {
-            (Some(file), Some(secret)) => ResolvedSource::SourceError {
-                trouble: self.both(&file.place, secret),
-                stops: false,
-            },
-            (Some(FileSource { place, source }), None) => match &source.way {
-                Ok(way) => ResolvedSource::Follow(Follow {
+            (Some(file), Some(secret)) => ResolvedSource::Error(SourceError::Duplicate {
+                file: file.place.clone(),
+                secret: self.place(secret),
+            }),
+            (Some(FileSource { place, source }), None) => match &source.client {
+                Ok(client) => ResolvedSource::Follow(Follow {
                     origin: Origin::File,
                     place: place.clone(),
                     number: source.number,
-                    way,
+                    client,
                     renewed: None,
                 }),
-                Err(message) => ResolvedSource::SourceError {
-                    trouble: SourceError::invalid(format!("{place}: {message}")),
-                    stops: false,
-                },
+                Err(error) => ResolvedSource::Error(SourceError::Invalid {
+                    place: place.clone(),
+                    error: error.clone(),
+                }),
             },
-            (None, Some(secret)) => self.secret_verdict(secret),
-            // A file may yet be told of.
+            (None, Some(secret)) => self.resolve_secret(secret),
+            // A file may still be found.
             (None, None) if !self.folder_complete => ResolvedSource::Unknown,
             (None, None) if object.is_some() => ResolvedSource::Removed,
             (None, None) => ResolvedSource::Gone,
         }
     }
 
-    fn secret_verdict(&self, name: &str) -> ResolvedSource<'_> {
+    fn resolve_secret(&self, name: &str) -> ResolvedSource<'_> {
         let place = self.place(name);
-        let missing = |message| ResolvedSource::SourceError {
-            trouble: SourceError::secret_missing(message),
-            stops: true,
-        };
         match (self.secrets.get(name), &self.reading) {
             (None, Reading::NotYet) => ResolvedSource::Unknown,
-            (None, Reading::Refused(message)) => missing(format!("{place}: {message}")),
-            (None, Reading::Done) => {
-                let kind = fedrs_api::names::KUBECONFIG_TYPE;
-                missing(format!("there is no {place} of type {kind}"))
+            (None, Reading::Forbidden(message)) => {
+                ResolvedSource::Error(SourceError::SecretsForbidden {
+                    place,
+                    message: message.clone(),
+                })
             }
-            (Some(SecretSource { secret, source }), _) => match &source.way {
-                Ok(way) => ResolvedSource::Follow(Follow {
+            (None, Reading::Done) => ResolvedSource::Error(SourceError::SecretMissing { place }),
+            (Some(SecretSource { secret, source }), _) => match &source.client {
+                Ok(client) => ResolvedSource::Follow(Follow {
                     origin: Origin::Secret(name.to_owned()),
                     place,
                     number: source.number,
-                    way,
+                    client,
                     renewed: secret.text.as_deref().ok().filter(|_| secret.renew),
                 }),
-                Err(message) => ResolvedSource::SourceError {
-                    trouble: SourceError::invalid(format!("{place}: {message}")),
-                    stops: false,
-                },
+                Err(error) => ResolvedSource::Error(SourceError::Invalid {
+                    place: place.clone(),
+                    error: error.clone(),
+                }),
             },
         }
-    }
-
-    fn both(&self, file: &str, secret: &str) -> SourceError {
-        SourceError::duplicate(format!(
-            "{file} and the {} that spec.secretRef names are both its kubeconfig: take one of them away; what worked \
-             before goes on",
-            self.place(secret)
-        ))
     }
 
     fn place(&self, secret: &str) -> String {
         format!("Secret {}/{secret}", self.namespace)
     }
 
-    fn way_of(&self, secret: &KubeconfigSecret) -> Result<ClientSource, String> {
+    fn client_source(&self, secret: &KubeconfigSecret) -> Result<ClientSource, KubeconfigError> {
         let text = secret.text.clone()?;
-        let kubeconfig = Kubeconfig::read(&text).map_err(|error| error.to_string())?;
-        match kubeconfig.refusal(self.allowed) {
-            Some(refusal) => Err(refusal.to_string()),
-            None => Ok(ClientSource::Kubeconfig(
-                kubeconfig,
-                Path::new("/").to_owned(),
-            )),
-        }
+        let kubeconfig = Kubeconfig::read(&text)?;
+        kubeconfig.check_permitted(self.allowed)?;
+        Ok(ClientSource::Kubeconfig(
+            kubeconfig,
+            Path::new("/").to_owned(),
+        ))
     }
 
-    fn source(&mut self, way: Result<ClientSource, String>) -> Source {
+    fn source(&mut self, client: Result<ClientSource, KubeconfigError>) -> Source {
         self.last_number += 1;
         Source {
             number: self.last_number,
-            way,
+            client,
         }
     }
 }
@@ -361,7 +358,7 @@ mod tests {
         sources
     }
 
-    /// The resolve about the member `eu` in words.
+    /// The resolved source of the member `eu` as text.
     fn words(sources: &Sources) -> String {
         match sources.resolve("eu") {
             ResolvedSource::Unknown => "unknown".to_owned(),
@@ -376,9 +373,13 @@ mod tests {
                     if renewed.is_some() { " renewed" } else { "" }
                 )
             }
-            ResolvedSource::SourceError { trouble, stops } => {
-                let stops = if stops { "stops" } else { "goes on" };
-                format!("{} {stops}: {}", trouble.reason, trouble.message)
+            ResolvedSource::Error(error) => {
+                let credentials = if error.withdraws_credentials() {
+                    "withdrawn"
+                } else {
+                    "kept"
+                };
+                format!("{} {credentials}: {error}", error.reason())
             }
             ResolvedSource::Removed => "removed".to_owned(),
             ResolvedSource::Gone => "gone".to_owned(),
@@ -396,19 +397,19 @@ mod tests {
         sources.put_object("eu", Some(&naming(Some("eu-1"))));
         let both = words(&sources);
         assert!(
-            both.starts_with("DuplicateSource goes on: file members/eu.yaml and the Secret"),
+            both.starts_with("DuplicateSource kept: file members/eu.yaml and Secret"),
             "{both}"
         );
         assert!(both.contains("Secret fedrs-system/eu-1"), "{both}");
         sources.put_object("eu", Some(&naming(None)));
-        sources.put_file("eu", FILE.to_owned(), Err("no".to_owned()));
+        sources.put_file("eu", FILE.to_owned(), Err(KubeconfigError::NotText));
         assert_eq!(
             words(&sources),
-            "InvalidKubeconfig goes on: file members/eu.yaml: no"
+            "InvalidKubeconfig kept: file members/eu.yaml: the kubeconfig is not text"
         );
         sources.put_object("eu", Some(&naming(Some("eu-1"))));
         sources.remove_file("eu");
-        let missing = "SecretMissing stops: there is no Secret fedrs-system/eu-1 of type fedrs.dev/kubeconfig";
+        let missing = "SecretMissing withdrawn: Secret fedrs-system/eu-1 does not exist, or its type is not fedrs.dev/kubeconfig";
         assert_eq!(words(&sources), missing);
         assert_eq!(sources.put_secret("eu-1", Some(secret(KUBECONFIG))), ["eu"]);
         assert_eq!(
@@ -454,20 +455,20 @@ mod tests {
     fn a_secret_that_can_not_be_used_is_told_with_its_name() {
         let plugin = KUBECONFIG.replace("token: t", "exec: {command: sh}");
         let keyless = KubeconfigSecret {
-            text: Err("it has no key \"kubeconfig\"".into()),
+            text: Err(KubeconfigError::NoKey("kubeconfig")),
             renew: false,
         };
         for (secret, part) in [
-            (keyless, "it has no key \"kubeconfig\""),
-            (secret("s3cret"), "it is no kubeconfig"),
-            (secret(&plugin), "exec would run a program"),
+            (keyless, "the Secret has no key \"kubeconfig\""),
+            (secret("s3cret"), "not a kubeconfig"),
+            (secret(&plugin), "exec of the user would run a program"),
         ] {
             let mut sources = told();
             sources.put_object("eu", Some(&naming(Some("eu-1"))));
             sources.put_secret("eu-1", Some(secret));
             let words = words(&sources);
             assert!(
-                words.starts_with("InvalidKubeconfig goes on: Secret fedrs-system/eu-1: "),
+                words.starts_with("InvalidKubeconfig kept: Secret fedrs-system/eu-1: "),
                 "{words}"
             );
             assert!(words.contains(part) && !words.contains("s3cret"), "{words}");
@@ -494,7 +495,7 @@ mod tests {
         );
         assert_eq!(
             words(&sources),
-            "SecretMissing stops: Secret fedrs-system/eu-1: forbidden"
+            "SecretMissing withdrawn: Secret fedrs-system/eu-1 can't be read: forbidden"
         );
         assert!(sources.is_complete());
     }

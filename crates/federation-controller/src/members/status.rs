@@ -3,30 +3,38 @@
 use std::time::Duration;
 
 use cluster_informer::{Health, NodeInfo, SyncState, WorkloadTotals};
-use fedrs_api::{MemberClusterStatus, NodeCounts, pluralize};
+use fedrs_api::{MemberClusterStatus, MemberConditionType, MemberReason, NodeCounts, conditions};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::registry::MemberFacts;
+use crate::messages;
 
-/// How often what only goes on, such as a drain, is written: between two writes are at least so many seconds.
+/// The shortest time between two writes of mere progress, such as a drain.
 pub(super) const PROGRESS_PERIOD: Duration = Duration::from_secs(10);
 /// Sets that the condition Drained names.
 const NAMES: usize = 3;
 
-/// What a condition says.
-struct Said {
+/// A condition before it has its type and times.
+struct Verdict {
     holds: bool,
-    reason: &'static str,
+    reason: MemberReason,
     message: String,
 }
 
-impl Said {
-    fn new(holds: bool, reason: &'static str, message: impl Into<String>) -> Self {
+impl Verdict {
+    fn holds(reason: MemberReason, message: impl Into<String>) -> Self {
         Self {
-            holds,
+            holds: true,
             reason,
             message: message.into(),
+        }
+    }
+
+    fn fails(reason: MemberReason, message: impl Into<String>) -> Self {
+        Self {
+            holds: false,
+            ..Self::holds(reason, message)
         }
     }
 }
@@ -39,36 +47,32 @@ pub(super) fn status(
     now: Timestamp,
 ) -> MemberClusterStatus {
     let store = facts.access.as_ref().map(|access| &access.store);
-    let health = store.map_or(Health::Unknown, |it| it.health());
+    let health = store.map_or(Health::Unknown, |store| store.health());
     let info = store.map(|store| store.cluster_info()).unwrap_or_default();
     let totals = store.map(|store| store.totals(NAMES)).unwrap_or_default();
     let (ready, synced) = (ready(facts, &health), synced(facts));
     let drained = facts.draining.then(|| drained(&ready, &synced, &totals));
-    let said = [
-        ("Ready", Some(ready)),
-        ("Synced", Some(synced)),
-        ("Drained", drained),
+    let verdicts = [
+        (MemberConditionType::Ready, Some(ready)),
+        (MemberConditionType::Synced, Some(synced)),
+        (MemberConditionType::Drained, drained),
     ];
-    let conditions = said.into_iter().filter_map(|(type_, said)| {
-        let Said {
+    let conditions = verdicts.into_iter().filter_map(|(type_, verdict)| {
+        let Verdict {
             holds,
             reason,
             message,
-        } = said?;
-        let condition: Condition = fedrs_api::conditions::condition(
+        } = verdict?;
+        let generation = facts.object.generation;
+        Some(conditions::condition(
             &before.conditions,
             type_,
             holds,
             reason,
             message,
-            None,
+            generation,
             now,
-        );
-        // Who changed the spec can tell what is said of it from what was said of an earlier one.
-        Some(Condition {
-            observed_generation: facts.object.generation,
-            ..condition
-        })
+        ))
     });
     let (nodes, allocatable) = match info.nodes {
         NodeInfo::Unknown => (before.nodes, before.allocatable.clone()),
@@ -81,11 +85,13 @@ pub(super) fn status(
             (Some(counts), totals.allocatable())
         }
     };
-    let was_removed = before.conditions.iter().any(|it| it.reason == "Removed");
+    let ready_before = conditions::find(&before.conditions, MemberConditionType::Ready);
+    let was_removed =
+        ready_before.is_some_and(|condition| condition.reason == MemberReason::Removed.as_str());
     let unreachable_since = match health {
         // A restart does not begin it anew.
         _ if facts.removed.is_some() && was_removed => {
-            before.unreachable_since.as_ref().map(|it| it.0)
+            before.unreachable_since.as_ref().map(|time| time.0)
         }
         _ if facts.removed.is_some() => facts.removed,
         Health::Unreachable { since, .. } => Some(since),
@@ -96,7 +102,11 @@ pub(super) fn status(
         version: info.version.or_else(|| before.version.clone()),
         unreachable_since: unreachable_since.map(Time),
         observed_generation: facts.object.generation,
-        source: before.source,
+        // After a restart the last source is a better guess than none.
+        source: match facts.removed {
+            Some(_) => None,
+            None => facts.credentials.source.or(before.source),
+        },
         workloads: number(totals.workloads),
         nodes,
         allocatable,
@@ -104,83 +114,61 @@ pub(super) fn status(
     }
 }
 
-fn ready(facts: &MemberFacts, health: &Health) -> Said {
+fn ready(facts: &MemberFacts, health: &Health) -> Verdict {
     if facts.removed.is_some() {
-        let message =
-            "neither a file of the members' folder nor spec.secretRef tells how to reach it";
-        return Said::new(false, "Removed", message);
+        return Verdict::fails(MemberReason::Removed, messages::NO_KUBECONFIG);
     }
-    if let Some(trouble) = &facts.trouble {
-        return Said::new(false, trouble.reason, &*trouble.message);
+    if let Some(error) = &facts.source_error {
+        return Verdict::fails(error.reason(), error.to_string());
     }
-    let mut said = match health {
-        Health::Healthy => Said::new(true, "Healthy", "the API server answers"),
-        Health::Unknown => Said::new(false, "Unknown", "not probed yet"),
-        Health::Failing { message, .. } => Said::new(false, "ProbeFailing", message),
-        Health::Unauthorized { message } => Said::new(false, "Unauthorized", message),
-        Health::Unreachable { message, .. } => Said::new(false, "Unreachable", message),
+    let mut verdict = match health {
+        Health::Healthy => Verdict::holds(MemberReason::Healthy, messages::API_SERVER_ANSWERS),
+        Health::Unknown => Verdict::fails(MemberReason::NotProbed, messages::NOT_PROBED),
+        Health::Failing { message, .. } => Verdict::fails(MemberReason::ProbeFailing, message),
+        Health::Unauthorized { message } => Verdict::fails(MemberReason::Unauthorized, message),
+        Health::Unreachable { message, .. } => Verdict::fails(MemberReason::Unreachable, message),
     };
-    if let Some(trouble) = &facts.credentials.trouble {
-        said.message = format!("{}; {trouble}", said.message);
+    if let Some(error) = &facts.credentials.renewal_error {
+        verdict.message = format!("{}; {error}", verdict.message);
     }
-    said
+    verdict
 }
 
-fn synced(facts: &MemberFacts) -> Said {
+fn synced(facts: &MemberFacts) -> Verdict {
     let sync = facts
         .access
         .as_ref()
         .map(|access| access.store.sync_state());
     match sync.unwrap_or(SyncState::NotSynced) {
-        _ if !facts.followed && sync.is_some() => Said::new(
-            false,
-            "NotWatched",
-            "its sets and pods are not watched any longer",
-        ),
-        SyncState::Synced => Said::new(true, "Synced", "its sets and pods are watched"),
-        SyncState::NotSynced => {
-            Said::new(false, "NotSynced", "its sets and pods are not listed yet")
+        _ if !facts.followed && sync.is_some() => {
+            Verdict::fails(MemberReason::NotWatched, messages::NOT_WATCHED)
         }
-        SyncState::Stale { since } => {
-            let message = format!("what is known of it is from {since:.0}");
-            Said::new(false, "Stale", message)
-        }
+        SyncState::Synced => Verdict::holds(MemberReason::Synced, messages::SYNCED),
+        SyncState::NotSynced => Verdict::fails(MemberReason::NotSynced, messages::NOT_SYNCED),
+        SyncState::Stale { since } => Verdict::fails(MemberReason::Stale, messages::stale(since)),
     }
 }
 
-/// How far a drain is. Where the member's state isn't known, nothing is said to be empty.
-fn drained(ready: &Said, synced: &Said, totals: &WorkloadTotals) -> Said {
+/// The progress of a drain. Where the state of the member is unknown, it is not known to be empty.
+fn drained(ready: &Verdict, synced: &Verdict, totals: &WorkloadTotals) -> Verdict {
     if !ready.holds || !synced.holds {
         let why = if ready.holds { synced } else { ready };
-        let message = format!("what is left there is not known: {}", why.message);
-        return Said::new(false, "NotKnown", message);
+        return Verdict::fails(MemberReason::Unknown, messages::drain_unknown(&why.message));
     }
     if totals.replicas == 0 {
-        let message = "no replica of any FederatedReplicaSet is left there";
-        return Said::new(true, "Drained", message);
+        return Verdict::holds(MemberReason::Drained, messages::DRAINED);
     }
-    let named: Vec<String> = totals.first.iter().map(ToString::to_string).collect();
-    let more = (totals.workloads as usize).saturating_sub(named.len());
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    let message = format!(
-        "{} of {} left: {}{more}",
-        pluralize(totals.replicas, "replica"),
-        pluralize(totals.workloads, "FederatedReplicaSet"),
-        named.join(", ")
-    );
-    Said::new(false, "Draining", message)
+    Verdict::fails(MemberReason::Draining, messages::draining(totals))
 }
 
-/// Whether `wanted` is to be written over `before` at once: what somebody waits for, and not only numbers that change
-/// while something goes on.
+/// Whether `wanted` is written at once: it differs from `before` in more than the numbers of something in progress.
 pub(super) fn is_urgent(before: &MemberClusterStatus, wanted: &MemberClusterStatus) -> bool {
     let outline = |status: &MemberClusterStatus| {
         let mut conditions = status.conditions.clone();
-        for condition in conditions.iter_mut().filter(|it| it.type_ == "Drained") {
+        for condition in conditions
+            .iter_mut()
+            .filter(|condition| condition.type_ == MemberConditionType::Drained.as_str())
+        {
             condition.message.clear();
         }
         MemberClusterStatus {
@@ -188,6 +176,7 @@ pub(super) fn is_urgent(before: &MemberClusterStatus, wanted: &MemberClusterStat
             version: status.version.clone(),
             unreachable_since: status.unreachable_since.clone(),
             token_expires: status.token_expires.clone(),
+            source: status.source,
             ..MemberClusterStatus::default()
         }
     };

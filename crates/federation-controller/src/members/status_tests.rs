@@ -3,11 +3,16 @@
 use std::sync::Arc;
 
 use cluster_informer::{ClusterInfo, MemberView, NodeTotals, WorkloadState, WorkloadView};
-use fedrs_api::SetKey;
+use fedrs_api::{MemberSource, SetKey};
 use kube::Client;
 use tokio::sync::Semaphore;
 
-use super::{super::registry::*, *};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::{
+    super::{kubeconfig::KubeconfigError, registry::*, source_error::SourceError},
+    *,
+};
 use crate::executor::MemberAccess;
 
 /// A member as a test has it.
@@ -67,7 +72,7 @@ fn facts(view: Option<View>) -> MemberFacts {
         followed: view.is_some(),
         access: view.map(access),
         removed: None,
-        trouble: None,
+        source_error: None,
         credentials: Credentials::default(),
         draining: false,
         object: ObjectState::default(),
@@ -110,13 +115,13 @@ async fn each_state_of_a_member_has_its_reason() {
         message: message.clone(),
     };
     let denied = Health::Unauthorized { message };
-    let stopped = |trouble: SourceError| MemberFacts {
-        trouble: Some(trouble),
+    let stopped = |error: SourceError| MemberFacts {
+        source_error: Some(error),
         followed: false,
         ..facts(Some(healthy()))
     };
-    let going_on = |trouble: SourceError| MemberFacts {
-        trouble: Some(trouble),
+    let going_on = |error: SourceError| MemberFacts {
+        source_error: Some(error),
         ..facts(Some(healthy()))
     };
     let removed = MemberFacts {
@@ -130,10 +135,14 @@ async fn each_state_of_a_member_has_its_reason() {
             "Ready True Healthy",
             "Synced True Synced",
         ),
-        (facts(None), "Ready False Unknown", "Synced False NotSynced"),
+        (
+            facts(None),
+            "Ready False NotProbed",
+            "Synced False NotSynced",
+        ),
         (
             with(Health::Unknown, SyncState::NotSynced),
-            "Ready False Unknown",
+            "Ready False NotProbed",
             "Synced False NotSynced",
         ),
         (
@@ -152,17 +161,23 @@ async fn each_state_of_a_member_has_its_reason() {
             "Synced False Stale",
         ),
         (
-            stopped(SourceError::secret_missing("x".into())),
+            stopped(SourceError::SecretMissing { place: "x".into() }),
             "Ready False SecretMissing",
             "Synced False NotWatched",
         ),
         (
-            going_on(SourceError::invalid("x".into())),
+            going_on(SourceError::Invalid {
+                place: "x".into(),
+                error: KubeconfigError::Token,
+            }),
             "Ready False InvalidKubeconfig",
             "Synced True Synced",
         ),
         (
-            going_on(SourceError::duplicate("x".into())),
+            going_on(SourceError::Duplicate {
+                file: "x".into(),
+                secret: "y".into(),
+            }),
             "Ready False DuplicateSource",
             "Synced True Synced",
         ),
@@ -220,8 +235,8 @@ async fn a_drain_says_how_far_it_is_and_never_that_all_is_gone_where_nobody_know
         },
     ] {
         let unknown = drained(view);
-        assert_eq!(told(&unknown)[2], "Drained False NotKnown");
-        assert!(message(&unknown, "Drained").starts_with("what is left there is not known: "));
+        assert_eq!(told(&unknown)[2], "Drained False Unknown");
+        assert!(message(&unknown, "Drained").starts_with("the remaining replicas are unknown: "));
     }
 }
 
@@ -263,7 +278,8 @@ async fn what_is_not_known_yet_stays_as_it_was_told() {
 async fn the_end_of_the_token_and_why_it_is_not_renewed_are_told() {
     let credentials = Credentials {
         expires: Some(at(500)),
-        trouble: Some("the token could not be renewed".into()),
+        renewal_error: Some("failed to renew the token".into()),
+        source: Some(MemberSource::Secret),
     };
     let facts = MemberFacts {
         credentials,
@@ -271,10 +287,11 @@ async fn the_end_of_the_token_and_why_it_is_not_renewed_are_told() {
     };
     assert_eq!(
         message(&facts, "Ready"),
-        "the API server answers; the token could not be renewed"
+        "the API server answers; failed to renew the token"
     );
     let told = status(&MemberClusterStatus::default(), &facts, at(100));
     assert_eq!(told.token_expires, Some(Time(at(500))));
+    assert_eq!(told.source, Some(MemberSource::Secret));
 }
 
 #[tokio::test]

@@ -76,20 +76,20 @@ impl MemberClusterStatusWriter {
             if before.federation != self.federation {
                 if anothers_until.is_none() {
                     let whose = &before.federation;
-                    tracing::warn!(cluster = %self.name, "a MemberCluster of that name is of federation {whose:?}: nothing is told there");
+                    tracing::warn!(cluster = %self.name, "the MemberCluster belongs to federation {whose:?}: status not updated");
                 }
                 anothers_until = Some(Instant::now() + PROGRESS_PERIOD);
                 written = None;
                 continue;
             }
             anothers_until = None;
-            // What it asks for isn't known before the watch has shown it: it would be told by halves.
+            // Wait until the watch has shown its spec.
             if facts.object.uid != before.uid {
                 continue;
             }
-            // After a restart, what was told before is a better guess than that nothing is known.
-            let told = !before.status.conditions.is_empty();
-            if told && is_joining(&facts) && started.elapsed() < self.joining_timeout {
+            // After a restart the previous status is a better guess than none.
+            let has_conditions = !before.status.conditions.is_empty();
+            if has_conditions && is_joining(&facts) && started.elapsed() < self.joining_timeout {
                 continue;
             }
             let wanted = status(&before.status, &facts, self.clock.now());
@@ -134,7 +134,8 @@ impl MemberClusterStatusWriter {
         let call = calls::put_status(&self.host, &path, seen, &status);
         let answer = self.call(call).await;
         // The host may have cut times; what was meant is what the next is compared with.
-        self.answered(answer).map(|it| Written { status, ..it })
+        self.answered(answer)
+            .map(|written| Written { status, ..written })
     }
 
     fn answered(&self, answer: Result<Value, CallError>) -> Option<Written> {
@@ -151,7 +152,7 @@ impl MemberClusterStatusWriter {
                 })
             }
             Err(error) => {
-                tracing::debug!(cluster = %self.name, %error, "MemberCluster not read or written");
+                tracing::debug!(cluster = %self.name, %error, "failed to read or write the MemberCluster");
                 None
             }
         }
@@ -167,7 +168,7 @@ impl MemberClusterStatusWriter {
 
 /// Whether its first answers are still awaited.
 fn is_joining(facts: &MemberFacts) -> bool {
-    if facts.removed.is_some() || facts.trouble.is_some() {
+    if facts.removed.is_some() || facts.source_error.is_some() {
         return false;
     }
     facts.access.as_ref().is_none_or(|member| {

@@ -1,4 +1,4 @@
-//! The task that owns the list of members: takes in what is told of them, and makes each what its sources say.
+//! The task that owns the list of members: reads their sources, and starts, changes or ends each member accordingly.
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::check;
 
-/// A member nobody names any more is forgotten so long after its grace period: checks tell of the loss first.
+/// A member without any source is forgotten this long after its grace period, so that checks report the loss first.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
 /// Connections that may report at once; more wait.
 const REPORTS: usize = 64;
@@ -25,16 +25,15 @@ pub(crate) struct Members {
     context: Context,
     sources: Sources,
     handles: BTreeMap<String, MemberHandle>,
-    /// Members that nobody names, and when each is forgotten.
+    /// Members without any source, and when each is forgotten.
     leaving: BTreeMap<String, Timestamp>,
     reports: mpsc::Sender<Report>,
-    /// Set once all members that are there have been told.
+    /// Set once all sources have been read.
     complete: watch::Sender<bool>,
 }
 
 impl Members {
-    /// Takes in what is told of members until everything ends; says through `complete` when all that are there have been
-    /// told once.
+    /// Runs until the end of the term. Sets `complete` once all sources have been read.
     pub(crate) async fn run(
         context: Context,
         mut events: mpsc::Receiver<MemberEvent>,
@@ -87,12 +86,8 @@ impl Members {
                 self.sources.put_file(&name, place_of(&file), Ok(way));
                 name
             }
-            MemberEvent::Broken {
-                name,
-                file,
-                message,
-            } => {
-                self.sources.put_file(&name, place_of(&file), Err(message));
+            MemberEvent::Broken { name, file, error } => {
+                self.sources.put_file(&name, place_of(&file), Err(error));
                 name
             }
             MemberEvent::Gone { name } => {
@@ -171,7 +166,7 @@ impl Members {
         }
     }
 
-    /// Makes the member `name` what its sources say.
+    /// Starts, changes or ends the member `name` as its sources say.
     fn converge(&mut self, name: &str) {
         let Self {
             context,
@@ -181,8 +176,8 @@ impl Members {
             reports,
             ..
         } = self;
-        let resolve = sources.resolve(name);
-        if let ResolvedSource::Gone = resolve {
+        let resolved = sources.resolve(name);
+        if let ResolvedSource::Gone = resolved {
             if let Some(handle) = handles.get_mut(name) {
                 handle.remove(context);
                 let lost_at = context.registry.lost_at(name);
@@ -197,14 +192,14 @@ impl Members {
         let handle = handles
             .entry(name.to_owned())
             .or_insert_with(|| MemberHandle::begin(context, name));
-        match resolve {
+        match resolved {
             ResolvedSource::Unknown | ResolvedSource::Gone => {}
             ResolvedSource::Follow(follow) => handle.follow(context, follow, reports),
-            ResolvedSource::SourceError { trouble, stops } => {
-                if stops {
+            ResolvedSource::Error(error) => {
+                if error.withdraws_credentials() {
                     handle.stop(context);
                 }
-                handle.trouble(context, Some(trouble));
+                handle.set_source_error(context, Some(error));
             }
             ResolvedSource::Removed => handle.remove(context),
         }
@@ -235,7 +230,7 @@ impl Members {
     }
 }
 
-/// A file of the folder, as people are told of it.
+/// A file of the folder, for messages.
 fn place_of(file: &Path) -> String {
     format!("file {}", file.display())
 }

@@ -3,6 +3,11 @@
 use fedrs_api::SetKey;
 
 use super::*;
+use crate::{
+    config::{Config, ConfigError},
+    members::{kubeconfig::KubeconfigError, source_error::SourceError},
+    readiness::NotReady,
+};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -55,4 +60,84 @@ fn each_text_once() {
         token_renewal_failed(secret, at(1_800_000_000), "forbidden"),
     ];
     insta::assert_snapshot!(texts.join("\n"));
+}
+
+#[test]
+fn each_error_of_a_kubeconfig_once() {
+    let why = || "permission denied".to_owned();
+    let errors = [
+        KubeconfigError::Malformed { line: 1, column: 8 },
+        KubeconfigError::NotText,
+        KubeconfigError::Mixed,
+        KubeconfigError::NoContext,
+        KubeconfigError::Missing {
+            what: "context",
+            name: "eu".to_owned(),
+        },
+        KubeconfigError::Server,
+        KubeconfigError::Token,
+        KubeconfigError::Proxy,
+        KubeconfigError::Unreadable {
+            path: "members/eu.yaml".to_owned(),
+            why: why(),
+        },
+        KubeconfigError::Nowhere,
+        KubeconfigError::File {
+            field: "tokenFile",
+            path: "members/token".to_owned(),
+            why: why(),
+        },
+        KubeconfigError::TwoFiles,
+        KubeconfigError::NoKey(names::KUBECONFIG_KEY),
+        KubeconfigError::ExecForbidden("exec"),
+        KubeconfigError::FileForbidden("tokenFile"),
+        KubeconfigError::Plugin,
+        KubeconfigError::PluginTimeout(Duration::from_secs(15)),
+        KubeconfigError::Client("the credentials plugin failed: exit status: 3".to_owned()),
+    ];
+    let (file, secret) = ("file members/eu.yaml", "Secret fedrs-system/eu");
+    let sources = [
+        SourceError::Invalid {
+            place: file.to_owned(),
+            error: KubeconfigError::NoContext,
+        },
+        SourceError::SecretMissing {
+            place: secret.to_owned(),
+        },
+        SourceError::SecretsForbidden {
+            place: secret.to_owned(),
+            message: "forbidden".to_owned(),
+        },
+        SourceError::Duplicate {
+            file: file.to_owned(),
+            secret: secret.to_owned(),
+        },
+    ];
+    let errors = errors.iter().map(ToString::to_string);
+    let texts: Vec<_> = errors
+        .chain(sources.iter().map(ToString::to_string))
+        .collect();
+    insta::assert_snapshot!(texts.join("\n"));
+}
+
+#[test]
+fn each_error_of_the_configuration_and_reason_not_to_be_ready_once() {
+    let invalid = |yaml: &str| -> ConfigError { Config::parse(yaml).unwrap_err() };
+    let errors = [
+        "checkdelay: 1s",
+        "checkDelay: soon",
+        "workers: 0",
+        "backoffMax: 1s",
+        "federation: a.b",
+        "leaderElection: {leaseDuration: 10s}",
+        "leaderElection: {retryPeriod: 9s}",
+    ]
+    .map(|yaml| invalid(yaml).to_string());
+    let not_ready = [
+        NotReady::Host(crds_missing("MemberClusters")),
+        NotReady::Listing,
+        NotReady::Members,
+    ]
+    .map(|error| error.to_string());
+    insta::assert_snapshot!([&errors[..], &not_ready[..]].concat().join("\n"));
 }

@@ -1,4 +1,4 @@
-//! The objects that give a controller its rights: an account, and roles bound to it.
+//! The objects that grant a controller its permissions: a ServiceAccount, and roles bound to it.
 
 use std::fmt::Write as _;
 
@@ -107,7 +107,7 @@ impl Access {
         let documents = self.manifests();
         documents
             .iter()
-            .map(|it| ["---\n".to_owned(), it.to_yaml()].concat())
+            .map(|manifest| ["---\n".to_owned(), manifest.to_yaml()].concat())
             .collect()
     }
 

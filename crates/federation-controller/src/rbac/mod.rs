@@ -1,10 +1,10 @@
-//! What the controller may do, on the host and in members: a rule for each kind of request it makes, with its reason.
+//! The permissions of the controller on the host and in members: a rule for each kind of request, with its reason.
 //!
 //! ```text
 //! rules (beside the code that needs them) --> manifests --> config/rbac, `fedrs rbac`, `fedrs join`
 //! ```
 //!
-//! Nothing else says what the controller needs: whoever adds a request adds its rule here.
+//! This is the only list of permissions: a new kind of request needs a rule here.
 
 mod manifest;
 mod rules;

@@ -2,10 +2,10 @@
 
 use k8s_openapi::api::rbac::v1::PolicyRule;
 
-/// A rule, and what it is for.
+/// A rule, and its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grant {
-    /// What is done with it: a sentence without a full stop.
+    /// The requests that need it, in the imperative, without a full stop.
     pub why: &'static str,
     /// The rule.
     pub rule: PolicyRule,
@@ -17,11 +17,11 @@ const FEDRS: &str = "fedrs.dev";
 const RBAC: &str = "rbac.authorization.k8s.io";
 const COORDINATION: &str = "coordination.k8s.io";
 
-/// In a member, cluster-wide: the sets may be in every namespace. `account` names the controller's own role.
+/// In a member, cluster-wide: local ReplicaSets may be in any namespace. `account` is the name of the controller's own role.
 pub(super) fn member(account: &str) -> Vec<Grant> {
     vec![
         Grant {
-            why: "Asks whether the member lives (F33), and which version it has",
+            why: "Probe the API server, and read its version",
             rule: PolicyRule {
                 non_resource_urls: Some(list(&["/readyz", "/version"])),
                 verbs: list(&["get"]),
@@ -29,52 +29,48 @@ pub(super) fn member(account: &str) -> Vec<Grant> {
             },
         },
         grant(
-            "Follows the federation's sets, by label",
+            "List and watch the local ReplicaSets of the federation, by label",
             (APPS, "replicasets"),
             &["list", "watch"],
         ),
         grant(
-            "Follows the pods of these sets, by label",
+            "List and watch the pods of these ReplicaSets, by label",
             (CORE, "pods"),
             &["list", "watch"],
         ),
         grant(
-            "Puts the marks on pods that a set adopted (F30), takes them off with the set's (F5)",
+            "Label the pods that a local ReplicaSet adopted; remove the labels when the ReplicaSet is released",
             (CORE, "pods"),
             &["patch"],
         ),
         grant(
-            "Creates the set where there is none",
+            "Create local ReplicaSets",
             (APPS, "replicasets"),
             &["create"],
         ),
         grant(
-            "Creates the set's namespace where there is none",
+            "Create the namespace of a local ReplicaSet if it does not exist",
             (CORE, "namespaces"),
             &["create"],
         ),
+        grant("Scale local ReplicaSets", (APPS, "replicasets"), &["patch"]),
         grant(
-            "Changes a set's number of replicas",
-            (APPS, "replicasets"),
-            &["patch"],
-        ),
-        grant(
-            "Writes a new template, tells who changed a set, takes over one of the same name (F29), takes the marks off (F5)",
+            "Update the template, find out who changed a ReplicaSet, adopt an existing one, remove the labels when it is released",
             (APPS, "replicasets"),
             &["get", "update"],
         ),
         grant(
-            "Replaces a set with another selector (F29); deletes the sets of a deleted FederatedReplicaSet if it says so (F5)",
+            "Replace a ReplicaSet that has another selector; delete local ReplicaSets if deletionPolicy is Delete",
             (APPS, "replicasets"),
             &["delete"],
         ),
         grant(
-            "Tells how many nodes there are, and what they can give",
+            "Count the nodes and sum up their allocatable resources",
             (CORE, "nodes"),
             &["list"],
         ),
         named(
-            "Lets `fedrs unjoin` take all of this away: the account's other objects are owned by this role",
+            "Let `fedrs unjoin` delete this role, which owns the other objects of the account",
             (RBAC, "clusterroles"),
             &[account],
             &["delete"],
@@ -85,7 +81,7 @@ pub(super) fn member(account: &str) -> Vec<Grant> {
 /// In a member, in the account's own namespace.
 pub(super) fn member_namespace(account: &str) -> Vec<Grant> {
     vec![named(
-        "Renews its own token before it expires",
+        "Renew its own token before it expires",
         (CORE, "serviceaccounts/token"),
         &[account],
         &["create"],
@@ -96,33 +92,33 @@ pub(super) fn member_namespace(account: &str) -> Vec<Grant> {
 pub(super) fn host() -> Vec<Grant> {
     vec![
         named(
-            "Reads the uid of kube-system: the id of the federation without a name (F40)",
+            "Read the uid of kube-system, which identifies the federation without a name",
             (CORE, "namespaces"),
             &["kube-system"],
             &["get"],
         ),
         grant(
-            "Follows what users want, puts its finalizer on and takes it off (F5)",
+            "List and watch FederatedReplicaSets; add and remove the finalizer",
             (FEDRS, "federatedreplicasets"),
             &["list", "watch", "patch"],
         ),
         grant(
-            "Tells how it stands (F6), and keeps there what must outlive the process",
+            "Update the status, which also holds the state that a new leader needs",
             (FEDRS, "federatedreplicasets/status"),
             &["patch"],
         ),
         grant(
-            "Follows the members, and adds those of the folder of kubeconfigs (F36)",
+            "List and watch the members; create those of the kubeconfig files",
             (FEDRS, "memberclusters"),
             &["get", "list", "watch", "create"],
         ),
         grant(
-            "Tells how the members are",
+            "Update the status of the members",
             (FEDRS, "memberclusters/status"),
             &["patch"],
         ),
         grant(
-            "Tells each move and each error (F38); the same again is counted",
+            "Create events; patch the count of repeated ones",
             (CORE, "events"),
             &["create", "patch"],
         ),
@@ -133,12 +129,12 @@ pub(super) fn host() -> Vec<Grant> {
 pub(super) fn host_namespace() -> Vec<Grant> {
     vec![
         grant(
-            "Reads the kubeconfigs of members, and writes them with a renewed token",
+            "Read the kubeconfigs of the members; update a renewed token",
             (CORE, "secrets"),
             &["get", "list", "watch", "update"],
         ),
         grant(
-            "Leads, one controller at a time",
+            "Elect the leader",
             (COORDINATION, "leases"),
             &["get", "create", "update"],
         ),
@@ -149,7 +145,7 @@ fn grant(why: &'static str, resource: (&str, &str), verbs: &[&str]) -> Grant {
     named(why, resource, &[], verbs)
 }
 
-/// For the objects of these names alone; of every name if there are none.
+/// For the objects of these names only; for all objects if there are none.
 fn named(
     why: &'static str,
     (group, resource): (&str, &str),
@@ -167,5 +163,5 @@ fn named(
 }
 
 fn list(words: &[&str]) -> Vec<String> {
-    words.iter().map(|&it| it.to_owned()).collect()
+    words.iter().map(|&word| word.to_owned()).collect()
 }

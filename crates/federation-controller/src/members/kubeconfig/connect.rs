@@ -13,9 +13,11 @@ use crate::error_text::format_error;
 
 /// Makes clients.
 pub trait Connect: Send + Sync + 'static {
-    /// A client for what `kubeconfig` says, which names no files. Without a retry of its own. An error is words for
-    /// people, without anything secret.
-    fn connect(&self, kubeconfig: Kubeconfig) -> BoxFuture<'static, Result<Client, String>>;
+    /// Creates a client for `kubeconfig`, which names no files. The client does not retry.
+    fn connect(
+        &self,
+        kubeconfig: Kubeconfig,
+    ) -> BoxFuture<'static, Result<Client, KubeconfigError>>;
 }
 
 /// Clients that go over the network: the ones of the product.
@@ -23,17 +25,25 @@ pub trait Connect: Send + Sync + 'static {
 pub struct OverNetwork;
 
 impl Connect for OverNetwork {
-    fn connect(&self, kubeconfig: Kubeconfig) -> BoxFuture<'static, Result<Client, String>> {
+    fn connect(
+        &self,
+        kubeconfig: Kubeconfig,
+    ) -> BoxFuture<'static, Result<Client, KubeconfigError>> {
         let environment = Environment::current();
         connect(kubeconfig, environment).boxed()
     }
 }
 
-async fn connect(kubeconfig: Kubeconfig, environment: Environment) -> Result<Client, String> {
+async fn connect(
+    kubeconfig: Kubeconfig,
+    environment: Environment,
+) -> Result<Client, KubeconfigError> {
     let runs_a_program = kubeconfig.runs_a_program();
     let mut config = kubeconfig.into_config(&environment).await?;
     harden(&mut config);
-    let make = |config| Client::try_from(config).map_err(|error| format_error(&error));
+    let make = |config| {
+        Client::try_from(config).map_err(|error| KubeconfigError::Client(format_error(&error)))
+    };
     if !runs_a_program {
         return make(config);
     }
@@ -46,8 +56,7 @@ async fn connect(kubeconfig: Kubeconfig, environment: Environment) -> Result<Cli
         // Whoever asked may not wait any longer.
         let _ = answer.send(make(config));
     });
-    made.await
-        .unwrap_or_else(|_| Err("the credentials plugin could not be run".to_owned()))
+    made.await.unwrap_or(Err(KubeconfigError::Plugin))
 }
 
 /// What a client of the controller must not do by itself: repeat writes, or wait without end for a connection.
@@ -69,7 +78,7 @@ struct Environment {
 
 impl Environment {
     fn current() -> Self {
-        let set = |name| std::env::var(name).ok().filter(|it| !it.is_empty());
+        let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         Self {
             proxy: set("HTTPS_PROXY").or_else(|| set("https_proxy")),
             matcher: Matcher::from_env(),
@@ -78,19 +87,18 @@ impl Environment {
 }
 
 impl Kubeconfig {
-    /// How to reach the cluster from this process, by its proxy or the environment's. An error is words for people,
-    /// without anything secret.
-    pub async fn config(self) -> Result<Config, String> {
+    /// How to reach the cluster from this process, by its proxy or the environment's.
+    pub async fn config(self) -> Result<Config, KubeconfigError> {
         self.into_config(&Environment::current()).await
     }
 
-    async fn into_config(self, environment: &Environment) -> Result<Config, String> {
-        let checked = self.check_token().and_then(|()| self.proxy(environment));
-        let proxy = checked.map_err(|error| error.to_string())?;
+    async fn into_config(self, environment: &Environment) -> Result<Config, KubeconfigError> {
+        self.check_token()?;
+        let proxy = self.proxy(environment)?;
         let whole = self.into_whole("member", "member");
         let mut config = Config::from_custom_kubeconfig(whole, &KubeConfigOptions::default())
             .await
-            .map_err(|error| format_error(&error))?;
+            .map_err(|error| KubeconfigError::Client(format_error(&error)))?;
         config.proxy_url = proxy;
         Ok(config)
     }
@@ -109,7 +117,7 @@ impl Environment {
             self.matcher.intercept(&server)?;
             self.proxy.as_deref()
         };
-        let own = own.filter(|it| !it.is_empty());
+        let own = own.filter(|value| !value.is_empty());
         let Some(proxy) = own.or_else(from_environment) else {
             return Ok(None);
         };
@@ -256,6 +264,9 @@ mod tests {
             .await
             .err()
             .unwrap();
-        assert_eq!(error, "the credentials plugin failed: exit status: 3");
+        assert_eq!(
+            error.to_string(),
+            "the credentials plugin failed: exit status: 3"
+        );
     }
 }

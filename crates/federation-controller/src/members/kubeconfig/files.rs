@@ -86,14 +86,14 @@ impl Kubeconfig {
     }
 }
 
-/// Reads a file of an honest size.
+/// Reads a regular file of at most [`FILE_LEN_MAX`].
 pub(in crate::members) async fn read_file(path: &PathBuf) -> std::io::Result<Vec<u8>> {
     let metadata = tokio::fs::metadata(path).await?;
     if !metadata.is_file() {
-        return Err(std::io::Error::other("it is not a file"));
+        return Err(std::io::Error::other("not a regular file"));
     }
     if metadata.len() > FILE_LEN_MAX {
-        return Err(std::io::Error::other("it is too large"));
+        return Err(std::io::Error::other("larger than 1 MiB"));
     }
     tokio::fs::read(path).await
 }
@@ -178,7 +178,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            error.starts_with("tokenFile: the file ") && error.contains("nowhere"),
+            error.starts_with("tokenFile: failed to read ") && error.contains("nowhere"),
             "{error}"
         );
         let named = kubeconfig(", certificate-authority: .", "");
@@ -187,6 +187,6 @@ mod tests {
             .await
             .unwrap_err()
             .to_string();
-        assert!(error.ends_with("it is not a file"), "{error}");
+        assert!(error.ends_with("not a regular file"), "{error}");
     }
 }

@@ -1,12 +1,13 @@
 //! Kubeconfigs: what their current context needs, what one from a Secret may contain, and the client made of it.
 //!
 //! ```text
-//! text --read--> Kubeconfig --refusal? (from a Secret)--> files put in --> client
+//! text --read--> Kubeconfig --permitted? (from a Secret)--> files read into it --> client
 //! ```
 //!
-//! No error tells of their content: a parser's own words quote what it read.
+//! No error shows their content: the messages of a parser quote what it read.
 
 mod connect;
+mod error;
 mod files;
 mod policy;
 
@@ -19,7 +20,7 @@ use secrecy::ExposeSecret;
 pub(in crate::members) use self::files::{Files, read_file};
 pub use self::{
     connect::{Connect, OverNetwork, harden},
-    policy::Refusal,
+    error::KubeconfigError,
 };
 
 /// The cluster and the user of a kubeconfig's current context.
@@ -31,67 +32,11 @@ pub struct Kubeconfig {
     namespace: Option<String>,
 }
 
-/// Why a kubeconfig can't be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum KubeconfigError {
-    /// No YAML, or not what a kubeconfig has.
-    #[error("it is no kubeconfig: line {line}, column {column} is not what belongs there")]
-    Malformed {
-        /// From 1.
-        line: u64,
-        /// From 1.
-        column: u64,
-    },
-    /// Several documents that don't belong together.
-    #[error("its documents are of different kinds or versions")]
-    Mixed,
-    /// No current context.
-    #[error("current-context is not set")]
-    NoContext,
-    /// Something that is named and not there.
-    #[error("there is no {what} {name:?} in it")]
-    Missing {
-        /// `context`, `cluster` or `user`.
-        what: &'static str,
-        /// Its name.
-        name: String,
-    },
-    /// The cluster has no address that requests can be sent to.
-    #[error("its cluster's server is not an address of the form https://HOST:PORT")]
-    Server,
-    /// A token that can't be sent.
-    #[error("its token has characters that can't be in a token, such as line feeds")]
-    Token,
-    /// A proxy that can't be used.
-    #[error("its proxy-url is not an address that begins with http, https or socks5")]
-    Proxy,
-    /// The file that it is in.
-    #[error("{path} can't be read: {why}")]
-    Unreadable {
-        /// Its path.
-        path: String,
-        /// What the system says.
-        why: String,
-    },
-    /// There is no home folder to look for it.
-    #[error("nothing says where it is")]
-    Nowhere,
-    /// A file that it names.
-    #[error("{field}: the file {path} can't be read: {why}")]
-    File {
-        /// The field that names it.
-        field: &'static str,
-        /// Its path.
-        path: String,
-        /// What the system says.
-        why: String,
-    },
-}
-
 impl Kubeconfig {
     /// Reads what the current context of `yaml` needs.
     pub fn read(yaml: &str) -> Result<Self, KubeconfigError> {
-        let all = kube::config::Kubeconfig::from_yaml(yaml).map_err(|error| told(&error))?;
+        let all =
+            kube::config::Kubeconfig::from_yaml(yaml).map_err(|error| without_content(&error))?;
         Self::of(all, None)
     }
 
@@ -102,7 +47,7 @@ impl Kubeconfig {
             Some(path) => kube::config::Kubeconfig::read_from(path),
             None => kube::config::Kubeconfig::read(),
         };
-        Self::of(all.map_err(|error| told(&error))?, context)
+        Self::of(all.map_err(|error| without_content(&error))?, context)
     }
 
     fn of(all: kube::config::Kubeconfig, context: Option<&str>) -> Result<Self, KubeconfigError> {
@@ -112,20 +57,23 @@ impl Kubeconfig {
             what,
             name: name.to_owned(),
         };
-        let context = all.contexts.into_iter().find(|it| it.name == name);
+        let context = all
+            .contexts
+            .into_iter()
+            .find(|context| context.name == name);
         let context = context
-            .and_then(|it| it.context)
+            .and_then(|named| named.context)
             .ok_or_else(|| missing("context", &name))?;
         let cluster = all
             .clusters
             .into_iter()
-            .find(|it| it.name == context.cluster);
+            .find(|cluster| cluster.name == context.cluster);
         let cluster = cluster
-            .and_then(|it| it.cluster)
+            .and_then(|named| named.cluster)
             .ok_or_else(|| missing("cluster", &context.cluster))?;
         let user = match context.user.filter(|name| !name.is_empty()) {
             Some(name) => {
-                let user = all.auth_infos.into_iter().find(|it| it.name == name);
+                let user = all.auth_infos.into_iter().find(|user| user.name == name);
                 let user = user.ok_or_else(|| missing("user", &name))?;
                 user.auth_info.unwrap_or_default()
             }
@@ -202,7 +150,7 @@ impl Kubeconfig {
     /// Whether the token can be sent: a client would end the process over one that can't.
     pub fn check_token(&self) -> Result<(), KubeconfigError> {
         let provider = self.user.auth_provider.as_ref();
-        let id_token = provider.and_then(|it| it.config.get("id-token"));
+        let id_token = provider.and_then(|provider| provider.config.get("id-token"));
         let mut tokens = self.token().into_iter().chain(id_token.map(String::as_str));
         if tokens.all(|token| HeaderValue::from_str(token).is_ok()) {
             Ok(())
@@ -236,11 +184,13 @@ fn is_address(server: &str) -> bool {
     let plain = with_port.unwrap_or_else(|| host.to_owned());
     matches!(server.scheme_str(), Some("http" | "https"))
         && !host.is_empty()
-        && server.authority().is_some_and(|it| it.as_str() == plain)
+        && server
+            .authority()
+            .is_some_and(|authority| authority.as_str() == plain)
 }
 
-/// In our words: a parser's may quote what it read, and that may be a token.
-fn told(error: &kube::config::KubeconfigError) -> KubeconfigError {
+/// An error without the content of the kubeconfig: the messages of a parser quote what it read, which may be a token.
+fn without_content(error: &kube::config::KubeconfigError) -> KubeconfigError {
     match error {
         kube::config::KubeconfigError::ReadConfig(error, path) => KubeconfigError::Unreadable {
             path: path.display().to_string(),
@@ -281,16 +231,19 @@ mod tests {
         assert!(
             read(None)
                 .unwrap_err()
-                .starts_with(&format!("{name} can't be read: "))
+                .starts_with(&format!("failed to read {name}: "))
         );
         std::fs::write(&file, TWO).unwrap();
         assert_eq!(read(None).unwrap(), "https://b");
         assert_eq!(read(Some("one")).unwrap(), "https://a");
         let error = read(Some("three")).unwrap_err();
-        assert_eq!(error, "there is no context \"three\" in it");
+        assert_eq!(error, "the kubeconfig has no context \"three\"");
         std::fs::write(&file, format!("{TWO}\ntoken: [s3cret")).unwrap();
         let error = read(None).unwrap_err();
-        assert!(error.starts_with("it is no kubeconfig: line "), "{error}");
+        assert!(
+            error.starts_with("not a kubeconfig: parse error at "),
+            "{error}"
+        );
         assert!(!error.contains("s3cret"), "{error}");
     }
 
@@ -309,28 +262,28 @@ mod tests {
         let context = "contexts: [{name: c, context: {cluster: c, user: u}}]\ncurrent-context: c\n";
         let cluster = "clusters: [{name: c, cluster: {server: 'https://c'}}]\n";
         let cases = [
-            ("", "current-context is not set"),
-            ("eyJzM2NyZXQ", "it is no kubeconfig: line 1, column 1"),
-            ("users: s3cret", "line 1, column 8"),
+            ("", "the kubeconfig has no current-context"),
+            ("eyJzM2NyZXQ", "not a kubeconfig: parse error at 1:1"),
+            ("users: s3cret", "parse error at 1:8"),
             (
                 "users: [{name: u, user: {token: [s3cret]}}]",
-                "line 1, column",
+                "parse error at 1:",
             ),
             (
                 "users: [{name: u, user: {token: s3cret]",
-                "it is no kubeconfig",
+                "not a kubeconfig",
             ),
-            ("current-context: s", "there is no context \"s\" in it"),
-            (context, "there is no cluster \"c\" in it"),
+            ("current-context: s", "the kubeconfig has no context \"s\""),
+            (context, "the kubeconfig has no cluster \"c\""),
             (
                 &format!("{context}{cluster}"),
-                "there is no user \"u\" in it",
+                "the kubeconfig has no user \"u\"",
             ),
             (
                 &format!(
                     "{context}clusters: [{{name: c, cluster: {{}}}}]\nusers: [{{name: u, user: {{}}}}]"
                 ),
-                "its cluster's server is not an address",
+                "the server of the cluster is not an address",
             ),
         ];
         for (yaml, part) in cases {

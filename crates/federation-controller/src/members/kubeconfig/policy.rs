@@ -3,60 +3,39 @@
 //! Whoever can write the Secret writes it, and the controller carries it out: a program would run as the controller,
 //! and a file would be one of the controller's own, its own token above all, sent to a server of the writer's choice.
 
-use super::Kubeconfig;
+use super::{Kubeconfig, KubeconfigError};
 use crate::config::SecretKubeconfigs;
 
-/// Why a kubeconfig from a Secret is not used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// It would run a program.
-    #[error(
-        "its user's {field} would run a program in the controller; secretKubeconfigs.allowExec of the controller's configuration allows that"
-    )]
-    Program {
-        /// The field.
-        field: &'static str,
-    },
-    /// It would read a file.
-    #[error(
-        "{field} names a file, which would be one of the controller's own; put its content into the kubeconfig, or set secretKubeconfigs.allowFiles of the controller's configuration"
-    )]
-    File {
-        /// The field.
-        field: &'static str,
-    },
-}
-
 impl Kubeconfig {
-    /// Why this kubeconfig must not be used if it comes from a Secret; `None` if it may. Only what the current context
-    /// needs is looked at: nothing else is ever used.
-    #[must_use]
-    pub fn refusal(&self, allowed: SecretKubeconfigs) -> Option<Refusal> {
+    /// Fails if a Secret must not contain this kubeconfig. Only the entries of the current context count: no others are
+    /// ever used.
+    pub fn check_permitted(&self, allowed: SecretKubeconfigs) -> Result<(), KubeconfigError> {
         let programs = [
             ("exec", self.user.exec.is_some()),
             ("auth-provider", self.user.auth_provider.is_some()),
         ];
         let program = programs.into_iter().find(|(_, is_there)| *is_there);
         if let Some((field, _)) = program.filter(|_| !allowed.allow_exec) {
-            return Some(Refusal::Program { field });
+            return Err(KubeconfigError::ExecForbidden(field));
         }
         let file = self.files().next().map(|(field, _)| field);
-        let field = file.filter(|_| !allowed.allow_files)?;
-        Some(Refusal::File { field })
+        match file.filter(|_| !allowed.allow_files) {
+            Some(field) => Err(KubeconfigError::FileForbidden(field)),
+            None => Ok(()),
+        }
     }
 
-    /// What a person should know about a kubeconfig that is used all the same.
+    /// Why the kubeconfig is insecure. It is used nevertheless.
     #[must_use]
     pub fn warnings(&self) -> Vec<&'static str> {
         let mut warnings = Vec::new();
         if self.cluster.insecure_skip_tls_verify == Some(true) {
             warnings.push(
-                "insecure-skip-tls-verify is set: whoever answers at its address gets the credentials",
+                "insecure-skip-tls-verify is true: any server at the address receives the credentials",
             );
         }
         if self.server().starts_with("http:") {
-            warnings
-                .push("its server's address begins with http: the credentials are sent in clear");
+            warnings.push("the scheme of the server is http: the credentials are sent unencrypted");
         }
         warnings
     }
@@ -84,8 +63,8 @@ mod tests {
                     allow_files,
                 },
             );
-        let program = |field| Some(Refusal::Program { field });
-        let file = |field| Some(Refusal::File { field });
+        let program = |field| Some(KubeconfigError::ExecForbidden(field));
+        let file = |field| Some(KubeconfigError::FileForbidden(field));
         let plugin =
             "exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, args: [eks]}";
         for (cluster, user, allowed, expected) in [
@@ -163,7 +142,7 @@ mod tests {
             (", certificate-authority: ca.pem", plugin, both, None),
             (", certificate-authority: ''", "tokenFile: ''", none, None),
         ] {
-            let refusal = kubeconfig(cluster, user).refusal(allowed);
+            let refusal = kubeconfig(cluster, user).check_permitted(allowed).err();
             assert_eq!(refusal, expected, "{cluster} {user} {allowed:?}");
         }
     }

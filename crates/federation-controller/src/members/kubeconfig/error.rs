@@ -1,0 +1,99 @@
+//! Why a kubeconfig can't be used. No text shows its content.
+
+use std::time::Duration;
+
+/// Why a kubeconfig can't be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KubeconfigError {
+    /// Not YAML, or not the fields of a kubeconfig.
+    #[error("not a kubeconfig: parse error at {line}:{column}")]
+    Malformed {
+        /// From 1.
+        line: u64,
+        /// From 1.
+        column: u64,
+    },
+    /// Not UTF-8.
+    #[error("the kubeconfig is not text")]
+    NotText,
+    /// Several documents that don't belong together.
+    #[error("the documents of the kubeconfig are of different kinds or versions")]
+    Mixed,
+    /// No current context.
+    #[error("the kubeconfig has no current-context")]
+    NoContext,
+    /// An entry that is named and does not exist.
+    #[error("the kubeconfig has no {what} {name:?}")]
+    Missing {
+        /// `context`, `cluster` or `user`.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// The cluster has no address that requests can be sent to.
+    #[error("the server of the cluster is not an address of the form https://HOST:PORT")]
+    Server,
+    /// A token that can't be sent.
+    #[error("the token contains characters that are not allowed in a token, such as line feeds")]
+    Token,
+    /// A proxy that can't be used.
+    #[error("proxy-url is not an address of the scheme http, https or socks5")]
+    Proxy,
+    /// The file of the kubeconfig.
+    #[error("failed to read {path}: {why}")]
+    Unreadable {
+        /// Its path.
+        path: String,
+        /// The message of the system.
+        why: String,
+    },
+    /// Neither $KUBECONFIG nor a home folder is set.
+    #[error("no kubeconfig found: set KUBECONFIG or HOME")]
+    Nowhere,
+    /// A file that the kubeconfig names.
+    #[error("{field}: failed to read {path}: {why}")]
+    File {
+        /// The field that names it.
+        field: &'static str,
+        /// Its path.
+        path: String,
+        /// The message of the system.
+        why: String,
+    },
+    /// Two files of the members folder have the name of one member.
+    #[error("two files have this name")]
+    TwoFiles,
+    /// A Secret without the key.
+    #[error("the Secret has no key {0:?}")]
+    NoKey(&'static str),
+    /// A kubeconfig of a Secret that would run a program.
+    #[error(
+        "{0} of the user would run a program in the controller; set secretKubeconfigs.allowExec of the controller's configuration to allow this"
+    )]
+    ExecForbidden(&'static str),
+    /// A kubeconfig of a Secret that would read a file.
+    #[error(
+        "{0} names a file of the controller; put its content into the kubeconfig, or set secretKubeconfigs.allowFiles of the controller's configuration"
+    )]
+    FileForbidden(&'static str),
+    /// The credentials plugin could not be run.
+    #[error("failed to run the credentials plugin")]
+    Plugin,
+    /// The credentials plugin has not answered; the controller still waits for it.
+    #[error("the credentials plugin has not answered within {0:?}")]
+    PluginTimeout(Duration),
+    /// The client could not be created: a certificate, a key, or the credentials plugin.
+    #[error("{0}")]
+    Client(String),
+}
+
+impl KubeconfigError {
+    /// Whether the same kubeconfig may work later: its files or its credentials plugin failed.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        matches!(
+            self,
+            Self::File { .. } | Self::Plugin | Self::PluginTimeout(_) | Self::Client(_)
+        )
+    }
+}
