@@ -12,6 +12,8 @@ use super::{
     story::{Goal, MEMBERS, STEPS, Step, WEB},
 };
 
+/// The longest part of a reason that is shown.
+const REASON_LENGTH: usize = 120;
 /// What can be done at any time.
 pub(crate) const HINT: &str = "Press Ctrl-C to stop the demo";
 
@@ -133,18 +135,13 @@ fn reasons(clusters: &[ClusterSnapshot]) -> Vec<String> {
         .collect()
 }
 
-/// The part of a reason that fits a demo; the status has all of it.
+/// The beginning of a reason, so that it fits two lines; the status has all of it.
 fn shorten(reason: &str) -> String {
-    let sentences: Vec<_> = reason.split("; ").map(shorten_sentence).collect();
-    sentences.join("; ")
-}
-
-fn shorten_sentence(sentence: &str) -> String {
-    // A scheduler's message continues for long after its first sentence.
-    match sentence.split_once(". ") {
-        Some((first, _)) if first.contains('(') => format!("{first})"),
-        _ => sentence.to_owned(),
+    if reason.chars().count() <= REASON_LENGTH {
+        return reason.to_owned();
     }
+    let beginning: String = reason.chars().take(REASON_LENGTH).collect();
+    format!("{beginning}...")
 }
 
 /// A step missed its goal; with what is missing.
@@ -302,19 +299,12 @@ mod tests {
         let up = "16.67 of 50 by weight (1 of 3), rounded up by tie-break";
         let clusters = [
             cluster("a", 17, up),
-            cluster(
-                "b",
-                16,
-                "16.67 of 50 by weight (1 of 3), rounded down; 2 wait for a node (0/2 nodes are available: 2 Too many pods. no new claims, preemption: none.)",
-            ),
+            cluster("b", 16, &"long reason ".repeat(20)),
             cluster("c", 17, up),
         ];
-        assert_eq!(
-            reasons(&clusters),
-            [
-                "a 17, c 17: 16.67 of 50 by weight (1 of 3), rounded up by tie-break",
-                "b 16: 16.67 of 50 by weight (1 of 3), rounded down; 2 wait for a node (0/2 nodes are available: 2 Too many pods)",
-            ]
-        );
+        let lines = reasons(&clusters);
+        assert_eq!(lines[0], format!("a 17, c 17: {up}"));
+        let beginning = "long reason ".repeat(10);
+        assert_eq!(lines[1], format!("b 16: {beginning}..."));
     }
 }

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use fedrs_api::FederatedReplicaSet;
+use fedrs_api::{DeletionPolicy, FederatedReplicaSet};
 use kube::{
     Api, Client,
-    api::{DeleteParams, Patch, PatchParams, PostParams, PropagationPolicy},
+    api::{DeleteParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
 use sim_cluster::{DeleteOptions, Propagation, WriteOptions, kinds};
@@ -92,11 +92,7 @@ impl<'a> Operator<'a> {
     }
 
     async fn delete(&self, set: &str) -> anyhow::Result<()> {
-        let foreground = DeleteParams {
-            propagation_policy: Some(PropagationPolicy::Foreground),
-            ..DeleteParams::default()
-        };
-        let deleted = self.sets().delete(set, &foreground).await;
+        let deleted = self.sets().delete(set, &DeleteParams::default()).await;
         deleted.with_context(|| format!("failed to delete {set}"))?;
         let background = DeleteOptions {
             propagation: Some(Propagation::Background),
@@ -147,6 +143,8 @@ fn manifest(goal: &LayoutGoal) -> Value {
     set["apiVersion"] = "fedrs.dev/v1alpha1".into();
     set["kind"] = "FederatedReplicaSet".into();
     set["spec"]["placement"] = json!(goal.placement());
+    // The default keeps the pods of a deleted set running.
+    set["spec"]["deletionPolicy"] = json!(DeletionPolicy::Delete);
     set
 }
 

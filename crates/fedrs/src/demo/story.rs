@@ -161,7 +161,7 @@ pub(crate) const STEPS: [Step; 7] = [
         }),
     },
     Step {
-        title: "Delete `shop` and the other team's workload.",
+        title: "Delete `shop`, whose deletionPolicy is Delete, and the other team's workload.",
         action: Action::Delete,
         goal: Goal::Deleted(SHOP),
     },
