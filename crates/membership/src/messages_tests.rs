@@ -45,12 +45,12 @@ fn applied(result: ApplyResult, mode: WriteMode, token: Option<NewToken>) -> Pro
     }
 }
 
-fn token(replaces: Option<TokenProblem>) -> Option<NewToken> {
-    Some(NewToken {
+fn token(replaces: Option<TokenProblem>) -> NewToken {
+    NewToken {
         account: "fedrs-controller-1a2b3c4d".to_owned(),
         expires: Timestamp::UNIX_EPOCH,
         replaces,
-    })
+    }
 }
 
 fn kept(reason: KeepReason) -> Progress {
@@ -110,26 +110,26 @@ fn all_join_texts() {
         },
         Progress::HostIsMember,
         applied(ApplyResult::Unchanged, persist, None),
-        applied(ApplyResult::Created, persist, token(None)),
+        applied(ApplyResult::Created, persist, Some(token(None))),
         applied(
             ApplyResult::Configured,
             persist,
-            token(Some(TokenProblem::Rejected)),
+            Some(token(Some(TokenProblem::Rejected))),
         ),
         applied(
             ApplyResult::Configured,
             persist,
-            token(Some(TokenProblem::Unreadable)),
+            Some(token(Some(TokenProblem::Unreadable))),
         ),
         applied(
             ApplyResult::Configured,
             persist,
-            token(Some(TokenProblem::AccountDeleted)),
+            Some(token(Some(TokenProblem::AccountDeleted))),
         ),
         applied(
             ApplyResult::Configured,
             persist,
-            token(Some(TokenProblem::OtherAccount)),
+            Some(token(Some(TokenProblem::OtherAccount))),
         ),
         applied(ApplyResult::Created, dry_run, None),
         Progress::DryRunComplete,
@@ -214,7 +214,7 @@ fn all_join_errors() {
         JoinError::NotReady {
             name: eu(),
             timeout: Duration::from_secs(60),
-            readiness: not_ready(),
+            readiness: Box::new(not_ready()),
             hint: Hint::CheckConnection,
         },
         JoinError::Preflight(vec![Problem::AlreadyMember("europe".to_owned())]),

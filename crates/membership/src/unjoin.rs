@@ -136,7 +136,7 @@ pub struct Unjoin<'a> {
 /// How the objects in the member are deleted.
 enum MemberCleanup {
     /// By a user.
-    User(ClusterClient),
+    User(Box<ClusterClient>),
     /// By the controller's ServiceAccount.
     ServiceAccount,
     /// Not at all.
@@ -165,7 +165,8 @@ impl<'a> Unjoin<'a> {
         let is_unknown = objects.member.is_none() && objects.secret.is_none();
         let cleanup = match request.mode {
             UnjoinMode::DrainAsUser(source) => {
-                MemberCleanup::User(member_client(&source, &membership, &objects).await?)
+                let client = member_client(&source, &membership, &objects).await?;
+                MemberCleanup::User(Box::new(client))
             }
             _ if is_unknown => return Err(UnjoinError::NotFound(name.clone())),
             UnjoinMode::Drain => MemberCleanup::ServiceAccount,

@@ -61,7 +61,7 @@ pub enum JoinError {
         /// How long the operation waited.
         timeout: Duration,
         /// The state of the member.
-        readiness: Readiness,
+        readiness: Box<Readiness>,
         /// What the user can do.
         hint: Hint,
     },

@@ -47,7 +47,7 @@ pub(super) async fn until_ready(
                 name: name.clone(),
                 timeout,
                 hint: readiness.hint(name, namespace, &controller),
-                readiness,
+                readiness: Box::new(readiness),
             });
         }
         sleep(POLL_PERIOD).await;

@@ -1,6 +1,6 @@
 //! A host and clusters that can join it, and the operations of the library on them.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, fmt::Write as _, path::PathBuf, time::Duration};
 
 use membership::{
     WriteMode,
@@ -34,11 +34,11 @@ pub(crate) struct Outcome {
 
 impl Reporter for Outcome {
     fn progress(&mut self, progress: Progress) {
-        self.text += &format!("{progress}\n");
+        let _ = writeln!(self.text, "{progress}");
     }
 
     fn warn(&mut self, warning: Warning) {
-        self.text += &format!("warning: {warning}\n");
+        let _ = writeln!(self.text, "warning: {warning}");
     }
 }
 
@@ -292,10 +292,10 @@ impl Federation {
         let result = async {
             let uninstall = Uninstall::prepare(&host, request).await?;
             if let Some(plan) = uninstall.plan() {
-                outcome.text += &format!("{plan}\n");
+                let _ = writeln!(outcome.text, "{plan}");
                 uninstall.run(&mut outcome).await?;
             }
-            outcome.text += &format!("{}\n", uninstall.remaining());
+            let _ = writeln!(outcome.text, "{}", uninstall.remaining());
             Ok::<_, membership::uninstall::UninstallError>(())
         };
         let result = result.await;
