@@ -1,6 +1,11 @@
 //! The programs of a control plane: found in `KUBEBUILDER_ASSETS`, or built from pinned Go modules into a cache folder.
+//!
+//! ```text
+//! tests/control-plane/MODULE/{go.mod, go.sum, *.go} --go build tool--> CACHE/control-plane/MODULE-KEY/PROGRAM
+//! ```
 
 use std::{
+    collections::BTreeMap,
     env,
     fmt::Display,
     fs,
@@ -13,7 +18,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::{Error, Result, paths, with_path};
 
 /// The Go modules that pin the programs, by folder, and the programs that are built from each.
-const MODULES: [(&str, &[Program]); 3] = [
+const MODULES: [(&str, &[Program]); 4] = [
     (
         "kubernetes",
         &[
@@ -26,6 +31,7 @@ const MODULES: [(&str, &[Program]); 3] = [
     ),
     ("kwok", &[Program::Kwok]),
     ("helm", &[Program::Helm]),
+    ("kstatus", &[Program::Kstatus]),
 ];
 
 /// One of the programs.
@@ -45,6 +51,8 @@ pub enum Program {
     Kwok,
     /// Renders charts; not a part of a control plane.
     Helm,
+    /// Computes the status of objects as Flux does; not a part of a control plane.
+    Kstatus,
 }
 
 impl Program {
@@ -58,6 +66,7 @@ impl Program {
             Self::Kubectl => "kubectl",
             Self::Kwok => "kwok",
             Self::Helm => "helm",
+            Self::Kstatus => "kstatus",
         }
     }
 
@@ -80,8 +89,11 @@ impl Display for Program {
 /// Where the programs are.
 #[derive(Clone, Debug)]
 pub struct Programs {
-    /// The folder of the programs that are built here, named after their pins.
-    built: PathBuf,
+    /// The folder of all programs that are built here.
+    folder: PathBuf,
+    /// The folder of each program that is built here: one for each module, named after the module's pins, so that a
+    /// change of one module builds no other.
+    built: BTreeMap<Program, PathBuf>,
     /// The folder of provided programs, which take precedence.
     assets: Option<PathBuf>,
     /// The folder of the Go modules.
@@ -94,15 +106,22 @@ impl Programs {
         Self::new(&paths::modules(), &paths::cache()?)
     }
 
-    /// The programs pinned by the Go modules below `modules`, in a folder of `cache` that is named after the pins.
-    /// `KUBEBUILDER_ASSETS` takes precedence.
+    /// The programs pinned by the Go modules below `modules`, in folders of `cache` that are named after the pins. Those in
+    /// `KUBEBUILDER_ASSETS` take precedence.
     fn new(modules: &Path, cache: &Path) -> Result<Self> {
         let assets = env::var_os("KUBEBUILDER_ASSETS")
             .filter(|assets| !assets.is_empty())
             .map(PathBuf::from);
-        let key = key(modules)?;
+        let folder = cache.join("control-plane");
+        let mut built = BTreeMap::new();
+        for (module, programs) in MODULES {
+            let key = key(modules, module)?;
+            let path = folder.join(format!("{module}-{key:016x}"));
+            built.extend(programs.iter().map(|program| (*program, path.clone())));
+        }
         Ok(Self {
-            built: cache.join(format!("control-plane-{key:016x}")),
+            folder,
+            built,
             assets,
             modules: modules.to_owned(),
         })
@@ -113,12 +132,12 @@ impl Programs {
         let mut provided = self.assets.iter().map(|assets| assets.join(program.name()));
         provided
             .find(|path| path.is_file())
-            .unwrap_or_else(|| self.built.join(program.name()))
+            .unwrap_or_else(|| self.built[&program].join(program.name()))
     }
 
     /// The folder of the programs that are built here.
     pub fn folder(&self) -> &Path {
-        &self.built
+        &self.folder
     }
 
     /// The programs that are neither provided nor built yet.
@@ -141,7 +160,6 @@ impl Programs {
                 missing: missing.join(", "),
             });
         }
-        with_path(&self.built, fs::create_dir_all(&self.built))?;
         for (module, programs) in MODULES {
             if programs.iter().any(|program| missing.contains(program)) {
                 progress(module);
@@ -154,7 +172,9 @@ impl Programs {
     fn build_module(&self, module: &str, programs: &[Program]) -> Result<()> {
         let source = self.modules.join(module);
         // Moved into place once it is complete, so that an interrupted build leaves no partial program.
-        let unfinished = self.built.join(format!(".{module}-{}", std::process::id()));
+        let unfinished = self
+            .folder
+            .join(format!(".{module}-{}", std::process::id()));
         with_path(&unfinished, fs::create_dir_all(&unfinished))?;
         let flags = link_flags(&kubernetes_version(&self.modules)?);
         let output = go()
@@ -175,7 +195,9 @@ impl Programs {
         }
         for program in programs {
             let from = unfinished.join(program.built_name());
-            with_path(&from, fs::rename(&from, self.built.join(program.name())))?;
+            let folder = &self.built[program];
+            with_path(folder, fs::create_dir_all(folder))?;
+            with_path(&from, fs::rename(&from, folder.join(program.name())))?;
         }
         with_path(&unfinished, fs::remove_dir_all(&unfinished))
     }
@@ -185,19 +207,26 @@ fn go() -> Command {
     Command::new("go")
 }
 
-/// A hash of what the programs are built from: pins, checksums, platform and linker flags. Not the compiler: tests don't
-/// depend on its version, and each update of Go would cost minutes.
-fn key(modules: &Path) -> Result<u64> {
+/// What the programs of a module are built from: pins, checksums, sources, platform, and linker flags. Not the compiler: its
+/// version changes nothing that tests rely on, and would cost each update of Go a build of minutes.
+fn key(modules: &Path, module: &str) -> Result<u64> {
     let mut text = link_flags(&kubernetes_version(modules)?);
-    for (module, _) in MODULES {
-        for file in ["go.mod", "go.sum"] {
-            let path = modules.join(module).join(file);
-            text.push_str(&with_path(&path, fs::read_to_string(&path))?);
-        }
+    for path in sources(&modules.join(module))? {
+        text.push_str(&with_path(&path, fs::read_to_string(&path))?);
     }
     text.push_str(env::consts::ARCH);
     text.push_str(env::consts::OS);
     Ok(xxh3_64(text.as_bytes()))
+}
+
+/// The files of a module, in order.
+fn sources(module: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in with_path(module, fs::read_dir(module))? {
+        files.push(with_path(module, entry)?.path());
+    }
+    files.sort();
+    Ok(files)
 }
 
 /// The version of Kubernetes that is pinned, such as `v1.36.4`.
@@ -248,19 +277,27 @@ mod tests {
     }
 
     #[test]
-    fn other_pins_are_kept_elsewhere() {
+    fn a_module_with_other_pins_is_built_elsewhere_and_no_other_module() {
         let cache = tempfile::tempdir().unwrap();
         let programs = Programs::new(&paths::modules(), cache.path()).unwrap();
         let copy = tempfile::tempdir().unwrap();
         for (module, _) in MODULES {
             fs::create_dir(copy.path().join(module)).unwrap();
-            for file in ["go.mod", "go.sum"] {
-                let text = fs::read_to_string(paths::modules().join(module).join(file)).unwrap();
-                let text = text.replace("1.36.4", "1.36.5");
-                fs::write(copy.path().join(module).join(file), text).unwrap();
+            for file in sources(&paths::modules().join(module)).unwrap() {
+                let mut text = fs::read_to_string(&file).unwrap();
+                if module == "kwok" {
+                    text = text.replace("0.8.0", "0.8.1");
+                }
+                fs::write(
+                    copy.path().join(module).join(file.file_name().unwrap()),
+                    text,
+                )
+                .unwrap();
             }
         }
         let others = Programs::new(copy.path(), cache.path()).unwrap();
-        assert_ne!(programs.folder(), others.folder());
+        let moved = |program| programs.path(program) != others.path(program);
+        assert!(moved(Program::Kwok));
+        assert!(!moved(Program::Etcd) && !moved(Program::Helm));
     }
 }
