@@ -66,6 +66,10 @@ pub(crate) fn prepare_create(
         errors
     };
     refuse_invalid(kind, text(object, "/metadata/name"), &errors)?;
+    if let Some(custom) = &kind.custom {
+        // A writer's status is dropped, but every object that is read has the defaults of its schema.
+        custom.schema.default(object);
+    }
     Ok(warnings)
 }
 

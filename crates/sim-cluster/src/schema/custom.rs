@@ -168,8 +168,12 @@ fn default_fields(fields: &mut Map<String, Value>, schema: &Value) {
     else {
         return;
     };
+    let is_additional =
+        |name: &String| properties.is_none_or(|properties| !properties.contains_key(name));
+    let nullable = values.get("nullable") == Some(&Value::Bool(true));
+    fields.retain(|name, current| nullable || !current.is_null() || !is_additional(name));
     for (name, current) in fields.iter_mut() {
-        if properties.is_none_or(|properties| !properties.contains_key(name)) {
+        if is_additional(name) {
             default_value(current, values);
         }
     }
