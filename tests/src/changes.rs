@@ -1,4 +1,4 @@
-//! What is committed in several clusters, as it happens.
+//! Follows the committed changes of several embedded clusters.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use futures::future::select_all;
 use sim_cluster::{ChangeEvent, Changes, SimCluster};
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// Waits for a change in any cluster; answers all that there are by then, each with its cluster's place, those of one
-/// cluster in order.
+/// Waits for a change in any cluster. Returns all changes that are committed by then, each with the index of its cluster;
+/// the changes of one cluster are in order.
 pub(crate) async fn next_changes(clusters: &mut [Changes]) -> Vec<(usize, ChangeEvent)> {
-    let next = clusters.iter_mut().map(|it| Box::pin(it.next()));
+    let next = clusters.iter_mut().map(|cluster| Box::pin(cluster.next()));
     let (event, place, _) = select_all(next).await;
     let mut all = vec![(place, event)];
     for (place, cluster) in clusters.iter_mut().enumerate() {
@@ -20,31 +20,31 @@ pub(crate) async fn next_changes(clusters: &mut [Changes]) -> Vec<(usize, Change
     all
 }
 
-/// When a wait looks again at a fleet of embedded clusters: there is mostly nothing new, and looking costs more than all
-/// that happens.
-pub(crate) struct Looks {
+/// Decides when a wait evaluates its condition again: after changes, because evaluating costs more than the simulation
+/// itself.
+pub(crate) struct ChangeWaiter {
     clusters: Vec<Changes>,
 }
 
-impl Looks {
-    /// How long after a look the next one is, at least.
+impl ChangeWaiter {
+    /// The shortest time between two evaluations.
     const APART: Duration = Duration::from_millis(20);
-    /// How long without a change, at most: some that is waited for is in no cluster.
+    /// The longest time without a change: some conditions depend on no cluster.
     const IDLE: Duration = Duration::from_secs(1);
 
-    /// Looks at `clusters` from now on.
-    pub(crate) fn at<'a>(clusters: impl IntoIterator<Item = &'a SimCluster>) -> Self {
+    /// Follows the changes of `clusters` from now on.
+    pub(crate) fn new<'a>(clusters: impl IntoIterator<Item = &'a SimCluster>) -> Self {
         let clusters = clusters.into_iter();
         Self {
             clusters: clusters.map(|cluster| cluster.api().changes()).collect(),
         }
     }
 
-    /// Waits until it is time for the next one; the last one is at the deadline.
+    /// Waits until the condition should be evaluated again, at the latest at the deadline.
     pub(crate) async fn next(&mut self, deadline: Instant) {
         sleep(Self::APART).await;
         let idle = deadline.min(Instant::now() + Self::IDLE);
-        // Whether there was a change or not.
+        // A timeout is fine, too.
         let _ = timeout_at(idle, next_changes(&mut self.clusters)).await;
     }
 }

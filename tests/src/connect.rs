@@ -1,5 +1,5 @@
-//! Clients of kubeconfigs in Secrets, without network: the server's name is the member's, and the member's API itself says
-//! whose the token is and what they may do.
+//! Clients for kubeconfigs in Secrets, without a network: the server's name is the member's name, and the member's API server
+//! authenticates and authorizes the token.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use http::{HeaderValue, Request, header::AUTHORIZATION};
 use kube::{Client, client::Body};
 use tower::ServiceExt;
 
-use crate::link::Link;
+use crate::crash::CrashableService;
 
-/// The members, by name.
-pub(crate) struct Routes(pub(crate) BTreeMap<String, Link>);
+/// The members' services, by name.
+pub(crate) struct Routes(pub(crate) BTreeMap<String, CrashableService>);
 
 impl Connect for Routes {
     fn connect(
@@ -20,20 +20,22 @@ impl Connect for Routes {
         kubeconfig: Kubeconfig,
     ) -> BoxFuture<'static, Result<Client, KubeconfigError>> {
         let name = kubeconfig.server().trim_start_matches("https://");
-        let link = self
+        let service = self
             .0
             .get(name)
             .ok_or_else(|| KubeconfigError::Client(format!("no cluster {name}")));
-        // In this process whoever shows no token is the administrator: that is nobody here.
+        // In this process a request without a token is the administrator's: no kubeconfig may do that.
         let token = kubeconfig.token().unwrap_or("none");
         let header = HeaderValue::try_from(format!("Bearer {token}"));
-        let client = link.and_then(|link| {
+        let client = service.and_then(|service| {
             let header = header.map_err(|_| KubeconfigError::Token)?;
-            let link = link.clone().map_request(move |mut it: Request<Body>| {
-                it.headers_mut().insert(AUTHORIZATION, header.clone());
-                it
-            });
-            Ok(Client::new(link, "default"))
+            let service = service
+                .clone()
+                .map_request(move |mut request: Request<Body>| {
+                    request.headers_mut().insert(AUTHORIZATION, header.clone());
+                    request
+                });
+            Ok(Client::new(service, "default"))
         });
         futures::future::ready(client).boxed()
     }

@@ -1,46 +1,51 @@
-//! A value with what it was before, as far back as anybody could still act on it.
+//! A value with its earlier values, as far back as a decision may still be based on them.
 
 use tokio::time::{Duration, Instant};
 
-/// Nobody acts on what is older.
+/// No decision is based on older values.
 const KEPT: Duration = Duration::from_secs(3600);
 
 /// A value over time.
 #[derive(Clone, Debug)]
 pub(crate) struct History<T> {
-    /// Each value with the time from which it held; never empty, the last one holds now.
+    /// Each value with the time since which it holds; never empty, the last one holds now.
     values: Vec<(Instant, T)>,
 }
 
 impl<T: Clone + PartialEq> History<T> {
-    /// A value that holds from now on.
+    /// Starts with a value that holds from now on.
     pub(crate) fn starting(value: T) -> Self {
         Self {
             values: vec![(Instant::now(), value)],
         }
     }
 
-    /// The value changes now.
+    /// Records that the value changes now.
     pub(crate) fn put(&mut self, value: T) {
         if *self.now() == value {
             return;
         }
         let now = Instant::now();
-        let is_old = |it: &(Instant, T)| now.duration_since(it.0) > KEPT;
-        // The last of the old ones held until the first of the others.
-        let old = self.values.iter().take_while(|it| is_old(it)).count();
+        let is_old = |entry: &(Instant, T)| now.duration_since(entry.0) > KEPT;
+        // The last of the old values held until the first of the others.
+        let old = self.values.iter().take_while(|entry| is_old(entry)).count();
         self.values.drain(..old.saturating_sub(1));
         self.values.push((now, value));
     }
 
-    /// What holds now.
+    /// The current value.
     pub(crate) fn now(&self) -> &T {
         &self.values[self.values.len() - 1].1
     }
 
-    /// All that has held at any time since then.
+    /// All values that have held at any time since then.
     pub(crate) fn since(&self, time: Instant) -> impl Iterator<Item = &T> {
-        let later = self.values.iter().skip(1).filter(|it| it.0 <= time).count();
+        let later = self
+            .values
+            .iter()
+            .skip(1)
+            .filter(|entry| entry.0 <= time)
+            .count();
         self.values[later..].iter().map(|(_, value)| value)
     }
 }
@@ -50,7 +55,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_held_since_a_time_includes_what_held_at_it() {
+    async fn values_since_a_time_include_the_value_at_that_time() {
         let start = Instant::now();
         let mut history = History::starting(1);
         for value in [2, 3] {

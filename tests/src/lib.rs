@@ -1,11 +1,11 @@
 //! End-to-end scenarios: a host, members, the real controller; driven and watched through the Kubernetes API.
 //!
 //! ```text
-//! scenario --apply, scale, fault--> Fleet { host, members, controller } --observe--> Observation
+//! scenario --apply, scale, inject faults--> SimFederation | TestEnvironment { host, members, controller } --observe--> assertions
 //! ```
 //!
-//! On embedded clusters time is paused: a scenario takes milliseconds and repeats. Every wait has a deadline, and a
-//! wait that fails prints what the clusters held and what was told.
+//! On embedded clusters time is paused: a scenario takes milliseconds and repeats exactly. Every wait has a deadline, and a
+//! wait that times out prints the state of the clusters, the events and the log.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,21 +14,23 @@
 
 mod changes;
 mod connect;
-mod fleet;
+mod crash;
 mod history;
-mod joining;
-mod judge;
-mod link;
+mod invariants;
+mod join;
 pub mod local;
 mod observe;
+pub mod reference;
 pub mod scenario;
-pub mod stage;
-pub mod truth;
+mod sim_federation;
+pub mod test_environment;
 mod watcher;
 
-pub use fleet::{Fleet, FleetSpec, MemberSpec, even, frs, linked, minutes};
-pub use joining::{MEMBERS_PATH, SECRETS_PATH, kubeconfig};
-pub use judge::{HOST, Judge};
-pub use link::{CrashPoint, Life};
-pub use observe::{Layout, SetState};
+pub use crash::{CrashPoint, Lifetime};
+pub use invariants::{HOST, InvariantChecker};
+pub use join::{MEMBERS_PATH, SECRETS_PATH, kubeconfig};
+pub use observe::{Layout, LocalSetState};
+pub use sim_federation::{
+    SimFederation, SimFederationSpec, SimMemberSpec, client_until_crash, even, frs, minutes,
+};
 pub use watcher::ReadyWatcher;

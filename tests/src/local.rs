@@ -1,10 +1,10 @@
-//! Real control planes for tests: built if necessary, started in a folder of their own, ended with the process.
+//! Real control planes for tests: built if needed, started in a temporary folder, stopped with this process.
 
 use control_plane::{Environment, EnvironmentSpec, Programs, Run, RunRegistry};
 
-/// Starts control planes that end when the environment is dropped, or with this process.
+/// Starts control planes that stop when the returned value is dropped, or with this process.
 pub async fn start(spec: &EnvironmentSpec) -> control_plane::Result<Environment> {
-    // Kube finds it as the process's default.
+    // kube uses the provider that the process installs as its default.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let programs = Programs::pinned()?;
     programs.build(|module| eprintln!("building {module} ..."))?;

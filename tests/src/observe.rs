@@ -1,35 +1,35 @@
-//! What the clusters hold, as their own API servers tell it.
+//! The state of the clusters, as their API servers report it.
 
 use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 
 use serde_json::Value;
 use sim_cluster::kinds::REPLICA_SETS;
 
-use crate::{Fleet, fleet::FRS_PATH};
+use crate::{SimFederation, sim_federation::FRS_PATH};
 
-/// Replicas asked of each member.
+/// Desired replicas of each member.
 pub type Layout = BTreeMap<String, u64>;
 
-/// One member's local set.
+/// The replicas of one member's local set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SetState {
+pub struct LocalSetState {
     /// `spec.replicas`.
-    pub asked: u64,
+    pub desired: u64,
     /// `status.replicas`.
-    pub present: u64,
+    pub existing: u64,
     /// `status.availableReplicas`.
     pub available: u64,
 }
 
-impl Fleet {
+impl SimFederation {
     /// The local set `name` in each member, read past all faults.
-    pub fn sets(&self, name: &str) -> BTreeMap<String, SetState> {
+    pub fn sets(&self, name: &str) -> BTreeMap<String, LocalSetState> {
         let state = |member: &String| {
             let set = self.stored_set(member, name);
             let count = |pointer| set.as_ref()?.pointer(pointer)?.as_u64();
-            let state = SetState {
-                asked: count("/spec/replicas").unwrap_or(0),
-                present: count("/status/replicas").unwrap_or(0),
+            let state = LocalSetState {
+                desired: count("/spec/replicas").unwrap_or(0),
+                existing: count("/status/replicas").unwrap_or(0),
                 available: count("/status/availableReplicas").unwrap_or(0),
             };
             (member.clone(), state)
@@ -48,15 +48,15 @@ impl Fleet {
         api.get(&REPLICA_SETS, "default", name).ok()
     }
 
-    /// Replicas asked of each member for the set `name`.
+    /// The desired replicas of the set `name` in each member.
     pub fn layout(&self, name: &str) -> Layout {
         self.sets(name)
             .into_iter()
-            .map(|(member, set)| (member, set.asked))
+            .map(|(member, set)| (member, set.desired))
             .collect()
     }
 
-    /// The numbers of the layout, sorted: ties may favour any cluster.
+    /// The numbers of the layout, sorted: ties may favor any cluster.
     pub fn sorted_layout(&self, name: &str) -> Vec<u64> {
         let mut numbers: Vec<u64> = self.layout(name).into_values().collect();
         numbers.sort_unstable();
@@ -68,7 +68,7 @@ impl Fleet {
         self.sets(name).values().map(|set| set.available).sum()
     }
 
-    /// The FederatedReplicaSet as the host has it; null if it is gone.
+    /// The FederatedReplicaSet on the host; null if it does not exist.
     pub async fn frs(&self, name: &str) -> Value {
         let path = format!("{FRS_PATH}/{name}");
         self.on_host("GET", &path, &Value::Null)
@@ -76,18 +76,18 @@ impl Fleet {
             .unwrap_or(Value::Null)
     }
 
-    /// The status of a condition: `True`, `False`, or nothing.
+    /// The status of a condition: `True`, `False`, or none.
     pub async fn condition(&self, name: &str, type_: &str) -> Option<String> {
         self.condition_field(name, type_, "status").await
     }
 
-    /// Whether the status says that nothing is left to do.
+    /// Whether the controller has reached the desired state of the set.
     pub async fn is_settled(&self, name: &str) -> bool {
         self.condition(name, "Ready").await.is_some()
             && self.condition(name, "Reconciling").await.is_none()
     }
 
-    /// What a condition says.
+    /// The message of a condition.
     pub async fn condition_message(&self, name: &str, type_: &str) -> Option<String> {
         self.condition_field(name, type_, "message").await
     }
@@ -95,22 +95,24 @@ impl Fleet {
     async fn condition_field(&self, name: &str, type_: &str, field: &str) -> Option<String> {
         let frs = self.frs(name).await;
         let conditions = frs.pointer("/status/conditions")?.as_array()?;
-        let condition = conditions.iter().find(|it| it["type"] == type_)?;
+        let condition = conditions
+            .iter()
+            .find(|condition| condition["type"] == type_)?;
         condition[field].as_str().map(str::to_owned)
     }
 
-    /// Reasons of the events about `name`, in the order of their first time.
+    /// The reasons of the events of `name`, ordered by their first timestamp.
     pub async fn event_reasons(&self, name: &str) -> Vec<String> {
         let events = self.events(name).await;
-        let reasons = events.iter().filter_map(|it| it["reason"].as_str());
+        let reasons = events.iter().filter_map(|event| event["reason"].as_str());
         reasons.map(str::to_owned).collect()
     }
 
-    /// What the events about `name` with this reason say, in the order of their first time.
+    /// The messages of the events of `name` with this reason, ordered by their first timestamp.
     pub async fn event_messages(&self, name: &str, reason: &str) -> Vec<String> {
         let events = self.events(name).await;
-        let of_reason = events.iter().filter(|it| it["reason"] == reason);
-        let messages = of_reason.filter_map(|it| it["message"].as_str());
+        let of_reason = events.iter().filter(|event| event["reason"] == reason);
+        let messages = of_reason.filter_map(|event| event["message"].as_str());
         messages.map(str::to_owned).collect()
     }
 
@@ -125,7 +127,7 @@ impl Fleet {
         events
     }
 
-    /// All that a person would want to see when a wait failed.
+    /// The state of all objects, to explain a wait that timed out.
     pub async fn describe(&self) -> String {
         let mut text = String::new();
         let list = self

@@ -1,7 +1,7 @@
-//! The harness of the scenarios: the same ones on every kind of clusters.
+//! The test harness of the suite: runs the same scenarios on every kind of cluster.
 //!
-//! Embedded ones run side by side, each on its own clusters and its own paused time; those on real clusters one after
-//! the other.
+//! Scenarios on embedded clusters run in parallel, each on its own clusters and paused time; those on real clusters run one
+//! after the other.
 
 use std::{panic::AssertUnwindSafe, process::ExitCode};
 
@@ -9,43 +9,45 @@ use futures::{FutureExt, future::LocalBoxFuture};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::stage::{Kind, Need, Shared, Stage, StageSpec};
+use crate::test_environment::{
+    Capability, ClusterKind, Shared, TestEnvironment, TestEnvironmentSpec,
+};
 
-/// Something that must hold on every kind of clusters.
+/// A scenario that must pass on every kind of cluster.
 #[derive(Clone)]
 pub struct Scenario {
     /// Its name: `topic::what_holds`.
     pub name: String,
-    /// What its clusters must be able to do.
-    pub needs: Vec<Need>,
-    /// What it begins with.
-    pub spec: StageSpec,
-    /// Panics if it doesn't hold.
-    pub run: Play,
+    /// Capabilities that its clusters must have.
+    pub requires: Vec<Capability>,
+    /// The members and the configuration that it starts with.
+    pub spec: TestEnvironmentSpec,
+    /// Panics if the scenario fails.
+    pub run: Body,
 }
 
-/// What a scenario does.
-pub type Play =
-    std::sync::Arc<dyn for<'a> Fn(&'a mut Stage) -> LocalBoxFuture<'a, ()> + Send + Sync>;
+/// The body of a scenario.
+pub type Body =
+    std::sync::Arc<dyn for<'a> Fn(&'a mut TestEnvironment) -> LocalBoxFuture<'a, ()> + Send + Sync>;
 
-/// A scenario from an async function of a module: `scenario!(hands::f29_drift_is_repaired)`, with what it
-/// [needs](Need) after it.
+/// A scenario from an async function of a module: `scenario!(external_changes::f29_drift_is_repaired)`, followed by the
+/// [capabilities](Capability) that it requires.
 #[macro_export]
 macro_rules! scenario {
     ($topic:ident :: $name:ident $(, $need:ident)* $(,)?) => {
         $crate::scenario::Scenario {
             name: concat!(stringify!($topic), "::", stringify!($name)).to_owned(),
-            needs: vec![$($crate::stage::Need::$need),*],
-            spec: $crate::stage::StageSpec::default(),
-            run: std::sync::Arc::new(|stage| Box::pin($topic::$name(stage))),
+            requires: vec![$($crate::test_environment::Capability::$need),*],
+            spec: $crate::test_environment::TestEnvironmentSpec::default(),
+            run: std::sync::Arc::new(|env| Box::pin($topic::$name(env))),
         }
     };
 }
 
-/// Runs the scenarios on the kind of clusters that `FEDRS_CLUSTERS` names, with the usual arguments of tests.
+/// Runs the scenarios on the kind of clusters that `FEDRS_CLUSTERS` names, with the usual arguments of a test binary.
 pub fn main(scenarios: Vec<Scenario>) -> ExitCode {
     let mut arguments = Arguments::from_args();
-    let kind = match Kind::from_env() {
+    let kind = match ClusterKind::from_env() {
         Ok(kind) => kind,
         Err(message) => return failed(&message),
     };
@@ -60,8 +62,13 @@ pub fn main(scenarios: Vec<Scenario>) -> ExitCode {
     if shared.is_some() {
         arguments.test_threads = Some(1);
     }
-    let shared: Option<&'static Shared> = shared.map(|it| &*Box::leak(Box::new(it)));
-    let code = run(&arguments, &kind, shared.map(|it| (it, runtime)), scenarios);
+    let shared: Option<&'static Shared> = shared.map(|shared| &*Box::leak(Box::new(shared)));
+    let code = run(
+        &arguments,
+        &kind,
+        shared.map(|shared| (shared, runtime)),
+        scenarios,
+    );
     let Some(shared) = shared else { return code };
     let cleared = runtime.block_on(shared.cleared());
     runtime.block_on(shared.end());
@@ -78,53 +85,56 @@ fn failed(message: &str) -> ExitCode {
 
 fn run(
     arguments: &Arguments,
-    kind: &Kind,
+    kind: &ClusterKind,
     shared: Option<(&'static Shared, &'static Runtime)>,
     scenarios: Vec<Scenario>,
 ) -> ExitCode {
     let mut trials = Vec::new();
     for scenario in scenarios {
         let missing: Vec<_> = scenario
-            .needs
+            .requires
             .iter()
-            .filter(|it| !kind.offers(**it))
+            .filter(|capability| !kind.supports(**capability))
             .collect();
-        let is_offered = missing.is_empty();
-        if !is_offered {
-            eprintln!("skipped on {kind:?}: {} needs {missing:?}", scenario.name);
+        let is_supported = missing.is_empty();
+        if !is_supported {
+            eprintln!(
+                "skipped on {kind:?}: {} requires {missing:?}",
+                scenario.name
+            );
         }
         let name = scenario.name.clone();
         let trial = Trial::test(name, move || {
             match shared {
-                Some((shared, runtime)) => runtime.block_on(play(&scenario, Some(shared))),
-                None => paused_time().block_on(play(&scenario, None)),
+                Some((shared, runtime)) => runtime.block_on(run_scenario(&scenario, Some(shared))),
+                None => paused_time().block_on(run_scenario(&scenario, None)),
             }
             .map_err(Failed::from)
         });
-        trials.push(trial.with_ignored_flag(!is_offered));
+        trials.push(trial.with_ignored_flag(!is_supported));
     }
-    trials.push(rights(arguments, kind, shared));
+    trials.push(check_rbac(arguments, kind, shared));
     let end = libtest_mimic::run(arguments, trials);
-    // Embedded clusters are the default: there a filter may mean tests of other crates.
-    let is_asked_for = *kind != Kind::Sim && !arguments.list;
+    // Embedded clusters are the default: a filter may select tests of other crates.
+    let is_asked_for = *kind != ClusterKind::Sim && !arguments.list;
     if is_asked_for && end.num_ignored > 0 && end.num_passed + end.num_failed == 0 {
         return failed("every scenario was skipped: nothing was tested");
     }
     end.exit_code()
 }
 
-/// Looks, once all scenarios were played, whether the controller used each right that it has, and was refused nothing.
-fn rights(
+/// Checks, after all scenarios, that the controller used each of its RBAC rules and that no request was forbidden.
+fn check_rbac(
     arguments: &Arguments,
-    kind: &Kind,
+    kind: &ClusterKind,
     shared: Option<(&'static Shared, &'static Runtime)>,
 ) -> Trial {
-    const NAME: &str = "rights::none_is_missing_and_each_is_used";
+    const NAME: &str = "rbac::no_rule_is_missing_and_each_is_used";
     let is_whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.ignored;
-    let why_not = if !kind.offers(Need::Audit) {
-        Some("needs [Audit]")
+    let why_not = if !kind.supports(Capability::AuditLog) {
+        Some("needs [AuditLog]")
     } else if !is_whole {
-        Some("needs a run of all scenarios")
+        Some("requires a run of all scenarios")
     } else {
         None
     };
@@ -133,36 +143,39 @@ fn rights(
     }
     let trial = Trial::test(NAME, move || {
         let (shared, runtime) = shared.ok_or("there are no clusters")?;
-        let doubts = runtime.block_on(shared.rights_to_doubt())?;
-        if doubts.is_empty() {
+        let findings = runtime.block_on(shared.rbac_findings())?;
+        if findings.is_empty() {
             return Ok(());
         }
-        Err(Failed::from(doubts.join("\n")))
+        Err(Failed::from(findings.join("\n")))
     });
     trial.with_ignored_flag(why_not.is_some())
 }
 
-/// Plays one scenario, and clears up after it whatever became of it.
-async fn play(scenario: &Scenario, shared: Option<&'static Shared>) -> Result<(), String> {
-    let mut stage = Stage::set_up(&scenario.spec, shared).await;
-    let played = AssertUnwindSafe((scenario.run)(&mut stage))
+/// Runs one scenario and cleans up after it, whatever its result.
+async fn run_scenario(scenario: &Scenario, shared: Option<&'static Shared>) -> Result<(), String> {
+    let mut env = TestEnvironment::set_up(&scenario.spec, shared).await;
+    let result = AssertUnwindSafe((scenario.run)(&mut env))
         .catch_unwind()
         .await;
-    let told = match &played {
+    let report = match &result {
         Ok(()) => String::new(),
         Err(panic) => {
             let message = panic.downcast_ref::<String>().cloned();
-            let message =
-                message.or_else(|| panic.downcast_ref::<&str>().map(|it| (*it).to_owned()));
-            let state = stage.describe().await;
+            let message = message.or_else(|| {
+                panic
+                    .downcast_ref::<&str>()
+                    .map(|message| (*message).to_owned())
+            });
+            let state = env.describe().await;
             format!("{}\n{state}", message.unwrap_or_default())
         }
     };
-    let cleared = AssertUnwindSafe(stage.tear_down()).catch_unwind().await;
-    match (played, cleared) {
+    let cleanup = AssertUnwindSafe(env.tear_down()).catch_unwind().await;
+    match (result, cleanup) {
         (Ok(()), Ok(())) => Ok(()),
-        (Ok(()), Err(_)) => Err("it held, but could not be cleared away".to_owned()),
-        (Err(_), _) => Err(told),
+        (Ok(()), Err(_)) => Err("the scenario passed, but its cleanup failed".to_owned()),
+        (Err(_), _) => Err(report),
     }
 }
 

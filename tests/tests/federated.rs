@@ -1,4 +1,4 @@
-//! The federated controller over embedded clusters on paused time.
+//! The federation controller on embedded clusters and paused time.
 
 #![expect(
     clippy::unwrap_used,
@@ -7,68 +7,72 @@
 
 use std::time::Duration;
 
-use fedrs_tests::{Fleet, FleetSpec, ReadyWatcher, even, frs};
+use fedrs_tests::{ReadyWatcher, SimFederation, SimFederationSpec, even, frs};
 use serde_json::{Value, json};
 use sim_cluster::{RequestMatcher, Status, Verb};
 
-/// The set that the tests of deletions make.
+/// The set that deletion tests create.
 const WEB: &str = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/web";
 
 #[tokio::test(start_paused = true)]
-async fn scenario_1_an_even_spread() {
-    let fleet = Fleet::start(FleetSpec::default()).await;
-    fleet.create(&frs("web", 50, &even(true))).await;
-    fleet
-        .wait_until("50 run, evenly", 30, async |it| it.available("web") == 50)
-        .await;
-    assert_eq!(fleet.sorted_layout("web"), [16, 17, 17]);
-    fleet
-        .wait_until("the status says so", 2, async |it| {
-            it.condition("web", "Ready").await.as_deref() == Some("True")
+async fn f2_scenario_1_an_even_spread() {
+    let federation = SimFederation::start(SimFederationSpec::default()).await;
+    federation.create(&frs("web", 50, &even(true))).await;
+    federation
+        .wait_until("50 run, evenly", 30, async |federation| {
+            federation.available("web") == 50
         })
         .await;
-    let status = fleet.frs("web").await["status"].clone();
+    assert_eq!(federation.sorted_layout("web"), [16, 17, 17]);
+    federation
+        .wait_until("the status reports it", 2, async |federation| {
+            federation.condition("web", "Ready").await.as_deref() == Some("True")
+        })
+        .await;
+    let status = federation.frs("web").await["status"].clone();
     assert_eq!(status["readyReplicas"], 50);
     assert_eq!(status["summary"], "3/3");
     assert_eq!(status["selector"], "app=web");
 }
 
 #[tokio::test(start_paused = true)]
-async fn f34_a_small_member_keeps_six_and_a_couple_waiting() {
-    let mut spec = FleetSpec::default();
+async fn f34_a_full_member_keeps_its_six_replicas_and_two_capacity_probes() {
+    let mut spec = SimFederationSpec::default();
     (spec.members[2].nodes, spec.members[2].pods_per_node) = (1, 6);
-    let fleet = Fleet::start(spec).await;
-    fleet.create(&frs("web", 50, &even(true))).await;
-    fleet
-        .wait_until("50 run", 180, async |it| it.available("web") == 50)
+    let federation = SimFederation::start(spec).await;
+    federation.create(&frs("web", 50, &even(true))).await;
+    federation
+        .wait_until("50 run", 180, async |federation| {
+            federation.available("web") == 50
+        })
         .await;
     assert_eq!(
-        fleet.sorted_layout("web"),
+        federation.sorted_layout("web"),
         [8, 22, 22],
         "two of c's eight wait"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn f20_a_move_by_weight_never_dips_and_keeps_to_the_surge() {
-    let fleet = Fleet::running(40).await;
-    let watcher = ReadyWatcher::start(&fleet, "web");
+async fn f20_a_move_by_weight_never_dips_and_stays_within_the_surge() {
+    let federation = SimFederation::running(40).await;
+    let watcher = ReadyWatcher::start(&federation, "web");
     let clusters = json!({ "a": { "weight": 8 }, "b": { "weight": 1 }, "c": { "weight": 1 } });
-    fleet
+    federation
         .patch(
             "web",
             &json!({ "spec": { "placement": { "clusters": clusters } } }),
         )
         .await;
-    fleet
+    federation
         .patch(
             "web",
             &json!({ "spec": { "placement": { "clusters": { "*": null } } } }),
         )
         .await;
-    fleet
-        .wait_until("moved", 30, async |it| {
-            it.sorted_layout("web") == [4, 4, 32] && it.available("web") == 40
+    federation
+        .wait_until("moved", 30, async |federation| {
+            federation.sorted_layout("web") == [4, 4, 32] && federation.available("web") == 40
         })
         .await;
     assert_eq!(watcher.lowest(), 40);
@@ -76,115 +80,137 @@ async fn f20_a_move_by_weight_never_dips_and_keeps_to_the_surge() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_move_of_sixty_replicas_wastes_no_write() {
-    let fleet = Fleet::running(90).await;
-    let watcher = ReadyWatcher::start(&fleet, "web");
-    let before = fleet.conflicts();
+async fn a_move_of_sixty_replicas_causes_no_conflicting_write() {
+    let federation = SimFederation::running(90).await;
+    let watcher = ReadyWatcher::start(&federation, "web");
+    let before = federation.conflicts();
     let clusters = json!({ "a": { "weight": 1 }, "*": null });
-    fleet
+    federation
         .patch(
             "web",
             &json!({ "spec": { "placement": { "clusters": clusters } } }),
         )
         .await;
-    fleet
-        .wait_until("moved", 120, async |it| {
-            it.layout("web")["a"] == 90 && it.available("web") == 90
+    federation
+        .wait_until("moved", 120, async |federation| {
+            federation.layout("web")["a"] == 90 && federation.available("web") == 90
         })
         .await;
     assert_eq!(watcher.lowest(), 90);
-    assert_eq!(fleet.conflicts(), before);
+    assert_eq!(federation.conflicts(), before);
 }
 
 #[tokio::test(start_paused = true)]
 async fn f5_the_deletion_policy_deletes_the_local_sets() {
-    let fleet = Fleet::start(FleetSpec::default()).await;
+    let federation = SimFederation::start(SimFederationSpec::default()).await;
     let mut set = frs("web", 9, &even(true));
     set["spec"]["deletionPolicy"] = json!("Delete");
-    fleet.create(&set).await;
-    fleet
-        .wait_until("9 run", 30, async |it| it.available("web") == 9)
+    federation.create(&set).await;
+    federation
+        .wait_until("9 run", 30, async |federation| {
+            federation.available("web") == 9
+        })
         .await;
-    fleet.delete("web").await;
-    fleet
-        .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
+    federation.delete("web").await;
+    federation
+        .wait_until("the object is deleted", 30, async |federation| {
+            federation.frs("web").await.is_null()
+        })
         .await;
-    fleet
-        .wait_until("and all its pods", 30, async |it| {
-            it.available("web") == 0 && it.local_set("a", "web").is_none()
+    federation
+        .wait_until("all its pods are deleted", 30, async |federation| {
+            federation.available("web") == 0 && federation.local_set("a", "web").is_none()
         })
         .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_restarted_controller_writes_nothing() {
-    let mut fleet = Fleet::running(50).await;
-    fleet
-        .wait_until("settled", 5, async |it| it.is_settled("web").await)
+    let mut federation = SimFederation::running(50).await;
+    federation
+        .wait_until("settled", 5, async |federation| {
+            federation.is_settled("web").await
+        })
         .await;
     tokio::time::sleep(Duration::from_secs(120)).await;
-    fleet.stop_controller().await;
-    let versions = |fleet: &Fleet| -> Vec<Value> {
+    federation.stop_controller().await;
+    let versions = |federation: &SimFederation| -> Vec<Value> {
         let version = |name: &String| {
-            fleet
+            federation
                 .local_set(name, "web")
-                .map(|it| it["metadata"]["resourceVersion"].clone())
+                .map(|set| set["metadata"]["resourceVersion"].clone())
         };
-        fleet.member_names().iter().filter_map(version).collect()
+        federation
+            .member_names()
+            .iter()
+            .filter_map(version)
+            .collect()
     };
     let before = (
-        versions(&fleet),
-        fleet.frs("web").await["metadata"]["resourceVersion"].clone(),
+        versions(&federation),
+        federation.frs("web").await["metadata"]["resourceVersion"].clone(),
     );
-    fleet.start_controller().await;
+    federation.start_controller().await;
     tokio::time::sleep(Duration::from_secs(300)).await;
     let after = (
-        versions(&fleet),
-        fleet.frs("web").await["metadata"]["resourceVersion"].clone(),
+        versions(&federation),
+        federation.frs("web").await["metadata"]["resourceVersion"].clone(),
     );
     assert_eq!(before, after);
 }
 
 #[tokio::test(start_paused = true)]
-async fn c5_overlapping_selectors_are_told_on_both_sets_while_they_last() {
-    let fleet = Fleet::start(FleetSpec::default()).await;
-    fleet.create(&frs("web", 3, &even(true))).await;
+async fn c5_overlapping_selectors_are_a_condition_of_both_sets() {
+    let federation = SimFederation::start(SimFederationSpec::default()).await;
+    federation.create(&frs("web", 3, &even(true))).await;
     let mut other = frs("web-2", 3, &even(true));
     other["spec"]["selector"]["matchLabels"] = json!({ "app": "web" });
     other["spec"]["template"]["metadata"]["labels"] = json!({ "app": "web", "track": "canary" });
-    fleet.create(&other).await;
+    federation.create(&other).await;
     for name in ["web", "web-2"] {
-        fleet
-            .wait_until("told", 5, async |it| {
-                it.condition(name, "SelectorOverlap").await.as_deref() == Some("True")
+        federation
+            .wait_until("the condition is reported", 5, async |federation| {
+                federation
+                    .condition(name, "SelectorOverlap")
+                    .await
+                    .as_deref()
+                    == Some("True")
             })
             .await;
     }
-    fleet.delete("web-2").await;
-    fleet
-        .wait_until("over", 30, async |it| {
-            it.condition("web", "SelectorOverlap").await.is_none()
+    federation.delete("web-2").await;
+    federation
+        .wait_until("over", 30, async |federation| {
+            federation
+                .condition("web", "SelectorOverlap")
+                .await
+                .is_none()
         })
         .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn f5_pods_that_may_not_be_changed_do_not_hold_a_deletion_up() {
-    let fleet = Fleet::running(9).await;
+async fn f5_pods_that_can_not_be_patched_do_not_block_a_deletion() {
+    let federation = SimFederation::running(9).await;
     let patches = RequestMatcher::all().verb(Verb::Patch).resource("pods");
     let forbidden = Status::new(
         403,
         "Forbidden",
         "the account's role is of an earlier version",
     );
-    fleet.member("a").faults().refuse(patches, 1000, forbidden);
-    fleet.delete("web").await;
-    fleet
-        .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
+    federation
+        .member("a")
+        .faults()
+        .refuse(patches, 1000, forbidden);
+    federation.delete("web").await;
+    federation
+        .wait_until("the object is deleted", 30, async |federation| {
+            federation.frs("web").await.is_null()
+        })
         .await;
-    assert_eq!(fleet.available("web"), 9);
-    for member in fleet.member_names() {
-        let set = fleet.local_set(&member, "web").unwrap();
+    assert_eq!(federation.available("web"), 9);
+    for member in federation.member_names() {
+        let set = federation.local_set(&member, "web").unwrap();
         assert!(
             !set.to_string().contains("fedrs.dev/replica-set\""),
             "{set}"
@@ -193,41 +219,47 @@ async fn f5_pods_that_may_not_be_changed_do_not_hold_a_deletion_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f5_a_set_that_is_made_again_takes_up_what_the_deleted_one_left() {
-    let fleet = Fleet::running(9).await;
-    let uids = |fleet: &Fleet| {
-        let names = fleet.member_names().into_iter();
-        let sets = names.map(|it| fleet.local_set(&it, "web").expect("it goes on"));
-        sets.map(|it| it["metadata"]["uid"].clone())
+async fn f5_a_recreated_set_adopts_the_local_sets_of_the_deleted_one() {
+    let federation = SimFederation::running(9).await;
+    let uids = |federation: &SimFederation| {
+        let names = federation.member_names().into_iter();
+        let sets = names.map(|member| {
+            federation
+                .local_set(&member, "web")
+                .expect("the set scales up")
+        });
+        sets.map(|set| set["metadata"]["uid"].clone())
             .collect::<Vec<_>>()
     };
-    let before = uids(&fleet);
-    fleet.delete("web").await;
-    fleet
-        .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
-        .await;
-    fleet.create(&frs("web", 9, &even(true))).await;
-    fleet
-        .wait_until("all are counted on again", 30, async |it| {
-            it.condition("web", "Ready").await.as_deref() == Some("True")
+    let before = uids(&federation);
+    federation.delete("web").await;
+    federation
+        .wait_until("the object is deleted", 30, async |federation| {
+            federation.frs("web").await.is_null()
         })
         .await;
-    assert_eq!(uids(&fleet), before, "the same sets");
-    fleet
-        .wait_until("their pods are marked", 90, async |it| {
-            let reasons = it.event_reasons("web").await;
-            reasons.iter().filter(|it| *it == "PodsAdopted").count() == 3
+    federation.create(&frs("web", 9, &even(true))).await;
+    federation
+        .wait_until("all replicas count again", 30, async |federation| {
+            federation.condition("web", "Ready").await.as_deref() == Some("True")
         })
         .await;
-    // The status follows within a second.
+    assert_eq!(uids(&federation), before, "the same sets");
+    federation
+        .wait_until("their pods are marked", 90, async |federation| {
+            let reasons = federation.event_reasons("web").await;
+            reasons
+                .iter()
+                .filter(|reason| *reason == "PodsAdopted")
+                .count()
+                == 3
+        })
+        .await;
+    // The status is updated within a second.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let writes = fleet.writes();
+    let writes = federation.writes();
     tokio::time::sleep(Duration::from_secs(180)).await;
-    assert_eq!(
-        fleet.writes(),
-        writes,
-        "and nothing is written over and over"
-    );
+    assert_eq!(federation.writes(), writes, "nothing is written repeatedly");
 }
 
 #[tokio::test(start_paused = true)]
@@ -246,15 +278,15 @@ async fn f5_a_set_that_is_restored_with_its_finalizer_is_deleted_as_any_other() 
 async fn f5_the_deletion_policy_decides_whatever_the_cascade() {
     for policy in ["Orphan", "Delete"] {
         for cascade in ["Foreground", "Background", "Orphan"] {
-            let fleet = Fleet::running(9).await;
+            let federation = SimFederation::running(9).await;
             let patch = json!({ "spec": { "deletionPolicy": policy } });
-            fleet.patch("web", &patch).await;
+            federation.patch("web", &patch).await;
             let options = json!({ "propagationPolicy": cascade });
-            fleet.on_host("DELETE", WEB, &options).await.unwrap();
-            let gone = async |fleet: &Fleet| fleet.frs("web").await.is_null();
-            fleet.wait_until("the object is gone", 30, gone).await;
-            for member in fleet.member_names() {
-                let replicas = fleet
+            federation.on_host("DELETE", WEB, &options).await.unwrap();
+            let gone = async |federation: &SimFederation| federation.frs("web").await.is_null();
+            federation.wait_until("the object is gone", 30, gone).await;
+            for member in federation.member_names() {
+                let replicas = federation
                     .local_set(&member, "web")
                     .map(|set| set["spec"]["replicas"].clone());
                 let expected = (policy == "Orphan").then(|| json!(3));
@@ -267,67 +299,79 @@ async fn f5_the_deletion_policy_decides_whatever_the_cascade() {
 #[tokio::test(start_paused = true)]
 async fn f5_a_user_who_removes_the_finalizer_ends_a_deletion_that_waits() {
     for cascade in ["Background", "Foreground"] {
-        let fleet = Fleet::running(9).await;
-        fleet.member("b").faults().set_unreachable(true);
+        let federation = SimFederation::running(9).await;
+        federation.member("b").faults().set_unreachable(true);
         let options = json!({ "propagationPolicy": cascade });
-        fleet.on_host("DELETE", WEB, &options).await.unwrap();
-        fleet
-            .wait_until("the deletion waits for b", 30, async |it| {
-                let reasons = it.event_reasons("web").await;
-                reasons.iter().any(|it| it == "DeletionPending")
+        federation.on_host("DELETE", WEB, &options).await.unwrap();
+        federation
+            .wait_until("the deletion waits for b", 30, async |federation| {
+                let reasons = federation.event_reasons("web").await;
+                reasons.iter().any(|reason| reason == "DeletionPending")
             })
             .await;
         let without = json!({ "metadata": { "finalizers": null } });
-        fleet.patch("web", &without).await;
-        fleet
-            .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
+        federation.patch("web", &without).await;
+        federation
+            .wait_until("the object is deleted", 30, async |federation| {
+                federation.frs("web").await.is_null()
+            })
             .await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn f5_a_set_that_goes_before_it_has_its_finalizer_leaves_nothing() {
-    let fleet = Fleet::start(FleetSpec::default()).await;
+    let federation = SimFederation::start(SimFederationSpec::default()).await;
     let patches = RequestMatcher::all()
         .verb(Verb::Patch)
         .resource("federatedreplicasets");
     let overloaded = Status::new(500, "InternalError", "it has a bad minute");
-    fleet.host().faults().refuse(patches, 1000, overloaded);
-    fleet.create(&frs("web", 9, &even(true))).await;
+    federation.host().faults().refuse(patches, 1000, overloaded);
+    federation.create(&frs("web", 9, &even(true))).await;
     tokio::time::sleep(Duration::from_secs(30)).await;
-    fleet.delete("web").await;
-    assert!(fleet.frs("web").await.is_null(), "nothing held it");
-    for member in fleet.member_names() {
-        assert!(fleet.local_set(&member, "web").is_none(), "{member}");
+    federation.delete("web").await;
+    assert!(federation.frs("web").await.is_null(), "nothing held it");
+    for member in federation.member_names() {
+        assert!(federation.local_set(&member, "web").is_none(), "{member}");
     }
 }
 
 /// Replaces a set by `next` while no controller runs; deleting `next` deletes its local sets.
 async fn deletes_the_local_sets_of_a_successor(mut next: Value) {
     next["spec"]["deletionPolicy"] = json!("Delete");
-    let mut fleet = Fleet::running(9).await;
-    fleet.stop_controller().await;
-    let uid = async |fleet: &Fleet| fleet.frs("web").await["metadata"]["uid"].clone();
-    let earlier = uid(&fleet).await;
-    fleet.on_host("DELETE", WEB, &Value::Null).await.unwrap();
-    fleet
+    let mut federation = SimFederation::running(9).await;
+    federation.stop_controller().await;
+    let uid =
+        async |federation: &SimFederation| federation.frs("web").await["metadata"]["uid"].clone();
+    let earlier = uid(&federation).await;
+    federation
+        .on_host("DELETE", WEB, &Value::Null)
+        .await
+        .unwrap();
+    federation
         .patch("web", &json!({ "metadata": { "finalizers": null } }))
         .await;
-    fleet.create(&next).await;
-    assert_ne!(uid(&fleet).await, earlier);
-    fleet.start_controller().await;
-    fleet
-        .wait_until("it has the finalizer, and is ready", 30, async |it| {
-            let finalizers = it.frs("web").await["metadata"]["finalizers"].clone();
-            finalizers == json!(["fedrs.dev/members"])
-                && it.condition("web", "Ready").await.as_deref() == Some("True")
+    federation.create(&next).await;
+    assert_ne!(uid(&federation).await, earlier);
+    federation.start_controller().await;
+    federation
+        .wait_until(
+            "it has the finalizer, and is ready",
+            30,
+            async |federation| {
+                let finalizers = federation.frs("web").await["metadata"]["finalizers"].clone();
+                finalizers == json!(["fedrs.dev/members"])
+                    && federation.condition("web", "Ready").await.as_deref() == Some("True")
+            },
+        )
+        .await;
+    federation.delete("web").await;
+    federation
+        .wait_until("the object is deleted", 30, async |federation| {
+            federation.frs("web").await.is_null()
         })
         .await;
-    fleet.delete("web").await;
-    fleet
-        .wait_until("it is gone", 30, async |it| it.frs("web").await.is_null())
-        .await;
-    for member in fleet.member_names() {
-        assert!(fleet.local_set(&member, "web").is_none(), "{member}");
+    for member in federation.member_names() {
+        assert!(federation.local_set(&member, "web").is_none(), "{member}");
     }
 }

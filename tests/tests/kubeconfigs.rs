@@ -1,6 +1,6 @@
-//! What kubeconfigs may contain, over HTTPS: the product's own way from a file of the folder to a member that is ready.
+//! What kubeconfigs may contain, over HTTPS: from a file in the folder to a ready member.
 //!
-//! Not on paused time: there are sockets and programs in it.
+//! In real time, because the tests use sockets and child processes.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
@@ -36,7 +36,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// A kubeconfig with these parts of cluster and user, in flow style.
+/// A kubeconfig with these fields of its cluster and user, in flow style.
 fn kubeconfig(server: &str, cluster: &str, user: &str) -> String {
     format!(
         "current-context: c\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n\
@@ -44,7 +44,7 @@ fn kubeconfig(server: &str, cluster: &str, user: &str) -> String {
     )
 }
 
-/// Members' files, each with how the member should be: the beginning of its condition Ready.
+/// The files of members, each with the start of the expected condition Ready.
 async fn files(
     access: &Kubeconfig,
     proxies: &[Arc<AtomicUsize>; 2],
@@ -110,17 +110,17 @@ async fn files(
     ]
 }
 
-/// How a proxy is told where to.
+/// The protocol of a proxy.
 #[derive(Clone, Copy)]
 enum Manner {
-    /// By the method CONNECT.
+    /// HTTP CONNECT.
     Http,
-    /// SOCKS5, for addresses of version 4, without authentication.
+    /// SOCKS5 for IPv4 addresses, without authentication.
     Socks,
 }
 
 impl Manner {
-    /// Listens, and connects each client to where it asks to, until the test ends. Counts the clients.
+    /// Connects each client to the address that it requests, until the test ends. Counts the clients.
     async fn serve(self, clients: &Arc<AtomicUsize>) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -132,7 +132,7 @@ impl Manner {
                     let mut stream = BufReader::new(stream);
                     let target = self.target(&mut stream).await;
                     let mut target = TcpStream::connect(target).await.unwrap();
-                    // Either end may be closed first.
+                    // Either side may close first.
                     let _ = copy_bidirectional(&mut stream, &mut target).await;
                 });
             }
@@ -178,10 +178,13 @@ async fn conditions(host: &Client) -> Vec<String> {
         .unwrap();
     let ready = |member: &Value| {
         let conditions = member["status"]["conditions"].as_array()?;
-        let ready = conditions.iter().find(|it| it["type"] == "Ready")?;
+        let ready = conditions
+            .iter()
+            .find(|condition| condition["type"] == "Ready")?;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let name = text(&member["metadata"]["name"]);
-        let [status, reason, message] = ["status", "reason", "message"].map(|it| text(&ready[it]));
+        let [status, reason, message] =
+            ["status", "reason", "message"].map(|field| text(&ready[field]));
         Some(format!("{name} {status} {reason}: {message}"))
     };
     list["items"]
@@ -192,20 +195,20 @@ async fn conditions(host: &Client) -> Vec<String> {
         .collect()
 }
 
-/// Events that are told, although the members had no MemberCluster yet when they were found.
+/// Expected events, although the members had no MemberCluster yet when they were found.
 const EVENTS: [&str; 3] = [
     "broken-plugin InvalidKubeconfig",
     "no-file InvalidKubeconfig",
     "insecure InsecureKubeconfig",
 ];
 
-/// What events say of each member.
-async fn told_events(host: &Client) -> Vec<String> {
+/// The events of each member.
+async fn recorded_events(host: &Client) -> Vec<String> {
     let path = "/api/v1/namespaces/default/events";
     let list = request(host, "GET", path, &Value::Null).await.unwrap();
     let words = |event: &Value| {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let [reason, message] = ["reason", "message"].map(|it| text(&event[it]));
+        let [reason, message] = ["reason", "message"].map(|field| text(&event[field]));
         format!(
             "{} {reason}: {message}",
             text(&event["involvedObject"]["name"])
@@ -220,7 +223,7 @@ async fn told_events(host: &Client) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn whatever_kubectl_takes_is_taken_from_files() {
+async fn f36_kubeconfig_files_may_use_whatever_kubectl_accepts() {
     let host = SimCluster::builder("host").nodes(0).start();
     let client = Client::new(host.service(), "default");
     for crd in fedrs_api::crd::all() {
@@ -262,33 +265,33 @@ async fn whatever_kubectl_takes_is_taken_from_files() {
     let running = controller.start(cancel.clone()).await.unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
-        let told = [conditions(&client).await, told_events(&client).await].concat();
-        let in_folder = |it: &str| it.replace("FOLDER", &folder.path().display().to_string());
+        let actual = [conditions(&client).await, recorded_events(&client).await].concat();
+        let in_folder = |path: &str| path.replace("FOLDER", &folder.path().display().to_string());
         let missing: Vec<_> = files
             .iter()
             .map(|(name, _, expected)| format!("{name} {}", in_folder(expected)))
             .chain(EVENTS.map(str::to_owned))
-            .filter(|expected| !told.iter().any(|it| it.starts_with(expected)))
+            .filter(|expected| !actual.iter().any(|line| line.starts_with(expected)))
             .collect();
         if missing.is_empty() {
             break;
         }
         assert!(
             Instant::now() < deadline,
-            "not told: {missing:#?}\nbut: {told:#?}"
+            "missing events: {missing:#?}\nactual events: {actual:#?}"
         );
         sleep(Duration::from_millis(100)).await;
     }
-    for told in [conditions(&client).await, told_events(&client).await].concat() {
+    for line in [conditions(&client).await, recorded_events(&client).await].concat() {
         assert!(
-            !told.contains("s3cret") && !told.contains(&access.token),
-            "{told}"
+            !line.contains("s3cret") && !line.contains(&access.token),
+            "{line}"
         );
     }
     for proxy in &proxies {
         assert!(
             proxy.load(Ordering::Relaxed) > 0,
-            "a proxy that is named is gone through"
+            "the connection uses the proxy"
         );
     }
     cancel.cancel();

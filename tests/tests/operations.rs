@@ -1,4 +1,4 @@
-//! docs/operations.md explains all that the controller tells.
+//! docs/operations.md explains every condition, reason, event and metric.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
@@ -12,20 +12,20 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where conditions, their reasons, and the reasons of events are named.
+/// Sources that name conditions, their reasons, and the reasons of events.
 const TELLING: [&str; 4] = [
     "crates/federation-controller/src/reconcile.rs",
     "crates/federation-controller/src/reconcile",
     "crates/federation-controller/src/members",
     "crates/federation-controller/src/election/lease.rs",
 ];
-/// Where metrics are named.
+/// Sources that name metrics.
 const MEASURING: [&str; 3] = [
     "crates/federation-controller/src/metrics.rs",
     "crates/check-queue/src/metrics.rs",
     "crates/cluster-informer/src/metrics.rs",
 ];
-/// Words of the same form that are kinds of Kubernetes, values of its fields, or parts of sentences.
+/// CamelCase words that are kinds, values of fields, or parts of sentences.
 const OTHERS: [&str; 10] = [
     "Config",
     "False",
@@ -43,13 +43,13 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The product's part of the source files at `path`: not their tests.
+/// The source files at `path`, without their tests.
 fn sources(path: &Path) -> Vec<String> {
     let name = path.file_name().unwrap().to_string_lossy();
     if path.is_dir() {
         let entries = fs::read_dir(path).unwrap();
         return entries
-            .flat_map(|it| sources(&it.unwrap().path()))
+            .flat_map(|entry| sources(&entry.unwrap().path()))
             .collect();
     }
     if name.ends_with("_tests.rs") {
@@ -62,7 +62,7 @@ fn sources(path: &Path) -> Vec<String> {
 /// The string literals of `text` that are one word.
 fn words(text: &str) -> BTreeSet<&str> {
     let literals = text.split('"').skip(1).step_by(2);
-    let is_word = |it: &&str| it.chars().all(|it| it.is_ascii_alphanumeric());
+    let is_word = |literal: &&str| literal.chars().all(|letter| letter.is_ascii_alphanumeric());
     literals.filter(is_word).collect()
 }
 
@@ -83,14 +83,14 @@ fn every_condition_reason_and_event_is_explained() {
     let mut found = BTreeSet::new();
     for source in TELLING
         .iter()
-        .flat_map(|it| sources(&repository().join(it)))
+        .flat_map(|path| sources(&repository().join(path)))
     {
-        // Escaped quotes would put the rest out of step.
+        // Escaped quotes would break the split into literals.
         let source = source.replace("\\\"", "'").replace("'\"'", "' '");
-        let told = words(&source)
+        let names = words(&source)
             .into_iter()
-            .filter(|it| it.starts_with(|it: char| it.is_ascii_uppercase()));
-        found.extend(told.map(str::to_owned));
+            .filter(|word| word.starts_with(|letter: char| letter.is_ascii_uppercase()));
+        found.extend(names.map(str::to_owned));
     }
     found.extend(closed_sets());
     let types = MemberConditionType::ALL.iter().map(|word| word.as_str());
@@ -106,15 +106,18 @@ fn every_condition_reason_and_event_is_explained() {
     ] {
         assert!(
             found.contains(known),
-            "{known} is not found where it was: {found:?}"
+            "{known} is not found in the sources: {found:?}"
         );
     }
-    let gone: Vec<_> = OTHERS.iter().filter(|it| !found.contains(**it)).collect();
-    assert!(gone.is_empty(), "no longer there: {gone:?}");
+    let gone: Vec<_> = OTHERS
+        .iter()
+        .filter(|word| !found.contains(**word))
+        .collect();
+    assert!(gone.is_empty(), "no longer in the sources: {gone:?}");
     let missing: Vec<_> = found
         .iter()
-        .filter(|it| !OTHERS.contains(&it.as_str()))
-        .filter(|it| !documented.contains(&format!("`{it}`")))
+        .filter(|word| !OTHERS.contains(&word.as_str()))
+        .filter(|word| !documented.contains(&format!("`{word}`")))
         .collect();
     assert!(
         missing.is_empty(),
@@ -128,17 +131,20 @@ fn every_metric_is_explained() {
     let mut metrics = BTreeSet::new();
     for source in MEASURING
         .iter()
-        .flat_map(|it| sources(&repository().join(it)))
+        .flat_map(|path| sources(&repository().join(path)))
     {
         for registration in source.split("register(").skip(1) {
             let name = registration.trim_start().strip_prefix('"');
-            metrics.extend(name.and_then(|it| it.split('"').next()).map(str::to_owned));
+            metrics.extend(
+                name.and_then(|name| name.split('"').next())
+                    .map(str::to_owned),
+            );
         }
     }
     assert!(metrics.len() > 20, "{metrics:?}");
     let missing: Vec<_> = metrics
         .iter()
-        .filter(|it| !documented.contains(&format!("_{it}`")))
+        .filter(|metric| !documented.contains(&format!("_{metric}`")))
         .collect();
     assert!(
         missing.is_empty(),

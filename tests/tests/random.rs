@@ -1,7 +1,7 @@
-//! Random members, edits and faults, judged at every write; then all is well again, and the planner's layout is reached
-//! and stays.
+//! Random members, edits and faults, with invariants checked at every write. Then all faults end, and the federation
+//! reaches the scheduler's layout and stays there.
 //!
-//! `FEDRS_SEEDS=500` runs more stories than by default, `FEDRS_SEED=17` that one alone.
+//! `FEDRS_SEEDS=500` runs more seeds than by default, `FEDRS_SEED=17` only that one.
 
 #![expect(
     clippy::unwrap_used,
@@ -12,26 +12,28 @@ use std::{collections::BTreeSet, time::Duration};
 
 use federated_scheduler::{Cluster, Preference, Request, plan};
 use fedrs_api::{ClusterPreference, FederatedReplicaSet, ValidFrs};
-use fedrs_tests::{CrashPoint, Fleet, FleetSpec, HOST, Judge, MemberSpec, frs};
+use fedrs_tests::{
+    CrashPoint, HOST, InvariantChecker, SimFederation, SimFederationSpec, SimMemberSpec, frs,
+};
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Value, json};
 use sim_cluster::{Faults, NodeSpec, RequestMatcher, Status, Verb, kinds};
 
-/// Stories of an ordinary run: some seconds.
+/// Seeds by default: they take some seconds.
 const SEEDS: u64 = 12;
-/// Steps of a story.
+/// Steps of a run.
 const STEPS: usize = 14;
-/// The sets of a story.
+/// The sets of a run.
 const SETS: [&str; 2] = ["web", "shop"];
-/// The longest backoff, and some.
+/// Longer than the longest backoff.
 const HEALED_WITHIN: u64 = 3600;
 
 #[test]
-fn nothing_is_lost_whatever_happens() {
+fn f16_f20_invariants_hold_through_random_edits_and_faults() {
     let number = |name| {
         std::env::var(name)
             .ok()
-            .map(|it| it.parse::<u64>().unwrap())
+            .map(|value| value.parse::<u64>().unwrap())
     };
     let seeds = match number("FEDRS_SEED") {
         Some(seed) => seed..=seed,
@@ -44,32 +46,32 @@ fn nothing_is_lost_whatever_happens() {
             .build()
             .unwrap()
             .block_on(async {
-                let mut story = Story::begin(seed).await;
+                let mut run = RandomRun::begin(seed).await;
                 for _ in 0..STEPS {
-                    story.step().await;
+                    run.step().await;
                 }
-                story.end().await;
+                run.end().await;
             });
     }
 }
 
-struct Story {
-    fleet: Fleet,
-    judge: Judge,
+struct RandomRun {
+    federation: SimFederation,
+    checker: InvariantChecker,
     random: StdRng,
-    /// What happened so far; told if the story ends badly.
-    log: Log,
+    /// The steps so far, printed if the run fails.
+    log: RunLog,
     removed: BTreeSet<String>,
     dead_nodes: BTreeSet<(String, String)>,
 }
 
-/// Tells the story of a test that fails.
-struct Log {
+/// Prints the steps of a failing run.
+struct RunLog {
     seed: u64,
     lines: Vec<String>,
 }
 
-impl Drop for Log {
+impl Drop for RunLog {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("FEDRS_SEED={}:\n{}", self.seed, self.lines.join("\n"));
@@ -77,48 +79,48 @@ impl Drop for Log {
     }
 }
 
-impl Story {
+impl RandomRun {
     async fn begin(seed: u64) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
         let members = random.random_range(2..=4);
-        let member = |number| MemberSpec {
+        let member = |number| SimMemberSpec {
             name: format!("m{number}"),
             nodes: random.random_range(1..=3),
             pods_per_node: random.random_range(3..=20),
         };
-        let spec = FleetSpec {
+        let spec = SimFederationSpec {
             members: (0..members).map(member).collect(),
             seed,
-            ..FleetSpec::default()
+            ..SimFederationSpec::default()
         };
-        let mut log = Log {
+        let mut log = RunLog {
             seed,
             lines: vec![format!("{:?}", spec.members)],
         };
-        let mut fleet = Fleet::start_clusters(spec).await;
-        let judge = Judge::start(&fleet, &SETS);
-        fleet.start_controller().await;
+        let mut federation = SimFederation::start_clusters(spec).await;
+        let checker = InvariantChecker::start(&federation, &SETS);
+        federation.start_controller().await;
         for name in SETS {
             let replicas = random.random_range(0..20);
             let rebalance = random.random_bool(0.5);
             log.lines
                 .push(format!("{name}: {replicas}, rebalance {rebalance}"));
             let placement = json!({ "rebalance": rebalance, "clusters": { "*": { "weight": 1 } } });
-            fleet.create(&frs(name, replicas, &placement)).await;
+            federation.create(&frs(name, replicas, &placement)).await;
         }
-        let mut story = Self {
-            fleet,
-            judge,
+        let mut run = Self {
+            federation,
+            checker,
             random,
             log,
             removed: BTreeSet::new(),
             dead_nodes: BTreeSet::new(),
         };
-        story.pause().await;
-        story
+        run.pause().await;
+        run
     }
 
-    /// One thing happens, then some time goes by.
+    /// Performs a random action and lets some time pass.
     async fn step(&mut self) {
         match self.random.random_range(0..20) {
             0..8 => self.edit().await,
@@ -136,18 +138,20 @@ impl Story {
             1 => self.random.random_range(300..5_000),
             _ => self.random.random_range(5_000..120_000),
         };
-        self.tell(&format!("  {milliseconds} ms"));
+        self.record(&format!("  {milliseconds} ms"));
         tokio::time::sleep(Duration::from_millis(milliseconds)).await;
-        let complaints = self.judge.complaints();
+        let violations = self.checker.violations();
         assert!(
-            complaints.is_empty(),
-            "{complaints:#?}\n{}",
-            self.fleet.describe().await
+            violations.is_empty(),
+            "{violations:#?}\n{}",
+            self.federation.describe().await
         );
     }
 
-    fn tell(&mut self, what: &str) {
-        self.log.lines.push(format!("{} {what}", self.fleet.now()));
+    fn record(&mut self, what: &str) {
+        self.log
+            .lines
+            .push(format!("{} {what}", self.federation.now()));
     }
 
     fn a_set(&mut self) -> &'static str {
@@ -155,7 +159,7 @@ impl Story {
     }
 
     fn a_member(&mut self) -> String {
-        let names = self.fleet.member_names();
+        let names = self.federation.member_names();
         names.choose(&mut self.random).unwrap().clone()
     }
 
@@ -187,35 +191,35 @@ impl Story {
                     "drain"
                 };
                 let on = self.random.random_bool(0.5);
-                self.tell(&format!("{member}: {switch} {on}"));
-                set_member(&self.fleet, &member, &json!({ switch: on })).await;
+                self.record(&format!("{member}: {switch} {on}"));
+                set_member(&self.federation, &member, &json!({ switch: on })).await;
                 return;
             }
         };
-        self.tell(&format!("{set}: {spec}"));
-        // The host may not be there.
+        self.record(&format!("{set}: {spec}"));
+        // The host may be unreachable.
         let path =
             format!("/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets/{set}");
         let patch = json!({ "spec": spec });
-        let call = self.fleet.on_host("PATCH", &path, &patch);
+        let call = self.federation.on_host("PATCH", &path, &patch);
         let _ = tokio::time::timeout(Duration::from_secs(5), call).await;
     }
 
-    /// Something goes wrong in a member or at the host.
+    /// Injects a fault into a member or the host.
     async fn fault(&mut self) {
         let member = self.a_member();
         match self.random.random_range(0..9) {
-            0 => self.blind(&member, "unreachable", |faults| {
+            0 => self.make_unobservable(&member, "unreachable", |faults| {
                 faults.set_unreachable(true);
             }),
-            1 => self.blind(&member, "hangs", |faults| faults.set_hanging(true)),
-            2 => self.blind(&member, "watches stall", |faults| {
+            1 => self.make_unobservable(&member, "hangs", |faults| faults.set_hanging(true)),
+            2 => self.make_unobservable(&member, "watches stall", |faults| {
                 faults.set_watches_stalled(true);
             }),
-            3 => self.blind(HOST, "unreachable", |faults| faults.set_unreachable(true)),
+            3 => self.make_unobservable(HOST, "unreachable", |faults| faults.set_unreachable(true)),
             4 => {
                 let milliseconds = self.random.random_range(1..4_000);
-                self.tell(&format!("{member}: slow, {milliseconds} ms"));
+                self.record(&format!("{member}: slow, {milliseconds} ms"));
                 let latency = Duration::from_millis(milliseconds);
                 self.faults(&member).set_latency(latency);
             }
@@ -226,36 +230,36 @@ impl Story {
                 } else {
                     member
                 };
-                self.tell(&format!("{cluster}: watches cut, history compacted"));
+                self.record(&format!("{cluster}: watches cut, history compacted"));
                 self.faults(&cluster).compact();
                 self.faults(&cluster).cut_watches();
             }
             7 => {
                 let node = format!("{member}-node-{}", self.random.random_range(1..=3));
-                self.tell(&format!("{node} dies"));
-                self.fleet.member(&member).fail_node(&node);
+                self.record(&format!("{node} fails"));
+                self.federation.member(&member).fail_node(&node);
                 self.dead_nodes.insert((member, node));
             }
-            _ => self.meddle(&member).await,
+            _ => self.edit_local_set(&member).await,
         }
     }
 
     fn faults(&self, cluster: &str) -> Faults {
         let cluster = if cluster == HOST {
-            self.fleet.host()
+            self.federation.host()
         } else {
-            self.fleet.member(cluster)
+            self.federation.member(cluster)
         };
         cluster.faults().clone()
     }
 
-    fn blind(&mut self, cluster: &str, what: &str, fault: impl FnOnce(&Faults)) {
-        self.tell(&format!("{cluster}: {what}"));
-        self.judge.put_blind(cluster, true);
+    fn make_unobservable(&mut self, cluster: &str, what: &str, fault: impl FnOnce(&Faults)) {
+        self.record(&format!("{cluster}: {what}"));
+        self.checker.set_unobservable(cluster, true);
         fault(&self.faults(cluster));
     }
 
-    /// The next few writes fail, or their answers are lost.
+    /// Lets the next few writes fail, or loses their responses.
     fn refusals(&mut self, member: &str) {
         let verb = [Verb::Create, Verb::Patch, Verb::Update]
             .choose(&mut self.random)
@@ -264,7 +268,7 @@ impl Story {
         let times = self.random.random_range(1..6);
         let code = [500, 429, 403, 409].choose(&mut self.random).unwrap();
         let lost = self.random.random_bool(0.5);
-        self.tell(&format!(
+        self.record(&format!(
             "{member}: {times} times {verb:?} {}",
             if lost {
                 "lost".to_owned()
@@ -280,15 +284,15 @@ impl Story {
         }
     }
 
-    /// Somebody changes a local set, or its pods, by hand.
-    async fn meddle(&mut self, member: &str) {
+    /// Changes a local set or its pods as another user.
+    async fn edit_local_set(&mut self, member: &str) {
         let set = self.a_set();
         let path = format!("/apis/apps/v1/namespaces/default/replicasets/{set}");
         let (method, path, body) = match self.random.random_range(0..6) {
             0 | 1 => ("DELETE", path, json!({ "propagationPolicy": "Orphan" })),
-            2 => ("PATCH", path, taken_off("fedrs.dev/member-cluster")),
+            2 => ("PATCH", path, without_label("fedrs.dev/member-cluster")),
             3 => match self.a_pod_of(member, set) {
-                Some(pod) => ("PATCH", pod, taken_off("fedrs.dev/replica-set")),
+                Some(pod) => ("PATCH", pod, without_label("fedrs.dev/replica-set")),
                 None => return,
             },
             _ => {
@@ -296,15 +300,21 @@ impl Story {
                 ("PATCH", path, json!({ "spec": { "replicas": replicas } }))
             }
         };
-        self.tell(&format!("{member}: by hand, {method} {path} {body}"));
-        // There may be no such set, or no way to the member.
-        let call = self.fleet.on_member(member, method, &path, &body);
+        self.record(&format!(
+            "{member}: edited externally: {method} {path} {body}"
+        ));
+        // The local set may not exist, or the member may be unreachable.
+        let call = self.federation.on_member(member, method, &path, &body);
         let _ = tokio::time::timeout(Duration::from_secs(5), call).await;
     }
 
-    /// The path of one of a local set's pods.
+    /// The path of a random pod of a local set.
     fn a_pod_of(&mut self, member: &str, set: &str) -> Option<String> {
-        let pods = self.fleet.member(member).api().list(&kinds::PODS, None);
+        let pods = self
+            .federation
+            .member(member)
+            .api()
+            .list(&kinds::PODS, None);
         let names = pods.iter().filter_map(|pod| {
             let metadata = &pod["metadata"];
             let is_of_set = metadata["labels"]["fedrs.dev/replica-set"] == set;
@@ -315,22 +325,22 @@ impl Story {
         Some(format!("/api/v1/namespaces/default/pods/{name}"))
     }
 
-    /// A member's kubeconfig is taken away, or put back.
+    /// Removes a member's kubeconfig, or adds it again.
     async fn kubeconfig(&mut self) {
         let member = self.a_member();
         if self.removed.remove(&member) {
-            self.tell(&format!("{member}: its kubeconfig is back"));
-            self.fleet.add_member(&member).await;
-            self.judge.put_blind(&member, false);
+            self.record(&format!("{member}: kubeconfig added"));
+            self.federation.add_member(&member).await;
+            self.checker.set_unobservable(&member, false);
         } else {
-            self.tell(&format!("{member}: its kubeconfig is removed"));
-            self.judge.put_blind(&member, true);
-            self.fleet.remove_member(&member).await;
+            self.record(&format!("{member}: kubeconfig removed"));
+            self.checker.set_unobservable(&member, true);
+            self.federation.remove_member(&member).await;
             self.removed.insert(member);
         }
     }
 
-    /// The controller dies in the middle of its work, perhaps again before or after one of its next writes.
+    /// Crashes the controller now, and perhaps again at one of its next writes.
     async fn restart(&mut self) {
         let writes = self.random.random_range(1..12);
         let crash = match self.random.random_range(0..3) {
@@ -338,27 +348,27 @@ impl Story {
             1 => CrashPoint::After(writes),
             _ => CrashPoint::After(1_000_000),
         };
-        self.tell(&format!(
-            "the controller dies and comes again, until {crash:?}"
+        self.record(&format!(
+            "the controller crashes and restarts until {crash:?}"
         ));
-        self.fleet.bury_controller(0).await;
-        self.come_to_life(Some(crash)).await;
-        self.fleet.bury_controller(30).await;
-        self.come_to_life(None).await;
+        self.federation.wait_for_crash(0).await;
+        self.start_controller(Some(crash)).await;
+        self.federation.wait_for_crash(30).await;
+        self.start_controller(None).await;
     }
 
-    /// A controller can't start without the host.
-    async fn come_to_life(&mut self, crash: Option<CrashPoint>) {
-        self.judge.put_blind(HOST, false);
+    /// Starts a controller; the host must be reachable for that.
+    async fn start_controller(&mut self, crash: Option<CrashPoint>) {
+        self.checker.set_unobservable(HOST, false);
         self.faults(HOST).heal();
-        self.fleet.start_controller_until(crash).await;
+        self.federation.start_controller_until(crash).await;
     }
 
-    /// All faults end, but for what users did.
+    /// Ends all faults, but not the edits of users.
     fn heal(&mut self) {
-        self.tell("all faults end");
+        self.record("all faults end");
         for cluster in self
-            .fleet
+            .federation
             .member_names()
             .iter()
             .map(String::as_str)
@@ -366,77 +376,77 @@ impl Story {
         {
             self.faults(cluster).heal();
             if !self.removed.contains(cluster) {
-                self.judge.put_blind(cluster, false);
+                self.checker.set_unobservable(cluster, false);
             }
         }
         for (member, node) in std::mem::take(&mut self.dead_nodes) {
-            self.fleet.member(&member).recover_node(&node);
+            self.federation.member(&member).recover_node(&node);
         }
     }
 
-    /// Everything is well again, there is room, and rebalancing is on: the planner's layout is reached, and stays.
+    /// Ends all faults, adds capacity and turns rebalancing on: the federation reaches the scheduler's layout and stays there.
     async fn end(mut self) {
         self.heal();
         for member in std::mem::take(&mut self.removed) {
-            self.fleet.add_member(&member).await;
-            self.judge.put_blind(&member, false);
+            self.federation.add_member(&member).await;
+            self.checker.set_unobservable(&member, false);
         }
-        for member in self.fleet.member_names() {
+        for member in self.federation.member_names() {
             let open = json!({ "unschedulable": false, "drain": false });
-            set_member(&self.fleet, &member, &open).await;
+            set_member(&self.federation, &member, &open).await;
             let node = NodeSpec::new(format!("{member}-large")).pods(200);
-            self.fleet.member(&member).add_node(&node).unwrap();
+            self.federation.member(&member).add_node(&node).unwrap();
         }
         for set in SETS {
             let on = json!({ "spec": { "placement": { "rebalance": true } } });
-            self.fleet.patch(set, &on).await;
+            self.federation.patch(set, &on).await;
         }
-        self.fleet
-            .wait_until("the planner's layout", HEALED_WITHIN, async |fleet| {
+        self.federation
+            .wait_until("the planner's layout", HEALED_WITHIN, async |federation| {
                 let mut reached = true;
                 for set in SETS {
-                    reached = reached && is_laid_out(fleet, set).await;
+                    reached = reached && has_planned_layout(federation, set).await;
                 }
                 tokio::time::sleep(Duration::from_secs(10)).await;
                 reached
             })
             .await;
         self.pause().await;
-        // What is remembered of others' changes is forgotten after ten minutes.
+        // Drift counts expire after ten minutes.
         tokio::time::sleep(Duration::from_secs(700)).await;
-        let writes = self.fleet.writes();
+        let writes = self.federation.writes();
         tokio::time::sleep(Duration::from_secs(600)).await;
         assert_eq!(
-            self.fleet.writes(),
+            self.federation.writes(),
             writes,
             "settled: {}",
-            self.fleet.describe().await
+            self.federation.describe().await
         );
     }
 }
 
-/// A patch that takes a label off.
-fn taken_off(label: &str) -> Value {
+/// A patch that removes a label.
+fn without_label(label: &str) -> Value {
     json!({ "metadata": { "labels": { label: null } } })
 }
 
-async fn set_member(fleet: &Fleet, member: &str, spec: &Value) {
+async fn set_member(federation: &SimFederation, member: &str, spec: &Value) {
     let path = format!("/apis/fedrs.dev/v1alpha1/memberclusters/{member}");
     let patch = json!({ "spec": spec });
-    // Removed members that were never seen have none.
-    let call = fleet.on_host("PATCH", &path, &patch);
+    // Members that were removed before they were observed have no MemberCluster.
+    let call = federation.on_host("PATCH", &path, &patch);
     let _ = tokio::time::timeout(Duration::from_secs(5), call).await;
 }
 
-/// Whether the local sets hold what the planner gives them, and all of it runs.
-async fn is_laid_out(fleet: &Fleet, name: &str) -> bool {
-    let object: FederatedReplicaSet = serde_json::from_value(fleet.frs(name).await).unwrap();
+/// Whether the local sets have the scheduler's layout, and all replicas are available.
+async fn has_planned_layout(federation: &SimFederation, name: &str) -> bool {
+    let object: FederatedReplicaSet = serde_json::from_value(federation.frs(name).await).unwrap();
     let frs = ValidFrs::check(&object).unwrap();
-    let asked = fleet.layout(name);
-    let preference = |it: &ClusterPreference| Preference {
-        min: it.min_replicas.unsigned_abs(),
-        max: it.max_replicas.map(i64::unsigned_abs),
-        weight: it.weight.unsigned_abs(),
+    let asked = federation.layout(name);
+    let preference = |preference: &ClusterPreference| Preference {
+        min: preference.min_replicas.unsigned_abs(),
+        max: preference.max_replicas.map(i64::unsigned_abs),
+        weight: preference.weight.unsigned_abs(),
     };
     let clusters: Vec<_> = asked
         .iter()
@@ -453,10 +463,10 @@ async fn is_laid_out(fleet: &Fleet, name: &str) -> bool {
         rebalance: true,
         clusters: &clusters,
     });
-    let planned = layout.shares.iter().map(|it| it.replicas);
+    let planned = layout.shares.iter().map(|share| share.replicas);
     let wanted = u64::from(frs.replicas) - layout.unplaced;
-    let told = object.status.map_or(0, |it| it.available_replicas);
+    let reported = object.status.map_or(0, |status| status.available_replicas);
     planned.eq(asked.values().copied())
-        && fleet.available(name) == wanted
-        && u64::try_from(told) == Ok(wanted)
+        && federation.available(name) == wanted
+        && u64::try_from(reported) == Ok(wanted)
 }

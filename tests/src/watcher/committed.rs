@@ -1,43 +1,43 @@
-//! Pods as embedded clusters commit them, whatever the controller sees of it.
+//! Ready pods by the committed changes of embedded clusters, whatever the controller sees.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use parking_lot::Mutex;
 use sim_cluster::{Api, ChangeEvent, Changes, kinds};
 
-use super::seen::{Seen, is_ready, name_of};
+use super::totals::{Totals, is_ready, name_of};
 use crate::changes::next_changes;
 
-/// Follows the members' changes for ever.
+/// Follows the members' changes forever.
 pub(super) async fn follow(
     mut changes: Vec<Changes>,
-    mut members: Vec<CommittedPods>,
-    seen: Arc<Mutex<Seen>>,
+    mut members: Vec<ReadyPods>,
+    totals: Arc<Mutex<Totals>>,
 ) {
     loop {
-        // What is over in no time at all was never there.
+        // Changes of the same instant count as one.
         for (place, event) in next_changes(&mut changes).await {
-            members[place].take(&event);
+            members[place].apply(&event);
         }
-        seen.lock().tell(counts(&members));
+        totals.lock().record(counts(&members));
     }
 }
 
-/// How many are ready, by the member's place.
-pub(super) fn counts(members: &[CommittedPods]) -> impl Iterator<Item = (usize, u64)> {
-    members.iter().map(CommittedPods::count).enumerate()
+/// Ready pods, by the member's index.
+pub(super) fn counts(members: &[ReadyPods]) -> impl Iterator<Item = (usize, u64)> {
+    members.iter().map(ReadyPods::count).enumerate()
 }
 
-/// One member's pods of a set that are ready and stay.
-pub(crate) struct CommittedPods {
+/// The ready, non-terminating pods of a set in one member.
+pub(crate) struct ReadyPods {
     api: Api,
     namespace: String,
     set: String,
     names: BTreeSet<String>,
 }
 
-impl CommittedPods {
-    /// Those that there are now.
+impl ReadyPods {
+    /// The ready pods that exist now.
     pub(crate) fn list(api: &Api, namespace: &str, set: &str) -> Self {
         let pods = api.list(&kinds::PODS, Some(namespace));
         let ready = pods.iter().filter(|pod| is_ready(pod, set));
@@ -45,12 +45,12 @@ impl CommittedPods {
             api: api.clone(),
             namespace: namespace.to_owned(),
             set: set.to_owned(),
-            names: ready.map(|it| name_of(it)).collect(),
+            names: ready.map(|pod| name_of(pod)).collect(),
         }
     }
 
-    /// Takes in a change of the member.
-    pub(crate) fn take(&mut self, event: &ChangeEvent) {
+    /// Applies a change of the member.
+    pub(crate) fn apply(&mut self, event: &ChangeEvent) {
         let change = match event {
             ChangeEvent::Resync => {
                 *self = Self::list(&self.api, &self.namespace, &self.set);
@@ -69,7 +69,7 @@ impl CommittedPods {
         }
     }
 
-    /// How many there are.
+    /// The number of ready pods.
     pub(crate) fn count(&self) -> u64 {
         self.names.len() as u64
     }

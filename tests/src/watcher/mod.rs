@@ -1,13 +1,13 @@
-//! An independent look at what runs in all members together: whether it ever dipped (F20).
+//! Watches independently how many replicas are ready in all members together: whether availability ever dipped (F20).
 //!
 //! ```text
-//! embedded members --each change as it is committed--.
-//!                                                    +-> how many are ready, over time --> the fewest, the most
-//! real members -----a watch each, out of step--------'
+//! embedded members --each committed change--.
+//!                                           +--> total of ready pods over time --> lowest, highest
+//! real members ------one watch each---------'
 //! ```
 
 mod committed;
-mod seen;
+mod totals;
 mod watched;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -17,102 +17,107 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::Fleet;
+use crate::SimFederation;
 
-pub(crate) use committed::CommittedPods;
-use seen::Seen;
+pub(crate) use committed::ReadyPods;
+use totals::Totals;
 
-/// How far watches of several real clusters may be out of step: an addition in one is seen that much before a removal
-/// in another which came first, or after it. What is seen for a shorter time may never have been.
+/// How far the watches of several real clusters may be out of step: an addition in one cluster may be seen this much before
+/// or after an earlier removal in another. A total that lasts for a shorter time may never have existed.
 const SKEW: Duration = Duration::from_millis(400);
 
-/// Watches the ready replicas of one set over all members that there are when it starts.
+/// Watches the ready replicas of one set over all members that exist at the start.
 pub struct ReadyWatcher {
-    seen: Arc<Mutex<Seen>>,
-    /// What is seen for a shorter time doesn't count.
+    totals: Arc<Mutex<Totals>>,
+    /// Totals that last for a shorter time do not count.
     skew: Duration,
     _stop: DropGuard,
 }
 
 impl ReadyWatcher {
     /// Watches `default/NAME` from now on.
-    pub fn start(fleet: &Fleet, name: &str) -> Self {
-        Self::of_fleet(fleet, "default", name)
+    pub fn start(federation: &SimFederation, name: &str) -> Self {
+        Self::of_sim(federation, "default", name)
     }
 
-    /// Watches a set in embedded members from now on: past all faults, and without missing a change.
-    pub(crate) fn of_fleet(fleet: &Fleet, namespace: &str, name: &str) -> Self {
-        let names = fleet.member_names();
-        let apis = names.iter().map(|it| fleet.member(it).api());
+    /// Watches a set in embedded members from now on: past all faults, without missing a change.
+    pub(crate) fn of_sim(federation: &SimFederation, namespace: &str, name: &str) -> Self {
+        let names = federation.member_names();
+        let apis = names.iter().map(|name| federation.member(name).api());
         let changes = apis.clone().map(sim_cluster::Api::changes).collect();
         let members: Vec<_> = apis
-            .map(|api| CommittedPods::list(api, namespace, name))
+            .map(|api| ReadyPods::list(api, namespace, name))
             .collect();
-        let seen = Arc::new(Mutex::new(Seen::default()));
-        seen.lock().tell(committed::counts(&members));
+        let totals = Arc::new(Mutex::new(Totals::default()));
+        totals.lock().record(committed::counts(&members));
         let cancel = CancellationToken::new();
-        let following = committed::follow(changes, members, Arc::clone(&seen));
+        let following = committed::follow(changes, members, Arc::clone(&totals));
         tokio::spawn(cancel.clone().run_until_cancelled_owned(following));
         Self {
-            seen,
+            totals,
             skew: Duration::ZERO,
             _stop: cancel.drop_guard(),
         }
     }
 
-    /// Watches a set in real members from now on: all of them have been listed.
+    /// Watches a set in real members from now on; returns once all of them are listed.
     pub(crate) async fn of_clients(
         members: &BTreeMap<String, Client>,
         namespace: &str,
         name: &str,
     ) -> Self {
-        let seen = Arc::new(Mutex::new(Seen::default()));
+        let totals = Arc::new(Mutex::new(Totals::default()));
         let cancel = CancellationToken::new();
-        for listed in watched::start(members.values(), namespace, name, &seen, &cancel) {
+        for listed in watched::start(members.values(), namespace, name, &totals, &cancel) {
             listed.await.expect("a member can be listed");
         }
-        // While only some had been listed there were fewer.
-        seen.lock().forget();
+        // The total was lower while only some members were listed.
+        totals.lock().reset();
         Self {
-            seen,
+            totals,
             skew: SKEW,
             _stop: cancel.drop_guard(),
         }
     }
 
-    /// The fewest that were ready at once since it started.
+    /// The lowest total since the start.
     pub fn lowest(&self) -> u64 {
-        lowest(&self.seen.lock().totals, Instant::now(), self.skew)
+        lowest(&self.totals.lock().values, Instant::now(), self.skew)
     }
 
-    /// The most that were ready at once since it started.
+    /// The highest total since the start.
     pub fn highest(&self) -> u64 {
-        highest(&self.seen.lock().totals, Instant::now(), self.skew)
+        highest(&self.totals.lock().values, Instant::now(), self.skew)
     }
 
-    /// Panics if ever fewer were ready at once.
+    /// Panics if the total was ever lower.
     pub fn assert_never_below(&self, wanted: u64) {
         let lowest = self.lowest();
         assert!(
             lowest >= wanted,
-            "{lowest} were ready at a time, of {wanted}"
+            "availability dipped to {lowest} of {wanted}"
         );
     }
 }
 
-/// The smallest of the maxima over all windows of `skew`: what is lower for a shorter time doesn't count.
+/// The smallest of the maxima over all windows of `skew`: a lower total that lasts for a shorter time does not count.
 fn lowest(totals: &[(Instant, u64)], now: Instant, skew: Duration) -> u64 {
     let lows = windows(totals, now, skew).filter_map(Iterator::max);
-    lows.min().or(totals.last().map(|it| it.1)).unwrap_or(0)
+    lows.min()
+        .or(totals.last().map(|total| total.1))
+        .unwrap_or(0)
 }
 
-/// The greatest of the minima over all windows of `skew`: what is higher for a shorter time doesn't count.
+/// The greatest of the minima over all windows of `skew`: a higher total that lasts for a shorter time does not count.
 fn highest(totals: &[(Instant, u64)], now: Instant, skew: Duration) -> u64 {
     let highs = windows(totals, now, skew).filter_map(Iterator::min);
-    highs.max().or(totals.last().map(|it| it.1)).unwrap_or(0)
+    highs
+        .max()
+        .or(totals.last().map(|total| total.1))
+        .unwrap_or(0)
 }
 
-/// For each change but the last ones, the totals within `skew` from it.
+/// For each change but the last ones, the totals within `skew` after it.
 fn windows(
     totals: &[(Instant, u64)],
     now: Instant,
@@ -137,7 +142,7 @@ mod tests {
     const SKEW: Duration = Duration::from_millis(400);
 
     /// Totals by milliseconds, and a time long after them.
-    fn story(totals: &[(u64, u64)]) -> (Vec<(Instant, u64)>, Instant) {
+    fn totals_over_time(totals: &[(u64, u64)]) -> (Vec<(Instant, u64)>, Instant) {
         let begin = Instant::now();
         let at = |&(millis, total): &(u64, u64)| (begin + Duration::from_millis(millis), total);
         (
@@ -147,8 +152,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lower_for_a_moment_is_no_dip_where_watches_are_out_of_step() {
-        let (totals, now) = story(&[
+    fn a_momentary_dip_is_ignored_within_the_skew_of_the_watches() {
+        let (totals, now) = totals_over_time(&[
             (0, 50),
             (1000, 49),
             (1300, 50),
@@ -167,8 +172,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_higher_for_a_moment_is_no_surplus_where_watches_are_out_of_step() {
-        let (totals, now) = story(&[(0, 50), (1000, 78), (1100, 70), (1600, 60)]);
+    fn a_momentary_surplus_is_ignored_within_the_skew_of_the_watches() {
+        let (totals, now) = totals_over_time(&[(0, 50), (1000, 78), (1100, 70), (1600, 60)]);
         assert_eq!(highest(&totals, now, SKEW), 70);
         assert_eq!(
             highest(&totals[..1], totals[0].0, SKEW),

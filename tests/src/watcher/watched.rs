@@ -1,4 +1,4 @@
-//! Pods by a watch of each real member.
+//! Ready pods by a watch of each real member.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -11,17 +11,17 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::seen::{Seen, is_ready, name_of};
+use super::totals::{Totals, is_ready, name_of};
 
-/// How long after the end of a watch it is begun again.
+/// The pause before a watch that ended starts again.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Watches until `cancel`; the answers come when each member has been listed.
+/// Watches until `cancel`; each receiver resolves once its member is listed.
 pub(super) fn start<'a>(
     members: impl Iterator<Item = &'a Client>,
     namespace: &str,
     set: &str,
-    seen: &Arc<Mutex<Seen>>,
+    totals: &Arc<Mutex<Totals>>,
     cancel: &CancellationToken,
 ) -> Vec<oneshot::Receiver<()>> {
     let mut listed = Vec::new();
@@ -34,7 +34,7 @@ pub(super) fn start<'a>(
             path: format!("/api/v1/namespaces/{namespace}/pods"),
             set: set.to_owned(),
             ready: BTreeSet::new(),
-            seen: Arc::clone(seen),
+            totals: Arc::clone(totals),
         };
         tokio::spawn(cancel.clone().run_until_cancelled_owned(watch.run(first)));
     }
@@ -47,16 +47,16 @@ struct Watch {
     client: Client,
     path: String,
     set: String,
-    /// The names of those that are ready and stay.
+    /// The names of the ready, non-terminating pods.
     ready: BTreeSet<String>,
-    seen: Arc<Mutex<Seen>>,
+    totals: Arc<Mutex<Totals>>,
 }
 
 impl Watch {
     async fn run(mut self, first: oneshot::Sender<()>) {
         let mut first = Some(first);
         loop {
-            // A member's server may start anew meanwhile.
+            // A member's API server may restart meanwhile.
             if let Ok(version) = self.list().await {
                 if let Some(first) = first.take() {
                     let _ = first.send(());
@@ -67,13 +67,13 @@ impl Watch {
         }
     }
 
-    /// Answers the version to watch from.
+    /// Lists the pods. Returns the resource version to watch from.
     async fn list(&mut self) -> kube::Result<String> {
         let list = request(&self.client, "GET", &self.path, &Value::Null).await?;
         let items = list["items"].as_array().into_iter().flatten();
         let ready = items.filter(|pod| is_ready(pod, &self.set));
         self.ready = ready.map(name_of).collect();
-        self.tell();
+        self.record();
         let version = &list["metadata"]["resourceVersion"];
         Ok(version.as_str().unwrap_or_default().to_owned())
     }
@@ -96,13 +96,13 @@ impl Watch {
                 WatchEvent::Bookmark(_) => {}
                 WatchEvent::Error(_) => return Ok(()),
             }
-            self.tell();
+            self.record();
         }
         Ok(())
     }
 
-    fn tell(&self) {
+    fn record(&self) {
         let count = self.ready.len() as u64;
-        self.seen.lock().tell([(self.place, count)]);
+        self.totals.lock().record([(self.place, count)]);
     }
 }

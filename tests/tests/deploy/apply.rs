@@ -8,7 +8,7 @@ use crate::{
     render::{NAMESPACE, kustomize, template},
 };
 
-/// Server-side, each field known to the server, whoever applied before.
+/// Applies server-side with strict validation, and takes over conflicting fields.
 fn apply(host: &Host, objects: &str) {
     let arguments = [
         "apply",
@@ -20,7 +20,7 @@ fn apply(host: &Host, objects: &str) {
     host.must(&arguments, objects);
 }
 
-pub(crate) fn both_overlays_and_the_chart_without_a_warning(host: &Host) {
+pub(crate) fn both_overlays_and_the_chart_are_accepted_without_a_warning(host: &Host) {
     for rendered in [
         kustomize(host, "three"),
         template(host, &[]),

@@ -1,4 +1,4 @@
-//! A host cluster without nodes, and the programs that work on it.
+//! A host cluster without nodes, and the programs that run against it.
 
 use std::{
     io::Write,
@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-/// The host of all tests here.
+/// The host that all tests of this file share.
 pub(crate) struct Host {
     programs: Programs,
     kubeconfig: PathBuf,
@@ -22,7 +22,7 @@ pub(crate) struct Host {
     _runtime: Runtime,
 }
 
-/// What a program said.
+/// The result of a program.
 pub(crate) struct Said {
     pub(crate) succeeded: bool,
     pub(crate) out: String,
@@ -51,12 +51,12 @@ impl Host {
         drop(self.environment.lock().take());
     }
 
-    /// Runs kubectl on the host; what it should read comes from `input`.
+    /// Runs kubectl against the host; `input` is its standard input.
     pub(crate) fn kubectl(&self, arguments: &[&str], input: &str) -> Said {
         self.run(Program::Kubectl, arguments, input)
     }
 
-    /// The same where it has to succeed, without a warning. Returns what it printed.
+    /// Runs kubectl, which must succeed without a warning. Returns its output.
     pub(crate) fn must(&self, arguments: &[&str], input: &str) -> String {
         let said = self.kubectl(arguments, input);
         assert!(said.succeeded, "kubectl {arguments:?}: {}", said.errors);
@@ -64,7 +64,7 @@ impl Host {
         said.out
     }
 
-    /// One object as the host has it; null if it has none.
+    /// An object of the host; null if it does not exist.
     pub(crate) fn get(&self, arguments: &[&str]) -> Value {
         let arguments = [&["get", "--output=json"], arguments].concat();
         let said = self.kubectl(&arguments, "");
@@ -109,7 +109,10 @@ impl From<Output> for Said {
 pub(crate) fn wait_until(what: &str, seconds: u64, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(seconds);
     while !holds() {
-        assert!(Instant::now() < deadline, "not within {seconds} s: {what}");
+        assert!(
+            Instant::now() < deadline,
+            "timed out after {seconds} s: {what}"
+        );
         std::thread::sleep(Duration::from_millis(200));
     }
 }

@@ -1,6 +1,6 @@
-//! What is installed on a host: rendered by kustomize and by helm, compared, and applied to a real API server.
+//! The manifests for a host: rendered by kustomize and by helm, compared, and applied to a real API server.
 //!
-//! With `FEDRS_CLUSTERS=local` only: it takes the control planes' own kubectl and helm. Else each test is skipped by name.
+//! Only with `FEDRS_CLUSTERS=local`, because the tests use the pinned kubectl and helm. Otherwise each test is skipped by name.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
@@ -12,12 +12,12 @@ mod render;
 
 use std::process::ExitCode;
 
-use fedrs_tests::stage::Kind;
+use fedrs_tests::test_environment::ClusterKind;
 use libtest_mimic::{Arguments, Trial};
 
 use self::host::Host;
 
-/// What must hold.
+/// A test.
 type Test = fn(&Host);
 
 const TESTS: [(&str, Test); 13] = [
@@ -43,8 +43,8 @@ const TESTS: [(&str, Test); 13] = [
         render::a_service_monitor_is_the_component,
     ),
     (
-        "helm::wrong_values_are_refused_by_name",
-        render::wrong_values_are_refused_by_name,
+        "helm::invalid_values_are_rejected_by_name",
+        render::invalid_values_are_rejected_by_name,
     ),
     (
         "helm::every_value_takes_effect",
@@ -55,8 +55,8 @@ const TESTS: [(&str, Test); 13] = [
         render::another_federation_shares_no_name,
     ),
     (
-        "apply::both_overlays_and_the_chart_without_a_warning",
-        apply::both_overlays_and_the_chart_without_a_warning,
+        "apply::both_overlays_and_the_chart_are_accepted_without_a_warning",
+        apply::both_overlays_and_the_chart_are_accepted_without_a_warning,
     ),
     (
         "apply::pods_are_admitted_where_pod_security_is_restricted",
@@ -74,9 +74,9 @@ const TESTS: [(&str, Test); 13] = [
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // They share one host.
+    // The tests share one host.
     arguments.test_threads = Some(1);
-    let is_local = matches!(Kind::from_env(), Ok(Kind::Local));
+    let is_local = matches!(ClusterKind::from_env(), Ok(ClusterKind::Local));
     let host: Option<&'static Host> = if is_local && !arguments.list {
         match Host::start() {
             Ok(host) => Some(Box::leak(Box::new(host))),

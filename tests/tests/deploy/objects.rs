@@ -1,45 +1,47 @@
-//! Rendered objects, made comparable.
+//! Rendered objects, normalized for comparison.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// What helm says of itself on objects: it is no part of what they do.
+/// Labels that only helm sets: they do not change what the objects do.
 const OF_HELM: [&str; 4] = [
     "app.kubernetes.io/managed-by",
     "app.kubernetes.io/version",
     "helm.sh/chart",
     "helm.sh/resource-policy",
 ];
-/// How long the part of a name is that depends on the content, for kustomize and for the chart.
+/// The length of the content hash in a name, for kustomize and for the chart.
 const HASH: usize = 10;
 
 /// Objects by kind and name.
 pub(crate) type Objects = BTreeMap<String, Value>;
 
-/// The objects of a YAML text.
+/// The objects in a YAML stream.
 pub(crate) fn read(yaml: &str) -> Objects {
     let mut objects = Objects::new();
     for document in format!("\n{yaml}").split("\n---") {
         let object: Value = serde_saphyr::from_str(document).unwrap();
         if !object.is_null() {
             let before = objects.insert(key(&object), object);
-            assert!(before.is_none(), "an object twice");
+            assert!(before.is_none(), "two objects have the same name");
         }
     }
     objects
 }
 
-/// `Kind/name`: no two kinds here have one name.
+/// `ClusterKind/name`: no two kinds here have one name.
 fn key(object: &Value) -> String {
     let name = object["metadata"]["name"].as_str().unwrap();
     format!("{}/{name}", object["kind"].as_str().unwrap())
 }
 
-/// The objects without what helm says of itself, names without their hashes, configuration as what it means; and
-/// without the namespace, which helm makes by itself.
+/// The objects without helm's labels and without hashes in names, with parsed configuration, and without the
+/// namespace, which helm creates by itself.
 pub(crate) fn comparable(objects: Objects) -> Objects {
-    let kept = objects.into_values().filter(|it| it["kind"] != "Namespace");
+    let kept = objects
+        .into_values()
+        .filter(|object| object["kind"] != "Namespace");
     kept.map(|mut object| {
         for kind in ["labels", "annotations"] {
             let metadata = object["metadata"].as_object_mut().unwrap();
@@ -70,16 +72,16 @@ fn unhash(name: &mut Value) {
     *name = rest.into();
 }
 
-/// Fails with the first object in which the two differ.
+/// Fails with the first object that differs.
 pub(crate) fn assert_same(left: &Objects, right: &Objects) {
-    let names = |it: &Objects| it.keys().cloned().collect::<Vec<_>>();
+    let names = |objects: &Objects| objects.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(left), names(right));
     for (name, object) in left {
         assert_eq!(object, &right[name], "{name}");
     }
 }
 
-/// A pod as a Deployment makes it.
+/// A pod as a Deployment creates it.
 pub(crate) fn pod_of(deployment: &Value) -> Value {
     let mut pod = deployment["spec"]["template"].clone();
     pod["apiVersion"] = json!("v1");

@@ -5,9 +5,9 @@ use crate::{
     render::{CHART, NAMESPACE},
 };
 
-/// Helm alone would neither upgrade CRDs of its own folder for them, nor keep those of templates.
+/// Helm by itself does not upgrade CRDs in its `crds` folder, and deletes those in templates.
 pub(crate) fn install_upgrade_and_uninstall_keep_the_crds(host: &Host) {
-    // What other tests have applied here would belong to nobody's release.
+    // Objects that other tests applied would belong to no release.
     host.must(
         &[
             "delete",
@@ -28,7 +28,7 @@ pub(crate) fn install_upgrade_and_uninstall_keep_the_crds(host: &Host) {
     let labels = |name: &str| host.get(&["crd", name])["metadata"]["labels"].clone();
     assert_eq!(labels(crd)["app.kubernetes.io/managed-by"], "Helm");
 
-    // A field that an older version had otherwise.
+    // A field that an older version set otherwise.
     let older = r#"{"spec":{"names":{"shortNames":["old"]}}}"#;
     host.must(&["patch", "crd", crd, "--type=merge", "--patch", older], "");
     helm(&[
@@ -49,7 +49,7 @@ pub(crate) fn install_upgrade_and_uninstall_keep_the_crds(host: &Host) {
     let budget = ["pdb", "fedrs-controller", "--namespace", NAMESPACE];
     assert!(!host.get(&budget).is_null());
 
-    // As docs/operations.md says it: what was given stays.
+    // As docs/operations.md describes it: given values are kept.
     helm(&["upgrade", "fedrs", CHART, "--reset-then-reuse-values"]);
     assert_eq!(labels(crd)["team"], "blue");
     assert!(!host.get(&budget).is_null());

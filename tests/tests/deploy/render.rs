@@ -1,4 +1,4 @@
-//! What kustomize and helm make of the manifests, without a cluster.
+//! The manifests as kustomize and helm render them, without a cluster.
 
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ pub(crate) fn one_replica_has_no_disruption_budget_and_three_have(host: &Host) {
     assert_eq!(one["Deployment/fedrs-controller"]["spec"]["replicas"], 1);
     let deployment = three.get_mut("Deployment/fedrs-controller").unwrap();
     assert_eq!(deployment["spec"]["replicas"], 3);
-    // A budget for one replica would hold up each drain of a node, or protect nothing.
+    // A disruption budget for one replica would block each drain of a node, or protect nothing.
     deployment["spec"]["replicas"] = json!(1);
     let budget = three
         .remove("PodDisruptionBudget/fedrs-controller")
@@ -85,7 +85,7 @@ pub(crate) fn a_service_monitor_is_the_component(host: &Host) {
     let mut chart = chart(host, &["serviceMonitor.enabled=true"]);
     chart.retain(|name, _| component.contains_key(name));
     assert_same(&chart, &component);
-    // It finds the Service by its labels, and the port by its name.
+    // The monitor selects the Service by labels, and its port by name.
     let service = &overlay(host, "one")["Service/fedrs-controller-metrics"];
     let monitor = &component["ServiceMonitor/fedrs-controller"];
     let wanted = monitor["spec"]["selector"]["matchLabels"]
@@ -100,7 +100,7 @@ pub(crate) fn a_service_monitor_is_the_component(host: &Host) {
     );
 }
 
-pub(crate) fn wrong_values_are_refused_by_name(host: &Host) {
+pub(crate) fn invalid_values_are_rejected_by_name(host: &Host) {
     for (value, named) in [
         ("replica=3", "replica"),
         ("replicas=three", "replicas"),
@@ -112,7 +112,7 @@ pub(crate) fn wrong_values_are_refused_by_name(host: &Host) {
         ("resources.limit.memory=1Gi", "limit"),
     ] {
         let said = host.helm(&["template", "fedrs", CHART, "--set", value]);
-        assert!(!said.succeeded, "{value} was taken");
+        assert!(!said.succeeded, "{value} was accepted");
         assert!(said.errors.contains(named), "{value}: {}", said.errors);
     }
 }

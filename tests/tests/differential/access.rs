@@ -1,17 +1,18 @@
-//! Who may do what.
+//! User may do what.
 
 use fedrs_tests::{
-    steps,
-    truth::talk::{
-        Conversation, Meant, conversation, delete, differing, get, merge, other, post, put,
+    reference::script::{
+        KnownDifferenceRow, RequestScript, delete, get, merge, other, post, put, script,
+        with_known_differences,
     },
+    steps,
 };
 use serde_json::json;
 
 use crate::objects::{config_map, replica_set};
 
-/// What differs on purpose: the conversation, the reason, the step, the place.
-const DIFFERS: &[Meant] = &[
+/// Known differences: the script, the reason, the step, the path.
+const DIFFERS: &[KnownDifferenceRow] = &[
     (
         "access::roles",
         "managers",
@@ -49,16 +50,16 @@ const DIFFERS: &[Meant] = &[
     ),
 ];
 
-pub(crate) fn all() -> Vec<Conversation> {
-    differing(DIFFERS, conversations())
+pub(crate) fn all() -> Vec<RequestScript> {
+    with_known_differences(DIFFERS, scripts())
 }
 
-fn conversations() -> Vec<Conversation> {
+fn scripts() -> Vec<RequestScript> {
     vec![forbidden(), nobody(), roles()]
 }
 
-fn forbidden() -> Conversation {
-    conversation(
+fn forbidden() -> RequestScript {
+    script(
         "access::forbidden",
         steps![
             get("configmaps").by("jane"),
@@ -88,8 +89,8 @@ fn forbidden() -> Conversation {
     )
 }
 
-fn nobody() -> Conversation {
-    conversation(
+fn nobody() -> RequestScript {
+    script(
         "access::nobody",
         steps![
             get("configmaps").with_token(None),
@@ -114,8 +115,8 @@ fn nobody() -> Conversation {
     )
 }
 
-fn roles() -> Conversation {
-    conversation("access::roles", steps![
+fn roles() -> RequestScript {
+    script("access::roles", steps![
             post("rbac.authorization.k8s.io/v1:roles", json!({ "metadata": { "name": "r" }, "rules": [
                 { "apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"], },
                 { "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["s"], "verbs": ["get"], },
@@ -124,7 +125,7 @@ fn roles() -> Conversation {
                 "metadata": { "name": "r" }, "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r" },
                 "subjects": [{ "kind": "User", "name": "${ns}-jane", "apiGroup": "rbac.authorization.k8s.io" }],
             })),
-            get("configmaps/none").by("${ns}-jane").until(10, |it| it["code"] == 404),
+            get("configmaps/none").by("${ns}-jane").until(10, |object| object["code"] == 404),
             get("secrets/s").by("${ns}-jane"),
             get("secrets/t").by("${ns}-jane"),
             get("secrets").by("${ns}-jane"),

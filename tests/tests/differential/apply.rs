@@ -1,8 +1,11 @@
 //! Server-side apply.
 
 use fedrs_tests::{
+    reference::script::{
+        KnownDifferenceRow, RequestScript, apply, get, merge, post, put, script,
+        with_known_differences,
+    },
     steps,
-    truth::talk::{Conversation, Meant, apply, conversation, differing, get, merge, post, put},
 };
 use serde_json::{Value, json};
 
@@ -10,8 +13,8 @@ use crate::objects::{config_map, replica_set, seen};
 
 const SET: &str = "apps/v1:replicasets/web";
 
-/// What differs on purpose: the conversation, the reason, the step, the place.
-const DIFFERS: &[Meant] = &[
+/// Known differences: the script, the reason, the step, the path.
+const DIFFERS: &[KnownDifferenceRow] = &[
     (
         "apply::replica_sets",
         "typed-duplicates",
@@ -32,13 +35,13 @@ const DIFFERS: &[Meant] = &[
     ),
 ];
 
-pub(crate) fn all() -> Vec<Conversation> {
-    differing(DIFFERS, conversations())
+pub(crate) fn all() -> Vec<RequestScript> {
+    with_known_differences(DIFFERS, scripts())
 }
 
-fn conversations() -> Vec<Conversation> {
+fn scripts() -> Vec<RequestScript> {
     vec![
-        conversation("apply::config_maps", steps![
+        script("apply::config_maps", steps![
             apply("configmaps/a?fieldManager=one", config_map("a")),
             apply("configmaps/a?fieldManager=one", config_map("a")).called("again"),
             apply("configmaps/a?fieldManager=two", data(&json!({ "b": "2" }))),
@@ -59,11 +62,11 @@ fn conversations() -> Vec<Conversation> {
             apply("configmaps/none?fieldManager=one", json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "none", "uid": "1" } })).called("none by uid"),
             apply("configmaps/a?fieldManager=one", json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "dat": { "z": "1" } })).called("an unknown field"),
             put("configmaps/a?fieldManager=four", config_map("a")).called("replaced"),
-            merge("configmaps/a?fieldManager=five", json!({ "metadata": { "managedFields": [] } })).called("managed fields kept"),
+            merge("configmaps/a?fieldManager=five", json!({ "metadata": { "managedFields": [] } })).called("managed fields stored"),
             merge("configmaps/a?fieldManager=five", json!({ "metadata": { "managedFields": [{}] } })).called("managed fields off"),
             apply("configmaps/a?fieldManager=one", data(&json!({ "a": "7" }))).called("before first apply"),
         ]),
-        conversation("apply::replica_sets", steps![
+        script("apply::replica_sets", steps![
             apply("apps/v1:replicasets/web?fieldManager=one", replica_set("web", 0)),
             seen(SET),
             apply("apps/v1:replicasets/web?fieldManager=two", containers(&json!([{ "name": "side", "image": "b" }]))).called("another container"),
@@ -77,7 +80,7 @@ fn conversations() -> Vec<Conversation> {
             apply("apps/v1:replicasets/web/status?fieldManager=s", json!({ "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": { "name": "web" }, "status": { "conditions": [{ "type": "X", "status": "True" }] } })).called("status"),
             get(SET),
         ]),
-        conversation("apply::labels_and_finalizers", steps![
+        script("apply::labels_and_finalizers", steps![
             post("configmaps", config_map("a")),
             apply("configmaps/a?fieldManager=one", json!({
                 "apiVersion": "v1", "kind": "ConfigMap",

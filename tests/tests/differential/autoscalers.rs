@@ -2,20 +2,20 @@
 //! the creation only the specification is compared.
 
 use fedrs_tests::{
+    reference::script::{RequestScript, delete, get, json_patch, merge, post, put, script},
     steps,
-    truth::talk::{Conversation, conversation, delete, get, json_patch, merge, post, put},
 };
 use serde_json::{Value, json};
 
 const V1: &str = "autoscaling/v1:horizontalpodautoscalers";
 const V2: &str = "autoscaling/v2:horizontalpodautoscalers";
 
-pub(crate) fn all() -> Vec<Conversation> {
+pub(crate) fn all() -> Vec<RequestScript> {
     let web_v1 = format!("{V1}/web");
     let web_v2 = format!("{V2}/web");
     let memory = json!({ "type": "Resource", "resource": { "name": "memory", "target": { "type": "AverageValue", "averageValue": "1Gi" } } });
     vec![
-        conversation(
+        script(
             "autoscalers::v1",
             steps![
                 post(
@@ -40,7 +40,7 @@ pub(crate) fn all() -> Vec<Conversation> {
                 delete(&web_v1).only("/status"),
             ],
         ),
-        conversation(
+        script(
             "autoscalers::v2",
             steps![
                 post(
@@ -62,7 +62,7 @@ pub(crate) fn all() -> Vec<Conversation> {
                 get(&web_v1).only("/spec").called("without metrics"),
             ],
         ),
-        conversation(
+        script(
             "autoscalers::defaults",
             steps![
                 post(V1, autoscaler("autoscaling/v1", &json!({}))),

@@ -1,8 +1,10 @@
 //! Behaviour over time: ReplicaSets and the scheduler.
 
 use fedrs_tests::{
+    reference::script::{
+        KnownDifferenceRow, RequestScript, delete, get, merge, post, script, with_known_differences,
+    },
     steps,
-    truth::talk::{Conversation, Meant, conversation, delete, differing, get, merge, post},
 };
 use serde_json::{Value, json};
 
@@ -15,11 +17,11 @@ fn count(list: &Value) -> usize {
     let alive = items
         .into_iter()
         .flatten()
-        .filter(|it| it["metadata"]["deletionTimestamp"].is_null());
+        .filter(|pod| pod["metadata"]["deletionTimestamp"].is_null());
     alive.count()
 }
 
-/// How many there are, also those that are going.
+/// The number of items, terminating ones included.
 fn length(list: &Value) -> usize {
     list["items"].as_array().map_or(0, Vec::len)
 }
@@ -30,8 +32,8 @@ fn labelled_pod(name: &str) -> Value {
     pod
 }
 
-/// What differs on purpose: the conversation, the reason, the step, the place.
-const DIFFERS: &[Meant] = &[
+/// Known differences: the script, the reason, the step, the path.
+const DIFFERS: &[KnownDifferenceRow] = &[
     (
         "controllers::a_set_comes_up",
         "node-report",
@@ -52,11 +54,11 @@ const DIFFERS: &[Meant] = &[
     ),
 ];
 
-pub(crate) fn all() -> Vec<Conversation> {
-    differing(DIFFERS, conversations())
+pub(crate) fn all() -> Vec<RequestScript> {
+    with_known_differences(DIFFERS, scripts())
 }
 
-fn conversations() -> Vec<Conversation> {
+fn scripts() -> Vec<RequestScript> {
     vec![
         a_set_comes_up(),
         order_of_removal(),
@@ -67,12 +69,12 @@ fn conversations() -> Vec<Conversation> {
     ]
 }
 
-fn a_set_comes_up() -> Conversation {
-    conversation(
+fn a_set_comes_up() -> RequestScript {
+    script(
         "controllers::a_set_comes_up",
         steps![
             post("apps/v1:replicasets", replica_set("web", 2)),
-            get(SET).until(30, |it| it["status"]["availableReplicas"] == 2),
+            get(SET).until(30, |object| object["status"]["availableReplicas"] == 2),
             get("pods")
                 .called("its pods")
                 .only("/items/0/metadata")
@@ -80,10 +82,10 @@ fn a_set_comes_up() -> Conversation {
                 .only("/items/0/spec/tolerations")
                 .only("/items/0/spec/schedulerName"),
             get("events?fieldSelector=involvedObject.kind%3DReplicaSet")
-                .until(20, |it| count(it) == 2)
+                .until(20, |object| count(object) == 2)
                 .called("its events"),
             get("events?fieldSelector=involvedObject.kind%3DPod,reason%3DScheduled")
-                .until(20, |it| count(it) == 2)
+                .until(20, |object| count(object) == 2)
                 .called("events of the scheduler")
                 .only("/items/0/type")
                 .only("/items/0/reason")
@@ -93,52 +95,52 @@ fn a_set_comes_up() -> Conversation {
                 .only("/items/0/involvedObject/kind"),
             merge(SET, json!({ "spec": { "replicas": 0 } })).called("to 0"),
             get(SET)
-                .until(30, |it| it["status"]["replicas"] == 0
-                    && it["status"]["terminatingReplicas"] == 0
-                    && it["status"]["observedGeneration"] == 2)
+                .until(30, |object| object["status"]["replicas"] == 0
+                    && object["status"]["terminatingReplicas"] == 0
+                    && object["status"]["observedGeneration"] == 2)
                 .called("down"),
         ],
     )
 }
 
-fn order_of_removal() -> Conversation {
-    conversation(
+fn order_of_removal() -> RequestScript {
+    script(
         "controllers::order_of_removal",
         steps![
             post("pods", {
-                let mut it = labelled_pod("unscheduled");
-                it["spec"]["nodeSelector"] = json!({ "nowhere": "1" });
-                it
+                let mut pod = labelled_pod("unscheduled");
+                pod["spec"]["nodeSelector"] = json!({ "nowhere": "1" });
+                pod
             }),
             post("pods", labelled_pod("a")),
             post("pods", {
-                let mut it = labelled_pod("costly");
-                it["metadata"]["annotations"] =
+                let mut pod = labelled_pod("costly");
+                pod["metadata"]["annotations"] =
                     json!({ "controller.kubernetes.io/pod-deletion-cost": "10" });
-                it
+                pod
             }),
             post("pods", {
-                let mut it = labelled_pod("cheap");
-                it["metadata"]["annotations"] =
+                let mut pod = labelled_pod("cheap");
+                pod["metadata"]["annotations"] =
                     json!({ "controller.kubernetes.io/pod-deletion-cost": "-10" });
-                it
+                pod
             }),
             get("pods/cheap")
-                .until(20, |it| it["status"]["phase"] == "Running")
+                .until(20, |object| object["status"]["phase"] == "Running")
                 .called("runs")
                 .only("/status/phase"),
             get("pods/costly")
-                .until(20, |it| it["status"]["phase"] == "Running")
+                .until(20, |object| object["status"]["phase"] == "Running")
                 .called("runs too")
                 .only("/status/phase"),
             get("pods/a")
-                .until(20, |it| it["status"]["phase"] == "Running")
+                .until(20, |object| object["status"]["phase"] == "Running")
                 .called("a runs")
                 .only("/status/phase"),
             post("apps/v1:replicasets", replica_set("web", 4)),
             get(SET)
-                .until(20, |it| it["status"]["replicas"] == 4
-                    && it["status"]["readyReplicas"] == 3)
+                .until(20, |object| object["status"]["replicas"] == 4
+                    && object["status"]["readyReplicas"] == 3)
                 .called("adopted"),
             get("pods/a")
                 .called("owned")
@@ -148,7 +150,7 @@ fn order_of_removal() -> Conversation {
                 .called("to 3")
                 .spec(),
             get("pods")
-                .until(20, |it| length(it) == 3)
+                .until(20, |object| length(object) == 3)
                 .called("three")
                 .only("/items/0/metadata/name")
                 .only("/items/1/metadata/name")
@@ -157,7 +159,7 @@ fn order_of_removal() -> Conversation {
                 .called("to 2")
                 .spec(),
             get("pods")
-                .until(20, |it| length(it) == 2)
+                .until(20, |object| length(object) == 2)
                 .called("two")
                 .only("/items/0/metadata/name")
                 .only("/items/1/metadata/name"),
@@ -165,7 +167,7 @@ fn order_of_removal() -> Conversation {
                 .called("to 1")
                 .spec(),
             get("pods")
-                .until(20, |it| length(it) == 1)
+                .until(20, |object| length(object) == 1)
                 .called("one")
                 .only("/items/0/metadata/name")
                 .only("/items/1/metadata/name"),
@@ -173,18 +175,18 @@ fn order_of_removal() -> Conversation {
     )
 }
 
-fn adoption_and_release() -> Conversation {
-    conversation(
+fn adoption_and_release() -> RequestScript {
+    script(
         "controllers::adoption_and_release",
         steps![
             post("apps/v1:replicasets", replica_set("web", 1)),
             get("pods")
-                .until(20, |it| count(it) == 1)
+                .until(20, |object| count(object) == 1)
                 .called("one")
                 .only("/items/0/metadata/labels")
                 .keep("pod", "/items/0/metadata/name"),
             get(SET)
-                .until(20, |it| it["status"]["readyReplicas"] == 1)
+                .until(20, |object| object["status"]["readyReplicas"] == 1)
                 .called("ready")
                 .only("/status"),
             merge(
@@ -194,11 +196,11 @@ fn adoption_and_release() -> Conversation {
             .called("released")
             .only("/metadata/labels"),
             get("pods?labelSelector=app%3Dweb")
-                .until(20, |it| count(it) == 1)
+                .until(20, |object| count(object) == 1)
                 .called("replaced")
                 .only("/items/0/metadata/ownerReferences"),
             get("pods/${pod}")
-                .until(20, |it| it["metadata"]["ownerReferences"].is_null())
+                .until(20, |object| object["metadata"]["ownerReferences"].is_null())
                 .called("free")
                 .only("/metadata/ownerReferences")
                 .only("/metadata/labels"),
@@ -207,16 +209,18 @@ fn adoption_and_release() -> Conversation {
                 .only("/metadata/name"),
             post("pods", labelled_pod("surplus")),
             get("pods")
-                .until(20, |it| count(it) == 1
-                    && it["items"].as_array().is_some_and(|it| it.len() == 1))
+                .until(20, |object| count(object) == 1
+                    && object["items"]
+                        .as_array()
+                        .is_some_and(|items| items.len() == 1))
                 .called("the surplus goes")
                 .only("/items/1"),
         ],
     )
 }
 
-fn failures_to_create() -> Conversation {
-    conversation(
+fn failures_to_create() -> RequestScript {
+    script(
         "controllers::failures_to_create",
         steps![
             post(
@@ -224,16 +228,16 @@ fn failures_to_create() -> Conversation {
                 json!({ "metadata": { "name": "q" }, "spec": { "hard": { "pods": "1" } } })
             ),
             get("resourcequotas/q")
-                .until(20, |it| !it["status"]["used"].is_null())
+                .until(20, |object| !object["status"]["used"].is_null())
                 .only("/status"),
             post("apps/v1:replicasets", replica_set("web", 3)),
             get(SET)
-                .until(20, |it| !it["status"]["conditions"].is_null()
-                    && it["status"]["readyReplicas"] == 1)
+                .until(20, |object| !object["status"]["conditions"].is_null()
+                    && object["status"]["readyReplicas"] == 1)
                 .called("failure")
                 .only("/status"),
             get("events?fieldSelector=reason%3DFailedCreate")
-                .until(20, |it| count(it) > 0)
+                .until(20, |object| count(object) > 0)
                 .called("events")
                 .only("/items/0/message")
                 .only("/items/0/type")
@@ -241,46 +245,46 @@ fn failures_to_create() -> Conversation {
                 .only("/items/0/involvedObject/kind"),
             delete("resourcequotas/q"),
             get(SET)
-                .until(60, |it| it["status"]["readyReplicas"] == 3)
+                .until(60, |object| object["status"]["readyReplicas"] == 3)
                 .called("no failure")
                 .only("/status"),
         ],
     )
 }
 
-fn unschedulable() -> Conversation {
-    conversation(
+fn unschedulable() -> RequestScript {
+    script(
         "controllers::unschedulable",
         steps![
             post("pods", pod_nowhere("selector")),
-            get("pods/selector").until(20, |it| !it["status"]["conditions"].is_null()),
+            get("pods/selector").until(20, |object| !object["status"]["conditions"].is_null()),
             post("pods", {
-                let mut it = pod("big");
-                it["spec"]["containers"][0]["resources"] =
+                let mut pod = pod("big");
+                pod["spec"]["containers"][0]["resources"] =
                     json!({ "requests": { "cpu": "1000", "memory": "10Ti" } });
-                it
+                pod
             }),
             get("pods/big")
-                .until(20, |it| !it["status"]["conditions"].is_null())
+                .until(20, |object| !object["status"]["conditions"].is_null())
                 .only("/status"),
             post("pods", {
-                let mut it = pod("extended");
-                it["spec"]["containers"][0]["resources"] = json!({ "requests": { "example.com/foo": "1" }, "limits": { "example.com/foo": "1" } });
-                it
+                let mut pod = pod("extended");
+                pod["spec"]["containers"][0]["resources"] = json!({ "requests": { "example.com/foo": "1" }, "limits": { "example.com/foo": "1" } });
+                pod
             }),
             get("pods/extended")
-                .until(20, |it| !it["status"]["conditions"].is_null())
+                .until(20, |object| !object["status"]["conditions"].is_null())
                 .only("/status"),
             post("pods", {
-                let mut it = pod("affine");
-                it["spec"]["affinity"] = json!({ "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": [{ "matchExpressions": [{ "key": "a", "operator": "Exists" }] }] } } });
-                it
+                let mut pod = pod("affine");
+                pod["spec"]["affinity"] = json!({ "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": [{ "matchExpressions": [{ "key": "a", "operator": "Exists" }] }] } } });
+                pod
             }),
             get("pods/affine")
-                .until(20, |it| !it["status"]["conditions"].is_null())
+                .until(20, |object| !object["status"]["conditions"].is_null())
                 .only("/status"),
             get("events?fieldSelector=reason%3DFailedScheduling,involvedObject.name%3Dselector")
-                .until(20, |it| count(it) > 0)
+                .until(20, |object| count(object) > 0)
                 .called("events")
                 .only("/items/0/message")
                 .only("/items/0/type")
@@ -290,13 +294,13 @@ fn unschedulable() -> Conversation {
     )
 }
 
-fn a_replaced_pod() -> Conversation {
-    conversation(
+fn a_replaced_pod() -> RequestScript {
+    script(
         "controllers::a_replaced_pod",
         steps![
             post("apps/v1:replicasets", replica_set("web", 1)),
             get(SET)
-                .until(20, |it| it["status"]["readyReplicas"] == 1)
+                .until(20, |object| object["status"]["readyReplicas"] == 1)
                 .called("ready")
                 .only("/status"),
             get("pods")
@@ -310,13 +314,13 @@ fn a_replaced_pod() -> Conversation {
             .called("failed")
             .only("/status/phase"),
             get("pods?fieldSelector=status.phase%21%3DFailed")
-                .until(30, |it| length(it) == 1)
+                .until(30, |object| length(object) == 1)
                 .called("another")
                 .only("/items/0/metadata/ownerReferences")
                 .only("/items/1"),
             get(SET)
-                .until(30, |it| it["status"]["readyReplicas"] == 1
-                    && it["status"]["replicas"] == 1)
+                .until(30, |object| object["status"]["readyReplicas"] == 1
+                    && object["status"]["replicas"] == 1)
                 .called("again")
                 .only("/status"),
             delete("pods/${pod}").called("delete").only("/kind"),

@@ -1,18 +1,18 @@
 //! Creating, reading, replacing and deleting.
 
 use fedrs_tests::{
-    steps,
-    truth::talk::{
-        Conversation, METADATA, METADATA_LIST, Meant, conversation, delete, differing, get, post,
-        put,
+    reference::script::{
+        KnownDifferenceRow, METADATA, METADATA_LIST, RequestScript, delete, get, post, put, script,
+        with_known_differences,
     },
+    steps,
 };
 use serde_json::json;
 
 use crate::objects::{config_map, labelled, lease, pod, pod_nowhere, replica_set, seen};
 
-/// What differs on purpose: the conversation, the reason, the step, the place.
-const DIFFERS: &[Meant] = &[
+/// Known differences: the script, the reason, the step, the path.
+const DIFFERS: &[KnownDifferenceRow] = &[
     (
         "crud::config_maps",
         "go-words",
@@ -70,11 +70,11 @@ const DIFFERS: &[Meant] = &[
     ),
 ];
 
-pub(crate) fn all() -> Vec<Conversation> {
-    differing(DIFFERS, conversations())
+pub(crate) fn all() -> Vec<RequestScript> {
+    with_known_differences(DIFFERS, scripts())
 }
 
-fn conversations() -> Vec<Conversation> {
+fn scripts() -> Vec<RequestScript> {
     vec![
         config_maps(),
         generated_names(),
@@ -88,8 +88,8 @@ fn conversations() -> Vec<Conversation> {
     ]
 }
 
-fn config_maps() -> Conversation {
-    conversation("crud::config_maps", steps![
+fn config_maps() -> RequestScript {
+    script("crud::config_maps", steps![
         post("configmaps", config_map("a")).keep("rv", "/metadata/resourceVersion").keep("uid", "/metadata/uid"),
         post("configmaps", config_map("a")).called("twice"),
         get("configmaps/a"),
@@ -120,13 +120,13 @@ fn config_maps() -> Conversation {
         post("configmaps", json!({ "metadata": { "name": "i" }, "immutable": true, "data": { "a": "1" } })),
         put("configmaps/i", json!({ "metadata": { "name": "i" }, "data": { "a": "2" } })).called("immutable"),
         delete("configmaps/a"),
-        delete("configmaps/a").called("gone"),
+        delete("configmaps/a").called("the object is deleted"),
         get("configmaps").only("/kind").only("/apiVersion").only("/metadata"),
     ])
 }
 
-fn generated_names() -> Conversation {
-    conversation(
+fn generated_names() -> RequestScript {
+    script(
         "crud::generated_names",
         steps![
             post(
@@ -149,8 +149,8 @@ fn generated_names() -> Conversation {
     )
 }
 
-fn metadata_alone() -> Conversation {
-    conversation(
+fn metadata_alone() -> RequestScript {
+    script(
         "crud::metadata_alone",
         steps![
             post("configmaps", labelled("a", "of", "me")),
@@ -169,7 +169,7 @@ fn metadata_alone() -> Conversation {
     )
 }
 
-fn leases() -> Conversation {
+fn leases() -> RequestScript {
     let with_version = |uid: &str| {
         let mut lease = lease("a", "me");
         lease["metadata"]["resourceVersion"] = "${rv}".into();
@@ -178,7 +178,7 @@ fn leases() -> Conversation {
         }
         lease
     };
-    conversation("crud::leases", steps![
+    script("crud::leases", steps![
         post("coordination.k8s.io/v1:leases", lease("a", ""))
             .keep("rv", "/metadata/resourceVersion").keep("uid", "/metadata/uid"),
         put("coordination.k8s.io/v1:leases/a", with_version("${uid}")).keep("rv", "/metadata/resourceVersion"),
@@ -200,8 +200,8 @@ fn leases() -> Conversation {
     ])
 }
 
-fn replica_sets() -> Conversation {
-    conversation(
+fn replica_sets() -> RequestScript {
+    script(
         "crud::replica_sets",
         steps![
             post("apps/v1:replicasets", replica_set("web", 0)),
@@ -229,27 +229,27 @@ fn replica_sets() -> Conversation {
             put("apps/v1:replicasets/none", replica_set("none", 0)),
             put("apps/v1:replicasets/web", replica_set("other", 0)).called("another name"),
             delete("apps/v1:replicasets/web"),
-            delete("apps/v1:replicasets/web").called("gone"),
+            delete("apps/v1:replicasets/web").called("the object is deleted"),
             get("apps/v1:replicasets/web").called("get gone"),
         ],
     )
 }
 
-fn pods() -> Conversation {
-    conversation(
+fn pods() -> RequestScript {
+    script(
         "crud::pods",
         steps![
             post("pods", pod_nowhere("one")),
-            get("pods/one").until(20, |it| !it["status"]["conditions"].is_null()),
+            get("pods/one").until(20, |object| !object["status"]["conditions"].is_null()),
             put("pods/one", pod("one")).called("an immutable field"),
             delete("pods/one"),
-            get("pods/one").until(10, |it| it["kind"] == "Status"),
+            get("pods/one").until(10, |object| object["kind"] == "Status"),
         ],
     )
 }
 
-fn secrets_and_accounts() -> Conversation {
-    conversation(
+fn secrets_and_accounts() -> RequestScript {
+    script(
         "crud::secrets_and_accounts",
         steps![
             post(
@@ -284,8 +284,8 @@ fn secrets_and_accounts() -> Conversation {
     )
 }
 
-fn namespaces() -> Conversation {
-    conversation(
+fn namespaces() -> RequestScript {
+    script(
         "crud::namespaces",
         steps![
             get("/api/v1/namespaces/${ns}"),
@@ -313,8 +313,8 @@ fn namespaces() -> Conversation {
     )
 }
 
-fn nodes() -> Conversation {
-    conversation(
+fn nodes() -> RequestScript {
+    script(
         "crud::nodes",
         steps![
             post(
@@ -327,6 +327,6 @@ fn nodes() -> Conversation {
             delete("/api/v1/nodes/${ns}-a"),
         ],
     )
-    // How many nodes there are is in what the scheduler says of any pod.
+    // The scheduler's messages contain the number of nodes.
     .alone()
 }

@@ -1,28 +1,28 @@
 //! Our own custom resources: defaults, pruning, enums, validation rules.
 //!
-//! Each conversation installs the definition it is about in a group of its own, named after its namespace: definitions belong to
-//! the whole cluster, and other conversations are played beside it.
+//! Each script installs its CRD in a group of its own, named after its namespace: CRDs belong to the whole cluster, and
+//! other scripts run at the same time.
 
 use std::path::Path;
 
 use fedrs_tests::{
-    steps,
-    truth::talk::{
-        Conversation, Meant, Step, TABLE, Until, apply, conversation, delete, differing, get,
-        json_patch, merge, post, put, strategic,
+    reference::script::{
+        KnownDifferenceRow, Predicate, RequestScript, Step, TABLE, apply, delete, get, json_patch,
+        merge, post, put, script, strategic, with_known_differences,
     },
+    steps,
 };
 use serde_json::{Value, json};
 
 use crate::objects::pod_spec;
 
-/// The group of our kinds, in one conversation.
+/// The group of our kinds in a script.
 const GROUP: &str = "${ns}.fedrs.dev";
 const VERSION: &str = "${ns}.fedrs.dev/v1alpha1";
 const SETS: &str = "${ns}.fedrs.dev/v1alpha1:federatedreplicasets";
 const MEMBERS: &str = "/apis/${ns}.fedrs.dev/v1alpha1/memberclusters";
 
-/// The definition of one of our kinds, in the group of the conversation.
+/// The CRD of one of our kinds, in the group of the script.
 fn definition(plural: &str) -> Value {
     let file = format!("../config/crd/fedrs.dev_{plural}.yaml");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
@@ -33,22 +33,20 @@ fn definition(plural: &str) -> Value {
     definition
 }
 
-/// Makes a definition, and waits until its objects are served.
-fn install(plural: &str, list: &str, is_served: Until) -> Vec<Step> {
+/// Creates a CRD, and waits until its objects are served.
+fn install(plural: &str, list: &str, is_served: Predicate) -> Vec<Step> {
     let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{plural}.{GROUP}");
     steps![
-        apply(
-            &format!("{path}?fieldManager=conversations"),
-            definition(plural),
-        )
-        .called("install")
-        .only("/spec"),
+        apply(&format!("{path}?fieldManager=scripts"), definition(plural),)
+            .called("install")
+            .only("/spec"),
         get(&path)
-            .until(20, |it| {
-                let all = it["status"]["conditions"].as_array();
+            .until(20, |object| {
+                let all = object["status"]["conditions"].as_array();
                 all.is_some_and(|all| {
-                    all.iter()
-                        .any(|it| it["type"] == "Established" && it["status"] == "True")
+                    all.iter().any(|condition| {
+                        condition["type"] == "Established" && condition["status"] == "True"
+                    })
                 })
             })
             .called("established")
@@ -60,20 +58,20 @@ fn install(plural: &str, list: &str, is_served: Until) -> Vec<Step> {
     ]
 }
 
-fn about_sets(name: &'static str, rest: Vec<Step>) -> Conversation {
-    let mut steps = install("federatedreplicasets", SETS, |it| {
-        it["kind"] == "FederatedReplicaSetList"
+fn about_sets(name: &'static str, rest: Vec<Step>) -> RequestScript {
+    let mut steps = install("federatedreplicasets", SETS, |list| {
+        list["kind"] == "FederatedReplicaSetList"
     });
     steps.extend(rest);
-    conversation(name, steps)
+    script(name, steps)
 }
 
-fn about_members(name: &'static str, rest: Vec<Step>) -> Conversation {
-    let mut steps = install("memberclusters", MEMBERS, |it| {
-        it["kind"] == "MemberClusterList"
+fn about_members(name: &'static str, rest: Vec<Step>) -> RequestScript {
+    let mut steps = install("memberclusters", MEMBERS, |list| {
+        list["kind"] == "MemberClusterList"
     });
     steps.extend(rest);
-    conversation(name, steps)
+    script(name, steps)
 }
 
 fn set(name: &str) -> Value {
@@ -88,6 +86,22 @@ fn set(name: &str) -> Value {
     })
 }
 
+/// A set with preferences for clusters.
+fn placed(name: &str, clusters: Value) -> Value {
+    changed(name, "/spec/placement", json!({ "clusters": clusters }))
+}
+
+/// Whether a response rejects an object with a message that contains `named`.
+fn is_invalid(body: &Value, named: &str) -> bool {
+    let message = body["message"].as_str().unwrap_or_default();
+    body["code"] == 422 && message.contains(named)
+}
+
+/// Whether a response rejects the field `wieght` of the cluster `eu` by name.
+fn names_the_field(body: &Value) -> bool {
+    is_invalid(body, "spec.placement.clusters[eu]") && is_invalid(body, "wieght")
+}
+
 fn changed(name: &str, pointer: &str, value: Value) -> Value {
     let mut set = set(name);
     let (parent, field) = pointer.rsplit_once('/').expect("a pointer");
@@ -100,31 +114,31 @@ fn changed(name: &str, pointer: &str, value: Value) -> Value {
     set
 }
 
-/// What differs on purpose: the conversation, the reason, the step, the place.
-const DIFFERS: &[Meant] = &[
+/// Known differences: the script, the reason, the step, the path.
+const DIFFERS: &[KnownDifferenceRow] = &[
     (
         "custom::federated_replica_sets",
         "unset-time",
         "status",
-        "body/metadata/managedFields/conversation Update scale/time",
+        "body/metadata/managedFields/script Update scale/time",
     ),
     (
         "custom::federated_replica_sets",
         "unset-time",
         "no status by the object",
-        "body/metadata/managedFields/conversation Update scale/time",
+        "body/metadata/managedFields/script Update scale/time",
     ),
     (
         "custom::federated_replica_sets",
         "unset-time",
         "GET ${ns}.fedrs.dev/v1alpha1:federatedreplicasets/web/status",
-        "body/metadata/managedFields/conversation Update scale/time",
+        "body/metadata/managedFields/script Update scale/time",
     ),
     (
         "custom::federated_replica_sets",
         "unset-time",
         "GET ${ns}.fedrs.dev/v1alpha1:federatedreplicasets?fieldSelector=metadata.name%3Dweb",
-        "body/items/web/metadata/managedFields/conversation Update scale/time",
+        "body/items/web/metadata/managedFields/script Update scale/time",
     ),
     ("custom::validation", "go-words", "no spec", "body/message"),
     ("custom::validation", "warned", "a bad name", "warnings"),
@@ -144,11 +158,11 @@ const DIFFERS: &[Meant] = &[
     ),
 ];
 
-pub(crate) fn all() -> Vec<Conversation> {
-    differing(DIFFERS, conversations())
+pub(crate) fn all() -> Vec<RequestScript> {
+    with_known_differences(DIFFERS, scripts())
 }
 
-fn conversations() -> Vec<Conversation> {
+fn scripts() -> Vec<RequestScript> {
     let one = &format!("{SETS}/web");
     vec![
         about_sets("custom::federated_replica_sets", steps![
@@ -159,10 +173,10 @@ fn conversations() -> Vec<Conversation> {
             get(SETS).accept(TABLE).called("table"),
             get(one).accept(TABLE).called("one in a table"),
             put(one, set("web")).called("put without a version"),
-            put(one, { let mut it = set("web"); it["metadata"]["resourceVersion"] = "${rv}".into(); it["spec"]["replicas"] = 4.into(); it }).called("put"),
-            put(one, { let mut it = set("web"); it["metadata"]["resourceVersion"] = "${rv}".into(); it["spec"]["replicas"] = 5.into(); it }).called("stale"),
+            put(one, { let mut object = set("web"); object["metadata"]["resourceVersion"] = "${rv}".into(); object["spec"]["replicas"] = 4.into(); object }).called("put"),
+            put(one, { let mut object = set("web"); object["metadata"]["resourceVersion"] = "${rv}".into(); object["spec"]["replicas"] = 5.into(); object }).called("stale"),
             put(&format!("{SETS}/none"), set("none")).called("PUT creates nothing"),
-            put(&format!("{SETS}/none"), { let mut it = set("none"); it["metadata"]["resourceVersion"] = "${rv}".into(); it }).called("PUT of none"),
+            put(&format!("{SETS}/none"), { let mut object = set("none"); object["metadata"]["resourceVersion"] = "${rv}".into(); object }).called("PUT of none"),
             merge(one, json!({ "spec": { "replicas": 2 } })),
             merge(one, json!({ "metadata": { "resourceVersion": "1" } })).called("stale merge"),
             json_patch(one, json!([{ "op": "replace", "path": "/spec/replicas", "value": 1 }])),
@@ -179,7 +193,7 @@ fn conversations() -> Vec<Conversation> {
             get(&format!("{SETS}?fieldSelector=metadata.name%3Dweb")),
             get(&format!("{SETS}?fieldSelector=spec.replicas%3D1")),
             delete(one),
-            delete(one).called("gone"),
+            delete(one).called("the object is deleted"),
         ]),
         about_sets("custom::validation", steps![
             post(SETS, changed("a", "/spec/replicas", json!(-1))).called("negative"),
@@ -204,6 +218,27 @@ fn conversations() -> Vec<Conversation> {
             apply(&format!("{SETS}/l?fieldManager=x"), changed("l", "/spec/foo", json!("bar"))).called("apply unknown"),
             post(SETS, changed("m", "/apiVersion", json!(format!("{GROUP}/v1")))).called("another version"),
             post(SETS, changed("m", "/kind", json!("Foo"))).called("another kind"),
+        ]),
+        about_sets("custom::f2_unknown_fields_of_preferences_are_rejected", steps![
+            apply(&format!("{SETS}/a?fieldManager=x"), placed("a", json!({ "eu": { "wieght": 1 } }))).until(1, names_the_field).called("apply"),
+            apply(&format!("{SETS}/a?fieldManager=x&force=true&fieldValidation=Ignore"), placed("a", json!({ "eu": { "wieght": 1 } }))).until(1, names_the_field).called("apply without validation"),
+            post(SETS, placed("a", json!({ "eu": { "wieght": 1 } }))).until(1, names_the_field).called("create"),
+            post(&format!("{SETS}?fieldValidation=Ignore"), placed("a", json!({ "eu": { "wieght": 1 } }))).until(1, names_the_field).called("create without validation"),
+            post(&format!("{SETS}?fieldValidation=Strict"), placed("a", json!({ "eu": { "wieght": 1 } }))).until(1, names_the_field).called("create with strict validation"),
+            post(SETS, placed("a", json!({ "*": { "weight": 1 }, "eu": { "weight": 1, "maxReplica": 3, "MinReplicas": 2 } }))).called("two unknown fields"),
+            post(SETS, placed("a", json!({ "eu": { "minReplicas": 3, "maxReplicas": 2 } }))).until(1, |status| is_invalid(status, "maxReplicas must not be below minReplicas")).called("a maximum below the minimum"),
+            post(SETS, placed("a", json!({ "eu": { "weight": -1 } }))).called("a negative weight"),
+            post(SETS, placed("a", json!({ "eu": { "weight": "1" } }))).called("a weight as text"),
+            post(SETS, placed("a", json!({ "eu": { "weight": null } }))).called("a null"),
+            post(SETS, placed("a", json!({ "eu": 5 }))).called("a number as preferences"),
+            post(SETS, placed("a", json!({ "": { "weight": 1 } }))).called("a cluster without a name"),
+            post(SETS, placed("b", json!({ "*": { "weight": 1 }, "eu": { "minReplicas": 2, "maxReplicas": 2, "weight": 3 }, "us": {} }))).called("all fields"),
+            get(&format!("{SETS}/b")).until(1, |object| object["status"]["observedGeneration"] == -1),
+            merge(&format!("{SETS}/b"), json!({ "spec": { "placement": { "clusters": { "us": { "wieght": 1 } } } } })).until(1, |status| is_invalid(status, "spec.placement.clusters[us]")).called("patch"),
+            json_patch(&format!("{SETS}/b"), json!([{ "op": "add", "path": "/spec/placement/clusters/eu/wieght", "value": 1 }])).until(1, names_the_field).called("JSON patch"),
+            apply(&format!("{SETS}/c?fieldManager=x"), placed("c", json!({}))).called("no clusters"),
+            apply(&format!("{SETS}/d?fieldManager=x"), changed("d", "/spec/placement", json!({ "rebalance": true }))).called("no entry for clusters"),
+            apply(&format!("{SETS}/d?fieldManager=x"), changed("d", "/spec/placement", json!({ "rebalance": true, "cluster": {} }))).called("unknown beside the clusters"),
         ]),
         about_members("custom::member_clusters", steps![
             post(MEMBERS, json!({ "apiVersion": VERSION, "kind": "MemberCluster", "metadata": { "name": "${ns}-m" } })).called("bare"),

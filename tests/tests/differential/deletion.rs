@@ -1,16 +1,16 @@
 //! Deletion: finalizers, preconditions, propagation.
 
 use fedrs_tests::{
+    reference::script::{RequestScript, Step, delete, delete_with, get, merge, post, put, script},
     steps,
-    truth::talk::{Conversation, Step, conversation, delete, delete_with, get, merge, post, put},
 };
 use serde_json::{Value, json};
 
 use crate::objects::{config_map, pod, replica_set};
 
-pub(crate) fn all() -> Vec<Conversation> {
+pub(crate) fn all() -> Vec<RequestScript> {
     vec![
-        conversation("deletion::preconditions", steps![
+        script("deletion::preconditions", steps![
             post("configmaps", config_map("a")).keep("uid", "/metadata/uid").keep("rv", "/metadata/resourceVersion"),
             delete_with("configmaps/a", json!({ "preconditions": { "uid": "other" } })).called("another uid"),
             delete_with("configmaps/a", json!({ "preconditions": { "resourceVersion": "1" } })).called("another version"),
@@ -18,9 +18,9 @@ pub(crate) fn all() -> Vec<Conversation> {
             delete_with("configmaps/a", json!({ "propagationPolicy": "Sideways" })).called("a bad policy"),
             delete_with("configmaps/a", json!({ "propagationPolicy": "Orphan", "orphanDependents": true })).called("both policies"),
             delete_with("configmaps/a", json!({ "kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 5, "preconditions": { "uid": "${uid}", "resourceVersion": "${rv}" } })),
-            delete_with("configmaps/a", json!({ "preconditions": { "uid": "${uid}" } })).called("gone"),
+            delete_with("configmaps/a", json!({ "preconditions": { "uid": "${uid}" } })).called("the object is deleted"),
         ]),
-        conversation("deletion::finalizers", steps![
+        script("deletion::finalizers", steps![
             post("configmaps", json!({ "metadata": { "name": "a", "finalizers": ["a.example/b"] }, "data": { "a": "1" } })),
             delete("configmaps/a"),
             delete("configmaps/a").called("again"),
@@ -34,9 +34,9 @@ pub(crate) fn all() -> Vec<Conversation> {
         policy("deletion::orphan", &json!({ "propagationPolicy": "Orphan" })),
         policy("deletion::foreground", &json!({ "propagationPolicy": "Foreground" })),
         policy("deletion::default", &json!({})),
-        conversation("deletion::of_pods", steps![
+        script("deletion::of_pods", steps![
             post("pods", pod("p")),
-            get("pods/p").until(20, |it| it["status"]["phase"] == "Running").only("/status/phase"),
+            get("pods/p").until(20, |object| object["status"]["phase"] == "Running").only("/status/phase"),
             delete_with("pods/p", json!({ "gracePeriodSeconds": 0 })).called("at once").only("/metadata/name").only("/metadata/deletionGracePeriodSeconds"),
             get("pods/p"),
             post("pods", {
@@ -50,25 +50,25 @@ pub(crate) fn all() -> Vec<Conversation> {
             merge("pods/q", json!({ "metadata": { "finalizers": null } })),
             delete_with("pods/q", json!({ "gracePeriodSeconds": -1 })).called("negative"),
         ]),
-        conversation("deletion::of_namespaces", steps![
+        script("deletion::of_namespaces", steps![
             post("/api/v1/namespaces", json!({ "metadata": { "name": "${ns}-gone" } })),
             post("/api/v1/namespaces/${ns}-gone/configmaps", json!({ "metadata": { "name": "a", "finalizers": ["a.example/b"] } })),
             delete("/api/v1/namespaces/${ns}-gone"),
-            get("/api/v1/namespaces/${ns}-gone").until(20, |it| {
-                let all = it["status"]["conditions"].as_array();
-                all.is_some_and(|all| all.iter().any(|it| it["type"] == "NamespaceFinalizersRemaining" && it["status"] == "True"))
+            get("/api/v1/namespaces/${ns}-gone").until(20, |object| {
+                let all = object["status"]["conditions"].as_array();
+                all.is_some_and(|all| all.iter().any(|condition| condition["type"] == "NamespaceFinalizersRemaining" && condition["status"] == "True"))
             }).called("remaining"),
             post("/api/v1/namespaces/${ns}-gone/configmaps", config_map("b")).called("create while it goes"),
             merge("/api/v1/namespaces/${ns}-gone/configmaps/a", json!({ "metadata": { "finalizers": null } })).called("off"),
-            get("/api/v1/namespaces/${ns}-gone").until(30, |it| it["kind"] == "Status").called("gone"),
+            get("/api/v1/namespaces/${ns}-gone").until(30, |object| object["kind"] == "Status").called("the object is deleted"),
         ]),
-        conversation("deletion::owners", steps![
+        script("deletion::owners", steps![
             post("configmaps", config_map("owner")).keep("uid", "/metadata/uid"),
             post("configmaps", owned("child", "${uid}")),
             post("configmaps", owned("lost", "00000000-0000-0000-0000-000000000000")),
-            get("configmaps/lost").until(20, |it| it["kind"] == "Status").called("without an owner"),
+            get("configmaps/lost").until(20, |object| object["kind"] == "Status").called("without an owner"),
             delete("configmaps/owner"),
-            get("configmaps/child").until(20, |it| it["kind"] == "Status").called("after its owner"),
+            get("configmaps/child").until(20, |object| object["kind"] == "Status").called("after its owner"),
         ]),
     ]
 }
@@ -79,16 +79,16 @@ fn owned(name: &str, uid: &str) -> Value {
     ] } })
 }
 
-fn policy(name: &'static str, options: &Value) -> Conversation {
+fn policy(name: &'static str, options: &Value) -> RequestScript {
     let orphan = options["propagationPolicy"] == "Orphan";
     let mut steps: Vec<Step> = steps![
         post("apps/v1:replicasets", replica_set("web", 2)),
         get("apps/v1:replicasets/web")
-            .until(30, |it| it["status"]["readyReplicas"] == 2)
+            .until(30, |object| object["status"]["readyReplicas"] == 2)
             .called("ready"),
         delete_with("apps/v1:replicasets/web", options.clone()).called("delete"),
         get("apps/v1:replicasets/web")
-            .until(30, |it| it["kind"] == "Status")
+            .until(30, |object| object["kind"] == "Status")
             .called("the set is gone"),
     ];
     steps.push(if orphan {
@@ -99,9 +99,11 @@ fn policy(name: &'static str, options: &Value) -> Conversation {
             .into()
     } else {
         get("pods")
-            .until(30, |it| it["items"].as_array().is_some_and(Vec::is_empty))
+            .until(30, |object| {
+                object["items"].as_array().is_some_and(Vec::is_empty)
+            })
             .called("pods are gone")
             .into()
     });
-    conversation(name, steps)
+    script(name, steps)
 }

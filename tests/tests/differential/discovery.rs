@@ -1,12 +1,12 @@
 //! Discovery and OpenAPI.
 
 use fedrs_tests::{
+    reference::script::{KnownDifferenceRow, RequestScript, get, script, with_known_differences},
     steps,
-    truth::talk::{Conversation, Meant, conversation, differing, get},
 };
 
-/// What differs on purpose: the conversation, the reason, the step, the place.
-const DIFFERS: &[Meant] = &[
+/// Known differences: the script, the reason, the step, the path.
+const DIFFERS: &[KnownDifferenceRow] = &[
     (
         "discovery::lists",
         "storage-hash",
@@ -83,11 +83,11 @@ const DIFFERS: &[Meant] = &[
     ),
 ];
 
-pub(crate) fn all() -> Vec<Conversation> {
-    differing(DIFFERS, conversations())
+pub(crate) fn all() -> Vec<RequestScript> {
+    with_known_differences(DIFFERS, scripts())
 }
 
-fn conversations() -> Vec<Conversation> {
+fn scripts() -> Vec<RequestScript> {
     let mut lists = steps![
         get("/version").only("/major").only("/minor"),
         get("/api").only("/versions").only("/kind"),
@@ -143,16 +143,16 @@ fn conversations() -> Vec<Conversation> {
             ],
         ),
     ] {
-        let mut ask = get(path);
+        let mut request = get(path);
         for kind in kinds {
-            ask = ask.only(Box::leak(
+            request = request.only(Box::leak(
                 format!("/components/schemas/{kind}").into_boxed_str(),
             ));
         }
-        schemas.push(ask.into());
+        schemas.push(request.into());
     }
     vec![
-        conversation("discovery::lists", lists),
-        conversation("discovery::schemas", schemas),
+        script("discovery::lists", lists),
+        script("discovery::schemas", schemas),
     ]
 }

@@ -6,8 +6,8 @@
 )]
 
 use fedrs_tests::{
+    reference::script::{ApiRequest, RequestScript, get, merge, post, put, script},
     steps,
-    truth::talk::{Ask, Conversation, conversation, get, merge, post, put},
 };
 use serde_json::{Value, json};
 
@@ -33,8 +33,8 @@ fn secrets(names: &[&str]) -> Value {
     json!([{ "apiGroups": [""], "resources": ["secrets"], "resourceNames": names, "verbs": ["get"] }])
 }
 
-/// She may write roles and bindings, read config maps, and read one secret.
-fn prepared() -> [Ask; 4] {
+/// A user who may write roles and bindings, read ConfigMaps, and read one Secret.
+fn prepared() -> [ApiRequest; 4] {
     let own = json!([
         { "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles", "rolebindings"], "verbs": ["create", "update", "patch", "get", "delete"] },
         { "apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"] },
@@ -46,7 +46,7 @@ fn prepared() -> [Ask; 4] {
         post(BINDINGS, binding("maker", "Role", "maker")),
         get("configmaps/none")
             .by(JANE)
-            .until(10, |it| it["code"] == 404),
+            .until(10, |object| object["code"] == 404),
     ]
 }
 
@@ -54,17 +54,17 @@ fn rich() -> Value {
     rule(&["pods", "pods/log"], &["get", "list", "watch"])
 }
 
-pub(crate) fn all() -> Vec<Conversation> {
+pub(crate) fn all() -> Vec<RequestScript> {
     vec![of_roles(), of_bindings(), impersonation()]
 }
 
-fn of_roles() -> Conversation {
+fn of_roles() -> RequestScript {
     let [a, b, c, d] = prepared();
     let create = |label: &str, name: &str, rules: Value| {
         post(ROLES, role(name, rules)).by(JANE).called(label)
     };
     let rich_role = format!("{ROLES}/rich");
-    conversation(
+    script(
         "escalation::of_roles",
         steps![
             a,
@@ -119,14 +119,14 @@ fn of_roles() -> Conversation {
     )
 }
 
-fn of_bindings() -> Conversation {
+fn of_bindings() -> RequestScript {
     let [a, b, c, d] = prepared();
     let bind = |label: &str, kind: &str, name: &str| {
         post(BINDINGS, binding("new", kind, name))
             .by(JANE)
             .called(label)
     };
-    conversation(
+    script(
         "escalation::of_bindings",
         steps![
             a,
@@ -140,10 +140,10 @@ fn of_bindings() -> Conversation {
             post(ROLES, role("own", rule(&["configmaps"], &["get"]))),
             bind("hers", "Role", "own"),
             post(BINDINGS, binding("none", "Role", "none")).called("the administrator binds none"),
-            // From now on it is said that one of her roles is missing.
-            get("pods").by(JANE).until(10, |it| it["message"]
+            // From now on error messages say that one of her roles is missing.
+            get("pods").by(JANE).until(10, |object| object["message"]
                 .as_str()
-                .is_some_and(|it| it.contains("not found"))),
+                .is_some_and(|message| message.contains("not found"))),
             post(ROLES, role("more", rich()))
                 .by(JANE)
                 .called("a role, with a missing one"),
@@ -151,7 +151,7 @@ fn of_bindings() -> Conversation {
     )
 }
 
-fn impersonation() -> Conversation {
+fn impersonation() -> RequestScript {
     let review = || {
         post(
             "/apis/authentication.k8s.io/v1/selfsubjectreviews",
@@ -159,7 +159,7 @@ fn impersonation() -> Conversation {
         )
         .only("/status")
     };
-    conversation(
+    script(
         "escalation::impersonation",
         steps![
             get("configmaps/a")

@@ -1,25 +1,29 @@
 //! Lists: selectors, pages, versions.
 
 use fedrs_tests::{
+    reference::script::{
+        KnownDifferenceRow, RequestScript, Step, delete, get, other, post, script,
+        with_known_differences,
+    },
     steps,
-    truth::talk::{Conversation, Meant, Step, conversation, delete, differing, get, other, post},
 };
 use serde_json::json;
 
 use crate::objects::{config_map, labelled, pod_nowhere};
 
-/// What differs on purpose: the conversation, the reason, the step, the place.
-const DIFFERS: &[Meant] = &[("lists::pages", "go-words", "a bad token", "body/message")];
+/// Known differences: the script, the reason, the step, the path.
+const DIFFERS: &[KnownDifferenceRow] =
+    &[("lists::pages", "go-words", "a bad token", "body/message")];
 
-pub(crate) fn all() -> Vec<Conversation> {
-    differing(DIFFERS, conversations())
+pub(crate) fn all() -> Vec<RequestScript> {
+    with_known_differences(DIFFERS, scripts())
 }
 
-fn conversations() -> Vec<Conversation> {
+fn scripts() -> Vec<RequestScript> {
     vec![selectors(), fields(), pages(), versions()]
 }
 
-fn selectors() -> Conversation {
+fn selectors() -> RequestScript {
     let mut steps = steps![
         post("configmaps", labelled("a", "t", "1")),
         post("configmaps", labelled("b", "t", "2")),
@@ -50,21 +54,21 @@ fn selectors() -> Conversation {
     for selector in selectors {
         let path = format!("configmaps?labelSelector={selector}");
         let list = get(&path);
-        // Whatever else is in the namespace has none of these labels.
+        // Other objects of the namespace have none of these labels.
         steps.push(if matches!(selector, "t%3D") {
             list.only("/kind").into()
         } else {
             Step::from(list)
         });
     }
-    conversation("lists::label_selectors", steps)
+    script("lists::label_selectors", steps)
 }
 
-fn fields() -> Conversation {
+fn fields() -> RequestScript {
     let mut steps = steps![
         post("configmaps", config_map("a")),
         post("pods", pod_nowhere("p")),
-        get("pods/p").until(20, |it| !it["status"]["conditions"].is_null()),
+        get("pods/p").until(20, |object| !object["status"]["conditions"].is_null()),
     ];
     for path in [
         "configmaps?fieldSelector=metadata.name%3Da",
@@ -97,10 +101,10 @@ fn fields() -> Conversation {
             list.only("/kind").into()
         });
     }
-    conversation("lists::field_selectors", steps)
+    script("lists::field_selectors", steps)
 }
 
-fn pages() -> Conversation {
+fn pages() -> RequestScript {
     let mut steps = Vec::new();
     for name in ["a", "b", "c", "d", "e"] {
         steps.push(post("configmaps", labelled(name, "of", "pages")).into());
@@ -134,12 +138,12 @@ fn pages() -> Conversation {
         get(&format!("{of}&limit=1&resourceVersion=0")).called("version 0"),
         get("configmaps?limit=1&fieldSelector=metadata.name%3Da").called("one by name"),
     ]);
-    conversation("lists::pages", steps)
+    script("lists::pages", steps)
 }
 
-fn versions() -> Conversation {
+fn versions() -> RequestScript {
     let of = "configmaps?labelSelector=of%3Dme";
-    conversation(
+    script(
         "lists::versions",
         steps![
             post("configmaps", labelled("a", "of", "me")).keep("rv", "/metadata/resourceVersion"),

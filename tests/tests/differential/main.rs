@@ -1,4 +1,4 @@
-//! The same requests to a real API server and to an embedded one, answer by answer:
+//! The same requests to a real API server and to an embedded one; the responses are compared:
 //! `FEDRS_CLUSTERS=local cargo test -p fedrs-tests --test differential`.
 
 mod access;
@@ -24,12 +24,12 @@ mod watches;
 
 use std::{path::Path, process::ExitCode};
 
-use fedrs_tests::truth::{
+use fedrs_tests::reference::{
     compare::compare,
-    harness::{self, Comparison},
-    play::play,
-    purpose,
-    talk::Conversation,
+    harness::{self, ComparisonTest},
+    known_differences,
+    runner::run_script,
+    script::RequestScript,
 };
 use futures::FutureExt;
 use libtest_mimic::{Failed, Trial};
@@ -63,32 +63,32 @@ fn main() -> ExitCode {
     )
 }
 
-/// The README of the embedded clusters has the list of what differs.
+/// The README of sim-cluster lists the known differences.
 fn readme() -> Result<(), Failed> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/sim-cluster/README.md");
     let text = std::fs::read_to_string(file)?;
     let list = text
         .split_once("<!-- what differs -->\n")
         .and_then(|(_, rest)| rest.split_once("<!-- end -->"));
-    let wanted = purpose::markdown();
+    let wanted = known_differences::markdown();
     match list {
         Some((list, _)) if list == wanted => Ok(()),
-        _ => Err(format!("the README should have between its marks:\n{wanted}").into()),
+        _ => Err(format!("the README must contain between its markers:\n{wanted}").into()),
     }
 }
 
-fn comparison(conversation: Conversation) -> Comparison {
-    Comparison {
-        name: conversation.name.to_owned(),
-        is_alone: conversation.is_alone,
+fn comparison(script: RequestScript) -> ComparisonTest {
+    ComparisonTest {
+        name: script.name.to_owned(),
+        is_alone: script.is_alone,
         run: Box::new(|pair, namespace| {
             async move {
                 let (real, embedded) = futures::future::try_join(
-                    play(&conversation, &namespace, &pair.real, &pair),
-                    play(&conversation, &namespace, &pair.embedded, &pair),
+                    run_script(&script, &namespace, &pair.real, &pair),
+                    run_script(&script, &namespace, &pair.embedded, &pair),
                 )
                 .await?;
-                Ok(compare(&real, &embedded, &conversation.differs))
+                Ok(compare(&real, &embedded, &script.known_differences))
             }
             .boxed_local()
         }),

@@ -1,8 +1,11 @@
 //! Nodes that are lost and come back; cordoned ones.
 
 use fedrs_tests::{
+    reference::script::{
+        KnownDifferenceRow, RequestScript, Step::Node, get, merge, post, script,
+        with_known_differences,
+    },
     steps,
-    truth::talk::{Conversation, Meant, Step::Node, conversation, differing, get, merge, post},
 };
 use serde_json::{Value, json};
 
@@ -14,7 +17,7 @@ fn is_ready(node: &Value, status: &str) -> bool {
     let all = node["status"]["conditions"].as_array();
     all.is_some_and(|all| {
         all.iter()
-            .any(|it| it["type"] == "Ready" && it["status"] == status)
+            .any(|condition| condition["type"] == "Ready" && condition["status"] == status)
     })
 }
 
@@ -27,8 +30,8 @@ fn on_node(name: &str, seconds: u32) -> Value {
     pod
 }
 
-/// What differs on purpose: the conversation, the reason, the step, the place.
-const DIFFERS: &[Meant] = &[
+/// Known differences: the script, the reason, the step, the path.
+const DIFFERS: &[KnownDifferenceRow] = &[
     (
         "nodes::lost",
         "node-report",
@@ -55,39 +58,39 @@ const DIFFERS: &[Meant] = &[
     ),
 ];
 
-pub(crate) fn all() -> Vec<Conversation> {
-    differing(DIFFERS, conversations())
+pub(crate) fn all() -> Vec<RequestScript> {
+    with_known_differences(DIFFERS, scripts())
 }
 
-fn conversations() -> Vec<Conversation> {
+fn scripts() -> Vec<RequestScript> {
     vec![cordoned(), lost()]
 }
 
-fn cordoned() -> Conversation {
-    conversation(
+fn cordoned() -> RequestScript {
+    script(
         "nodes::cordoned",
         steps![
             merge(NODE, json!({ "spec": { "unschedulable": true } }))
                 .called("cordon")
                 .only("/spec/unschedulable"),
             get(NODE)
-                .until(20, |it| !it["spec"]["taints"].is_null())
+                .until(20, |object| !object["spec"]["taints"].is_null())
                 .called("tainted")
                 .only("/spec"),
             post("pods", on_node("p", 3)),
             get("pods/p")
-                .until(20, |it| !it["status"]["conditions"].is_null())
+                .until(20, |object| !object["status"]["conditions"].is_null())
                 .called("waits")
                 .only("/status"),
             merge(NODE, json!({ "spec": { "unschedulable": null } }))
                 .called("uncordon")
                 .only("/spec/unschedulable"),
             get(NODE)
-                .until(20, |it| it["spec"]["taints"].is_null())
+                .until(20, |object| object["spec"]["taints"].is_null())
                 .called("free")
                 .only("/spec"),
             get("pods/p")
-                .until(20, |it| it["status"]["phase"] == "Running")
+                .until(20, |object| object["status"]["phase"] == "Running")
                 .called("runs")
                 .only("/status/phase")
                 .only("/spec/nodeName"),
@@ -96,39 +99,40 @@ fn cordoned() -> Conversation {
     .alone()
 }
 
-fn lost() -> Conversation {
-    conversation(
+fn lost() -> RequestScript {
+    script(
         "nodes::lost",
         steps![
             post("pods", on_node("p", 3)),
             get("pods/p")
-                .until(20, |it| it["status"]["phase"] == "Running")
+                .until(20, |object| object["status"]["phase"] == "Running")
                 .called("runs")
                 .only("/status/phase"),
             Node(1, true),
             get(NODE)
-                .until(60, |it| is_ready(it, "Unknown")
-                    && it["spec"]["taints"]
+                .until(60, |object| is_ready(object, "Unknown")
+                    && object["spec"]["taints"]
                         .as_array()
-                        .is_some_and(|it| it.len() > 1))
+                        .is_some_and(|taints| taints.len() > 1))
                 .called("lost")
                 .only("/spec")
                 .only("/status/conditions"),
             get("pods/p")
-                .until(20, |it| !it["metadata"]["deletionTimestamp"].is_null())
+                .until(20, |object| !object["metadata"]["deletionTimestamp"]
+                    .is_null())
                 .called("evicted")
                 .only("/status/conditions")
                 .only("/status/phase")
                 .only("/metadata/deletionGracePeriodSeconds"),
             Node(1, false),
             get(NODE)
-                .until(60, |it| is_ready(it, "True")
-                    && it["spec"]["taints"].is_null())
+                .until(60, |object| is_ready(object, "True")
+                    && object["spec"]["taints"].is_null())
                 .called("back")
                 .only("/spec"),
             get("pods/p")
-                .until(60, |it| it["kind"] == "Status")
-                .called("gone"),
+                .until(60, |object| object["kind"] == "Status")
+                .called("the object is deleted"),
         ],
     )
     .alone()

@@ -1,6 +1,6 @@
-//! The objects that conversations are about.
+//! Objects for the scripts.
 
-use fedrs_tests::truth::talk::{Ask, get};
+use fedrs_tests::reference::script::{ApiRequest, get};
 use serde_json::{Value, json};
 
 /// A `ConfigMap` with one entry.
@@ -17,10 +17,10 @@ pub(crate) fn labelled(name: &str, key: &str, value: &str) -> Value {
     })
 }
 
-/// What pods of tests are made of.
+/// The spec of test pods.
 pub(crate) fn pod_spec() -> Value {
     json!({
-        // What a token would be mounted for is compared on its own.
+        // Token volumes are compared separately.
         "automountServiceAccountToken": false,
         "containers": [{ "name": "main", "image": "registry.example/app:1" }],
     })
@@ -31,7 +31,7 @@ pub(crate) fn pod(name: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name }, "spec": pod_spec() })
 }
 
-/// A pod that no node can take.
+/// A pod that no node can run.
 pub(crate) fn pod_nowhere(name: &str) -> Value {
     let mut pod = pod(name);
     pod["spec"]["nodeSelector"] = json!({ "nowhere": "true" });
@@ -51,11 +51,11 @@ pub(crate) fn replica_set(name: &str, replicas: u32) -> Value {
     })
 }
 
-/// Waits until the controller has seen what a ReplicaSet without replicas asks for, and written all that it will.
-pub(crate) fn seen(path: &str) -> Ask {
+/// Waits until the controller has observed a ReplicaSet without replicas and written its status.
+pub(crate) fn seen(path: &str) -> ApiRequest {
     get(path)
-        .until(20, |it| {
-            it["status"]["observedGeneration"] == it["metadata"]["generation"]
+        .until(20, |object| {
+            object["status"]["observedGeneration"] == object["metadata"]["generation"]
         })
         .called("seen")
 }

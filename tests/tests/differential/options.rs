@@ -1,18 +1,18 @@
 //! Dry run and field validation.
 
 use fedrs_tests::{
-    steps,
-    truth::talk::{
-        Conversation, Meant, apply, conversation, delete, differing, get, merge, other, post, put,
-        strategic,
+    reference::script::{
+        KnownDifferenceRow, RequestScript, apply, delete, get, merge, other, post, put, script,
+        strategic, with_known_differences,
     },
+    steps,
 };
 use serde_json::json;
 
 use crate::objects::{config_map, replica_set};
 
-/// What differs on purpose: the conversation, the reason, the step, the place.
-const DIFFERS: &[Meant] = &[
+/// Known differences: the script, the reason, the step, the path.
+const DIFFERS: &[KnownDifferenceRow] = &[
     ("options::validation_strict", "order", "merge", "body"),
     (
         "options::validation_strict",
@@ -106,13 +106,13 @@ const DIFFERS: &[Meant] = &[
     ),
 ];
 
-pub(crate) fn all() -> Vec<Conversation> {
-    differing(DIFFERS, conversations())
+pub(crate) fn all() -> Vec<RequestScript> {
+    with_known_differences(DIFFERS, scripts())
 }
 
-fn conversations() -> Vec<Conversation> {
+fn scripts() -> Vec<RequestScript> {
     vec![
-        conversation(
+        script(
             "options::dry_run",
             steps![
                 post("configmaps?dryRun=All", config_map("a")),
@@ -140,12 +140,12 @@ fn conversations() -> Vec<Conversation> {
     ]
 }
 
-fn validation(name: &'static str, level: &str) -> Conversation {
+fn validation(name: &'static str, level: &str) -> RequestScript {
     let at = |path: &str| format!("{path}?fieldValidation={level}&fieldManager=m");
     let mut unknown = replica_set("web", 0);
     unknown["spec"]["replica"] = 3.into();
     unknown["spec"]["template"]["spec"]["containers"][0]["imagine"] = "x".into();
-    conversation(name, steps![
+    script(name, steps![
         post(&at("apps/v1:replicasets"), unknown.clone()).called("post"),
         post(&at("apps/v1:replicasets"), replica_set("other", 0)).called("post valid"),
         put(&at("apps/v1:replicasets/other"), {

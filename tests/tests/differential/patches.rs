@@ -1,11 +1,11 @@
 //! The three kinds of patches that are not applying.
 
 use fedrs_tests::{
-    steps,
-    truth::talk::{
-        Conversation, Meant, conversation, differing, get, json_patch, merge, other, post,
-        strategic,
+    reference::script::{
+        KnownDifferenceRow, RequestScript, get, json_patch, merge, other, post, script, strategic,
+        with_known_differences,
     },
+    steps,
 };
 use serde_json::json;
 
@@ -13,8 +13,8 @@ use crate::objects::{config_map, pod_nowhere, replica_set, seen};
 
 const SET: &str = "apps/v1:replicasets/web";
 
-/// What differs on purpose: the conversation, the reason, the step, the place.
-const DIFFERS: &[Meant] = &[
+/// Known differences: the script, the reason, the step, the path.
+const DIFFERS: &[KnownDifferenceRow] = &[
     ("patches::json", "order", "wrong type", "body"),
     ("patches::merge", "order", "a number", "body"),
     ("patches::merge", "patched-kind", "another kind", "body"),
@@ -69,13 +69,13 @@ const DIFFERS: &[Meant] = &[
     ),
 ];
 
-pub(crate) fn all() -> Vec<Conversation> {
-    differing(DIFFERS, conversations())
+pub(crate) fn all() -> Vec<RequestScript> {
+    with_known_differences(DIFFERS, scripts())
 }
 
-fn conversations() -> Vec<Conversation> {
+fn scripts() -> Vec<RequestScript> {
     vec![
-        conversation("patches::json", steps![
+        script("patches::json", steps![
             post("apps/v1:replicasets", replica_set("web", 0)).keep("uid", "/metadata/uid"),
             seen(SET),
             json_patch(SET, json!([{ "op": "replace", "path": "/spec/replicas", "value": 0 }])).called("no change"),
@@ -103,7 +103,7 @@ fn conversations() -> Vec<Conversation> {
             ])).called("copy and move"),
             json_patch("apps/v1:replicasets/none", json!([])).called("none"),
         ]),
-        conversation("patches::merge", steps![
+        script("patches::merge", steps![
             post("configmaps", config_map("a")).keep("uid", "/metadata/uid"),
             merge("configmaps/a", json!({ "data": { "a": null, "b": "2" }, "metadata": { "labels": { "x": "y" } } })),
             merge("configmaps/a", json!({ "data": { "b": "2" } })).called("no change"),
@@ -120,7 +120,7 @@ fn conversations() -> Vec<Conversation> {
             other("PATCH", "configmaps/a").text("application/json", "{}").called("no kind of patch"),
             other("PATCH", "configmaps/a").text("application/strategic-merge-patch+json", "[]").called("strategic array"),
         ]),
-        conversation("patches::strategic", steps![
+        script("patches::strategic", steps![
             post("apps/v1:replicasets", replica_set("web", 0)).spec(),
             strategic(SET, json!({ "spec": { "template": { "spec": { "containers": [{ "name": "side", "image": "b:2" }] } } } })).called("another container").spec(),
             strategic(SET, json!({ "spec": { "template": { "spec": { "containers": [{ "name": "main", "image": "c:3", "ports": [{ "containerPort": 80 }] }] } } } })).called("merged by key").spec(),
@@ -138,19 +138,19 @@ fn conversations() -> Vec<Conversation> {
     ]
 }
 
-fn of_pods() -> Conversation {
+fn of_pods() -> RequestScript {
     let p = "pods/p";
-    conversation("patches::strategic_of_pods", steps![
+    script("patches::strategic_of_pods", steps![
             post("pods", {
-                let mut it = pod_nowhere("p");
-                it["spec"]["volumes"] = json!([{ "name": "v", "emptyDir": {} }]);
-                it["spec"]["containers"][0]["env"] = json!([{ "name": "A", "value": "1" }, { "name": "B", "value": "2" }]);
-                it["spec"]["tolerations"] = json!([{ "key": "x", "operator": "Exists" }]);
-                it["metadata"]["finalizers"] = json!(["a.example/b", "a.example/c"]);
-                it["metadata"]["labels"] = json!({ "a": "1" });
-                it
+                let mut pod = pod_nowhere("p");
+                pod["spec"]["volumes"] = json!([{ "name": "v", "emptyDir": {} }]);
+                pod["spec"]["containers"][0]["env"] = json!([{ "name": "A", "value": "1" }, { "name": "B", "value": "2" }]);
+                pod["spec"]["tolerations"] = json!([{ "key": "x", "operator": "Exists" }]);
+                pod["metadata"]["finalizers"] = json!(["a.example/b", "a.example/c"]);
+                pod["metadata"]["labels"] = json!({ "a": "1" });
+                pod
             }).only("/metadata/labels"),
-            get(p).until(20, |it| !it["status"]["conditions"].is_null()).only("/spec"),
+            get(p).until(20, |object| !object["status"]["conditions"].is_null()).only("/spec"),
             strategic(p, json!({ "spec": { "containers": [{ "name": "main", "image": "other:2" }] } })).called("image").only("/spec"),
             strategic(p, json!({ "spec": { "containers": [{ "name": "main", "env": [{ "name": "C", "value": "3" }] }] } })).called("env").only("/spec"),
             strategic(p, json!({ "spec": { "tolerations": [{ "key": "y", "operator": "Exists" }] } })).called("tolerations").only("/spec"),
@@ -171,8 +171,8 @@ fn of_pods() -> Conversation {
         ])
 }
 
-fn json_pointers() -> Conversation {
-    conversation("patches::json_pointers", steps![
+fn json_pointers() -> RequestScript {
+    script("patches::json_pointers", steps![
             post("configmaps", json!({ "metadata": { "name": "a", "labels": { "a/b": "1", "c~d": "2" }, "finalizers": ["a.example/1", "a.example/2"] }, "data": { "x": "1" } })),
             json_patch("configmaps/a", json!([{ "op": "replace", "path": "/metadata/labels/a~1b", "value": "2" }])).called("escaped"),
             json_patch("configmaps/a", json!([{ "op": "add", "path": "/metadata/finalizers/-", "value": "a.example/3" }])).called("at the end"),

@@ -1,15 +1,18 @@
 //! What isn't served, isn't allowed, or can't be read; and quota.
 
 use fedrs_tests::{
+    reference::script::{
+        KnownDifferenceRow, RequestScript, delete, get, other, post, put, script,
+        with_known_differences,
+    },
     steps,
-    truth::talk::{Conversation, Meant, conversation, delete, differing, get, other, post, put},
 };
 use serde_json::json;
 
 use crate::objects::{config_map, pod, pod_nowhere, replica_set};
 
-/// What differs on purpose: the conversation, the reason, the step, the place.
-const DIFFERS: &[Meant] = &[
+/// Known differences: the script, the reason, the step, the path.
+const DIFFERS: &[KnownDifferenceRow] = &[
     ("refusals::bodies", "go-words", "an array", "body/message"),
     ("refusals::bodies", "go-words", "a string", "body/message"),
     (
@@ -72,11 +75,11 @@ const DIFFERS: &[Meant] = &[
     ),
 ];
 
-pub(crate) fn all() -> Vec<Conversation> {
-    differing(DIFFERS, conversations())
+pub(crate) fn all() -> Vec<RequestScript> {
+    with_known_differences(DIFFERS, scripts())
 }
 
-fn conversations() -> Vec<Conversation> {
+fn scripts() -> Vec<RequestScript> {
     vec![
         paths_and_methods(),
         bodies(),
@@ -86,8 +89,8 @@ fn conversations() -> Vec<Conversation> {
     ]
 }
 
-fn paths_and_methods() -> Conversation {
-    conversation(
+fn paths_and_methods() -> RequestScript {
+    script(
         "refusals::paths_and_methods",
         steps![
             get("/nothing"),
@@ -117,8 +120,8 @@ fn paths_and_methods() -> Conversation {
     )
 }
 
-fn bodies() -> Conversation {
-    conversation(
+fn bodies() -> RequestScript {
+    script(
         "refusals::bodies",
         steps![
             other("POST", "configmaps")
@@ -185,8 +188,8 @@ fn bodies() -> Conversation {
     )
 }
 
-fn invalid_objects() -> Conversation {
-    conversation("refusals::invalid_objects", steps![
+fn invalid_objects() -> RequestScript {
+    script("refusals::invalid_objects", steps![
             post("pods", json!({ "metadata": { "name": "p" }, "spec": {} })).called("no containers"),
             post("pods", json!({ "metadata": { "name": "p" } })).called("no spec"),
             post("pods", json!({ "metadata": { "name": "p" }, "spec": { "containers": [{}] } })).called("an empty container"),
@@ -198,45 +201,45 @@ fn invalid_objects() -> Conversation {
             post("pods", json!({ "metadata": { "name": "p" }, "spec": { "terminationGracePeriodSeconds": -1, "nodeSelector": { "a b": "c" }, "containers": [{ "name": "a", "image": "b", "resources": { "requests": { "cpu": "-1" } } }] } })).called("negative"),
             post("apps/v1:replicasets", json!({ "metadata": { "name": "s" } })).called("an empty set"),
             post("apps/v1:replicasets", json!({ "metadata": { "name": "s" }, "spec": { "selector": {}, "template": {} } })).called("empty selector"),
-            post("apps/v1:replicasets", { let mut it = replica_set("s", 0); it["spec"]["template"]["metadata"]["labels"] = json!({ "a": "b" }); it }).called("selector does not match"),
-            post("apps/v1:replicasets", { let mut it = replica_set("s", 0); it["spec"]["replicas"] = json!(-1); it }).called("negative replicas"),
-            post("apps/v1:replicasets", { let mut it = replica_set("s", 0); it["spec"]["minReadySeconds"] = json!(-1); it }).called("negative seconds"),
-            post("apps/v1:replicasets", { let mut it = replica_set("s", 0); it["spec"]["template"]["spec"]["restartPolicy"] = json!("Never"); it }).called("restart policy"),
-            post("apps/v1:replicasets", { let mut it = replica_set("s", 0); it["spec"]["selector"] = json!({ "matchExpressions": [{ "key": "a", "operator": "In" }] }); it }).called("an expression without values"),
-            post("apps/v1:replicasets", { let mut it = replica_set("s", 0); it["spec"]["selector"] = json!({ "matchExpressions": [{ "key": "a", "operator": "Near", "values": ["x"] }] }); it }).called("no such operator"),
+            post("apps/v1:replicasets", { let mut object = replica_set("s", 0); object["spec"]["template"]["metadata"]["labels"] = json!({ "a": "b" }); object }).called("selector does not match"),
+            post("apps/v1:replicasets", { let mut object = replica_set("s", 0); object["spec"]["replicas"] = json!(-1); object }).called("negative replicas"),
+            post("apps/v1:replicasets", { let mut object = replica_set("s", 0); object["spec"]["minReadySeconds"] = json!(-1); object }).called("negative seconds"),
+            post("apps/v1:replicasets", { let mut object = replica_set("s", 0); object["spec"]["template"]["spec"]["restartPolicy"] = json!("Never"); object }).called("restart policy"),
+            post("apps/v1:replicasets", { let mut object = replica_set("s", 0); object["spec"]["selector"] = json!({ "matchExpressions": [{ "key": "a", "operator": "In" }] }); object }).called("an expression without values"),
+            post("apps/v1:replicasets", { let mut object = replica_set("s", 0); object["spec"]["selector"] = json!({ "matchExpressions": [{ "key": "a", "operator": "Near", "values": ["x"] }] }); object }).called("no such operator"),
             post("/apis/rbac.authorization.k8s.io/v1/clusterroles", json!({ "metadata": { "name": "${ns}-r" }, "rules": [{ "verbs": [], "resources": ["a"] }] })).called("a role without verbs"),
             post("rbac.authorization.k8s.io/v1:rolebindings", json!({ "metadata": { "name": "b" }, "roleRef": { "kind": "Foo", "name": "" } })).called("a bad binding"),
             post("services", json!({ "metadata": { "name": "s" }, "spec": {} })).called("a service without ports"),
         ])
 }
 
-fn quota() -> Conversation {
-    conversation("refusals::quota", steps![
+fn quota() -> RequestScript {
+    script("refusals::quota", steps![
             post("resourcequotas", json!({ "metadata": { "name": "q" }, "spec": { "hard": { "pods": "1", "requests.cpu": "1", "count/configmaps": "2" } } })),
-            get("resourcequotas/q").until(20, |it| !it["status"]["used"].is_null() ).only("/status/hard").only("/status/used/pods"),
+            get("resourcequotas/q").until(20, |object| !object["status"]["used"].is_null() ).only("/status/hard").only("/status/used/pods"),
             post("pods", pod_nowhere("unspecified")),
-            post("pods", { let mut it = pod_nowhere("big"); it["spec"]["containers"][0]["resources"] = json!({ "requests": { "cpu": "2" } }); it }).called("too much"),
-            post("pods", { let mut it = pod_nowhere("a"); it["spec"]["containers"][0]["resources"] = json!({ "requests": { "cpu": "600m" } }); it }).called("fits"),
-            post("pods", { let mut it = pod_nowhere("b"); it["spec"]["containers"][0]["resources"] = json!({ "requests": { "cpu": "600m" } }); it }).called("one too many"),
+            post("pods", { let mut object = pod_nowhere("big"); object["spec"]["containers"][0]["resources"] = json!({ "requests": { "cpu": "2" } }); object }).called("too much"),
+            post("pods", { let mut object = pod_nowhere("a"); object["spec"]["containers"][0]["resources"] = json!({ "requests": { "cpu": "600m" } }); object }).called("fits"),
+            post("pods", { let mut object = pod_nowhere("b"); object["spec"]["containers"][0]["resources"] = json!({ "requests": { "cpu": "600m" } }); object }).called("one too many"),
             get("resourcequotas/q").only("/status/used/pods").only("/status/used/requests.cpu"),
             post("resourcequotas", json!({ "metadata": { "name": "r" }, "spec": { "hard": { "pods": "x", "foo": "1" } } })).called("bad quota"),
         ])
 }
 
-fn of_no_use() -> Conversation {
-    conversation(
+fn of_no_use() -> RequestScript {
+    script(
         "refusals::of_no_use",
         steps![
             post("pods", {
-                let mut it = pod("p");
-                it["spec"]["serviceAccountName"] = "none".into();
-                it
+                let mut object = pod("p");
+                object["spec"]["serviceAccountName"] = "none".into();
+                object
             })
             .called("no account"),
             post("pods", {
-                let mut it = pod("p");
-                it["spec"]["priorityClassName"] = "none".into();
-                it
+                let mut object = pod("p");
+                object["spec"]["priorityClassName"] = "none".into();
+                object
             })
             .called("no priority"),
         ],

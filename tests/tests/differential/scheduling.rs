@@ -1,20 +1,20 @@
 //! Where pods go, and why they can't: affinity, spreading, ports, gates.
 
 use fedrs_tests::{
+    reference::script::{ApiRequest, RequestScript, delete, get, merge, post, script},
     steps,
-    truth::talk::{Ask, Conversation, conversation, delete, get, merge, post},
 };
 use serde_json::{Value, json};
 
 use crate::objects::pod;
 
 fn with(name: &str, labels: Value, more: &[(&str, Value)]) -> Value {
-    let mut it = pod(name);
-    it["metadata"]["labels"] = labels;
+    let mut pod = pod(name);
+    pod["metadata"]["labels"] = labels;
     for (field, value) in more {
-        it["spec"][*field] = value.clone();
+        pod["spec"][*field] = value.clone();
     }
-    it
+    pod
 }
 
 fn on(number: u32) -> Value {
@@ -25,18 +25,18 @@ fn near(kind: &str, app: &str) -> Value {
     json!({ kind: { "requiredDuringSchedulingIgnoredDuringExecution": [{ "topologyKey": "kubernetes.io/hostname", "labelSelector": { "matchLabels": { "app": app } } }] } })
 }
 
-fn waits(name: &str) -> Ask {
+fn waits(name: &str) -> ApiRequest {
     get(&format!("pods/{name}"))
-        .until(20, |it| {
-            it["status"]["conditions"][0]["reason"] == "Unschedulable"
+        .until(20, |object| {
+            object["status"]["conditions"][0]["reason"] == "Unschedulable"
         })
         .called(&format!("{name} waits"))
         .only("/status")
 }
 
-fn runs(name: &str) -> Ask {
+fn runs(name: &str) -> ApiRequest {
     get(&format!("pods/{name}"))
-        .until(20, |it| it["status"]["phase"] == "Running")
+        .until(20, |object| object["status"]["phase"] == "Running")
         .called(&format!("{name} runs"))
         .only("/status/phase")
         .only("/spec/nodeName")
@@ -46,10 +46,10 @@ fn spread(app: &str) -> Value {
     json!([{ "topologyKey": "kubernetes.io/hostname", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": { "matchLabels": { "app": app } } }])
 }
 
-pub(crate) fn all() -> Vec<Conversation> {
+pub(crate) fn all() -> Vec<RequestScript> {
     let port = json!([{ "name": "main", "image": "registry.example/app:1", "ports": [{ "containerPort": 80, "hostPort": 4711 }] }]);
     vec![
-        conversation("scheduling::affinity", steps![
+        script("scheduling::affinity", steps![
             post("pods", with("follower", json!({}), &[("affinity", near("podAffinity", "leader"))])),
             waits("follower"),
             post("pods", with("leader", json!({ "app": "leader" }), &[("nodeSelector", on(2))])),
@@ -80,7 +80,7 @@ pub(crate) fn all() -> Vec<Conversation> {
             post("pods", with("pq", json!({ "app": "p", "tier": "q" }), &[("nodeSelector", on(1))])),
             runs("two"),
         ]),
-        conversation("scheduling::spread", steps![
+        script("scheduling::spread", steps![
             post("pods", with("one", json!({ "app": "s" }), &[("nodeSelector", on(1))])),
             runs("one"),
             post("pods", with("other", json!({ "app": "s" }), &[("topologySpreadConstraints", spread("s"))])),
@@ -92,7 +92,7 @@ pub(crate) fn all() -> Vec<Conversation> {
             post("pods", with("no-label", json!({ "app": "s" }), &[("topologySpreadConstraints", json!([{ "topologyKey": "nothing", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": { "matchLabels": { "app": "s" } } }]))])),
             waits("no-label"),
         ]),
-        conversation("scheduling::ports", steps![
+        script("scheduling::ports", steps![
             post("pods", with("one", json!({}), &[("containers", port.clone()), ("nodeSelector", on(1))])).only("/spec/containers"),
             runs("one"),
             post("pods", with("other", json!({}), &[("containers", port.clone()), ("nodeSelector", on(1))])).only("/spec/containers"),
@@ -100,11 +100,11 @@ pub(crate) fn all() -> Vec<Conversation> {
             delete("pods/one").only("/metadata/name"),
             runs("other"),
         ]),
-        conversation("scheduling::gates_and_names", steps![
+        script("scheduling::gates_and_names", steps![
             post("pods", with("gated", json!({}), &[("schedulingGates", json!([{ "name": "a.example/b" }]))])),
-            get("pods/gated").until(20, |it| !it["status"]["conditions"].is_null()).only("/status"),
+            get("pods/gated").until(20, |object| !object["status"]["conditions"].is_null()).only("/status"),
             merge("pods/gated", json!({ "spec": { "schedulingGates": null } })).only("/spec/schedulingGates").called("no gates"),
-            get("pods/gated").until(20, |it| it["status"]["phase"] == "Running").only("/status/phase").called("gated runs"),
+            get("pods/gated").until(20, |object| object["status"]["phase"] == "Running").only("/status/phase").called("gated runs"),
             merge("pods/gated", json!({ "spec": { "schedulingGates": [{ "name": "a.example/b" }] } })).called("gates again"),
             post("pods", with("named", json!({}), &[("nodeName", "pair-node-1".into())])).only("/spec"),
             runs("named"),

@@ -1,10 +1,11 @@
 //! Subresources: scale, status, eviction, token, binding.
 
 use fedrs_tests::{
-    steps,
-    truth::talk::{
-        Conversation, Meant, apply, conversation, differing, get, json_patch, merge, post, put,
+    reference::script::{
+        KnownDifferenceRow, RequestScript, apply, get, json_patch, merge, post, put, script,
+        with_known_differences,
     },
+    steps,
 };
 use serde_json::json;
 
@@ -12,8 +13,8 @@ use crate::objects::{pod, pod_nowhere, replica_set};
 
 const SCALE: &str = "apps/v1:replicasets/web/scale";
 
-/// What differs on purpose: the conversation, the reason, the step, the place.
-const DIFFERS: &[Meant] = &[
+/// Known differences: the script, the reason, the step, the path.
+const DIFFERS: &[KnownDifferenceRow] = &[
     (
         "subresources::token",
         "managers",
@@ -106,16 +107,16 @@ const DIFFERS: &[Meant] = &[
     ),
 ];
 
-pub(crate) fn all() -> Vec<Conversation> {
-    differing(DIFFERS, conversations())
+pub(crate) fn all() -> Vec<RequestScript> {
+    with_known_differences(DIFFERS, scripts())
 }
 
-fn conversations() -> Vec<Conversation> {
+fn scripts() -> Vec<RequestScript> {
     vec![scale(), status(), binding(), eviction(), token()]
 }
 
-fn scale() -> Conversation {
-    conversation("subresources::scale", steps![
+fn scale() -> RequestScript {
+    script("subresources::scale", steps![
             post("apps/v1:replicasets", {
                 let mut set = replica_set("web", 0);
                 set["spec"]["template"]["spec"]["nodeSelector"] = json!({ "nowhere": "true" });
@@ -134,12 +135,12 @@ fn scale() -> Conversation {
         ])
 }
 
-fn status() -> Conversation {
-    conversation(
+fn status() -> RequestScript {
+    script(
         "subresources::status",
         steps![
             post("pods", pod_nowhere("p")),
-            get("pods/p").until(20, |it| !it["status"]["conditions"].is_null()),
+            get("pods/p").until(20, |object| !object["status"]["conditions"].is_null()),
             merge(
                 "pods/p/status",
                 json!({ "status": { "message": "x" }, "metadata": { "labels": { "a": "b" } }, "spec": { "activeDeadlineSeconds": 7 } })
@@ -157,8 +158,8 @@ fn status() -> Conversation {
     )
 }
 
-fn binding() -> Conversation {
-    conversation("subresources::binding", steps![
+fn binding() -> RequestScript {
+    script("subresources::binding", steps![
             post("pods", {
                 let mut pod = pod("p");
                 pod["spec"]["schedulerName"] = "nobody".into();
@@ -167,35 +168,35 @@ fn binding() -> Conversation {
             post("pods/p/binding", json!({ "metadata": { "name": "p" }, "target": { "kind": "Node" } })).called("no node"),
             post("pods/p/binding", json!({ "metadata": { "name": "q" }, "target": { "kind": "Node", "name": "x" } })).called("another name"),
             post("pods/p/binding", json!({ "metadata": { "name": "p" }, "target": { "kind": "Node", "name": "pair-node-1" } })),
-            get("pods/p").until(20, |it| it["status"]["phase"] == "Running").only("/spec/nodeName").only("/status/phase"),
+            get("pods/p").until(20, |object| object["status"]["phase"] == "Running").only("/spec/nodeName").only("/status/phase"),
             post("pods/p/binding", json!({ "metadata": { "name": "p" }, "target": { "kind": "Node", "name": "pair-node-2" } })).called("again"),
             post("pods/none/binding", json!({ "metadata": { "name": "none" }, "target": { "kind": "Node", "name": "pair-node-2" } })).called("none"),
         ])
 }
 
-fn eviction() -> Conversation {
-    conversation("subresources::eviction", steps![
+fn eviction() -> RequestScript {
+    script("subresources::eviction", steps![
             post("pods", {
                 let mut pod = pod("p");
                 pod["metadata"]["labels"] = json!({ "app": "p" });
                 pod
             }),
-            get("pods/p").until(20, |it| it["status"]["phase"] == "Running").only("/status/phase"),
+            get("pods/p").until(20, |object| object["status"]["phase"] == "Running").only("/status/phase"),
             post("policy/v1:poddisruptionbudgets", json!({ "metadata": { "name": "b" }, "spec": { "minAvailable": 1, "selector": { "matchLabels": { "app": "p" } } } })),
-            get("policy/v1:poddisruptionbudgets/b").until(20, |it| it["status"]["observedGeneration"] == 1 && it["status"]["currentHealthy"] == 1),
+            get("policy/v1:poddisruptionbudgets/b").until(20, |object| object["status"]["observedGeneration"] == 1 && object["status"]["currentHealthy"] == 1),
             post("pods/p/eviction?dryRun=All", json!({ "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": "p" } })).called("dry"),
             post("pods/p/eviction", json!({ "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": "p" } })).called("refused"),
             merge("policy/v1:poddisruptionbudgets/b", json!({ "spec": { "minAvailable": 0 } })),
-            get("policy/v1:poddisruptionbudgets/b").until(20, |it| it["status"]["observedGeneration"] == 2).called("looser"),
+            get("policy/v1:poddisruptionbudgets/b").until(20, |object| object["status"]["observedGeneration"] == 2).called("looser"),
             post("pods/p/eviction", json!({ "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": "other" } })).called("another name"),
             post("pods/p/eviction", json!({ "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": "p" } })).called("evicted"),
-            get("pods/p").until(20, |it| it["kind"] == "Status").called("gone"),
+            get("pods/p").until(20, |object| object["kind"] == "Status").called("the object is deleted"),
             post("pods/p/eviction", json!({ "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": "p" } })).called("none"),
         ])
 }
 
-fn token() -> Conversation {
-    conversation(
+fn token() -> RequestScript {
+    script(
         "subresources::token",
         steps![
             post(

@@ -1,15 +1,18 @@
 //! What kubectl get shows.
 
 use fedrs_tests::{
+    reference::script::{
+        KnownDifferenceRow, RequestScript, TABLE, delete, get, merge, post, script,
+        with_known_differences,
+    },
     steps,
-    truth::talk::{Conversation, Meant, TABLE, conversation, delete, differing, get, merge, post},
 };
 use serde_json::json;
 
 use crate::objects::{config_map, pod_nowhere, replica_set};
 
-/// What differs on purpose: the conversation, the reason, the step, the place.
-const DIFFERS: &[Meant] = &[
+/// Known differences: the script, the reason, the step, the path.
+const DIFFERS: &[KnownDifferenceRow] = &[
     (
         "tables::core",
         "columns",
@@ -62,21 +65,21 @@ const DIFFERS: &[Meant] = &[
     ),
 ];
 
-pub(crate) fn all() -> Vec<Conversation> {
-    differing(DIFFERS, conversations())
+pub(crate) fn all() -> Vec<RequestScript> {
+    with_known_differences(DIFFERS, scripts())
 }
 
-fn conversations() -> Vec<Conversation> {
+fn scripts() -> Vec<RequestScript> {
     vec![sets_and_pods(), pods_in_trouble(), core(), events()]
 }
 
-fn sets_and_pods() -> Conversation {
-    conversation(
+fn sets_and_pods() -> RequestScript {
+    script(
         "tables::sets_and_pods",
         steps![
             post("apps/v1:replicasets", replica_set("web", 2)),
             get("apps/v1:replicasets/web")
-                .until(30, |it| it["status"]["readyReplicas"] == 2)
+                .until(30, |object| object["status"]["readyReplicas"] == 2)
                 .only("/status"),
             get("apps/v1:replicasets").accept(TABLE),
             get("apps/v1:replicasets/web")
@@ -105,13 +108,13 @@ fn sets_and_pods() -> Conversation {
     )
 }
 
-fn pods_in_trouble() -> Conversation {
-    conversation(
+fn pods_in_trouble() -> RequestScript {
+    script(
         "tables::pods_in_trouble",
         steps![
             post("pods", pod_nowhere("waits")),
             get("pods/waits")
-                .until(20, |it| !it["status"]["conditions"].is_null())
+                .until(20, |object| !object["status"]["conditions"].is_null())
                 .only("/status/phase"),
             post("pods", {
                 let mut pod = pod_nowhere("goes");
@@ -119,7 +122,7 @@ fn pods_in_trouble() -> Conversation {
                 pod
             }),
             get("pods/goes")
-                .until(20, |it| !it["status"]["conditions"].is_null())
+                .until(20, |object| !object["status"]["conditions"].is_null())
                 .called("goes waits too")
                 .only("/status/phase"),
             delete("pods/goes").only("/metadata/finalizers"),
@@ -133,8 +136,8 @@ fn pods_in_trouble() -> Conversation {
     )
 }
 
-fn core() -> Conversation {
-    conversation(
+fn core() -> RequestScript {
+    script(
         "tables::core",
         steps![
             post("configmaps", config_map("a")),
@@ -153,7 +156,7 @@ fn core() -> Conversation {
                 "resourcequotas",
                 json!({ "metadata": { "name": "q" }, "spec": { "hard": { "pods": "2" } } })
             ),
-            get("resourcequotas/q").until(20, |it| !it["status"]["used"].is_null()),
+            get("resourcequotas/q").until(20, |object| !object["status"]["used"].is_null()),
             get("resourcequotas").accept(TABLE),
             post(
                 "services",
@@ -175,8 +178,8 @@ fn core() -> Conversation {
     )
 }
 
-fn events() -> Conversation {
-    conversation("tables::events", steps![
+fn events() -> RequestScript {
+    script("tables::events", steps![
             post("events", json!({
                 "metadata": { "name": "a" }, "involvedObject": { "kind": "Pod", "name": "p", "namespace": "${ns}" },
                 "reason": "R", "message": "m", "type": "Normal", "count": 3,

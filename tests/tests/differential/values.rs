@@ -6,21 +6,21 @@
 )]
 
 use fedrs_tests::{
-    steps,
-    truth::talk::{
-        Ask, Conversation, TABLE, apply, conversation, delete, get, merge, other, post, strategic,
+    reference::script::{
+        ApiRequest, RequestScript, TABLE, apply, delete, get, merge, other, post, script, strategic,
     },
+    steps,
 };
 use serde_json::{Value, json};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const GOODS: &str = "${ns}.example.com/v1:goods";
 
-pub(crate) fn all() -> Vec<Conversation> {
+pub(crate) fn all() -> Vec<RequestScript> {
     vec![accepted(), refused(), owned()]
 }
 
-/// What each field of a specification may be.
+/// The schema of each field of the spec.
 fn fields() -> Value {
     let keyed = json!({
         "type": "object", "required": ["k"],
@@ -85,12 +85,12 @@ fn definition() -> Value {
     })
 }
 
-/// Defines the kind, in a group of the conversation's own, and waits until it is served.
-fn install() -> [Ask; 2] {
+/// Creates the CRD in a group of the script's own, and waits until it is served.
+fn install() -> [ApiRequest; 2] {
     [
         post(DEFINITIONS, definition()).only("/spec"),
         get(GOODS)
-            .until(20, |it| it["kind"] == "GoodList")
+            .until(20, |object| object["kind"] == "GoodList")
             .only("/kind"),
     ]
 }
@@ -108,10 +108,10 @@ fn full() -> Value {
     })
 }
 
-fn accepted() -> Conversation {
+fn accepted() -> RequestScript {
     let [a, b] = install();
     let one = &format!("{GOODS}/a");
-    conversation(
+    script(
         "values::accepted",
         steps![
             a,
@@ -150,7 +150,7 @@ fn accepted() -> Conversation {
     )
 }
 
-fn refused() -> Conversation {
+fn refused() -> RequestScript {
     let [a, b] = install();
     let mut steps = steps![a, b];
     for (field, value) in [
@@ -200,19 +200,19 @@ fn refused() -> Conversation {
         let label = format!("{field} {value}");
         let object = good("x", json!({ "name": "abc", field: value }));
         steps.push(post(GOODS, object).called(&label).into());
-        // Whatever was taken goes before the next.
+        // Each accepted object is deleted before the next one.
         let gone = format!("{label}, off");
         let off = delete(&format!("{GOODS}/x")).called(&gone).only("/kind");
         steps.push(off.into());
     }
-    conversation("values::refused", steps)
+    script("values::refused", steps)
 }
 
-fn owned() -> Conversation {
+fn owned() -> RequestScript {
     let [a, b] = install();
     let one = |manager: &str| format!("{GOODS}/a?fieldManager={manager}");
     let item = |value: u32| json!([{ "k": "2", "v": value }]);
-    conversation("values::owned", steps![
+    script("values::owned", steps![
         a, b,
         post(GOODS, good("a", full())).called("all"),
         apply(&one("one"), good("a", json!({ "name": "abc", "set": ["c"], "list": item(1), "plain": [{ "k": "x" }], "atomic": { "b": "2" } }))).called("conflicts"),

@@ -1,19 +1,19 @@
 //! Watches: events and their order.
 
 use fedrs_tests::{
-    steps,
-    truth::talk::{
-        Conversation, METADATA, Meant,
+    reference::script::{
+        KnownDifferenceRow, METADATA, RequestScript,
         Step::{Compact, Events, Watch},
-        TABLE, conversation, delete, differing, get, merge, post,
+        TABLE, delete, get, merge, post, script, with_known_differences,
     },
+    steps,
 };
 use serde_json::json;
 
 use crate::objects::{config_map, labelled, lease};
 
-/// What differs on purpose: the conversation, the reason, the step, the place.
-const DIFFERS: &[Meant] = &[
+/// Known differences: the script, the reason, the step, the path.
+const DIFFERS: &[KnownDifferenceRow] = &[
     (
         "watches::of_a_namespace",
         "columns",
@@ -34,14 +34,14 @@ const DIFFERS: &[Meant] = &[
     ),
 ];
 
-pub(crate) fn all() -> Vec<Conversation> {
-    differing(DIFFERS, conversations())
+pub(crate) fn all() -> Vec<RequestScript> {
+    with_known_differences(DIFFERS, scripts())
 }
 
-fn conversations() -> Vec<Conversation> {
+fn scripts() -> Vec<RequestScript> {
     let leases = "coordination.k8s.io/v1:leases";
     vec![
-        conversation("watches::of_a_namespace", steps![
+        script("watches::of_a_namespace", steps![
             get(leases).keep("rv", "/metadata/resourceVersion"),
             Watch("all", get(&format!("{leases}?watch=true&resourceVersion=${{rv}}"))),
             Watch("one", get(&format!("{leases}?watch=1&resourceVersion=${{rv}}&fieldSelector=metadata.name%3Db"))),
@@ -62,7 +62,7 @@ fn conversations() -> Vec<Conversation> {
             Watch("late", get(&format!("{leases}?watch=true&resourceVersion=${{rv}}"))),
             Events("late", 4),
         ]),
-        conversation("watches::selectors", steps![
+        script("watches::selectors", steps![
             get("configmaps").only("/metadata/resourceVersion").keep("rv", "/metadata/resourceVersion"),
             Watch("w", get("configmaps?watch=true&resourceVersion=${rv}&labelSelector=on%3Dyes")),
             post("configmaps", labelled("a", "on", "no")),
@@ -75,7 +75,7 @@ fn conversations() -> Vec<Conversation> {
             Events("w", 6),
             Events("w", 0),
         ]),
-        conversation("watches::initial_events", steps![
+        script("watches::initial_events", steps![
             post("configmaps", labelled("a", "on", "yes")),
             post("configmaps", labelled("b", "on", "yes")),
             Watch("list", get("configmaps?watch=true&labelSelector=on&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")),
@@ -95,7 +95,7 @@ fn conversations() -> Vec<Conversation> {
             merge("configmaps/a", json!({ "data": { "x": "y" } })),
             Events("list", 1),
         ]),
-        conversation("watches::expired_and_refused", steps![
+        script("watches::expired_and_refused", steps![
             Watch("bad", get("configmaps?watch=true&resourceVersion=x").called("no version")),
             Watch("future", get("configmaps?watch=true&resourceVersion=999999999&timeoutSeconds=2").called("the future")),
             Watch("label", get("configmaps?watch=true&labelSelector=a%3Db%3Dc").called("a bad selector")),
@@ -105,7 +105,7 @@ fn conversations() -> Vec<Conversation> {
             Watch("bad timeout", get("configmaps?watch=true&timeoutSeconds=x").called("bad timeout")),
             Watch("continue", get("configmaps?watch=true&continue=abc").called("continue")),
         ]),
-        conversation("watches::after_a_compaction", steps![
+        script("watches::after_a_compaction", steps![
             post("configmaps", labelled("a", "on", "yes")).keep("rv", "/metadata/resourceVersion"),
             post("configmaps", labelled("b", "on", "yes")),
             get("configmaps?labelSelector=on&limit=1").keep("next", "/metadata/continue").called("a page"),
@@ -118,13 +118,13 @@ fn conversations() -> Vec<Conversation> {
             get("configmaps?labelSelector=on&limit=1&continue=${next}").called("the next page"),
             get("configmaps?labelSelector=on&resourceVersion=1&resourceVersionMatch=Exact").called("long ago"),
             get("configmaps/a?resourceVersion=${rv}").called("at least"),
-            // A version before it may be too old as well, if anybody has written anything since.
+            // An earlier version may be too old as well, if there were other writes since.
             merge("configmaps/a", json!({ "data": { "b": "4" } })).keep("now", "/metadata/resourceVersion"),
             Watch("next", get("configmaps?watch=true&labelSelector=on&resourceVersion=${now}").called("from now")),
             merge("configmaps/a", json!({ "data": { "b": "5" } })),
             Events("next", 1),
         ]).alone(),
-        conversation("watches::by_name", steps![
+        script("watches::by_name", steps![
             post("configmaps", config_map("a")).keep("rv", "/metadata/resourceVersion"),
             Watch("old", get("/api/v1/watch/namespaces/${ns}/configmaps/a?resourceVersion=${rv}").called("the old path")),
             Watch("w", get("configmaps/a?watch=true&resourceVersion=${rv}")),
@@ -132,7 +132,7 @@ fn conversations() -> Vec<Conversation> {
             delete("configmaps/a"),
             Events("w", 2),
         ]),
-        conversation("watches::deletion", steps![
+        script("watches::deletion", steps![
             post("configmaps", json!({ "metadata": { "name": "a", "finalizers": ["a.example/b"] } })).keep("rv", "/metadata/resourceVersion"),
             Watch("w", get("configmaps?watch=true&resourceVersion=${rv}&fieldSelector=metadata.name%3Da")),
             delete("configmaps/a"),

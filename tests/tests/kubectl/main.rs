@@ -1,53 +1,55 @@
-//! kubectl as a client of a real cluster and of an embedded one, command by command:
+//! The same kubectl commands against a real cluster and an embedded one; their outputs are compared:
 //! `FEDRS_CLUSTERS=local cargo test -p fedrs-tests --test kubectl`.
 
 mod sessions;
 
 use std::{path::PathBuf, process::ExitCode};
 
-use fedrs_tests::truth::{
-    command::{Session, play},
+use fedrs_tests::reference::{
     compare::compare,
-    harness::{self, Comparison},
+    harness::{self, ComparisonTest},
+    kubectl::{KubectlSession, run_session},
 };
 use futures::FutureExt;
 
 fn main() -> ExitCode {
-    let pinned = sessions::all().into_iter().map(|it| comparison(it, None));
+    let pinned = sessions::all()
+        .into_iter()
+        .map(|session| comparison(session, None));
     let mut comparisons: Vec<_> = pinned.collect();
     if let Some(program) = on_the_path() {
         let others = sessions::all().into_iter();
-        comparisons.extend(others.map(|it| comparison(it, Some(program.clone()))));
+        comparisons.extend(others.map(|session| comparison(session, Some(program.clone()))));
     }
     harness::main(comparisons, Vec::new())
 }
 
-/// The kubectl that is installed, if one is.
+/// The installed kubectl, if there is one.
 fn on_the_path() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    let mut programs = std::env::split_paths(&path).map(|it| it.join("kubectl"));
-    programs.find(|it| it.is_file())
+    let mut programs = std::env::split_paths(&path).map(|folder| folder.join("kubectl"));
+    programs.find(|program| program.is_file())
 }
 
 /// A session with `program`, or with the kubectl of the real cluster's version.
-fn comparison(session: Session, program: Option<PathBuf>) -> Comparison {
+fn comparison(session: KubectlSession, program: Option<PathBuf>) -> ComparisonTest {
     let which = if program.is_some() {
         "installed"
     } else {
         "pinned"
     };
-    Comparison {
+    ComparisonTest {
         name: format!("{which}::{}", session.name),
         is_alone: false,
         run: Box::new(|pair, namespace| {
             async move {
                 let program = program.unwrap_or_else(|| pair.kubectl.clone());
                 let (real, embedded) = futures::future::try_join(
-                    play(&session, &program, &namespace, &pair.real, &pair),
-                    play(&session, &program, &namespace, &pair.embedded, &pair),
+                    run_session(&session, &program, &namespace, &pair.real, &pair),
+                    run_session(&session, &program, &namespace, &pair.embedded, &pair),
                 )
                 .await?;
-                Ok(compare(&real, &embedded, &session.differs))
+                Ok(compare(&real, &embedded, &session.known_differences))
             }
             .boxed_local()
         }),

@@ -1,16 +1,16 @@
-//! The document's own scenarios, as cases/seed-scenarios.json has them.
+//! The scenarios of the requirements document, from cases/seed-scenarios.json.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use fedrs_tests::{
     frs,
     scenario::Scenario,
-    stage::{Stage, StageSpec},
+    test_environment::{TestEnvironment, TestEnvironmentSpec},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The names of the document's clusters are capital letters; those of members can't be.
+/// The names of the members; those of the document's clusters are capital letters, which names of members can't be.
 const MEMBERS: [&str; 3] = ["a", "b", "c"];
 
 #[derive(Deserialize)]
@@ -46,32 +46,32 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
 fn scenario(case: Arc<Case>) -> Scenario {
     let known = MEMBERS
         .iter()
-        .filter(|it| case.clusters.contains(&it.to_uppercase()));
-    let spec = StageSpec {
+        .filter(|member| case.clusters.contains(&member.to_uppercase()));
+    let spec = TestEnvironmentSpec {
         members: known.copied().collect(),
-        ..StageSpec::default()
+        ..TestEnvironmentSpec::default()
     };
     Scenario {
         name: format!("document::{}", case.name.replace(' ', "_")),
-        needs: Vec::new(),
+        requires: Vec::new(),
         spec,
-        run: Arc::new(move |stage| {
+        run: Arc::new(move |env| {
             let case = Arc::clone(&case);
-            Box::pin(async move { play(&case, stage).await })
+            Box::pin(async move { play(&case, env).await })
         }),
     }
 }
 
-async fn play(case: &Case, stage: &mut Stage) {
+async fn play(case: &Case, env: &mut TestEnvironment) {
     for (cluster, room) in &case.capacity {
-        stage.limit(&cluster.to_lowercase(), "pods", *room).await;
+        env.set_quota(&cluster.to_lowercase(), "pods", *room).await;
     }
     let placement = lowercase(&case.preferences);
     let there: u64 = case.current.values().sum();
     if there == 0 {
-        stage.create(&frs("web", case.replicas, &placement)).await;
+        env.create(&frs("web", case.replicas, &placement)).await;
     } else {
-        // What is there at first was asked for by name.
+        // The initial replicas are placed by name.
         let named = case.current.iter();
         let named: BTreeMap<_, _> = named
             .map(|(cluster, n)| {
@@ -82,37 +82,35 @@ async fn play(case: &Case, stage: &mut Stage) {
             })
             .collect();
         let first = json!({ "clusters": named });
-        stage
-            .run(&frs("web", u32::try_from(there).unwrap(), &first))
+        env.run(&frs("web", u32::try_from(there).unwrap(), &first))
             .await;
         let forget: BTreeMap<_, _> = named.keys().map(|name| (name, Value::Null)).collect();
         let mut all = json!({ "clusters": forget });
         merge(&mut all, &placement);
         let patch = json!({ "spec": { "replicas": case.replicas, "placement": all } });
-        stage.patch("web", &patch).await;
+        env.patch("web", &patch).await;
     }
     let expected = comparable(&case.layout, &case.ties);
-    stage
-        .wait_until("the document's layout runs", 90, async |it| {
-            let unplaced = &it.frs("web").await["status"]["unplacedReplicas"];
-            comparable(&running(it).await, &case.ties) == expected && *unplaced == case.unplaced
-        })
-        .await;
+    env.wait_until("the expected layout is available", 90, async |env| {
+        let unplaced = &env.frs("web").await["status"]["unplacedReplicas"];
+        comparable(&running(env).await, &case.ties) == expected && *unplaced == case.unplaced
+    })
+    .await;
 }
 
-/// Available replicas by the document's name of each cluster that has, or should have, any.
-async fn running(stage: &Stage) -> BTreeMap<String, u64> {
-    let sets = stage.sets("web").await.into_iter();
+/// The available replicas by the document's names of the clusters.
+async fn running(env: &TestEnvironment) -> BTreeMap<String, u64> {
+    let sets = env.sets("web").await.into_iter();
     sets.map(|(member, set)| (member.to_uppercase(), set.available))
         .collect()
 }
 
-/// A layout without zeros, up to which of the tied clusters got what.
+/// A layout without zeros, which treats tied clusters as interchangeable.
 fn comparable(layout: &BTreeMap<String, u64>, ties: &[Vec<String>]) -> BTreeMap<String, Vec<u64>> {
     let mut groups = BTreeMap::<String, Vec<u64>>::new();
     for (cluster, n) in layout.iter().filter(|(_, n)| **n > 0) {
-        let tied = ties.iter().find(|it| it.contains(cluster));
-        let group = tied.map_or(cluster.clone(), |it| it.join(","));
+        let tied = ties.iter().find(|tied| tied.contains(cluster));
+        let group = tied.map_or(cluster.clone(), |tied| tied.join(","));
         groups.entry(group).or_default().push(*n);
     }
     for group in groups.values_mut() {

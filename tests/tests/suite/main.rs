@@ -1,17 +1,17 @@
-//! What must hold on every kind of clusters: `FEDRS_CLUSTERS=sim|local|kubeconfigs:DIR cargo test --test suite`.
+//! Scenarios for every kind of clusters: `FEDRS_CLUSTERS=sim|local|kubeconfigs:DIR cargo test --test suite`.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
 mod contract;
 mod controller;
 mod document;
-mod hands;
+mod external_changes;
 mod leader;
 mod members;
 
 use std::process::ExitCode;
 
-use fedrs_tests::{scenario, scenario::Scenario, stage::StageSpec};
+use fedrs_tests::{scenario, scenario::Scenario, test_environment::TestEnvironmentSpec};
 
 fn main() -> ExitCode {
     let mut scenarios = document::scenarios();
@@ -19,17 +19,17 @@ fn main() -> ExitCode {
     fedrs_tests::scenario::main(scenarios)
 }
 
-/// The third member is not of the folder.
-fn a_and_b() -> StageSpec {
-    StageSpec {
+/// The third member has no file in the folder.
+fn a_and_b() -> TestEnvironmentSpec {
+    TestEnvironmentSpec {
         members: vec!["a", "b"],
-        ..StageSpec::default()
+        ..TestEnvironmentSpec::default()
     }
 }
 
 fn others() -> Vec<Scenario> {
     vec![
-        scenario!(contract::f1_the_status_tells_what_runs_where),
+        scenario!(contract::f1_f6_the_status_reports_the_replicas_of_each_cluster),
         scenario!(contract::f1_scale_by_the_subresource),
         scenario!(contract::f2_preferences_may_be_an_annotation),
         scenario!(contract::f3_a_cluster_without_an_entry_gets_nothing),
@@ -37,44 +37,60 @@ fn others() -> Vec<Scenario> {
         scenario!(contract::f5_deleting_leaves_the_local_sets_running),
         scenario!(contract::f5_the_deletion_policy_decides_whatever_the_cascade),
         scenario!(contract::f6_lists_and_status_show_the_members),
-        scenario!(contract::f26_a_missing_namespace_is_made),
+        scenario!(contract::f26_a_missing_namespace_is_created),
         scenario!(contract::thirty_sets_at_once),
         scenario!(contract::an_autoscaler_scales_the_set, Autoscaler),
-        scenario!(controller::killed_in_the_middle_of_moves_it_goes_on),
+        scenario!(controller::f20_a_controller_killed_during_a_move_continues),
         scenario!(controller::a_restart_writes_nothing),
-        scenario!(hands::f28_a_refused_creation_goes_elsewhere_and_comes_back),
-        scenario!(hands::f29_drift_is_repaired),
-        scenario!(hands::f29_f30_a_foreign_set_is_overwritten_and_its_pods_are_adopted),
-        scenario!(hands::f29_a_set_that_a_deployment_owns_is_left_alone),
-        scenario!(hands::f31_a_deleted_set_is_made_again),
-        scenario!(hands::f32_a_quota_moves_what_could_not_be_created),
-        scenario!(hands::another_writer_of_replicas_is_outlasted),
-        scenario!(leader::one_that_is_killed_is_succeeded, Process),
+        scenario!(external_changes::f28_rejected_replicas_run_elsewhere_and_return),
+        scenario!(external_changes::f29_drift_is_repaired),
+        scenario!(external_changes::f29_f30_an_existing_set_is_adopted_with_its_pods),
+        scenario!(external_changes::f29_a_local_set_that_a_deployment_owns_is_not_changed),
+        scenario!(external_changes::f31_a_deleted_local_set_is_recreated),
+        scenario!(external_changes::f32_replicas_over_a_quota_run_elsewhere),
+        scenario!(external_changes::f29_another_writer_of_replicas_is_overwritten),
+        scenario!(leader::a_killed_leader_is_replaced, ControllerProcess),
         scenario!(
-            leader::one_that_was_stopped_writes_nothing_that_lasts,
-            Process,
-            Audit
+            leader::a_suspended_leader_writes_nothing_after_it_resumes,
+            ControllerProcess,
+            AuditLog
         ),
         scenario!(members::f36_a_member_is_added_and_removed),
-        scenario!(members::f33_a_member_goes_dark_and_returns, CutOff),
         scenario!(
-            members::f33_a_member_that_hangs_is_lost_and_returns,
-            Restarts
+            members::f33_an_unreachable_member_is_lost_and_returns,
+            NetworkFaults
         ),
-        scenario!(members::f39_a_slow_link_that_breaks_changes_nothing, CutOff),
-        scenario!(members::f34_full_nodes_keep_a_couple_waiting, Nodes),
         scenario!(
-            members::f39_a_member_that_forgot_its_history_changes_nothing,
-            Restarts
+            members::f33_a_hanging_member_is_lost_and_returns,
+            ApiServerFaults
+        ),
+        scenario!(
+            members::f39_a_slow_link_that_breaks_changes_nothing,
+            NetworkFaults
+        ),
+        scenario!(members::f34_full_nodes_keep_two_capacity_probes, NodeFaults),
+        scenario!(
+            members::f39_a_member_with_compacted_history_changes_nothing,
+            ApiServerFaults
         ),
         Scenario {
             spec: a_and_b(),
-            ..scenario!(members::one_is_joined_and_leaves_by_command, Process)
+            ..scenario!(
+                members::f36_fedrs_join_adds_a_member_and_fedrs_unjoin_removes_it,
+                ControllerProcess
+            )
         },
         Scenario {
             spec: a_and_b(),
-            ..scenario!(members::a_token_is_renewed_before_it_ends, Process, Audit)
+            ..scenario!(
+                members::a_token_is_renewed_before_it_expires,
+                ControllerProcess,
+                AuditLog
+            )
         },
-        scenario!(members::a_lost_node_is_replaced_by_its_own_cluster, Nodes),
+        scenario!(
+            members::pods_of_a_failed_node_are_replaced_in_their_cluster,
+            NodeFaults
+        ),
     ]
 }

@@ -93,7 +93,7 @@ struct Outcome {
     peak: usize,
 }
 
-fn in_an_hour(run: impl AsyncFnOnce(&mut Counter) -> Log) -> Outcome {
+fn in_an_hour(run: impl AsyncFn(&mut Counter) -> Log) -> Outcome {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .start_paused(true)
@@ -146,10 +146,7 @@ fn second(outcome: &Outcome, verb: &str) -> String {
     let (first, next) = (requests.next(), requests.next());
     let mut text = match (first, next) {
         (Some((first, _)), Some((next, _))) => {
-            format!(
-                "{verb} again after {:.1} s",
-                next.saturating_sub(*first).as_secs_f64()
-            )
+            format!("{verb} again after {:.1} s", (*next - *first).as_secs_f64())
         }
         _ => format!("no other {verb} within an hour"),
     };

@@ -58,12 +58,13 @@ pub(crate) fn client(server: impl Server) -> (Client, Log) {
 }
 
 fn position(query: &str) -> usize {
-    let mut tokens = query
+    let tokens = query
         .split('&')
         .filter_map(|part| part.strip_prefix("continue="));
     tokens
-        .find_map(|token| token.parse().ok())
-        .unwrap_or_default()
+        .filter_map(|token| token.parse().ok())
+        .next()
+        .unwrap_or(0)
 }
 
 /// A response with a whole body.

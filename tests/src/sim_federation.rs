@@ -1,0 +1,414 @@
+//! A host, its members and the controller in this process, on embedded clusters and paused time.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use control_plane::request;
+use federation_controller::{
+    Controller, Running,
+    clock::Clock,
+    config::Config,
+    election::Fence,
+    members::{MemberEvent, MemberSecrets},
+    metrics::Metrics,
+};
+use fedrs_api::names;
+use jiff::Timestamp;
+use kube::Client;
+use serde_json::{Value, json};
+use sim_cluster::SimCluster;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    changes::ChangeWaiter,
+    connect::Routes,
+    crash::{CrashPoint, CrashableService, Lifetime},
+};
+
+/// The time at which every scenario starts.
+const EPOCH: i64 = 1_800_000_000;
+
+/// The clusters and the configuration of a federation.
+#[derive(Clone, Debug)]
+pub struct SimFederationSpec {
+    /// The members.
+    pub members: Vec<SimMemberSpec>,
+    /// The controller's configuration.
+    pub config: Config,
+    /// The seed of all randomness.
+    pub seed: u64,
+}
+
+/// One member cluster.
+#[derive(Clone, Debug)]
+pub struct SimMemberSpec {
+    /// Its name.
+    pub name: String,
+    /// How many nodes it has.
+    pub nodes: usize,
+    /// How many pods each node can run.
+    pub pods_per_node: u32,
+}
+
+impl Default for SimFederationSpec {
+    fn default() -> Self {
+        let member = |name: &str| SimMemberSpec {
+            name: name.to_owned(),
+            nodes: 3,
+            pods_per_node: 110,
+        };
+        Self {
+            members: ["a", "b", "c"].map(member).into(),
+            config: Config::default(),
+            seed: 1,
+        }
+    }
+}
+
+/// A running federation.
+pub struct SimFederation {
+    host: SimCluster,
+    members: BTreeMap<String, SimCluster>,
+    controller: Option<(Running, CancellationToken, Lifetime)>,
+    events: mpsc::Sender<MemberEvent>,
+    /// Members whose kubeconfig is in a Secret on the host.
+    pub(crate) joined: BTreeSet<String>,
+    /// Members whose kubeconfig was removed.
+    removed: BTreeSet<String>,
+    spec: SimFederationSpec,
+    clock: Clock,
+}
+
+impl SimFederation {
+    /// Starts the clusters and installs the CRDs.
+    pub async fn start_clusters(spec: SimFederationSpec) -> Self {
+        log_if_asked();
+        let epoch = Timestamp::from_second(EPOCH).unwrap();
+        let host = SimCluster::builder("host")
+            .nodes(0)
+            .seed(spec.seed)
+            .epoch(epoch)
+            .start();
+        let mut members = BTreeMap::new();
+        for member in &spec.members {
+            let cluster = SimCluster::builder(&member.name)
+                .nodes(member.nodes)
+                .node_resources("64", "256Gi", member.pods_per_node)
+                .seed(spec.seed)
+                .epoch(epoch)
+                .start();
+            members.insert(member.name.clone(), cluster);
+        }
+        let started = tokio::time::Instant::now();
+        let clock = Clock::new(move || epoch + started.elapsed());
+        let (events, _) = mpsc::channel(1);
+        let federation = Self {
+            host,
+            members,
+            controller: None,
+            events,
+            joined: BTreeSet::new(),
+            removed: BTreeSet::new(),
+            spec,
+            clock,
+        };
+        for crd in fedrs_api::crd::all() {
+            let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+            federation
+                .on_host("POST", path, &serde_json::to_value(crd).unwrap())
+                .await
+                .unwrap();
+        }
+        federation
+    }
+
+    /// Starts the clusters and the controller.
+    pub async fn start(spec: SimFederationSpec) -> Self {
+        let mut federation = Self::start_clusters(spec).await;
+        federation.start_controller().await;
+        federation
+    }
+
+    /// Starts a federation of three members in which `replicas` of the set `web` run, evenly spread and free to be rebalanced.
+    pub async fn running(replicas: u32) -> Self {
+        let federation = Self::start(SimFederationSpec::default()).await;
+        federation.run(replicas).await;
+        federation
+    }
+
+    /// Creates the set `web`, evenly spread and free to be rebalanced, and waits until `replicas` of it are available.
+    pub async fn run(&self, replicas: u32) {
+        self.create(&frs("web", replicas, &even(true))).await;
+        let all = u64::from(replicas);
+        self.wait_until("all replicas are available", 30, async |federation| {
+            federation.available("web") == all
+        })
+        .await;
+    }
+
+    /// Starts a controller: the first one, or another after [`stop_controller`](Self::stop_controller).
+    pub async fn start_controller(&mut self) {
+        self.start_controller_until(None).await;
+    }
+
+    /// Starts a controller that crashes at `crash`; [`wait_for_crash`](Self::wait_for_crash) waits for that.
+    pub async fn start_controller_until(&mut self, crash: Option<CrashPoint>) {
+        let all = self.member_names();
+        self.start_controller_of(all.iter().map(String::as_str), crash)
+            .await;
+    }
+
+    /// Starts a controller that knows only these members and crashes at `crash`.
+    pub(crate) async fn start_controller_of(
+        &mut self,
+        members: impl Iterator<Item = &str>,
+        crash: Option<CrashPoint>,
+    ) {
+        let lifetime = Lifetime::until(crash);
+        assert!(self.controller.is_none(), "one controller at a time");
+        let (events, member_events) = mpsc::channel(64);
+        self.events = events;
+        let cancel = CancellationToken::new();
+        let controller = Controller {
+            host: client_until_crash(&self.host, &lifetime),
+            members: member_events,
+            secrets: self.secrets(&lifetime),
+            config: self.spec.config.clone(),
+            clock: self.clock.clone(),
+            seed: self.spec.seed,
+            metrics: Metrics::default().into(),
+            fence: Fence::open(),
+        };
+        let running = controller.start(cancel.clone()).await.unwrap();
+        self.controller = Some((running, cancel, lifetime));
+        for name in members {
+            if !self.joined.contains(name) && !self.removed.contains(name) {
+                self.add_member(name).await;
+            }
+        }
+        self.events.send(MemberEvent::Complete).await.unwrap();
+    }
+
+    /// Shuts the controller down gracefully.
+    pub async fn stop_controller(&mut self) {
+        let (running, cancel, _) = self.controller.take().unwrap();
+        cancel.cancel();
+        running.joined().await;
+    }
+
+    /// Kills the controller, if there is one: it sends nothing more.
+    pub(crate) async fn kill_controller(&mut self) {
+        if let Some((running, cancel, lifetime)) = self.controller.take() {
+            lifetime.end();
+            cancel.cancel();
+            running.joined().await;
+        }
+    }
+
+    /// Waits until the controller has crashed and removes it. Returns whether it crashed within `seconds`; if not, the
+    /// controller is killed.
+    pub async fn wait_for_crash(&mut self, seconds: u64) -> bool {
+        let (running, cancel, lifetime) = self.controller.take().unwrap();
+        let crashed = tokio::time::timeout(Duration::from_secs(seconds), lifetime.ended()).await;
+        lifetime.end();
+        cancel.cancel();
+        running.joined().await;
+        crashed.is_ok()
+    }
+
+    /// Writes that the running controller has sent.
+    pub fn writes(&self) -> u64 {
+        self.controller
+            .as_ref()
+            .map_or(0, |(_, _, lifetime)| lifetime.writes())
+    }
+
+    /// Writes that were rejected because their precondition failed.
+    pub fn conflicts(&self) -> u64 {
+        self.controller
+            .as_ref()
+            .map_or(0, |(_, _, lifetime)| lifetime.conflicts())
+    }
+
+    /// Adds a member to the controller: the first time, or again after its kubeconfig changed.
+    pub async fn add_member(&mut self, name: &str) {
+        self.removed.remove(name);
+        self.add_member_as(name, name).await;
+    }
+
+    /// Adds the member `cluster` to the controller under another name, `name`.
+    pub async fn add_member_as(&mut self, name: &str, cluster: &str) {
+        let (_, _, lifetime) = self.controller.as_ref().unwrap();
+        let client = client_until_crash(&self.members[cluster], lifetime);
+        let event = MemberEvent::Present {
+            name: name.to_owned(),
+            client,
+        };
+        self.events.send(event).await.unwrap();
+    }
+
+    /// Removes a member's kubeconfig.
+    pub async fn remove_member(&mut self, name: &str) {
+        self.removed.insert(name.to_owned());
+        self.events
+            .send(MemberEvent::Gone {
+                name: name.to_owned(),
+            })
+            .await
+            .unwrap();
+    }
+
+    /// How the controller creates clients from kubeconfigs in Secrets.
+    fn secrets(&self, lifetime: &Lifetime) -> MemberSecrets {
+        let service =
+            |(name, cluster): (&String, &SimCluster)| (name.clone(), crashable(cluster, lifetime));
+        MemberSecrets {
+            namespace: names::SYSTEM_NAMESPACE.to_owned(),
+            connect: Arc::new(Routes(self.members.iter().map(service).collect())),
+        }
+    }
+
+    /// The host cluster, to inject faults.
+    pub fn host(&self) -> &SimCluster {
+        &self.host
+    }
+
+    /// A member cluster, to inject faults.
+    pub fn member(&self, name: &str) -> &SimCluster {
+        &self.members[name]
+    }
+
+    /// The names of all members, in order.
+    pub fn member_names(&self) -> Vec<String> {
+        self.members.keys().cloned().collect()
+    }
+
+    /// Follows the changes of all clusters from now on.
+    pub(crate) fn change_waiter(&self) -> ChangeWaiter {
+        ChangeWaiter::new(self.members.values().chain([&self.host]))
+    }
+
+    /// The current time of the federation.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Sends a request to the host as a user.
+    pub async fn on_host(&self, method: &str, path: &str, body: &Value) -> kube::Result<Value> {
+        request(&client(&self.host), method, path, body).await
+    }
+
+    /// Sends a request to a member as a user of that cluster.
+    pub async fn on_member(
+        &self,
+        name: &str,
+        method: &str,
+        path: &str,
+        body: &Value,
+    ) -> kube::Result<Value> {
+        request(&client(&self.members[name]), method, path, body).await
+    }
+
+    /// Creates a FederatedReplicaSet.
+    pub async fn create(&self, frs: &Value) {
+        self.on_host("POST", FRS_PATH, frs).await.unwrap();
+    }
+
+    /// Deletes the FederatedReplicaSet `name` as `kubectl delete` does without options.
+    pub async fn delete(&self, name: &str) {
+        let path = format!("{FRS_PATH}/{name}");
+        self.on_host("DELETE", &path, &Value::Null).await.unwrap();
+    }
+
+    /// Changes the FederatedReplicaSet `name` by a merge patch.
+    pub async fn patch(&self, name: &str, patch: &Value) {
+        self.on_host("PATCH", &format!("{FRS_PATH}/{name}"), patch)
+            .await
+            .unwrap();
+    }
+
+    /// Waits until `holds`, at most `seconds`; panics with the state of the federation if it never does.
+    pub async fn wait_until(
+        &self,
+        what: &str,
+        seconds: u64,
+        mut holds: impl AsyncFnMut(&Self) -> bool,
+    ) {
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(seconds);
+        let mut changes = self.change_waiter();
+        while !holds(self).await {
+            let late = tokio::time::Instant::now() >= deadline;
+            let state = if late {
+                self.describe().await
+            } else {
+                String::new()
+            };
+            assert!(!late, "timed out after {seconds} s: {what}\n{state}");
+            changes.next(deadline).await;
+        }
+    }
+}
+
+/// Advances the paused time by some minutes.
+pub async fn minutes(count: u64) {
+    tokio::time::sleep(Duration::from_secs(60 * count)).await;
+}
+
+/// `FEDRS_LOG=debug` prints the log of a failing scenario.
+fn log_if_asked() {
+    if let Ok(filter) = std::env::var("FEDRS_LOG") {
+        // The scenarios of one process share the subscriber.
+        let _ = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_test_writer()
+            .try_init();
+    }
+}
+
+/// The collection of the scenarios' FederatedReplicaSets.
+pub(crate) const FRS_PATH: &str =
+    "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets";
+
+/// A client of an embedded cluster that works until the controller with this lifetime ends.
+pub fn client_until_crash(cluster: &SimCluster, lifetime: &Lifetime) -> Client {
+    Client::new(crashable(cluster, lifetime), "default")
+}
+
+fn crashable(cluster: &SimCluster, lifetime: &Lifetime) -> CrashableService {
+    CrashableService {
+        lifetime: lifetime.clone(),
+        service: cluster.service(),
+    }
+}
+
+/// A client of an embedded cluster, without a network.
+pub(crate) fn client(cluster: &SimCluster) -> Client {
+    Client::new(cluster.service(), "default")
+}
+
+/// A FederatedReplicaSet in the namespace `default`.
+pub fn frs(name: &str, replicas: u32, placement: &Value) -> Value {
+    json!({
+        "apiVersion": "fedrs.dev/v1alpha1",
+        "kind": "FederatedReplicaSet",
+        "metadata": { "name": name, "namespace": "default" },
+        "spec": {
+            "replicas": replicas,
+            "selector": { "matchLabels": { "app": name } },
+            "template": {
+                "metadata": { "labels": { "app": name } },
+                "spec": { "containers": [{ "name": "main", "image": "registry.example/main:1" }] },
+            },
+            "placement": placement,
+        },
+    })
+}
+
+/// A placement that spreads evenly over all clusters.
+pub fn even(rebalance: bool) -> Value {
+    json!({ "rebalance": rebalance, "clusters": { "*": { "weight": 1 } } })
+}

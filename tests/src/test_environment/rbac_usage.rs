@@ -1,0 +1,248 @@
+//! Checks from the audit logs of a whole run that the controller uses every RBAC rule that it has and lacks none.
+
+use std::collections::BTreeSet;
+
+use federation_controller::rbac::{Access, Manifest, Place};
+use k8s_openapi::api::rbac::v1::PolicyRule;
+
+use super::{AuditEntry, Shared};
+
+/// The prefix of the checked users: the account of the manifests, and those that `fedrs join` creates.
+pub(super) const USERS: &str = "system:serviceaccount:fedrs-system:fedrs-controller";
+/// A permission that no request uses: an admission plugin of the host checks whether the user has it.
+const USED_BY_ADMISSION: (&str, &str, &str) =
+    ("fedrs.dev", "federatedreplicasets/finalizers", "update");
+
+impl Shared {
+    /// The forbidden requests of the controller's accounts, and the permissions that no request used, one per line; empty if
+    /// all is well. For local clusters.
+    pub async fn rbac_findings(&self) -> Result<Vec<String>, String> {
+        let fleet = self.fleet().await;
+        let read =
+            |folder| super::audit_log::read(folder, USERS).map_err(|error| error.to_string());
+        let host = read(fleet.host.folder())?;
+        let mut members = Vec::new();
+        for member in &fleet.members {
+            members.extend(read(member.folder())?);
+        }
+        let mut findings = findings(Place::Host, &host);
+        findings.extend(self::findings(Place::Member, &members));
+        Ok(findings)
+    }
+}
+
+/// Forbidden requests that no permission covers, and permissions that no request used. A covered request may be forbidden all
+/// the same: by an API server that has just started and has not read its roles yet, or after the account was deleted.
+fn findings(place: Place, requests: &[AuditEntry]) -> Vec<String> {
+    let manifests = Access::usual(place).manifests();
+    let grants = manifests.iter().flat_map(Manifest::grants);
+    let permissions: Vec<_> = grants
+        .flat_map(|grant| {
+            permissions(&grant.rule)
+                .into_iter()
+                .map(|permission| (permission, grant.why))
+        })
+        .collect();
+    let uncovered = requests
+        .iter()
+        .filter(|entry| {
+            !entry.is_allowed
+                && !permissions
+                    .iter()
+                    .any(|(permission, _)| permission.covers(entry))
+        })
+        .map(|entry| format!("{place:?}: forbidden: {} {}", entry.verb, entry.path));
+    let unused = permissions
+        .iter()
+        .filter(|(permission, _)| !permission.is_used_by_admission())
+        .filter(|(permission, _)| {
+            !requests
+                .iter()
+                .any(|entry| entry.is_allowed && permission.covers(entry))
+        })
+        .map(|(permission, why)| {
+            format!("{place:?}: never used: {} ({why})", permission.describe())
+        });
+    let unique: BTreeSet<_> = uncovered.chain(unused).collect();
+    unique.into_iter().collect()
+}
+
+/// One verb for one resource, or for one path.
+struct Permission<'a> {
+    verb: &'a str,
+    group: &'a str,
+    resource: &'a str,
+    path: &'a str,
+    /// The names of the objects that the permission is restricted to, if any.
+    names: &'a [String],
+}
+
+fn permissions(rule: &PolicyRule) -> Vec<Permission<'_>> {
+    let mut permissions = Vec::new();
+    let names = rule.resource_names.as_deref().unwrap_or_default();
+    for verb in &rule.verbs {
+        for group in rule.api_groups.iter().flatten() {
+            for resource in rule.resources.iter().flatten() {
+                permissions.push(Permission {
+                    verb,
+                    group,
+                    resource,
+                    path: "",
+                    names,
+                });
+            }
+        }
+        for path in rule.non_resource_urls.iter().flatten() {
+            permissions.push(Permission {
+                verb,
+                group: "",
+                resource: "",
+                path,
+                names,
+            });
+        }
+    }
+    permissions
+}
+
+impl Permission<'_> {
+    fn is_used_by_admission(&self) -> bool {
+        (self.group, self.resource, self.verb) == USED_BY_ADMISSION
+    }
+
+    /// Resource names are the account's own name: accounts that `fedrs join` creates have other names.
+    fn covers(&self, request: &AuditEntry) -> bool {
+        let account = request.user.rsplit(':').next().unwrap_or_default();
+        let is_named = self.names.is_empty()
+            || self.names.contains(&request.name)
+            || self.names.iter().any(|name| account.starts_with(name)) && request.name == account;
+        let is_path = self.path.is_empty() || self.path == request.path;
+        (self.verb, self.group, self.resource) == (&request.verb, &request.group, &request.resource)
+            && is_named
+            && is_path
+    }
+
+    fn describe(&self) -> String {
+        let Self {
+            verb,
+            group,
+            resource,
+            path,
+            names,
+        } = self;
+        let group = if group.is_empty() {
+            String::new()
+        } else {
+            format!(".{group}")
+        };
+        format!("{verb} {resource}{group}{path} {}", names.join(" "))
+            .trim_end()
+            .to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn request(verb: &str, group: &str, resource: &str, path: &str) -> AuditEntry {
+        AuditEntry {
+            at: Timestamp::UNIX_EPOCH,
+            user: USERS.to_owned(),
+            credential: String::new(),
+            verb: verb.to_owned(),
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+            name: String::new(),
+            path: path.to_owned(),
+            code: 200,
+            is_allowed: true,
+        }
+    }
+
+    /// A request for each permission of a place.
+    fn all(place: Place) -> Vec<AuditEntry> {
+        let mut all = Vec::new();
+        for manifest in Access::usual(place).manifests() {
+            for grant in manifest.grants() {
+                for permission in permissions(&grant.rule) {
+                    let mut entry = request(
+                        permission.verb,
+                        permission.group,
+                        permission.resource,
+                        permission.path,
+                    );
+                    entry.name = permission.names.first().cloned().unwrap_or_default();
+                    all.push(entry);
+                }
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn an_unused_permission_is_reported() {
+        for place in [Place::Host, Place::Member] {
+            let all = all(place);
+            assert_eq!(findings(place, &all), Vec::<String>::new());
+            for left_out in 0..all.len() {
+                let mut fewer = all.clone();
+                let gone = fewer.remove(left_out);
+                let by_admission = (
+                    gone.group.as_str(),
+                    gone.resource.as_str(),
+                    gone.verb.as_str(),
+                );
+                let expected = usize::from(by_admission != USED_BY_ADMISSION);
+                let findings = findings(place, &fewer);
+                assert_eq!(findings.len(), expected, "{gone:?}: {findings:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_forbidden_request_is_reported_once() {
+        let mut all = all(Place::Member);
+        let mut forbidden = request("get", "", "secrets", "/api/v1/namespaces/n/secrets/s");
+        forbidden.is_allowed = false;
+        all.extend([forbidden.clone(), forbidden]);
+        let expected = ["Member: forbidden: get /api/v1/namespaces/n/secrets/s"];
+        assert_eq!(findings(Place::Member, &all), expected);
+    }
+
+    #[test]
+    fn a_forbidden_request_is_no_use_of_a_permission() {
+        let mut all = all(Place::Member);
+        let nodes = all
+            .iter_mut()
+            .find(|entry| entry.resource == "nodes")
+            .unwrap();
+        nodes.is_allowed = false;
+        let findings = findings(Place::Member, &all);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert!(
+            findings[0].starts_with("Member: never used: list nodes"),
+            "{findings:?}"
+        );
+    }
+
+    #[test]
+    fn an_account_of_fedrs_join_uses_permissions_by_its_own_name() {
+        let mut deletion = request("delete", "rbac.authorization.k8s.io", "clusterroles", "");
+        deletion.user = format!("{USERS}-5f1c2d3e");
+        deletion.name = "fedrs-controller-5f1c2d3e".to_owned();
+        let names = ["fedrs-controller".to_owned()];
+        let permission = Permission {
+            verb: "delete",
+            group: "rbac.authorization.k8s.io",
+            resource: "clusterroles",
+            path: "",
+            names: &names,
+        };
+        assert!(permission.covers(&deletion));
+        deletion.name = "cluster-admin".to_owned();
+        assert!(!permission.covers(&deletion));
+    }
+}

@@ -1,0 +1,119 @@
+//! The controller's accounts on local clusters: the ServiceAccounts of the manifests, with exactly their permissions.
+//!
+//! ```text
+//! deploy/kustomize, config/rbac/member.yaml --kubectl apply--> ServiceAccounts --TokenRequest--> kubeconfigs of the controller
+//! ```
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use control_plane::{ControlPlane, Environment, Program, Programs, request};
+use fedrs_api::names::{CONTROLLER, SYSTEM_NAMESPACE};
+use serde_json::{Value, json};
+
+use super::client::client;
+
+/// The lifetime of a token in seconds: longer than any run.
+const TOKEN_SECONDS: u64 = 6 * 3600;
+
+/// Creates the accounts: installs the deployment on the host (which has no nodes, so that no pod of it runs), and the
+/// controller's RBAC rules in each member.
+pub(super) fn make(fleet: &Environment, programs: &Programs) -> Result<(), String> {
+    let host = repository().join("deploy/kustomize/overlays/one");
+    apply(programs, &fleet.host, "--kustomize", &host)?;
+    for member in &fleet.members {
+        let rights = repository().join("config/rbac/member.yaml");
+        apply(programs, member, "--filename", &rights)?;
+    }
+    Ok(())
+}
+
+/// A kubeconfig like `route`, with a new token of the controller's account in the cluster that `direct` reaches.
+pub(super) async fn kubeconfig(direct: &str, route: &str) -> String {
+    let path = format!("/api/v1/namespaces/{SYSTEM_NAMESPACE}/serviceaccounts/{CONTROLLER}/token");
+    let wanted = json!({
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": { "expirationSeconds": TOKEN_SECONDS },
+    });
+    let answer = request(&client(direct).await, "POST", &path, &wanted).await;
+    let answer = answer.expect("the account can be given a token");
+    with_user(route, &json!({ "token": answer["status"]["token"] }))
+}
+
+/// The ID of a kubeconfig's token, as in audit logs.
+pub(super) fn credential(kubeconfig: &str) -> String {
+    let kubeconfig: Value = serde_json::from_str(kubeconfig).expect("ours are JSON");
+    let token = kubeconfig["users"][0]["user"]["token"].as_str();
+    let claims = token
+        .and_then(|token| token.split('.').nth(1))
+        .unwrap_or_default();
+    let claims = URL_SAFE_NO_PAD
+        .decode(claims)
+        .expect("a token of an API server");
+    let claims: Value = serde_json::from_slice(&claims).expect("a token of an API server");
+    format!("JTI={}", claims["jti"].as_str().unwrap_or_default())
+}
+
+/// The kubeconfig with `user` as its only user.
+pub(super) fn with_user(kubeconfig: &str, user: &Value) -> String {
+    let mut kubeconfig: Value = serde_json::from_str(kubeconfig).expect("ours are JSON");
+    kubeconfig["users"] = json!([{ "name": CONTROLLER, "user": user }]);
+    for context in kubeconfig["contexts"].as_array_mut().into_iter().flatten() {
+        context["context"]["user"] = CONTROLLER.into();
+    }
+    kubeconfig.to_string()
+}
+
+/// The root of the repository.
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn apply(
+    programs: &Programs,
+    cluster: &ControlPlane,
+    kind: &str,
+    source: &Path,
+) -> Result<(), String> {
+    let output = Command::new(programs.path(Program::Kubectl))
+        .env("KUBECONFIG", cluster.folder().join("admin.yaml"))
+        .args(["apply", "--server-side", "--validate=strict", kind])
+        .arg(source)
+        .output()
+        .map_err(|error| format!("kubectl: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!(
+        "{}: kubectl apply of {}: {said}",
+        cluster.name(),
+        source.display()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kubeconfig_has_one_user() {
+        let admin = json!({
+            "clusters": [{ "name": "a", "cluster": { "server": "https://127.0.0.11:6443" } }],
+            "users": [{ "name": "admin", "user": { "client-key-data": "secret" } }],
+            "contexts": [{ "name": "a", "context": { "cluster": "a", "user": "admin" } }],
+        });
+        let read: Value =
+            serde_json::from_str(&with_user(&admin.to_string(), &json!({ "token": "t" }))).unwrap();
+        assert_eq!(
+            read["users"],
+            json!([{ "name": CONTROLLER, "user": { "token": "t" } }])
+        );
+        assert_eq!(read["contexts"][0]["context"]["user"], CONTROLLER);
+        assert_eq!(read["clusters"], admin["clusters"]);
+    }
+}

@@ -1,0 +1,214 @@
+//! A process that takes part in the election on a fleet's host, as `fedrs controller` does.
+
+use std::{
+    future::poll_fn,
+    sync::Arc,
+    task::{Poll, Waker},
+    time::Duration,
+};
+
+use federation_controller::{
+    Controller,
+    clock::Clock,
+    config::{Config, LeaderElectionConfig},
+    election::{Elector, LeaderElectorConfig, LeaderState, Term},
+    members::{MemberEvent, MemberSecrets},
+    metrics::{ElectionMetrics, Metrics},
+};
+use fedrs_api::names;
+use fedrs_tests::{Lifetime, SimFederation, client_until_crash};
+use kube::Client;
+use parking_lot::Mutex;
+use tokio::{sync::mpsc, sync::watch, task::JoinHandle, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+/// The namespace of the Lease.
+pub(crate) const NAMESPACE: &str = names::SYSTEM_NAMESPACE;
+/// Its name.
+pub(crate) const LEASE: &str = names::CONTROLLER;
+
+/// One process.
+pub(crate) struct Candidate {
+    /// The lifetime of its clients of the host.
+    pub(crate) host: Lifetime,
+    /// The lifetime of its clients of the members.
+    pub(crate) members: Lifetime,
+    /// Its metrics.
+    pub(crate) metrics: ElectionMetrics,
+    identity: String,
+    state: watch::Receiver<LeaderState>,
+    suspension: Suspension,
+    cancel: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+/// The durations of every election: the defaults.
+pub(crate) fn timing() -> LeaderElectionConfig {
+    LeaderElectionConfig::default()
+}
+
+impl Candidate {
+    /// Starts a candidate with this identity.
+    pub(crate) fn start(federation: &SimFederation, identity: &str) -> Self {
+        let (host, members) = (Lifetime::default(), Lifetime::default());
+        let metrics = ElectionMetrics::default();
+        let clock = federation_clock(federation);
+        let host_client = client_until_crash(federation.host(), &host);
+        let elector = Elector::new(LeaderElectorConfig {
+            host: host_client.clone(),
+            namespace: NAMESPACE.to_owned(),
+            lease: LEASE.to_owned(),
+            identity: identity.to_owned(),
+            timing: timing(),
+            clock: clock.clone(),
+            seed: identity.len() as u64,
+            metrics: metrics.clone(),
+        });
+        let state = elector.state();
+        let clients: Vec<_> = federation
+            .member_names()
+            .into_iter()
+            .map(|name| {
+                let client = client_until_crash(federation.member(&name), &members);
+                (name, client)
+            })
+            .collect();
+        let lead =
+            move |term: Term| work(term, host_client.clone(), clients.clone(), clock.clone());
+        let cancel = CancellationToken::new();
+        let suspension = Suspension::default();
+        let task = tokio::spawn(suspension.clone().around(elector.run(cancel.clone(), lead)));
+        Self {
+            host,
+            members,
+            metrics,
+            identity: identity.to_owned(),
+            state,
+            suspension,
+            cancel,
+            task,
+        }
+    }
+
+    /// Waits until the candidate is the leader, at most a minute. Returns how long that took.
+    pub(crate) async fn leads(&mut self) -> Duration {
+        self.wait_for(|state| *state == LeaderState::Leading).await
+    }
+
+    /// Waits until the candidate is a standby of `leader`.
+    pub(crate) async fn follows(&mut self, leader: &Self) {
+        let leader = leader.identity.clone();
+        self.wait_for(|state| {
+            *state
+                == LeaderState::Standby {
+                    leader: leader.clone(),
+                }
+        })
+        .await;
+    }
+
+    /// Waits until the candidate's state is `wanted`, at most a minute. Returns how long that took.
+    pub(crate) async fn wait_for(&mut self, wanted: impl FnMut(&LeaderState) -> bool) -> Duration {
+        let started = Instant::now();
+        let waited = tokio::time::timeout(Duration::from_secs(60), self.state.wait_for(wanted));
+        let found = waited.await.map(|found| found.map(drop));
+        let now = self.state.borrow();
+        assert!(
+            matches!(found, Ok(Ok(()))),
+            "{} is {now:?} after a minute",
+            self.identity
+        );
+        started.elapsed()
+    }
+
+    /// The current state.
+    pub(crate) fn state(&self) -> LeaderState {
+        self.state.borrow().clone()
+    }
+
+    /// Shuts the candidate down gracefully.
+    pub(crate) async fn stop(self) {
+        self.cancel.cancel();
+        self.task.await.expect("the task does not panic");
+    }
+
+    /// Kills the candidate: it sends nothing more.
+    pub(crate) async fn crash(self) {
+        self.host.end();
+        self.members.end();
+        self.stop().await;
+    }
+
+    /// Suspends the election while the controller continues to run: SIGSTOP would suspend both, but the fence must work
+    /// without the election.
+    pub(crate) fn suspend(&self) {
+        self.suspension.0.lock().is_suspended = true;
+    }
+
+    /// Resumes the election.
+    pub(crate) fn resume(&self) {
+        let mut suspended = self.suspension.0.lock();
+        suspended.is_suspended = false;
+        if let Some(waker) = suspended.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+async fn work(term: Term, host: Client, clients: Vec<(String, Client)>, clock: Clock) {
+    let (events, members) = mpsc::channel(clients.len() + 1);
+    for (name, client) in clients {
+        events
+            .send(MemberEvent::Present { name, client })
+            .await
+            .expect("there is room for all");
+    }
+    events
+        .send(MemberEvent::Complete)
+        .await
+        .expect("there is room for all");
+    let controller = Controller {
+        secrets: MemberSecrets::default(),
+        host,
+        members,
+        config: Config::default(),
+        clock,
+        seed: 1,
+        metrics: Metrics::default().into(),
+        fence: term.fence,
+    };
+    if let Some(running) = controller.start(term.end).await {
+        running.joined().await;
+    }
+}
+
+fn federation_clock(federation: &SimFederation) -> Clock {
+    let (epoch, started) = (federation.now(), Instant::now());
+    Clock::new(move || epoch + started.elapsed())
+}
+
+/// Suspends a future: it is not polled.
+#[derive(Clone, Default)]
+struct Suspension(Arc<Mutex<SuspensionState>>);
+
+#[derive(Default)]
+struct SuspensionState {
+    is_suspended: bool,
+    waker: Option<Waker>,
+}
+
+impl Suspension {
+    async fn around(self, inner: impl Future<Output = ()>) {
+        let mut inner = std::pin::pin!(inner);
+        poll_fn(|context| {
+            let mut suspended = self.0.lock();
+            if suspended.is_suspended {
+                suspended.waker = Some(context.waker().clone());
+                return Poll::Pending;
+            }
+            drop(suspended);
+            inner.as_mut().poll(context)
+        })
+        .await;
+    }
+}
