@@ -61,7 +61,6 @@ fn clusters_schema(_: &mut SchemaGenerator) -> Schema {
                 {
                     "rule": "self.all(field, field in ['minReplicas', 'maxReplicas', 'weight'])",
                     "message": "unknown field: the fields are minReplicas, maxReplicas and weight",
-                    "messageExpression": "'unknown field ' + self.filter(field, !(field in ['minReplicas', 'maxReplicas', 'weight'])).min() + ': the fields are minReplicas, maxReplicas and weight'",
                 },
                 {
                     "rule": "!('maxReplicas' in self) || !('minReplicas' in self) || self['maxReplicas'] >= self['minReplicas']",
