@@ -26,9 +26,8 @@ const MEASURING: [&str; 3] = [
     "crates/cluster-informer/src/metrics.rs",
 ];
 /// CamelCase words that are kinds, values of fields, or parts of sentences.
-const OTHERS: [&str; 10] = [
+const OTHERS: [&str; 8] = [
     "Config",
-    "False",
     "FederatedReplicaSet",
     "Kubeconfig",
     "Lease",
@@ -36,7 +35,6 @@ const OTHERS: [&str; 10] = [
     "MemberClusters",
     "Namespace",
     "TokenRequest",
-    "True",
 ];
 
 fn repository() -> PathBuf {
