@@ -43,43 +43,43 @@ closed_set! {
 closed_set! {
     /// Reasons of the conditions of a FederatedReplicaSet.
     pub enum ConditionReason {
-        /// Accepted: the spec and its preferences are valid.
+        /// `Accepted`: the spec and its preferences are valid.
         Valid,
-        /// Accepted, Placed, Ready, Stalled: the spec or its preferences are invalid.
+        /// `Accepted`, `Placed`, `Ready`, `Stalled`: the spec or its preferences are invalid.
         InvalidSpec,
-        /// Accepted, Stalled: every member rejects the pod template.
+        /// `Accepted`, `Stalled`: every member rejects the pod template.
         TemplateRejected,
-        /// Placed: every replica has a cluster.
+        /// `Placed`: every replica has a cluster.
         AllReplicasPlaced,
-        /// Placed, Reconciling: replicas are on their way to their clusters.
+        /// `Placed`, `Reconciling`: replicas are on their way to their clusters.
         Rescheduling,
-        /// Placed, Ready, Reconciling: no cluster can run some of the replicas.
+        /// `Placed`, `Ready`, `Reconciling`: no cluster can run some of the replicas.
         InsufficientCapacity,
-        /// Placed, Ready, Reconciling: the placement leaves no member cluster for some of the replicas.
+        /// `Placed`, `Ready`, `Reconciling`: the placement leaves no member cluster for some of the replicas.
         NoMatchingCluster,
-        /// Placed, Ready, Reconciling: members that were just added have not answered yet.
+        /// `Placed`, `Ready`, `Reconciling`: members that were just added have not answered yet.
         WaitingForMembers,
-        /// Reconciling: the state of a member with replicas is unknown.
+        /// `Reconciling`: the state of a member with replicas is unknown.
         MemberUnknown,
-        /// Reconciling: the members reject the local workload.
+        /// `Reconciling`: the members reject the local workload.
         WorkloadRejected,
-        /// Ready: every replica is available.
+        /// `Ready`: every replica is available.
         AllReplicasAvailable,
-        /// Ready, Reconciling: replicas are not available yet.
+        /// `Ready`, `Reconciling`: replicas are not available yet.
         ReplicasUnavailable,
-        /// NameConflict: the local workload belongs to another owner.
+        /// `NameConflict`: the local workload belongs to another owner.
         OwnedByAnother,
-        /// SelectorOverlap: the selectors of two sets match each other's pods.
+        /// `SelectorOverlap`: the selectors of two sets match each other's pods.
         OverlappingSelector,
-        /// MoveBlocked: replacements can't run or are not ready.
+        /// `MoveBlocked`: replacements can't run or are not ready.
         ReplacementsNotReady,
-        /// NotBecomingReady: no pod has become ready for ten minutes.
+        /// `NotBecomingReady`: no pod has become ready for ten minutes.
         NoProgress,
-        /// Contended: another writer keeps changing the local workload.
+        /// `Contended`: another writer keeps changing the local workload.
         ExternalWriter,
-        /// TemplateOutdated: pods were created from another template, or adopted.
+        /// `TemplateOutdated`: pods were created from another template, or adopted.
         OutdatedPods,
-        /// Paused: `spec.paused` is true.
+        /// `Paused`: `spec.paused` is true.
         Paused,
     }
 }
@@ -99,37 +99,37 @@ closed_set! {
 closed_set! {
     /// Reasons of the conditions of a MemberCluster.
     pub enum MemberReason {
-        /// Ready: the API server answers the liveness probe.
+        /// `Ready`: the API server answers the liveness probe.
         Healthy,
-        /// Ready: the cluster has not been probed yet.
+        /// `Ready`: the cluster has not been probed yet.
         NotProbed,
-        /// Ready: liveness probes fail, but fewer in a row than the failure threshold.
+        /// `Ready`: liveness probes fail, but fewer in a row than the failure threshold.
         ProbeFailing,
-        /// Ready: the API server can't be reached.
+        /// `Ready`: the API server can't be reached.
         Unreachable,
-        /// Ready: the API server rejects the credentials.
+        /// `Ready`: the API server rejects the credentials.
         Unauthorized,
-        /// Ready: the cluster has neither a kubeconfig file nor a Secret any more.
+        /// `Ready`: the cluster has neither a kubeconfig file nor a Secret any more.
         Removed,
-        /// Ready: the Secret that `spec.secretRef` names does not exist.
+        /// `Ready`: the Secret that `spec.secretRef` names does not exist.
         SecretMissing,
-        /// Ready: the kubeconfig can't be used.
+        /// `Ready`: the kubeconfig can't be used.
         InvalidKubeconfig,
-        /// Ready: the cluster has both a kubeconfig file and a Secret.
+        /// `Ready`: the cluster has both a kubeconfig file and a Secret.
         DuplicateSource,
-        /// Synced: local workloads and pods are watched.
+        /// `Synced`: local workloads and pods are watched.
         Synced,
-        /// Synced: local workloads and pods have not been listed yet.
+        /// `Synced`: local workloads and pods have not been listed yet.
         NotSynced,
-        /// Synced: the watch is down, the view is from an earlier time.
+        /// `Synced`: the watch is down, the view is from an earlier time.
         Stale,
-        /// Synced: the controller does not watch the cluster any more.
+        /// `Synced`: the controller does not watch the cluster any more.
         NotWatched,
-        /// Drained: no replica is left in the cluster.
+        /// `Drained`: no replica is left in the cluster.
         Drained,
-        /// Drained: replicas are left in the cluster.
+        /// `Drained`: replicas are left in the cluster.
         Draining,
-        /// Drained: the state of the cluster is unknown.
+        /// `Drained`: the state of the cluster is unknown.
         Unknown,
     }
 }

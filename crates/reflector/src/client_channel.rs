@@ -90,6 +90,7 @@ impl ClientReceiver {
     }
 
     /// Accepts the latest cluster; returns a receiver for its clients alone.
+    #[must_use]
     pub fn accept(&mut self) -> Self {
         self.accepted = self.receiver.borrow_and_update().clone();
         self.clone()

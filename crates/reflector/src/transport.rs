@@ -126,10 +126,8 @@ async fn error_status(response: Response<Body>, limit: usize) -> ErrorKind {
     let mut status: Status = serde_json::from_slice(&body).unwrap_or_default();
     status.code = http_status.as_u16();
     if status.reason.is_empty() {
-        status.reason = http_status
-            .canonical_reason()
-            .unwrap_or_default()
-            .to_owned();
+        let reason = http_status.canonical_reason().unwrap_or_default();
+        reason.clone_into(&mut status.reason);
     }
     status.into()
 }
