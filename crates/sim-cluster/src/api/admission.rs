@@ -52,6 +52,8 @@ pub(crate) fn prepare_create(
         object["status"] = status;
     }
     let errors = if let Some(custom) = &kind.custom {
+        // The API server sets defaults again when it reads the stored object: those of the status, which no manager owns.
+        custom.schema.default(object);
         let mut errors =
             builtin::validate_metadata(object, kind.namespaced, NameRule::Subdomain, false);
         errors.extend(custom.schema.validate(object, None));

@@ -182,6 +182,7 @@ const LISTS: &[ListRule] = &[
 
 /// Objects that are atomic for server-side apply.
 const ATOMIC_MAPS: &[&str] = &[
+    "autoscaling.v1.CrossVersionObjectReference",
     "core.v1.ConfigMapKeySelector",
     "core.v1.FileKeySelector",
     "core.v1.LocalObjectReference",

@@ -82,7 +82,7 @@ impl TypeInfo {
         {
             object["spec"]["template"] = json!({ "metadata": {}, "spec": { "containers": null } });
         }
-        for field in ["strategy", "names"] {
+        for field in ["strategy", "names", "scaleTargetRef"] {
             if node.field("spec").is_some_and(|spec| spec.declares(field)) {
                 object["spec"][field] = json!({});
             }

@@ -117,3 +117,33 @@ async fn server_and_nodes_are_of_one_version() {
     );
     cluster.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_default_of_a_status_is_set_on_a_new_custom_object_and_owned_by_no_manager() {
+    let cluster = SimCluster::builder("one").start();
+    let client = Client::new(cluster.service());
+    let status = json!({"type": "object", "default": {"observedGeneration": -1}, "properties": {
+        "observedGeneration": {"type": "integer"}, "replicas": {"type": "integer", "default": 0}}});
+    let definition = json!({"metadata": {"name": "things.example.org"}, "spec": {
+        "group": "example.org", "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing"},
+        "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"status": status}}}}]}});
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    client.post(definitions, definition).await.expect(201);
+    let things = "/apis/example.org/v1/namespaces/default/things";
+    let thing = json!({"apiVersion": "example.org/v1", "kind": "Thing", "metadata": {"name": "a", "labels": {"x": "y"}},
+        "status": {"observedGeneration": 7}});
+    let created = client.post(things, thing.clone()).await.expect(201);
+    let default = json!({"observedGeneration": -1, "replicas": 0});
+    assert_eq!(created["status"], default);
+    let mut changed = thing;
+    changed["metadata"]["labels"]["x"] = json!("z");
+    changed["metadata"]["resourceVersion"] = created["metadata"]["resourceVersion"].clone();
+    let updated = client.put(&format!("{things}/a"), changed).await;
+    let updated = updated.expect(200);
+    assert_eq!(updated["status"], default);
+    for object in [created, updated] {
+        let owned = &object["metadata"]["managedFields"][0]["fieldsV1"];
+        assert!(owned.get("f:status").is_none(), "{owned}");
+    }
+}
