@@ -80,8 +80,8 @@ async fn f29_a_local_set_with_another_selector_is_replaced_without_its_pods() {
         "its pods keep running"
     );
     let messages = federation.event_messages("web", "Overwritten").await;
-    let expected = "a: existing ReplicaSet (replicas 2, images old:1, selector app=old) deleted without its pods: its selector is \
-                 immutable";
+    let expected = "a: deleted an existing ReplicaSet of this name (replicas 2, images old:1, selector app=old) without its \
+                    pods, because its selector is immutable";
     assert_eq!(messages, [expected]);
 }
 
