@@ -155,7 +155,6 @@ fn second(outcome: &Outcome, verb: &str) -> String {
 }
 
 pub(crate) fn run() {
-    println!();
     println!("| The server | reflector | kube-runtime |");
     println!("| --- | --- | --- |");
     let requests: [(&str, Fault, &str); 5] = [

@@ -16,6 +16,6 @@ mod types;
 static HEAP: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
 
 fn main() {
-    throughput::run();
     behavior::run();
+    throughput::run();
 }

@@ -179,6 +179,7 @@ fn peak_mb(bytes: usize) -> f64 {
 
 pub(crate) fn run() {
     let recording = Recording::new();
+    println!();
     println!(
         "| {PODS} pods listed, {EVENTS} events | time, median (quickest) | per object | peak heap |"
     );
