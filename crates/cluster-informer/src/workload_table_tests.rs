@@ -122,7 +122,7 @@ fn our_own_writes_are_not_drift() {
 fn f20_available_replicas_in_a_response_are_reported_by_its_event() {
     let mut table = table([state("a", 10)]);
     let response = with(12, |state| {
-        (state.replicas, state.available_replicas) = (20, 6)
+        (state.replicas, state.available_replicas) = (20, 6);
     });
     table.observe_write(response.clone());
     assert_eq!(

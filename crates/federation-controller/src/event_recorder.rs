@@ -108,7 +108,7 @@ async fn write_events(
     }
 }
 
-/// The same format_api_error about the same object have the same name.
+/// The name of an event: the same for the same event of the same object.
 fn event_name(subject: &Subject, event: &Event) -> String {
     let text = format!("{}\0{}\0{}", subject.uid, event.reason, event.message);
     format!("{}.{:016x}", subject.name, xxh3_64(text.as_bytes()))

@@ -1,7 +1,7 @@
 //! The federated ReplicaSet controller (FRSC): decides in a pure check, carries out at the edge.
 //!
 //! ```text
-//! host watch, members' notices, health --> queue (FRS_TO_CHECK, work queue) --> reconcile
+//! host watch, member events, health --> queue (FRS_TO_CHECK, work queue) --> reconcile
 //!                                                                                  |
 //!             registry + host store --> Snapshot --> check() --> Check ------------+
 //!                                                                  |--> executor --> members

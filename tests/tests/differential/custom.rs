@@ -87,7 +87,7 @@ fn set(name: &str) -> Value {
 }
 
 /// A set with preferences for clusters.
-fn placed(name: &str, clusters: Value) -> Value {
+fn placed(name: &str, clusters: &Value) -> Value {
     changed(name, "/spec/placement", json!({ "clusters": clusters }))
 }
 
@@ -220,23 +220,23 @@ fn scripts() -> Vec<RequestScript> {
             post(SETS, changed("m", "/kind", json!("Foo"))).called("another kind"),
         ]),
         about_sets("custom::f2_unknown_fields_of_preferences_are_rejected", steps![
-            apply(&format!("{SETS}/a?fieldManager=x"), placed("a", json!({ "eu": { "wieght": 1 } }))).until(1, names_the_cluster).called("apply"),
-            apply(&format!("{SETS}/a?fieldManager=x&force=true&fieldValidation=Ignore"), placed("a", json!({ "eu": { "wieght": 1 } }))).until(1, names_the_cluster).called("apply without validation"),
-            post(SETS, placed("a", json!({ "eu": { "wieght": 1 } }))).until(1, names_the_cluster).called("create"),
-            post(&format!("{SETS}?fieldValidation=Ignore"), placed("a", json!({ "eu": { "wieght": 1 } }))).until(1, names_the_cluster).called("create without validation"),
-            post(&format!("{SETS}?fieldValidation=Strict"), placed("a", json!({ "eu": { "wieght": 1 } }))).until(1, names_the_cluster).called("create with strict validation"),
-            post(SETS, placed("a", json!({ "*": { "weight": 1 }, "eu": { "weight": 1, "maxReplica": 3, "MinReplicas": 2 } }))).called("two unknown fields"),
-            post(SETS, placed("a", json!({ "eu": { "minReplicas": 3, "maxReplicas": 2 } }))).until(1, |status| is_invalid(status, "maxReplicas must not be below minReplicas")).called("a maximum below the minimum"),
-            post(SETS, placed("a", json!({ "eu": { "weight": -1 } }))).called("a negative weight"),
-            post(SETS, placed("a", json!({ "eu": { "weight": "1" } }))).called("a weight as text"),
-            post(SETS, placed("a", json!({ "eu": { "weight": null } }))).called("a null"),
-            post(SETS, placed("a", json!({ "eu": 5 }))).called("a number as preferences"),
-            post(SETS, placed("a", json!({ "": { "weight": 1 } }))).called("a cluster without a name"),
-            post(SETS, placed("b", json!({ "*": { "weight": 1 }, "eu": { "minReplicas": 2, "maxReplicas": 2, "weight": 3 }, "us": {} }))).called("all fields"),
+            apply(&format!("{SETS}/a?fieldManager=x"), placed("a", &json!({ "eu": { "wieght": 1 } }))).until(1, names_the_cluster).called("apply"),
+            apply(&format!("{SETS}/a?fieldManager=x&force=true&fieldValidation=Ignore"), placed("a", &json!({ "eu": { "wieght": 1 } }))).until(1, names_the_cluster).called("apply without validation"),
+            post(SETS, placed("a", &json!({ "eu": { "wieght": 1 } }))).until(1, names_the_cluster).called("create"),
+            post(&format!("{SETS}?fieldValidation=Ignore"), placed("a", &json!({ "eu": { "wieght": 1 } }))).until(1, names_the_cluster).called("create without validation"),
+            post(&format!("{SETS}?fieldValidation=Strict"), placed("a", &json!({ "eu": { "wieght": 1 } }))).until(1, names_the_cluster).called("create with strict validation"),
+            post(SETS, placed("a", &json!({ "*": { "weight": 1 }, "eu": { "weight": 1, "maxReplica": 3, "MinReplicas": 2 } }))).called("two unknown fields"),
+            post(SETS, placed("a", &json!({ "eu": { "minReplicas": 3, "maxReplicas": 2 } }))).until(1, |status| is_invalid(status, "maxReplicas must not be below minReplicas")).called("a maximum below the minimum"),
+            post(SETS, placed("a", &json!({ "eu": { "weight": -1 } }))).called("a negative weight"),
+            post(SETS, placed("a", &json!({ "eu": { "weight": "1" } }))).called("a weight as text"),
+            post(SETS, placed("a", &json!({ "eu": { "weight": null } }))).called("a null"),
+            post(SETS, placed("a", &json!({ "eu": 5 }))).called("a number as preferences"),
+            post(SETS, placed("a", &json!({ "": { "weight": 1 } }))).called("a cluster without a name"),
+            post(SETS, placed("b", &json!({ "*": { "weight": 1 }, "eu": { "minReplicas": 2, "maxReplicas": 2, "weight": 3 }, "us": {} }))).called("all fields"),
             get(&format!("{SETS}/b")).until(1, |object| object["status"]["observedGeneration"] == -1),
             merge(&format!("{SETS}/b"), json!({ "spec": { "placement": { "clusters": { "us": { "wieght": 1 } } } } })).until(1, |status| is_invalid(status, "spec.placement.clusters[us]")).called("patch"),
             json_patch(&format!("{SETS}/b"), json!([{ "op": "add", "path": "/spec/placement/clusters/eu/wieght", "value": 1 }])).until(1, names_the_cluster).called("JSON patch"),
-            apply(&format!("{SETS}/c?fieldManager=x"), placed("c", json!({}))).called("no clusters"),
+            apply(&format!("{SETS}/c?fieldManager=x"), placed("c", &json!({}))).called("no clusters"),
             apply(&format!("{SETS}/d?fieldManager=x"), changed("d", "/spec/placement", json!({ "rebalance": true }))).called("no entry for clusters"),
             apply(&format!("{SETS}/d?fieldManager=x"), changed("d", "/spec/placement", json!({ "rebalance": true, "cluster": {} }))).called("unknown beside the clusters"),
         ]),

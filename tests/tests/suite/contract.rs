@@ -38,7 +38,7 @@ pub(crate) async fn f1_scale_by_the_subresource(env: &mut TestEnvironment) {
     assert_eq!(env.sorted_layout("web").await, [4, 4, 4]);
 }
 
-/// Preferences as KubeFed wrote them.
+/// Preferences in the format of `KubeFed`.
 pub(crate) async fn f2_preferences_may_be_an_annotation(env: &mut TestEnvironment) {
     let mut set = frs("web", 12, &Value::Null);
     set["spec"].as_object_mut().unwrap().remove("placement");

@@ -201,7 +201,7 @@ impl Elector {
                     return format!("{leader} holds the Lease");
                 }
                 Ok(Err(error)) => {
-                    tracing::warn!(error = self.about(&error), "failed to renew the Lease")
+                    tracing::warn!(error = self.about(&error), "failed to renew the Lease");
                 }
                 Err(_) => {}
             }
@@ -317,11 +317,11 @@ impl Elector {
                 match &now {
                     LeaderState::Unknown => {}
                     LeaderState::Failed(why) => {
-                        tracing::warn!(error = why, "failed to read or write the Lease")
+                        tracing::warn!(error = why, "failed to read or write the Lease");
                     }
                     LeaderState::Standby { leader } => tracing::info!(leader, "standby"),
                     LeaderState::Leading => {
-                        tracing::info!(identity = self.me.identity, "became leader")
+                        tracing::info!(identity = self.me.identity, "became leader");
                     }
                 }
                 *before = now;

@@ -93,7 +93,7 @@ struct Outcome {
     peak: usize,
 }
 
-fn in_an_hour(run: impl AsyncFn(&mut Counter) -> Log) -> Outcome {
+fn in_an_hour(run: &impl AsyncFn(&mut Counter) -> Log) -> Outcome {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .start_paused(true)
@@ -111,7 +111,7 @@ fn in_an_hour(run: impl AsyncFn(&mut Counter) -> Log) -> Outcome {
 }
 
 fn with_reflector(fault: Fault) -> Outcome {
-    in_an_hour(async |counter| {
+    in_an_hour(&async |counter: &mut Counter| {
         let (client, log) = client(fault);
         let reflector = Reflector::new(client, Collection::all("/api/v1/pods"));
         let run = reflector.seed(1).run::<MinimalPod, _>(counter);
@@ -121,7 +121,7 @@ fn with_reflector(fault: Fault) -> Outcome {
 }
 
 fn with_kube_runtime(fault: Fault) -> Outcome {
-    in_an_hour(async |counter| {
+    in_an_hour(&async |counter: &mut Counter| {
         let (client, log) = client(fault);
         let watcher = watcher(Api::<MinimalPod>::all(client), watcher::Config::default());
         let mut events = pin!(watcher.default_backoff());
@@ -146,7 +146,10 @@ fn second(outcome: &Outcome, verb: &str) -> String {
     let (first, next) = (requests.next(), requests.next());
     let mut text = match (first, next) {
         (Some((first, _)), Some((next, _))) => {
-            format!("{verb} again after {:.1} s", (*next - *first).as_secs_f64())
+            format!(
+                "{verb} again after {:.1} s",
+                next.saturating_sub(*first).as_secs_f64()
+            )
         }
         _ => format!("no other {verb} within an hour"),
     };

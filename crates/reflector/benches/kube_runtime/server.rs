@@ -58,13 +58,10 @@ pub(crate) fn client(server: impl Server) -> (Client, Log) {
 }
 
 fn position(query: &str) -> usize {
-    let tokens = query
+    let mut tokens = query
         .split('&')
         .filter_map(|part| part.strip_prefix("continue="));
-    tokens
-        .filter_map(|token| token.parse().ok())
-        .next()
-        .unwrap_or(0)
+    tokens.find_map(|token| token.parse().ok()).unwrap_or(0)
 }
 
 /// A response with a whole body.

@@ -188,19 +188,15 @@ fn push_decided(message: &mut ClusterMessage, member: &MemberDecision<'_>) {
         });
     }
     let target = planned.target;
-    let counted: [(u64, fn(u64) -> ClusterDetail<'static>); 3] = [
-        (target.kept, |replicas| ClusterDetail::Kept { replicas }),
-        (target.pending, |replicas| ClusterDetail::Pending {
-            replicas,
-        }),
-        (target.probes, |replicas| ClusterDetail::CapacityProbes {
-            replicas,
-        }),
-    ];
-    for (replicas, detail) in counted {
-        if replicas > 0 {
-            message.push(detail(replicas));
-        }
+    let (kept, pending, probes) = (target.kept, target.pending, target.probes);
+    if kept > 0 {
+        message.push(ClusterDetail::Kept { replicas: kept });
+    }
+    if pending > 0 {
+        message.push(ClusterDetail::Pending { replicas: pending });
+    }
+    if probes > 0 {
+        message.push(ClusterDetail::CapacityProbes { replicas: probes });
     }
     push_unscheduled(message, evaluation);
     if let Some(until) = member.step.held_until {
