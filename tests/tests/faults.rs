@@ -120,7 +120,9 @@ async fn f40_a_set_of_another_federation_is_not_handled() {
     federation.create(&set).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(federation.sorted_layout("web"), [0, 0, 0]);
-    assert_eq!(federation.frs("web").await.get("status"), None);
+    // The default of the CRD: no controller has observed it.
+    let status = &federation.frs("web").await["status"];
+    assert_eq!(status["observedGeneration"], -1, "{status}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -50,7 +50,7 @@ async fn a_drain_without_capacity_shows_the_reason_and_ends_with_capacity() {
     federation.fedrs("cordon us").await.succeeded();
     let outcome = federation.fedrs("unjoin eu --timeout 4s").await.failed();
     outcome.contains(&[
-        "2 replicas left: default/web 2 (no cluster can run 2 of the replicas",
+        "2 replicas left: default/web 2 (2 of 4 replicas have no cluster",
         "eu is still a member, and the drain continues",
     ]);
     assert_eq!(
