@@ -1,4 +1,4 @@
-//! The folder of kubeconfigs: what is told of it, on paused time and real files.
+//! The folder of kubeconfigs: the events of its files, on paused time and real files.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
@@ -92,7 +92,7 @@ async fn f36_files_added_changed_and_removed_take_effect() {
     assert_eq!(
         watched.next().await,
         "nothing",
-        "an unchanged file is not told again"
+        "an unchanged file causes no event"
     );
     watched.write("b.kubeconfig", &a);
     assert_eq!(watched.next().await, "present b");
@@ -103,7 +103,7 @@ async fn f36_files_added_changed_and_removed_take_effect() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_broken_file_is_told_by_name_without_its_content_and_the_others_go_on() {
+async fn a_broken_file_is_reported_by_name_without_its_content_and_affects_no_other() {
     let good = kubeconfig("http://127.0.0.1:1");
     let broken = "users: [{name: u, user: {token: s3cret]";
     let mut watched = Watched::start(&[
@@ -111,9 +111,9 @@ async fn a_broken_file_is_told_by_name_without_its_content_and_the_others_go_on(
         ("Bad_Name.yaml", &good),
         ("c.yaml", &good),
     ]);
-    let told = watched.next().await;
-    assert!(told.starts_with("broken a in a.yaml: "), "{told}");
-    assert!(!told.contains("s3cret"), "{told}");
+    let event = watched.next().await;
+    assert!(event.starts_with("broken a in a.yaml: "), "{event}");
+    assert!(!event.contains("s3cret"), "{event}");
     assert_eq!(watched.next().await, "present c");
     assert_eq!(watched.next().await, "complete");
     watched.write("a.yaml", &good);

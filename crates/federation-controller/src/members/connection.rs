@@ -215,7 +215,7 @@ mod tests {
              clusters: [{{name: c, cluster: {{server: 'https://c'}}}}], users: [{{name: u, user: {{{user}}}}}]}}"
         );
         let start = Instant::now();
-        let mut told = Vec::new();
+        let mut received = Vec::new();
         let (reports, mut reported) = mpsc::channel::<Report>(1);
         let connection = Connection {
             name: "eu".to_owned(),
@@ -231,11 +231,15 @@ mod tests {
         };
         let note = async {
             while let Some(report) = reported.recv().await {
-                let end = |it: Connected| it.expires.map(|it| it.as_second() - 1_000_000);
-                let words = report
-                    .made
-                    .map_or_else(|error| error.to_string(), |it| format!("{:?}", end(it)));
-                told.push((start.elapsed().as_secs(), words));
+                let end = |connected: Connected| {
+                    let expires = connected.expires;
+                    expires.map(|time| time.as_second() - 1_000_000)
+                };
+                let text = report.made.map_or_else(
+                    |error| error.to_string(),
+                    |connected| format!("{:?}", end(connected)),
+                );
+                received.push((start.elapsed().as_secs(), text));
             }
         };
         tokio::select! {
@@ -244,7 +248,7 @@ mod tests {
             () = note => {}
             () = time => {}
         }
-        told
+        received
     }
 
     #[tokio::test(start_paused = true)]
@@ -253,28 +257,31 @@ mod tests {
         let token = folder.path().join("token");
         fs::write(&token, "one\n").unwrap();
         let script = Script::default();
-        let told = reports(&script, "tokenFile: token", folder.path(), 60, async || {
+        let reported = reports(&script, "tokenFile: token", folder.path(), 60, async || {
             sleep(Duration::from_secs(100)).await;
             fs::remove_file(&token).unwrap();
             sleep(Duration::from_secs(100)).await;
             fs::write(&token, "two\n").unwrap();
         });
-        let told = told.await;
+        let reported = reported.await;
         assert_eq!(*script.tokens.lock(), ["one", "two"]);
-        assert!(matches!(told[..], [(0, _), (200..=210, _)]), "{told:?}");
+        assert!(
+            matches!(reported[..], [(0, _), (200..=210, _)]),
+            "{reported:?}"
+        );
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_fails_is_tried_again_and_told_once() {
+    async fn a_failure_is_retried_and_reported_once() {
         let script = Script::default();
         let failed = || (Duration::ZERO, Err(KubeconfigError::Plugin));
         *script.answers.lock() = vec![failed(), failed(), failed()];
-        let told = reports(&script, "", Path::new("/"), 600, async || {}).await;
+        let reported = reports(&script, "", Path::new("/"), 600, async || {}).await;
         let expected = [
             (0, KubeconfigError::Plugin.to_string()),
             (90, "None".to_owned()),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
     }
 
     #[tokio::test(start_paused = true)]
@@ -282,33 +289,33 @@ mod tests {
         let script = Script::default();
         let until = |second| (Duration::ZERO, Ok(Some(at(second))));
         *script.answers.lock() = vec![until(600), until(0), until(3600)];
-        let told = reports(&script, "", Path::new("/"), 1200, async || {}).await;
-        let times: Vec<u64> = told.iter().map(|it| it.0).collect();
-        assert_eq!(times, [0, 540, 570], "{told:?}");
+        let reported = reports(&script, "", Path::new("/"), 1200, async || {}).await;
+        let times: Vec<u64> = reported.iter().map(|it| it.0).collect();
+        assert_eq!(times, [0, 540, 570], "{reported:?}");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_plugin_that_hangs_is_told_of_and_waited_for() {
+    async fn a_plugin_that_hangs_is_reported_and_awaited() {
         let script = Script::default();
         *script.answers.lock() = vec![(Duration::from_secs(100), Ok(None))];
-        let told = reports(&script, "", Path::new("/"), 600, async || {}).await;
-        assert_eq!(told.len(), 2, "{told:?}");
+        let reported = reports(&script, "", Path::new("/"), 600, async || {}).await;
+        assert_eq!(reported.len(), 2, "{reported:?}");
         assert_eq!(
-            told[0],
+            reported[0],
             (
                 15,
                 "the credentials plugin has not answered within 15s".to_owned()
             )
         );
-        assert_eq!((told[1].0, script.tokens.lock().len()), (100, 1));
+        assert_eq!((reported[1].0, script.tokens.lock().len()), (100, 1));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_end_of_a_token_is_told() {
+    async fn the_expiry_of_a_token_is_reported() {
         let script = Script::default();
         // {"exp":1000060}
         let user = "token: e30.eyJleHAiOjEwMDAwNjB9.c2ln";
-        let told = reports(&script, user, Path::new("/"), 600, async || {}).await;
-        assert_eq!(told, [(0, "Some(60)".to_owned())]);
+        let reported = reports(&script, user, Path::new("/"), 600, async || {}).await;
+        assert_eq!(reported, [(0, "Some(60)".to_owned())]);
     }
 }

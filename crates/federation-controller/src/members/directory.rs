@@ -1,8 +1,8 @@
 //! A folder of kubeconfigs, one per member, named after it: what it holds becomes [`MemberEvent`]s.
 //!
-//! Looked at every second, by content: mounted Secrets change by handles that notifications of a file system don't
-//! show. A folder that can't be read tells nothing, one that is suddenly empty that it is: each is a mistake more often
-//! than the loss of everything (F33, F36).
+//! Reads the folder every second and compares the content: file notifications do not show how mounted Secrets change. A
+//! folder that can't be read, or that is suddenly empty, removes no member: each is a mistake more often than the loss of
+//! every member (F33, F36).
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +20,7 @@ use super::{
     kubeconfig::{Kubeconfig, KubeconfigError, read_file},
 };
 
-/// How often the folder is looked at.
+/// The interval between two reads of the folder.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// The file of each member.
@@ -45,7 +45,7 @@ struct Found {
 /// Watches `folder` until `cancel`.
 pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: CancellationToken) {
     let mut known = Found::default();
-    let mut told_trouble = false;
+    let mut has_reported = false;
     let (mut complete, mut emptied) = (false, false);
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -63,11 +63,11 @@ pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: C
             }
             Ok(found) => found,
             Err(error) => {
-                trouble(&mut told_trouble, &folder, &error.to_string());
+                trouble(&mut has_reported, &folder, &error.to_string());
                 continue;
             }
         };
-        told_trouble = false;
+        has_reported = false;
         if found.ignored != known.ignored {
             for name in &found.ignored {
                 let folder = folder.display();
@@ -88,8 +88,8 @@ pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: C
     }
 }
 
-fn trouble(told: &mut bool, folder: &Path, message: &str) {
-    if !std::mem::replace(told, true) {
+fn trouble(has_reported: &mut bool, folder: &Path, message: &str) {
+    if !std::mem::replace(has_reported, true) {
         tracing::warn!(folder = %folder.display(), "failed to read the members folder: {message}");
     }
 }
@@ -143,7 +143,7 @@ async fn read_text(path: &PathBuf) -> Result<String, KubeconfigError> {
     String::from_utf8(content).map_err(|_| KubeconfigError::NotText)
 }
 
-/// What became of each member between two looks; of those that are there also what was told before, if `anew`.
+/// The events of the members whose files changed between two reads; of all members that have a file, if `anew`.
 fn changes(known: &Members, found: &Members, anew: bool) -> Vec<MemberEvent> {
     let mut events = Vec::new();
     for (name, file) in found {

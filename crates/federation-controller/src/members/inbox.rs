@@ -272,7 +272,7 @@ mod tests {
         let inbox = Arc::new(Inbox::default());
         let (listed, _) = watch::channel(ListState::default());
         let mut sink = MemberClusterHandler::new(Arc::clone(&inbox), "blue", listed);
-        let told = || {
+        let received = || {
             let mut waiting = inbox.waiting.lock();
             let inputs = std::iter::from_fn(|| waiting.next()).map(|input| match input {
                 HostInput::Object(name, object) => (name, object.is_some()),
@@ -290,17 +290,17 @@ mod tests {
         for (name, federation) in [("a", ""), ("b", "blue"), ("c", "green")] {
             sink.on_apply(member(name, federation));
         }
-        assert_eq!(told(), [("b".to_owned(), true)]);
+        assert_eq!(received(), [("b".to_owned(), true)]);
         sink.on_delete(member("a", ""));
-        assert_eq!(told(), []);
+        assert_eq!(received(), []);
         sink.on_apply(member("b", "green"));
-        assert_eq!(told(), [("b".to_owned(), false)], "it was ours");
+        assert_eq!(received(), [("b".to_owned(), false)], "it was ours");
         sink.on_apply(member("b", "blue"));
-        assert_eq!(told(), [("b".to_owned(), true)]);
+        assert_eq!(received(), [("b".to_owned(), true)]);
     }
 
     #[test]
-    fn that_all_is_told_comes_after_all() {
+    fn the_end_of_a_list_comes_after_its_objects() {
         let mut waiting = Waiting {
             objects_listed: true,
             secrets_listed: Some(Ok(())),

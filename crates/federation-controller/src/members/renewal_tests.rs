@@ -204,7 +204,7 @@ async fn a_token_is_renewed_when_it_is_due_and_nothing_else_of_the_secret_change
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_that_fails_is_tried_again_and_told_without_the_token() {
+async fn a_failed_renewal_is_retried_and_reported_without_the_token() {
     let old = token(EPOCH, 10 * 3600);
     let text = kubeconfig(&old);
     let clusters = Clusters::start(&text);
@@ -223,10 +223,10 @@ async fn a_renewal_that_fails_is_tried_again_and_told_without_the_token() {
     let times: Vec<u64> = world.requests.iter().map(|it| it.0).collect();
     let pauses: Vec<u64> = times.windows(2).map(|it| it[1] - it[0]).collect();
     assert_eq!(pauses, [30, 60, 120]);
-    let told = world.events[0]["message"].as_str().unwrap();
+    let message = world.events[0]["message"].as_str().unwrap();
     let words = "failed to renew the token of Secret fedrs-system/eu-1, which expires at 2027-01-15T18:00:00Z: the member \
                  issued no token: may not";
-    assert_eq!(told, words);
+    assert_eq!(message, words);
     assert!(world.events.iter().all(|it| !it.to_string().contains(&old)));
 }
 
@@ -242,7 +242,7 @@ async fn while_it_fails_the_condition_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_member_that_gives_no_longer_token_is_told_of() {
+async fn a_member_that_issues_no_longer_token_is_reported() {
     let text = kubeconfig(&token(EPOCH, 10 * 3600));
     let clusters = Clusters::start(&text);
     clusters.world.lock().cuts_to = 600;
@@ -265,7 +265,7 @@ async fn a_secret_that_was_changed_meanwhile_is_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_that_can_not_be_renewed_is_told_of_once() {
+async fn a_token_that_cannot_be_renewed_is_reported_once() {
     let person = json!({ "iat": EPOCH, "exp": EPOCH + 3600, "sub": "jane" });
     let person = format!("e30.{}.c2ln", URL_SAFE_NO_PAD.encode(person.to_string()));
     for token in ["opaque", &person] {
@@ -292,7 +292,7 @@ fn the_token_alone_changes_in_the_text() {
     assert_eq!(
         with_token(&folded, "a.b.c"),
         None,
-        "not found on one line: told, not guessed"
+        "not found on one line: reported, not guessed"
     );
     assert_eq!(with_token("no kubeconfig", "a.b.c"), None);
 }

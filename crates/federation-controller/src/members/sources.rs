@@ -350,7 +350,7 @@ mod tests {
         }
     }
 
-    fn told() -> Sources {
+    fn complete() -> Sources {
         let mut sources = Sources::new("fedrs-system", SecretKubeconfigs::default());
         sources.complete_folder();
         sources.complete_objects();
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn each_source_alone_both_and_none() {
-        let mut sources = told();
+        let mut sources = complete();
         assert_eq!(words(&sources), "gone");
         sources.put_object("eu", Some(&naming(None)));
         assert_eq!(words(&sources), "removed");
@@ -424,7 +424,7 @@ mod tests {
 
     #[test]
     fn what_an_emptied_folder_said_is_believed_but_of_members_with_a_secret() {
-        let mut sources = told();
+        let mut sources = complete();
         sources.put_secret("eu-1", Some(secret(KUBECONFIG)));
         let (by_file, by_secret) = (
             "File at file members/eu.yaml",
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_can_not_be_used_is_told_with_its_name() {
+    fn an_unusable_secret_is_reported_by_name() {
         let plugin = KUBECONFIG.replace("token: t", "exec: {command: sh}");
         let keyless = KubeconfigSecret {
             text: Err(KubeconfigError::NoKey("kubeconfig")),
@@ -463,7 +463,7 @@ mod tests {
             (secret("s3cret"), "not a kubeconfig"),
             (secret(&plugin), "exec of the user would run a program"),
         ] {
-            let mut sources = told();
+            let mut sources = complete();
             sources.put_object("eu", Some(&naming(Some("eu-1"))));
             sources.put_secret("eu-1", Some(secret));
             let words = words(&sources);
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_removed_or_missing_before_all_is_told() {
+    fn nothing_is_removed_or_missing_before_the_first_lists() {
         let mut sources = Sources::new("fedrs-system", SecretKubeconfigs::default());
         sources.put_object("eu", Some(&naming(None)));
         assert_eq!(words(&sources), "unknown");
@@ -506,7 +506,7 @@ mod tests {
             ResolvedSource::Follow(follow) => follow.number,
             _ => panic!("{}", words(sources)),
         };
-        let mut sources = told();
+        let mut sources = complete();
         assert!(sources.put_object("eu", Some(&naming(Some("eu-1")))));
         assert!(!sources.put_object("eu", Some(&naming(Some("eu-1")))));
         sources.put_secret("eu-1", Some(secret(KUBECONFIG)));

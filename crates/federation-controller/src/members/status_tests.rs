@@ -84,7 +84,7 @@ fn at(second: i64) -> Timestamp {
 }
 
 /// The conditions: type, status, reason.
-fn told(facts: &MemberFacts) -> Vec<String> {
+fn conditions(facts: &MemberFacts) -> Vec<String> {
     let status = status(&MemberClusterStatus::default(), facts, at(100));
     let words = |it: &Condition| format!("{} {} {}", it.type_, it.status, it.reason);
     status.conditions.iter().map(words).collect()
@@ -183,7 +183,7 @@ async fn each_state_of_a_member_has_its_reason() {
         ),
         (removed, "Ready False Removed", "Synced False NotWatched"),
     ] {
-        assert_eq!(told(&facts), [ready, synced]);
+        assert_eq!(conditions(&facts), [ready, synced]);
     }
 }
 
@@ -200,17 +200,17 @@ async fn a_drain_says_how_far_it_is_and_never_that_all_is_gone_where_nobody_know
         ..facts(Some(view))
     };
     assert_eq!(
-        told(&facts(Some(healthy()))).len(),
+        conditions(&facts(Some(healthy()))).len(),
         2,
         "not drained: no condition"
     );
     let empty = drained(healthy());
-    assert_eq!(told(&empty)[2], "Drained True Drained");
+    assert_eq!(conditions(&empty)[2], "Drained True Drained");
     let going = drained(View {
         totals: totals(5, 12),
         ..healthy()
     });
-    assert_eq!(told(&going)[2], "Drained False Draining");
+    assert_eq!(conditions(&going)[2], "Drained False Draining");
     let words =
         "12 replicas of 5 FederatedReplicaSets left: default/a, default/b, default/c and 2 more";
     assert_eq!(message(&going, "Drained"), words);
@@ -235,13 +235,13 @@ async fn a_drain_says_how_far_it_is_and_never_that_all_is_gone_where_nobody_know
         },
     ] {
         let unknown = drained(view);
-        assert_eq!(told(&unknown)[2], "Drained False Unknown");
+        assert_eq!(conditions(&unknown)[2], "Drained False Unknown");
         assert!(message(&unknown, "Drained").starts_with("the remaining replicas are unknown: "));
     }
 }
 
 #[tokio::test]
-async fn what_is_not_known_yet_stays_as_it_was_told() {
+async fn unknown_fields_keep_their_last_value() {
     let totals = NodeTotals {
         total: 4,
         ready: 3,
@@ -253,10 +253,10 @@ async fn what_is_not_known_yet_stays_as_it_was_told() {
         version: version.map(str::to_owned),
         nodes,
     };
-    let told_by = |before: &MemberClusterStatus, info| {
+    let status_after = |before: &MemberClusterStatus, info| {
         status(before, &facts(Some(View { info, ..healthy() })), at(100))
     };
-    let known = told_by(
+    let known = status_after(
         &MemberClusterStatus::default(),
         info(Some("v1.36.4"), NodeInfo::Known(totals)),
     );
@@ -267,15 +267,15 @@ async fn what_is_not_known_yet_stays_as_it_was_told() {
         .map(|(name, amount)| format!("{name} {amount}"))
         .collect();
     assert_eq!(given, ["cpu 11500m", "memory 3Gi", "pods 330"]);
-    let restarted = told_by(&known, info(None, NodeInfo::Unknown));
+    let restarted = status_after(&known, info(None, NodeInfo::Unknown));
     assert_eq!(restarted, known);
-    let forbidden = told_by(&known, info(None, NodeInfo::Forbidden));
+    let forbidden = status_after(&known, info(None, NodeInfo::Forbidden));
     assert_eq!((forbidden.nodes, forbidden.allocatable.len()), (None, 0));
     assert_eq!(forbidden.version.as_deref(), Some("v1.36.4"));
 }
 
 #[tokio::test]
-async fn the_end_of_the_token_and_why_it_is_not_renewed_are_told() {
+async fn the_expiry_of_the_token_and_a_failed_renewal_are_shown() {
     let credentials = Credentials {
         expires: Some(at(500)),
         renewal_error: Some("failed to renew the token".into()),
@@ -289,9 +289,9 @@ async fn the_end_of_the_token_and_why_it_is_not_renewed_are_told() {
         message(&facts, "Ready"),
         "the API server answers; failed to renew the token"
     );
-    let told = status(&MemberClusterStatus::default(), &facts, at(100));
-    assert_eq!(told.token_expires, Some(Time(at(500))));
-    assert_eq!(told.source, Some(MemberSource::Secret));
+    let shown = status(&MemberClusterStatus::default(), &facts, at(100));
+    assert_eq!(shown.token_expires, Some(Time(at(500))));
+    assert_eq!(shown.source, Some(MemberSource::Secret));
 }
 
 #[tokio::test]
@@ -314,7 +314,7 @@ async fn a_condition_is_urgent_and_progress_is_not() {
     assert!(with(2) != with(1) && !is_urgent(&with(2), &with(1)));
     assert!(
         is_urgent(&with(1), &with(0)),
-        "that it is over is told at once"
+        "the end of a drain is urgent"
     );
 }
 

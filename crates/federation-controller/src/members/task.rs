@@ -64,7 +64,7 @@ impl Members {
             }
             let is_complete = this.sources.is_complete();
             this.complete
-                .send_if_modified(|told| !std::mem::replace(told, is_complete) && is_complete);
+                .send_if_modified(|known| !std::mem::replace(known, is_complete) && is_complete);
         }
     }
 

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_plugin_that_fails_is_told_without_what_it_printed() {
+    async fn a_failed_plugin_is_reported_without_its_output() {
         let user = "users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, \
                     args: ['-c', 'echo s3cret; exit 3'], interactiveMode: Never}}}]";
         let yaml = format!(

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_without_what_is_written_there() {
+    fn errors_do_not_quote_the_kubeconfig() {
         let context = "contexts: [{name: c, context: {cluster: c, user: u}}]\ncurrent-context: c\n";
         let cluster = "clusters: [{name: c, cluster: {server: 'https://c'}}]\n";
         let cases = [

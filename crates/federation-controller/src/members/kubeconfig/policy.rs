@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unsafe_and_used_all_the_same_is_told() {
+    fn unsafe_settings_that_are_allowed_are_reported() {
         for (cluster, warnings) in [
             ("", 0),
             (", insecure-skip-tls-verify: false", 0),
