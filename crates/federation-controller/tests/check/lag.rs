@@ -4,7 +4,7 @@ use federation_controller::check::SetChange;
 
 use crate::world::{World, even, frs, hold};
 
-/// Changes asked of the members: `(member, from, to, whether the status decided it)`.
+/// The scale actions of a check: `(member, from, to, whether the status decided it)`.
 fn scales(world: &World) -> Vec<(String, u32, u32, bool)> {
     let actions = world.check().actions.into_iter();
     actions

@@ -1,6 +1,6 @@
 //! The story as data: what the operator does in each step, and which layout must result.
 //!
-//! Where the design document states a layout, it stands beside the goal; the scheduler computes every other layout.
+//! A goal contains the layout if the design document states one; the scheduler computes every other layout.
 
 use std::collections::BTreeMap;
 

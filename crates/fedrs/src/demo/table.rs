@@ -35,7 +35,7 @@ impl Palette {
         }
     }
 
-    /// A style that stands out without colors.
+    /// A style that is visible without colors.
     pub(crate) fn bold() -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
