@@ -22,13 +22,3 @@ pub(crate) fn generated() -> Generated {
 fn file_name(crd: &crd::CustomResourceDefinition) -> String {
     format!("{}_{}", crd.spec.group, crd.spec.names.plural)
 }
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_crds_in_config_are_current() {
-        super::generated()
-            .check()
-            .expect("cargo xtask crds brings them up to date");
-    }
-}

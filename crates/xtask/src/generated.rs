@@ -1,8 +1,8 @@
-//! Generated files in `config/`, with copies in the Helm chart: written, or checked.
+//! Generated files in `config/`, with copies in the Helm chart.
 
 use std::{fs, path::PathBuf};
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 
 /// The files that a task generates.
 pub(crate) struct Generated {
@@ -37,21 +37,6 @@ impl Generated {
         Ok(())
     }
 
-    /// Fails if a file is missing or out of date.
-    pub(crate) fn check(&self) -> anyhow::Result<()> {
-        for (path, text) in self.contents() {
-            let found = fs::read_to_string(&path)
-                .with_context(|| format!("failed to read {}", path.display()))?;
-            ensure!(
-                found == text,
-                "{} is out of date: run `cargo xtask {}`",
-                path.display(),
-                self.task
-            );
-        }
-        Ok(())
-    }
-
     fn contents(&self) -> impl Iterator<Item = (PathBuf, String)> {
         let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
         let head = format!(
@@ -61,5 +46,25 @@ impl Generated {
         self.files
             .iter()
             .map(move |(path, text)| (folder.join(path), format!("{head}{text}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    #[test]
+    fn the_generated_files_are_current() {
+        for generated in [crate::crds::generated(), crate::rbac::generated()] {
+            for (path, text) in generated.contents() {
+                let (path, task) = (path.display(), generated.task);
+                let found = fs::read_to_string(path.to_string())
+                    .unwrap_or_else(|error| panic!("failed to read {path}: {error}"));
+                assert!(
+                    found == text,
+                    "{path} is out of date: run `cargo xtask {task}`"
+                );
+            }
+        }
     }
 }

@@ -16,13 +16,3 @@ pub(crate) fn generated() -> Generated {
         files,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_rules_in_config_are_current() {
-        super::generated()
-            .check()
-            .expect("cargo xtask rbac brings them up to date");
-    }
-}

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{cycles, graph::Graph, tree::Tree};
+use super::{
+    graph::{Cycle, Graph},
+    tree::Tree,
+};
 
 /// A name for each case, the files of the crate by module, and the files of its cycles.
 type Case = (
@@ -31,7 +34,7 @@ const CASES: &[Case] = &[
         &[&["a", "b"]],
     ),
     (
-        "a cycle around a corner",
+        "an indirect cycle",
         &[
             ("lib", "mod a; mod b; mod c;"),
             ("a", "pub fn f() { crate::b::f() }"),
@@ -143,24 +146,23 @@ const CASES: &[Case] = &[
     ),
 ];
 
-/// The arrows between these files.
-fn graph_of(files: &[(&str, &str)]) -> Graph {
+/// The cycles of a crate of these files.
+fn cycles_of(files: &[(&str, &str)]) -> Vec<Cycle> {
     let read = |path: &Path| {
         let module = path.with_extension("");
         let found = files.iter().find(|(file, _)| Path::new(file) == module);
         found.map(|(_, text)| (*text).to_owned())
     };
-    let tree = Tree::read(Path::new("lib.rs"), &read).expect("the crate can be parsed");
-    Graph::of(&tree)
+    Graph::of(&Tree::read(Path::new("lib.rs"), &read)).cycles()
 }
 
 #[test]
 fn cycles_are_found_where_they_are_and_nowhere_else() {
     for (name, files, expected) in CASES {
-        let module = |file: &&PathBuf| file.with_extension("").display().to_string();
-        let found: Vec<Vec<String>> = cycles::find(&graph_of(files))
+        let module = |file: &PathBuf| file.with_extension("").display().to_string();
+        let found: Vec<Vec<String>> = cycles_of(files)
             .iter()
-            .map(|cycle| cycle.files.iter().map(module).collect())
+            .map(|cycle| cycle.0.keys().map(module).collect())
             .collect();
         assert_eq!(found, *expected, "{name}");
     }
@@ -170,7 +172,7 @@ fn cycles_are_found_where_they_are_and_nowhere_else() {
 fn a_cycle_names_what_ties_it() {
     let (_, files, _) = CASES[1];
     assert_eq!(
-        cycles::find(&graph_of(files))[0].to_string(),
+        cycles_of(files)[0].to_string(),
         "2 files\n  a.rs uses B of b.rs\n  b.rs uses A of a.rs\n"
     );
 }

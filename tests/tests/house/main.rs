@@ -1,0 +1,28 @@
+//! Rules of the house: what the sources and documents of this repository have to comply with.
+
+mod modules;
+mod requirements;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// The root of the repository.
+const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+fn read(file: &Path) -> String {
+    fs::read_to_string(file)
+        .unwrap_or_else(|error| panic!("failed to read {}: {error}", file.display()))
+}
+
+/// The entries of `folder`, in the order of their names.
+fn list(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder)
+        .unwrap_or_else(|error| panic!("failed to list {}: {error}", folder.display()));
+    let mut paths: Vec<_> = entries
+        .map(|entry| entry.expect("an entry can be read").path())
+        .collect();
+    paths.sort();
+    paths
+}
