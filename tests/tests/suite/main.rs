@@ -8,6 +8,7 @@ mod document;
 mod external_changes;
 mod leader;
 mod members;
+mod placement;
 
 use std::process::ExitCode;
 
@@ -92,5 +93,8 @@ fn others() -> Vec<Scenario> {
             members::pods_of_a_failed_node_are_replaced_in_their_cluster,
             NodeFaults
         ),
+        scenario!(placement::f3_f20_a_misspelt_cluster_stops_no_service),
+        scenario!(placement::f20_a_repaired_name_moves_replicas_without_a_dip),
+        scenario!(placement::f3_an_explicit_maximum_removes_replicas_there_alone),
     ]
 }
