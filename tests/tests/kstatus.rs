@@ -1,4 +1,4 @@
-//! The kstatus library over recorded objects: `FEDRS_CLUSTERS=local cargo test --test kstatus`.
+//! The kstatus library over recorded objects (the suite has live ones): `FEDRS_CLUSTERS=local cargo test --test kstatus`.
 //!
 //! The library is written in Go: its program is built with the real control planes. Without them each test is skipped by
 //! name.

@@ -58,7 +58,10 @@ impl ClusterKind {
         match self {
             Self::Sim => !matches!(
                 need,
-                Capability::Autoscaler | Capability::ControllerProcess | Capability::AuditLog
+                Capability::Autoscaler
+                    | Capability::ControllerProcess
+                    | Capability::AuditLog
+                    | Capability::Kstatus
             ),
             Self::Local => true,
             Self::Kubeconfigs(_) => {

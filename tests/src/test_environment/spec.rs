@@ -41,6 +41,8 @@ pub enum Capability {
     ControllerProcess,
     /// API servers write audit logs, and each controller has its own tokens.
     AuditLog,
+    /// The program with the kstatus library is built with the control planes.
+    Kstatus,
 }
 
 /// Whether the response is 404.

@@ -6,6 +6,7 @@ mod contract;
 mod controller;
 mod document;
 mod external_changes;
+mod kstatus;
 mod leader;
 mod members;
 mod placement;
@@ -50,6 +51,19 @@ fn others() -> Vec<Scenario> {
         scenario!(external_changes::f31_a_deleted_local_set_is_recreated),
         scenario!(external_changes::f32_replicas_over_a_quota_run_elsewhere),
         scenario!(external_changes::f29_another_writer_of_replicas_is_overwritten),
+        scenario!(
+            kstatus::a_set_is_current_only_while_it_is_as_asked_for,
+            Kstatus
+        ),
+        scenario!(
+            kstatus::f4_an_invalid_set_fails_until_it_is_repaired,
+            Kstatus
+        ),
+        scenario!(
+            kstatus::a_member_is_current_while_it_is_ready,
+            Kstatus,
+            NetworkFaults
+        ),
         scenario!(leader::a_killed_leader_is_replaced, ControllerProcess),
         scenario!(
             leader::a_suspended_leader_writes_nothing_after_it_resumes,
