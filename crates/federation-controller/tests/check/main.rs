@@ -17,6 +17,7 @@ mod room;
 mod selection;
 mod sets;
 mod status;
+mod texts;
 mod twins;
 mod unready;
 mod world;
