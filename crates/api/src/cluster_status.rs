@@ -25,68 +25,70 @@ closed_set! {
 }
 
 closed_set! {
-    /// The most significant reason for the replicas of a member cluster.
+    /// The most significant reason for the replicas of a member cluster: of several, the one that is declared first.
     pub enum ClusterReason {
-        /// The replicas follow from the cluster's weight.
-        ByWeight,
-        /// `minReplicas` decides.
-        AtMinimum,
-        /// `maxReplicas` decides.
-        AtMaximum,
-        /// The cluster's capacity decides.
-        AtCapacity,
-        /// Existing replicas stay: rebalancing is off, or no other cluster can take them.
-        KeptInPlace,
-        /// The placement does not select the cluster.
-        NotSelected,
-        /// The placement gives the cluster no replicas: weight 0, or N is used up by others.
-        NoShare,
-        /// All replicas leave the cluster, because it is drained.
-        Draining,
-        /// The cluster gets no more replicas, because it is cordoned.
-        Cordoned,
-        /// Replicas wait for capacity that no cluster has.
-        InsufficientCapacity,
-        /// Replicas are pending on top of the layout, to detect capacity.
-        CapacityProbes,
-        /// Pods are unschedulable.
-        PodsUnschedulable,
-        /// The cluster can't create pods (quota, admission).
-        PodsNotCreated,
-        /// Replicas stay until their replacements in other clusters are ready.
-        WaitingForReplacements,
-        /// The cluster rejects the creation of the local workload.
-        CreationRejected,
-        /// The cluster rejects changes of the local workload.
-        WriteRejected,
-        /// Another writer keeps changing the local workload.
-        ExternalWriter,
-        /// A previous write has not been answered yet.
-        WritePending,
-        /// The cluster was just added; the controller waits for its first answer.
-        Joining,
-        /// The cluster has not been probed yet.
-        NotProbed,
-        /// The liveness probe fails.
-        ProbeFailing,
+        /// The cluster is registered under another name as well.
+        DuplicateMember,
+        /// The cluster has been lost for longer than its grace period.
+        Lost,
+        /// The kubeconfig was removed.
+        Removed,
+        /// The kubeconfig can't be used.
+        InvalidKubeconfig,
         /// The API server can't be reached.
         Unreachable,
         /// The API server rejects the credentials.
         Unauthorized,
+        /// The cluster has not been probed yet.
+        NotProbed,
+        /// The liveness probe fails.
+        ProbeFailing,
         /// The local workloads are not listed yet.
         NotSynced,
         /// The watch is down.
         Stale,
-        /// The kubeconfig can't be used.
-        InvalidKubeconfig,
-        /// The kubeconfig was removed.
-        Removed,
-        /// The cluster has been lost for longer than its grace period.
-        Lost,
-        /// The cluster is registered under another name as well.
-        DuplicateMember,
+        /// A previous write has not been answered yet.
+        WritePending,
+        /// The cluster was just added; the controller waits for its first answer.
+        Joining,
         /// `spec.paused` stops every change.
         Paused,
+        /// The cluster rejects changes of the local workload.
+        WriteRejected,
+        /// Another writer keeps changing the local workload.
+        ExternalWriter,
+        /// The cluster rejects the creation of the local workload.
+        CreationRejected,
+        /// The cluster can't create pods (quota, admission).
+        PodsNotCreated,
+        /// Pods are unschedulable: the scheduler says so, or they have had no node for too long.
+        PodsUnschedulable,
+        /// Replicas wait for capacity that no cluster has.
+        InsufficientCapacity,
+        /// Existing replicas stay: rebalancing is off, or no other cluster can take them.
+        KeptInPlace,
+        /// Replicas stay until their replacements in other clusters are ready.
+        WaitingForReplacements,
+        /// Pods have no node yet.
+        PodsPending,
+        /// All replicas leave the cluster, because it is drained.
+        Draining,
+        /// The cluster gets no more replicas, because it is cordoned.
+        Cordoned,
+        /// The cluster's capacity decides.
+        AtCapacity,
+        /// `maxReplicas` decides.
+        AtMaximum,
+        /// `minReplicas` decides.
+        AtMinimum,
+        /// The replicas follow from the cluster's weight.
+        ByWeight,
+        /// The placement gives the cluster no replicas: weight 0, or N is used up by others.
+        NoShare,
+        /// The placement does not select the cluster.
+        NotSelected,
+        /// Replicas are pending on top of the layout, to detect capacity.
+        CapacityProbes,
     }
 }
 

@@ -37,6 +37,8 @@ closed_set! {
         InsufficientCapacity,
         /// The placement leaves no member cluster for some of the replicas.
         NoMatchingCluster,
+        /// The placement names a cluster that is no member; other clusters take all replicas.
+        UnknownCluster,
         /// The spec or its preferences are invalid (F4).
         InvalidSpec,
         /// Another writer keeps changing a local workload.

@@ -1,6 +1,8 @@
 //! Changes of the members' local sets, each conditional on the set that it was decided for.
 
 use cluster_informer::WorkloadState;
+use federated_scheduler::Reasons;
+use fedrs_api::{EventReason, pluralize};
 
 use crate::event::Event;
 
@@ -48,6 +50,47 @@ pub enum SetChange {
         /// The set as it was seen.
         seen: Precondition,
     },
+}
+
+impl SetChange {
+    /// The event of the change in `cluster`, once it is done; `why` decided the replicas. `repairs` after an external change.
+    pub(super) fn event(&self, cluster: &str, why: Option<Reasons>, repairs: bool) -> Event {
+        let replicas = |count: u32| pluralize(count, "replica");
+        let because = || why.map_or_else(|| "draining".to_owned(), |reasons| reasons.to_string());
+        let (reason, text) = match *self {
+            Self::Create { replicas: count } if repairs => {
+                let text = format!("deleted externally; recreated with {}", replicas(count));
+                (EventReason::DriftRepaired, text)
+            }
+            Self::Scale { from, to, .. } if repairs => {
+                let text = format!("scaled externally to {from}; restored to {to}");
+                (EventReason::DriftRepaired, text)
+            }
+            Self::Overwrite { drifted: true, .. } => {
+                let text = "changed externally; restored".to_owned();
+                (EventReason::DriftRepaired, text)
+            }
+            Self::Create { replicas: count } => {
+                let text = format!("created with {}: {}", replicas(count), because());
+                (EventReason::Created, text)
+            }
+            Self::Scale { from, to, .. } if to > from => {
+                let text = format!("scaled up from {from} to {to}: {}", because());
+                (EventReason::ScaledUp, text)
+            }
+            Self::Scale { from, to, .. } => {
+                let text = format!("scaled down from {from} to {to}: {}", because());
+                (EventReason::ScaledDown, text)
+            }
+            Self::Overwrite { .. } => (EventReason::Updated, "template updated".to_owned()),
+            Self::LabelPods { .. } => (EventReason::PodsAdopted, "adopted pods labeled".to_owned()),
+        };
+        let text = format!("{cluster}: {text}");
+        match reason {
+            EventReason::DriftRepaired => Event::warning(reason, text),
+            _ => Event::normal(reason, text),
+        }
+    }
 }
 
 /// The object, in the state that a write was decided for.

@@ -5,20 +5,20 @@ use jiff::Timestamp;
 
 use super::{
     eligibility::Eligibility,
-    evaluation::MemberEvaluation,
-    plan::{MemberTarget, Plan},
+    evaluation::{MemberEvaluation, evaluate},
+    plan::{MemberTarget, Plan, plan},
     snapshot::Snapshot,
-    step::{MemberStep, Step},
+    step::{MemberStep, Step, Writes},
 };
 
 /// The stages of one check.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Decision<'a> {
     pub(super) snapshot: &'a Snapshot<'a>,
-    pub(super) evaluations: &'a [MemberEvaluation<'a>],
+    pub(super) evaluations: Vec<MemberEvaluation<'a>>,
     /// `None` while a member joins.
-    pub(super) plan: Option<&'a Plan>,
-    pub(super) step: &'a Step,
+    pub(super) plan: Option<Plan>,
+    pub(super) step: Step,
     pub(super) now: Timestamp,
 }
 
@@ -31,8 +31,23 @@ pub(super) struct MemberDecision<'a> {
 }
 
 impl<'a> Decision<'a> {
-    pub(super) fn members(&self) -> impl Iterator<Item = MemberDecision<'a>> + use<'a> {
-        let targets = self.plan.map_or(&[][..], |plan| &plan.members);
+    /// Goes through the stages.
+    pub(super) fn of(snapshot: &'a Snapshot<'a>, writes: Writes, now: Timestamp) -> Self {
+        let previous = &snapshot.previous.clusters;
+        let evaluations = evaluate(snapshot.members, previous, now, snapshot.settings);
+        let plan = plan(snapshot, &evaluations, now);
+        let step = Step::take(snapshot, &evaluations, plan.as_ref(), writes, now);
+        Self {
+            snapshot,
+            evaluations,
+            plan,
+            step,
+            now,
+        }
+    }
+
+    pub(super) fn members(&self) -> impl Iterator<Item = MemberDecision<'_>> {
+        let targets = self.plan.as_ref().map_or(&[][..], |plan| &plan.members);
         let targets = targets.iter().copied();
         let targets = targets.chain(std::iter::repeat(MemberTarget::default()));
         let members = self.evaluations.iter().zip(targets).zip(&self.step.members);
@@ -44,7 +59,7 @@ impl<'a> Decision<'a> {
     }
 
     pub(super) fn unplaced(&self) -> u64 {
-        self.plan.map_or(0, |plan| plan.unplaced)
+        self.plan.as_ref().map_or(0, |plan| plan.unplaced)
     }
 
     /// Whether nothing is left to do, nor to wait for but more capacity, which capacity probes will show (F27).
@@ -84,7 +99,7 @@ impl<'a> MemberDecision<'a> {
                 let target = self.planned.target;
                 self.is_at_target()
                     && self.evaluation.available() + target.probes >= target.total()
-                    && self.evaluation.rejected_since().is_none()
+                    && self.evaluation.rejection().is_none()
             }
             Eligibility::Lost { .. } | Eligibility::Duplicate { .. } => true,
             // Where nothing is, nothing can be missing; its first answer causes a check.

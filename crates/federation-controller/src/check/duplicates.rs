@@ -5,10 +5,9 @@
 //! and the others have nothing: one that answers, or may answer in a moment, before others, then the one with the local
 //! set's label. A kubeconfig that is renamed, by adding it under another name and removing the old one, moves nothing.
 
-use super::{
-    eligibility::{Eligibility, Hold},
-    snapshot::Member,
-};
+use cluster_informer::Health;
+
+use super::{eligibility::Eligibility, snapshot::Member};
 
 /// The eligibility of `members` once one name is left to each cluster; `alone` is that of each without the others.
 pub(super) fn resolve<'a>(
@@ -25,13 +24,11 @@ pub(super) fn resolve<'a>(
     for names in by_uid.chunk_by(|a, b| a.0 == b.0) {
         let indices = names.iter().map(|(_, index)| *index);
         let rank = |index: &usize| {
-            let answers = matches!(
-                resolved[*index],
-                Eligibility::Joining { .. }
-                    | Eligibility::Eligible {
-                        hold: None | Some(Hold::WritePending)
-                    }
-            );
+            let answers = match resolved[*index] {
+                Eligibility::Joining { .. } => true,
+                Eligibility::Eligible { .. } => members[*index].health == Health::Healthy,
+                _ => false,
+            };
             (!answers, !members[*index].has_label(), *index)
         };
         let Some(counted) = indices.clone().min_by_key(rank) else {

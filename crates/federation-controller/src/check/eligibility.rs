@@ -1,13 +1,13 @@
 //! Whether the controller places replicas in a member, leaves it as it is, or reschedules its replicas (F33, F39).
 
 use cluster_informer::{Health, SyncState};
-use fedrs_api::{ClusterState, ClusterStatus};
+use fedrs_api::{ClusterReason, ClusterState, ClusterStatus};
 use jiff::Timestamp;
 
 use super::{settings::CheckSettings, snapshot::Member, time::after};
 
 /// How a check treats a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Eligibility<'a> {
     /// Just added; nothing at all is decided before its first answer.
     Joining {
@@ -16,13 +16,17 @@ pub(super) enum Eligibility<'a> {
     },
     /// Healthy and known: replicas are placed in it.
     Eligible {
-        /// Why it is not changed at the moment, although its target is decided like any other's.
-        hold: Option<Hold>,
+        /// Whether it is not changed at the moment, although its target is decided like any other's: a probe failed, but fewer
+        /// in a row than the failure threshold, or a write has not been answered. What will be known in seconds must not
+        /// rewrite the status of every set.
+        on_hold: bool,
     },
     /// Its state is not known: it counts as it was last seen, and nothing changes because of it (F39).
     Unknown {
         /// Why.
-        cause: UnknownCause<'a>,
+        reason: ClusterReason,
+        /// Why, for people.
+        cause: String,
         /// When its replicas are rescheduled, if it stays unknown.
         until: Option<Timestamp>,
     },
@@ -38,41 +42,6 @@ pub(super) enum Eligibility<'a> {
     },
 }
 
-/// Why an eligible member is not changed: what will be known in seconds must not rewrite the status of every set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hold {
-    /// A liveness probe failed, but fewer in a row than the failure threshold.
-    ProbeFailing,
-    /// A previous write has not been answered yet.
-    WritePending,
-}
-
-/// Why the state of a member is not known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum UnknownCause<'a> {
-    /// The kubeconfig was removed.
-    Removed,
-    /// The kubeconfig can't be used.
-    InvalidKubeconfig(&'a str),
-    /// The API server can't be reached.
-    Unreachable(&'a str),
-    /// The API server rejects the credentials.
-    Unauthorized(&'a str),
-    /// The member has not been probed yet.
-    NotProbed,
-    /// A liveness probe failed.
-    ProbeFailing(&'a str),
-    /// Local sets and pods are not listed yet.
-    NotSynced,
-    /// The watch is down.
-    Stale {
-        /// When the view was last current.
-        since: Timestamp,
-    },
-    /// A previous write has not been answered yet.
-    WritePending,
-}
-
 impl Eligibility<'_> {
     pub(super) fn is_eligible(&self) -> bool {
         matches!(self, Self::Eligible { .. })
@@ -80,7 +49,15 @@ impl Eligibility<'_> {
 
     /// Whether the member may be changed.
     pub(super) fn is_writable(&self) -> bool {
-        *self == Self::Eligible { hold: None }
+        *self == Self::Eligible { on_hold: false }
+    }
+
+    pub(super) fn is_joining(&self) -> bool {
+        matches!(self, Self::Joining { .. })
+    }
+
+    pub(super) fn is_unknown(&self) -> bool {
+        matches!(self, Self::Unknown { .. })
     }
 
     pub(super) fn is_duplicate(&self) -> bool {
@@ -100,7 +77,7 @@ impl Eligibility<'_> {
 
 /// How to treat `member`, whatever other members there are.
 pub(super) fn of_member<'a>(
-    member: &'a Member,
+    member: &Member,
     previous: Option<&ClusterStatus>,
     now: Timestamp,
     settings: &CheckSettings,
@@ -111,67 +88,82 @@ pub(super) fn of_member<'a>(
             Health::Unreachable { since, .. } => since.min(removed),
             _ => removed,
         };
-        return lost_after_grace_period(member, since, now, UnknownCause::Removed);
+        let cause = "the kubeconfig was removed".to_owned();
+        return lost_after_grace_period(member, since, now, ClusterReason::Removed, cause);
     }
     if let Some(error) = &member.invalid_kubeconfig {
-        return unknown(UnknownCause::InvalidKubeconfig(error));
+        let cause = format!("the kubeconfig is invalid ({error})");
+        return unknown(ClusterReason::InvalidKubeconfig, cause);
     }
-    let is_current = member.sync == SyncState::Synced;
     let was_eligible =
         previous.is_some_and(|previous| previous.state == Some(ClusterState::Eligible));
-    match &member.health {
-        Health::Unreachable { since, message } => {
-            lost_after_grace_period(member, *since, now, UnknownCause::Unreachable(message))
+    let joining_until = after(member.joined, settings.joining_timeout);
+    let is_current = member.sync == SyncState::Synced;
+    match (&member.health, member.sync) {
+        (Health::Unreachable { since, message }, _) => {
+            let cause = format!("the API server is unreachable ({message})");
+            lost_after_grace_period(member, *since, now, ClusterReason::Unreachable, cause)
         }
-        Health::Unauthorized { message } => unknown(UnknownCause::Unauthorized(message)),
-        Health::Unknown => joining(member, now, settings, UnknownCause::NotProbed),
-        Health::Failing { .. } if is_current && was_eligible => Eligibility::Eligible {
-            hold: Some(Hold::ProbeFailing),
-        },
-        Health::Failing { message, .. } => unknown(UnknownCause::ProbeFailing(message)),
-        Health::Healthy => match member.sync {
-            SyncState::Synced if !member.write_pending => Eligibility::Eligible { hold: None },
-            SyncState::Synced if was_eligible => Eligibility::Eligible {
-                hold: Some(Hold::WritePending),
-            },
-            SyncState::Synced => unknown(UnknownCause::WritePending),
-            SyncState::NotSynced => joining(member, now, settings, UnknownCause::NotSynced),
-            SyncState::Stale { since } => unknown(UnknownCause::Stale { since }),
+        (Health::Unauthorized { message }, _) => {
+            let cause = format!("the API server rejects the credentials ({message})");
+            unknown(ClusterReason::Unauthorized, cause)
+        }
+        (Health::Failing { .. }, _) if is_current && was_eligible => {
+            Eligibility::Eligible { on_hold: true }
+        }
+        (Health::Failing { message, .. }, _) => {
+            let cause = format!("the liveness probe fails ({message})");
+            unknown(ClusterReason::ProbeFailing, cause)
+        }
+        (Health::Unknown, _) | (Health::Healthy, SyncState::NotSynced) if now < joining_until => {
+            Eligibility::Joining {
+                until: joining_until,
+            }
+        }
+        (Health::Unknown, _) => unknown(
+            ClusterReason::NotProbed,
+            "the cluster has not answered yet".to_owned(),
+        ),
+        (Health::Healthy, SyncState::NotSynced) => unknown(
+            ClusterReason::NotSynced,
+            "ReplicaSets and pods are not listed yet".to_owned(),
+        ),
+        (Health::Healthy, SyncState::Stale { since }) => {
+            let cause = format!("the watch is down, the view is from {since:.0}");
+            unknown(ClusterReason::Stale, cause)
+        }
+        (Health::Healthy, SyncState::Synced) if member.write_pending && !was_eligible => unknown(
+            ClusterReason::WritePending,
+            "a previous write is pending".to_owned(),
+        ),
+        (Health::Healthy, SyncState::Synced) => Eligibility::Eligible {
+            on_hold: member.write_pending,
         },
     }
 }
 
-fn unknown(cause: UnknownCause<'_>) -> Eligibility<'_> {
-    Eligibility::Unknown { cause, until: None }
+fn unknown<'a>(reason: ClusterReason, cause: String) -> Eligibility<'a> {
+    Eligibility::Unknown {
+        reason,
+        cause,
+        until: None,
+    }
 }
 
 fn lost_after_grace_period<'a>(
     member: &Member,
     since: Timestamp,
     now: Timestamp,
-    cause: UnknownCause<'a>,
+    reason: ClusterReason,
+    cause: String,
 ) -> Eligibility<'a> {
     let until = after(since, member.grace_period);
     if now >= until {
-        Eligibility::Lost { since }
-    } else {
-        Eligibility::Unknown {
-            cause,
-            until: Some(until),
-        }
+        return Eligibility::Lost { since };
     }
-}
-
-fn joining<'a>(
-    member: &Member,
-    now: Timestamp,
-    settings: &CheckSettings,
-    cause: UnknownCause<'a>,
-) -> Eligibility<'a> {
-    let until = after(member.joined, settings.joining_timeout);
-    if now < until {
-        Eligibility::Joining { until }
-    } else {
-        unknown(cause)
+    Eligibility::Unknown {
+        reason,
+        cause,
+        until: Some(until),
     }
 }

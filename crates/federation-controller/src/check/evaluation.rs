@@ -1,7 +1,7 @@
 //! What one member shows for a set: the first stage of a check.
 
 use cluster_informer::WorkloadState;
-use fedrs_api::ClusterStatus;
+use fedrs_api::{ClusterStatus, Rejection};
 use jiff::Timestamp;
 
 use super::{
@@ -15,15 +15,6 @@ use super::{
     time::after,
     write_backoff::WriteBackoff,
 };
-
-/// What is read of one member.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Observation<'a> {
-    /// The member with its view.
-    pub(super) member: &'a Member,
-    /// Its entry in the previous status.
-    pub(super) previous: Option<&'a ClusterStatus>,
-}
 
 /// One member with what follows from its observation and from those of the other members.
 #[derive(Clone, Debug)]
@@ -47,31 +38,30 @@ pub(super) fn evaluate<'a>(
     settings: &CheckSettings,
 ) -> Vec<MemberEvaluation<'a>> {
     let mut previous = PreviousStatus::of(previous);
-    let observe = |member: &'a Member| Observation {
-        member,
-        previous: previous.get(&member.name),
-    };
-    let observations: Vec<_> = members.iter().map(observe).collect();
-    let alone = observations
+    let previous: Vec<_> = members
         .iter()
-        .map(|seen| eligibility::of_member(seen.member, seen.previous, now, settings))
+        .map(|member| previous.get(&member.name))
         .collect();
-    let eligibilities = duplicates::resolve(members, alone);
-    observations
-        .into_iter()
-        .zip(eligibilities)
-        .map(|(seen, eligibility)| MemberEvaluation::new(seen, eligibility, now, settings))
+    let seen = || members.iter().zip(previous.iter().copied());
+    let alone = seen()
+        .map(|(member, previous)| eligibility::of_member(member, previous, now, settings))
+        .collect();
+    seen()
+        .zip(duplicates::resolve(members, alone))
+        .map(|((member, previous), eligibility)| {
+            MemberEvaluation::new(member, previous, eligibility, now, settings)
+        })
         .collect()
 }
 
 impl<'a> MemberEvaluation<'a> {
     fn new(
-        observation: Observation<'a>,
+        member: &'a Member,
+        previous: Option<&'a ClusterStatus>,
         eligibility: Eligibility<'a>,
         now: Timestamp,
         settings: &CheckSettings,
     ) -> Self {
-        let Observation { member, previous } = observation;
         let previous = previous.filter(|_| !eligibility.is_duplicate());
         let counts = member.own_set().is_some() && !eligibility.is_duplicate();
         Self {
@@ -177,21 +167,34 @@ impl<'a> MemberEvaluation<'a> {
         })
     }
 
-    /// Since when the member rejects the local set, if it does.
-    pub(super) fn rejected_since(&self) -> Option<Timestamp> {
-        let since = self.previous?.internal.rejection.as_ref()?.since.0;
-        self.set().is_none().then_some(since)
+    /// Since when scheduled pods wait to become ready, and none has.
+    pub(super) fn unready_since(&self, now: Timestamp) -> Option<Timestamp> {
+        if self.unready() == 0 {
+            return None;
+        }
+        let available = self.available();
+        let without_progress = self
+            .previous
+            .filter(|previous| available <= count::from_status(previous.available_replicas));
+        let since = without_progress.and_then(|previous| previous.internal.unready_since.as_ref());
+        Some(since.map_or(now, |time| time.0))
+    }
+
+    /// Why and since when the member rejects the local set, if it does.
+    pub(super) fn rejection(&self) -> Option<&'a Rejection> {
+        let rejection = self.previous?.internal.rejection.as_ref()?;
+        self.set().is_none().then_some(rejection)
     }
 
     /// Whether the rejection has lasted for longer than X, so that the member has no capacity (F28).
     pub(super) fn rejects_for_long(&self, now: Timestamp, settings: &CheckSettings) -> bool {
-        self.rejected_since()
-            .is_some_and(|since| after(since, settings.unscheduled_timeout) <= now)
+        self.rejection()
+            .is_some_and(|rejection| after(rejection.since.0, settings.unscheduled_timeout) <= now)
     }
 
     /// The next attempt of a rejected creation.
     pub(super) fn next_creation(&self) -> Option<Timestamp> {
-        self.rejected_since()?;
+        self.rejection()?;
         let time = self.previous?.internal.next_attempt_time.as_ref()?;
         Some(time.0)
     }

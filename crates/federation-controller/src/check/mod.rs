@@ -18,7 +18,6 @@ mod decision;
 mod duplicates;
 mod eligibility;
 mod evaluation;
-mod messages;
 mod moves;
 mod outcome;
 mod plan;
@@ -43,10 +42,7 @@ pub use self::{
     settings::CheckSettings,
     snapshot::{Member, Snapshot},
 };
-use self::{
-    decision::Decision, eligibility::Eligibility, evaluation::evaluate, plan::plan, report::report,
-    step::Step,
-};
+use self::{decision::Decision, eligibility::Eligibility, report::report, step::Writes};
 use crate::event::Event;
 
 /// What a check decided.
@@ -67,40 +63,21 @@ pub struct Check {
 /// Checks one FederatedReplicaSet at `now` (F20, F26 to F39).
 #[must_use]
 pub fn check(snapshot: &Snapshot<'_>, now: Timestamp) -> Check {
-    let members = snapshot.members;
-    let evaluations = evaluate(members, &snapshot.previous.clusters, now, snapshot.settings);
-    let plan = plan(snapshot, &evaluations, now);
-    let step = Step::take(snapshot, &evaluations, plan.as_ref(), now);
-    let decision = Decision {
-        snapshot,
-        evaluations: &evaluations,
-        plan: plan.as_ref(),
-        step: &step,
-        now,
-    };
+    let decision = Decision::of(snapshot, Writes::Due, now);
     let refresh = report(&decision);
     Check {
         next_check: next_check(&decision, &refresh.status),
         status: refresh.status,
         events: refresh.events,
         moving: refresh.moving,
-        actions: step.actions,
+        actions: decision.step.actions,
     }
 }
 
 /// Updates the status of one FederatedReplicaSet at `now`, without changing anything in a member (F22).
 #[must_use]
 pub fn refresh_status(snapshot: &Snapshot<'_>, now: Timestamp) -> StatusRefresh {
-    let members = snapshot.members;
-    let evaluations = evaluate(members, &snapshot.previous.clusters, now, snapshot.settings);
-    let plan = plan(snapshot, &evaluations, now);
-    report(&Decision {
-        snapshot,
-        evaluations: &evaluations,
-        plan: plan.as_ref(),
-        step: &Step::observe(snapshot, &evaluations, plan.as_ref(), now),
-        now,
-    })
+    report(&Decision::of(snapshot, Writes::None, now))
 }
 
 /// When to check again, if nothing happens before (F27).

@@ -20,6 +20,8 @@ pub(super) struct Scheduling<'a> {
     pub(super) failed: u64,
     /// When the next of the unscheduled will have been so for X.
     pub(super) next_failure: Option<Timestamp>,
+    /// Whether the scheduler has reported a pod as unschedulable.
+    pub(super) is_reported: bool,
     /// The member's message about the unscheduled.
     pub(super) message: Option<&'a str>,
 }
@@ -33,6 +35,7 @@ impl<'a> Scheduling<'a> {
         let requested = u64::from(set.replicas);
         let mut read = Self {
             requested,
+            is_reported: view.pods.unscheduled_message.is_some(),
             message: view.pods.unscheduled_message.as_deref(),
             ..Self::default()
         };
@@ -61,6 +64,18 @@ impl<'a> Scheduling<'a> {
         let with_node = u64::from(present.saturating_sub(view.pods.unscheduled));
         read.scheduled = with_node.min(requested);
         read
+    }
+
+    /// Pods without a node: pending ones, and unschedulable ones, which have been so for longer than X or about which the
+    /// scheduler has said so.
+    pub(super) fn without_node(&self) -> (u64, u64) {
+        let pods = self.unscheduled.saturating_sub(self.not_created);
+        let unschedulable = if self.is_reported {
+            pods
+        } else {
+            self.failed.min(pods)
+        };
+        (pods - unschedulable, unschedulable)
     }
 
     fn add_unscheduled(

@@ -6,12 +6,20 @@ use jiff::Timestamp;
 use super::{
     action::{Action, Precondition, SetChange},
     evaluation::MemberEvaluation,
-    messages,
     moves::{ReplicaState, next_step},
     plan::{MemberTarget, Plan},
     snapshot::Snapshot,
     write_backoff::WriteBackoff,
 };
+
+/// The writes that a step contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Writes {
+    /// Those that are due.
+    Due,
+    /// None: the step is what it would be (F22).
+    None,
+}
 
 /// The step of all members.
 #[derive(Clone, Debug)]
@@ -39,79 +47,58 @@ impl Step {
         snapshot: &Snapshot<'_>,
         members: &[MemberEvaluation<'_>],
         plan: Option<&Plan>,
-        now: Timestamp,
-    ) -> Self {
-        let Some(plan) = plan.filter(|_| !snapshot.frs.paused) else {
-            return Self::observe(snapshot, members, plan, now);
-        };
-        let mut actions = Vec::new();
-        let next = next_replicas(members, plan);
-        let steps = members.iter().zip(&plan.members).zip(next);
-        let take = |((member, target), next): ((&MemberEvaluation<'_>, &MemberTarget), u64)| {
-            if !member.eligibility.is_writable() {
-                return MemberStep::without_write(member, next);
-            }
-            let change = change(snapshot, member, next, now);
-            // The generation of a set that lost its label says nothing: whoever took the label has changed the set.
-            let labeled = member.live_set().filter(|_| member.member.has_label());
-            let generation = labeled.map(|set| set.generation);
-            let writes = member.writes.clone();
-            let writes = writes.observe(generation, change.is_some(), now, snapshot.settings);
-            let held_until = writes.held_until(now, snapshot.settings);
-            let held_until = held_until.filter(|_| change.is_some());
-            let writes = match change {
-                Some(change) if held_until.is_none() => {
-                    let writes = writes.with_write(now);
-                    actions.push(action(member, target, change, &writes));
-                    writes
-                }
-                _ => writes,
-            };
-            MemberStep {
-                next,
-                held_until,
-                writes,
-            }
-        };
-        let members = steps.map(take).collect();
-        Self { members, actions }
-    }
-
-    /// What the step would be, without writes (F22).
-    pub(super) fn observe(
-        snapshot: &Snapshot<'_>,
-        members: &[MemberEvaluation<'_>],
-        plan: Option<&Plan>,
+        writes: Writes,
         now: Timestamp,
     ) -> Self {
         let next = match plan {
             Some(plan) => next_replicas(members, plan),
             None => members.iter().map(MemberEvaluation::requested).collect(),
         };
-        let writes = plan.is_some() && !snapshot.frs.paused;
-        let observe = |(member, next): (&MemberEvaluation<'_>, u64)| {
-            let mut step = MemberStep::without_write(member, next);
-            if writes && member.eligibility.is_writable() {
-                let held_until = member.writes.held_until(now, snapshot.settings);
-                step.held_until =
-                    held_until.filter(|_| change(snapshot, member, next, now).is_some());
+        let plan = plan.filter(|_| !snapshot.frs.paused);
+        let mut actions = Vec::new();
+        let mut steps = Vec::with_capacity(members.len());
+        for (index, (member, next)) in members.iter().zip(next).enumerate() {
+            let mut step = MemberStep {
+                next,
+                held_until: None,
+                writes: member.writes.clone(),
+            };
+            if let Some(plan) = plan
+                && member.eligibility.is_writable()
+            {
+                let change = change(snapshot, member, next, now);
+                step.observe(snapshot, member, change.is_some(), now);
+                let is_due = writes == Writes::Due && step.held_until.is_none();
+                if let Some(change) = change.filter(|_| is_due) {
+                    step.writes = step.writes.with_write(now);
+                    actions.push(action(member, &plan.members[index], change, &step.writes));
+                }
             }
-            step
-        };
+            steps.push(step);
+        }
         Self {
-            members: members.iter().zip(next).map(observe).collect(),
-            actions: Vec::new(),
+            members: steps,
+            actions,
         }
     }
 }
 
 impl MemberStep {
-    fn without_write(member: &MemberEvaluation<'_>, next: u64) -> Self {
-        Self {
-            next,
-            held_until: None,
-            writes: member.writes.clone(),
-        }
+    /// Detects external changes of the local set, which hold back the write that it needs.
+    fn observe(
+        &mut self,
+        snapshot: &Snapshot<'_>,
+        member: &MemberEvaluation<'_>,
+        needs_write: bool,
+        now: Timestamp,
+    ) {
+        // The generation of a set that lost its label says nothing: whoever took the label has changed the set.
+        let labeled = member.live_set().filter(|_| member.member.has_label());
+        let generation = labeled.map(|set| set.generation);
+        let writes = std::mem::take(&mut self.writes);
+        self.writes = writes.observe(generation, needs_write, now, snapshot.settings);
+        let held_until = self.writes.held_until(now, snapshot.settings);
+        self.held_until = held_until.filter(|_| needs_write);
     }
 }
 
@@ -152,7 +139,7 @@ fn action(
     let name = &member.member.name;
     Action {
         member: name.clone(),
-        event: messages::action_event(name, &change, target.reasons, repairs),
+        event: change.event(name, target.reasons, repairs),
         change,
         repairs,
     }

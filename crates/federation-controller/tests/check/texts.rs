@@ -164,6 +164,7 @@ const PLACEMENTS: [Case; 11] = [
     ("a misspelt name, and others take all", |world| {
         let clusters = json!({ "eur": { "weight": 1 }, "us": { "weight": 1 } });
         world.frs = frs(9, json!({ "rebalance": true, "clusters": clusters }));
+        world.frs.generation = 2;
     }),
     ("paused", |world| {
         let spec = json!({ "replicas": 12, "paused": true, "placement": even(true) });
@@ -238,7 +239,7 @@ const WRITES: [Case; 9] = [
         eu(world).view.workload.as_mut().unwrap().generation = 4;
     }),
     ("deleted externally", |world| {
-        eu(world).view = WorkloadView::default()
+        eu(world).view = WorkloadView::default();
     }),
     ("changed externally", |world| {
         let set = eu(world).view.workload.as_mut().unwrap();

@@ -1,18 +1,16 @@
-//! The entry of one member in the status (F6, F19).
+//! The entry of one member in the status (F6).
 
 use cluster_informer::SyncState;
-use federated_scheduler::Reason;
 use fedrs_api::ClusterStatus;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::unready::unready_since;
+use super::cluster_message::ClusterMessage;
 use crate::check::{
     count::to_status,
     decision::{Decision, MemberDecision},
     eligibility::Eligibility,
     evaluation::MemberEvaluation,
-    messages::{ClusterDetail, ClusterMessage},
 };
 
 /// The entries of the members that have replicas, or preferences that explain why not.
@@ -37,7 +35,7 @@ fn cluster(decision: &Decision<'_>, member: &MemberDecision<'_>) -> ClusterStatu
         decide(&mut status, member);
     }
     if !member.is_eligible() || is_decided {
-        let message = message(decision, member);
+        let message = ClusterMessage::of(decision, member);
         (status.reason, status.message) = (message.reason, message.text);
     }
     status
@@ -51,16 +49,22 @@ pub(super) fn observed(
 ) -> ClusterStatus {
     let mut status = ClusterStatus {
         name: member.member.name.clone(),
+        state: Some(member.eligibility.state()),
+        same_cluster_as: None,
         ..member.previous.cloned().unwrap_or_default()
     };
-    status.state = Some(member.eligibility.state());
-    status.same_cluster_as = None;
     match member.eligibility {
         Eligibility::Lost { since } => {
             status = ClusterStatus {
-                desired_replicas: 0,
-                ..without_counts(status)
+                name: status.name,
+                state: status.state,
+                capacity: status.capacity,
+                reason: status.reason,
+                message: status.message,
+                internal: status.internal,
+                ..ClusterStatus::default()
             };
+            status.internal.unready_since = None;
             status.internal.capacity_probes = 0;
             status.internal.lost_since = Some(Time(since));
         }
@@ -69,50 +73,37 @@ pub(super) fn observed(
             status.internal.lost_since = None;
         }
         Eligibility::Eligible { .. } => {
-            status = with_counts(status, member, template_hash, now);
+            observe_counts(&mut status, member, template_hash, now);
             status.internal.lost_since = None;
         }
         // Nothing is listed yet: the counts are as last known. Nor is it known whether a lost member is back.
-        Eligibility::Joining { .. } | Eligibility::Unknown { .. }
-            if member.member.sync == SyncState::NotSynced => {}
         Eligibility::Joining { .. } | Eligibility::Unknown { .. } => {
-            status = with_counts(status, member, template_hash, now);
+            if member.member.sync != SyncState::NotSynced {
+                observe_counts(&mut status, member, template_hash, now);
+            }
         }
     }
     status
 }
 
-fn without_counts(status: ClusterStatus) -> ClusterStatus {
-    let mut status = ClusterStatus {
-        replicas: 0,
-        ready_replicas: 0,
-        available_replicas: 0,
-        updated_replicas: 0,
-        unscheduled_replicas: 0,
-        ..status
-    };
-    status.internal.unready_since = None;
-    status
-}
-
-fn with_counts(
-    status: ClusterStatus,
+/// Counts what `member` shows now.
+fn observe_counts(
+    status: &mut ClusterStatus,
     member: &MemberEvaluation<'_>,
     template_hash: Option<u32>,
     now: Timestamp,
-) -> ClusterStatus {
+) {
     let replicas = member.set().map_or(0, |set| u64::from(set.status_replicas));
-    let updated = template_hash.map(|hash| to_status(member.pods_by_template(hash).0));
-    let mut status = ClusterStatus {
-        replicas: to_status(replicas),
-        ready_replicas: to_status(member.ready()),
-        available_replicas: to_status(member.available()),
-        updated_replicas: updated.unwrap_or(status.updated_replicas.min(to_status(replicas))),
-        unscheduled_replicas: to_status(member.scheduling.unscheduled),
-        ..status
-    };
-    status.internal.unready_since = unready_since(member, now).map(Time);
-    status
+    status.replicas = to_status(replicas);
+    status.ready_replicas = to_status(member.ready());
+    status.available_replicas = to_status(member.available());
+    if let Some(hash) = template_hash {
+        status.updated_replicas = to_status(member.pods_by_template(hash).0);
+    }
+    // The watch of pods may be ahead of the status of the local set.
+    status.updated_replicas = status.updated_replicas.min(status.replicas);
+    status.unscheduled_replicas = to_status(member.scheduling.unscheduled);
+    status.internal.unready_since = member.unready_since(now).map(Time);
 }
 
 /// Adds what the check decided about an eligible member.
@@ -123,7 +114,7 @@ fn decide(status: &mut ClusterStatus, member: &MemberDecision<'_>) {
     let internal = &mut status.internal;
     internal.capacity_probes = to_status(target.probes);
     internal.growth_step = capacity.capacity.map_or(0, |_| to_status(capacity.step));
-    if member.evaluation.rejected_since().is_none() {
+    if member.evaluation.rejection().is_none() {
         internal.rejection = None;
         internal.failures = to_status(u64::from(capacity.failures));
         internal.next_attempt_time = capacity.next_attempt.map(Time);
@@ -132,102 +123,4 @@ fn decide(status: &mut ClusterStatus, member: &MemberDecision<'_>) {
         internal.template = None;
     }
     member.step.writes.store(internal);
-}
-
-/// Why the cluster has its replicas.
-fn message(decision: &Decision<'_>, member: &MemberDecision<'_>) -> ClusterMessage {
-    let mut message = ClusterMessage::default();
-    match state_detail(&member.evaluation.eligibility) {
-        Some(detail) => message.push(detail),
-        None => push_decided(&mut message, member),
-    }
-    if decision.snapshot.frs.paused {
-        message.push(ClusterDetail::Paused);
-    }
-    message
-}
-
-/// The detail of a member that is not eligible.
-pub(super) fn state_detail<'a>(eligibility: &Eligibility<'a>) -> Option<ClusterDetail<'a>> {
-    Some(match *eligibility {
-        Eligibility::Eligible { .. } => return None,
-        Eligibility::Joining { until } => ClusterDetail::Joining { until },
-        Eligibility::Unknown { cause, until } => ClusterDetail::Unknown { cause, until },
-        Eligibility::Lost { since } => ClusterDetail::Lost { since },
-        Eligibility::Duplicate { of } => ClusterDetail::Duplicate { of },
-    })
-}
-
-/// What decided the replicas of an eligible member, what keeps it from them, and what it has beyond them.
-fn push_decided(message: &mut ClusterMessage, member: &MemberDecision<'_>) {
-    let (evaluation, planned) = (member.evaluation, &member.planned);
-    if evaluation.member.draining {
-        let replicas = evaluation.requested();
-        message.push(ClusterDetail::Draining { replicas });
-    } else {
-        // A cordon and a rejection limit the capacity as well, and have a detail of their own.
-        let is_learned = |reason: &&Reason| {
-            planned.capacity.capacity.is_some() || !matches!(reason, Reason::AtCapacity { .. })
-        };
-        let reasons = planned.reasons.unwrap_or_default();
-        for reason in reasons.iter().filter(is_learned) {
-            message.push(ClusterDetail::Share(*reason));
-        }
-        if !evaluation.member.schedulable {
-            message.push(ClusterDetail::Cordoned);
-        }
-    }
-    if let Some(since) = evaluation.rejected_since() {
-        let rejection = evaluation
-            .previous
-            .and_then(|previous| previous.internal.rejection.as_ref());
-        message.push(ClusterDetail::Rejecting {
-            since,
-            message: rejection.map(|rejection| &*rejection.message),
-            next: evaluation.next_creation(),
-        });
-    }
-    let target = planned.target;
-    let (kept, pending, probes) = (target.kept, target.pending, target.probes);
-    if kept > 0 {
-        message.push(ClusterDetail::Kept { replicas: kept });
-    }
-    if pending > 0 {
-        message.push(ClusterDetail::Pending { replicas: pending });
-    }
-    if probes > 0 {
-        message.push(ClusterDetail::CapacityProbes { replicas: probes });
-    }
-    push_unscheduled(message, evaluation);
-    if let Some(until) = member.step.held_until {
-        let error = member.step.writes.error();
-        message.push(ClusterDetail::WriteHeld { error, until });
-    }
-    let replicas = member.surplus();
-    if replicas > 0 {
-        message.push(ClusterDetail::Surplus { replicas });
-    }
-}
-
-/// Which pods have no node or can't be created, with the member's message, and until when.
-fn push_unscheduled(message: &mut ClusterMessage, member: &MemberEvaluation<'_>) {
-    let scheduling = &member.scheduling;
-    let text = scheduling.message;
-    let not_created = scheduling.not_created;
-    let unschedulable = scheduling.unscheduled.saturating_sub(not_created);
-    if unschedulable > 0 {
-        message.push(ClusterDetail::Unschedulable {
-            pods: unschedulable,
-            message: text,
-        });
-    }
-    if not_created > 0 {
-        message.push(ClusterDetail::NotCreated {
-            pods: not_created,
-            message: text,
-        });
-    }
-    if let Some(due) = scheduling.next_failure {
-        message.push(ClusterDetail::RescheduledAt(due));
-    }
 }

@@ -1,203 +1,204 @@
 //! The conditions of a FederatedReplicaSet (F6): Accepted, Placed and Ready always, the others while they are true.
 
+use std::time::Duration;
+
 use fedrs_api::{
-    ConditionReason, ConditionType, FederatedReplicaSetStatus, RejectionKind, conditions::condition,
+    ConditionReason, ConditionType, FederatedReplicaSetStatus, RejectionKind,
+    conditions::condition, pluralize,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use super::{clusters::state_detail, names::unknown_names, unready::unready_for_long};
+use super::{cluster_message::ineligible, placement::PlacementReport};
 use crate::check::{
     count::from_status,
     decision::{Decision, MemberDecision},
     eligibility::Eligibility,
-    messages::{ClusterDetail, NotPlaced, Waiting, conditions as texts},
+    time::after,
 };
+
+/// After so long without progress a condition says so: the default `progressDeadlineSeconds` of a Deployment.
+const PROGRESS_DEADLINE: Duration = Duration::from_secs(600);
+
+const JOINING: &str = "members that were just added have not answered yet";
+
+/// What a condition says.
+#[derive(Debug)]
+pub(super) struct Finding {
+    type_: ConditionType,
+    holds: bool,
+    reason: ConditionReason,
+    message: String,
+}
+
+impl Finding {
+    pub(super) fn new(
+        type_: ConditionType,
+        holds: bool,
+        reason: ConditionReason,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            type_,
+            holds,
+            reason,
+            message: message.into(),
+        }
+    }
+}
+
+/// The conditions of `findings`. Each keeps the time of its last transition while its status stays.
+pub(super) fn build(
+    previous: &[Condition],
+    generation: Option<i64>,
+    now: Timestamp,
+    findings: impl IntoIterator<Item = Finding>,
+) -> Vec<Condition> {
+    // Before the first decision the status has -1, which a condition must not have.
+    let generation = generation.filter(|generation| *generation >= 0);
+    let findings = findings.into_iter();
+    findings
+        .map(|found| {
+            let (type_, reason) = (found.type_, found.reason);
+            condition(
+                previous,
+                type_,
+                found.holds,
+                reason,
+                found.message,
+                generation,
+                now,
+            )
+        })
+        .collect()
+}
 
 /// The conditions of `status`, which has everything else.
 pub(super) fn conditions(
     decision: &Decision<'_>,
     status: &FederatedReplicaSetStatus,
+    placement: &PlacementReport,
 ) -> Vec<Condition> {
-    let mut set = Conditions::of(
-        &decision.snapshot.previous.conditions,
-        status.observed_generation,
-        decision.now,
-    );
-    set.put(
-        ConditionType::Accepted,
-        true,
-        ConditionReason::Valid,
-        texts::ACCEPTED,
-    );
-    let not_placed = not_placed(decision);
-    put_placed(&mut set, decision, not_placed.as_ref());
-    put_ready(&mut set, decision, status, not_placed.as_ref());
-    if !decision.snapshot.frs.paused && !decision.is_settled(status) {
-        let reason = reconciling_reason(decision, not_placed.as_ref());
-        let message = waiting(decision, status);
-        set.put(ConditionType::Reconciling, true, reason, &message);
-    }
-    put_problems(&mut set, decision, status);
-    if decision.snapshot.frs.paused {
-        set.put(
-            ConditionType::Paused,
-            true,
-            ConditionReason::Paused,
-            texts::PAUSED,
-        );
-    }
-    set.built
+    use {ConditionReason as Reason, ConditionType as Type};
+    let valid = "the spec and its preferences are valid";
+    let unready = unready_for_long(decision);
+    let reconciling = reconciling(decision, status);
+    let reconciling_reason = reconciling_reason(decision, placement);
+    let while_true = [
+        (Type::Reconciling, reconciling_reason, reconciling),
+        (
+            Type::NameConflict,
+            Reason::OwnedByAnother,
+            name_conflict(status),
+        ),
+        (
+            Type::SelectorOverlap,
+            Reason::OverlappingSelector,
+            selector_overlap(decision),
+        ),
+        (
+            Type::MoveBlocked,
+            Reason::ReplacementsNotReady,
+            move_blocked(decision, unready.is_some()),
+        ),
+        (Type::NotBecomingReady, Reason::NoProgress, unready),
+        (Type::Contended, Reason::ExternalWriter, contended(decision)),
+        (
+            Type::TemplateOutdated,
+            Reason::OutdatedPods,
+            template_outdated(decision),
+        ),
+        (Type::Paused, Reason::Paused, paused(decision)),
+    ];
+    let while_true = while_true
+        .into_iter()
+        .filter_map(|(type_, reason, message)| Some(Finding::new(type_, true, reason, message?)));
+    let always = [
+        Finding::new(Type::Accepted, true, Reason::Valid, valid),
+        placed(decision, placement),
+        ready(decision, status, placement),
+    ];
+    let previous = &decision.snapshot.previous.conditions;
+    let findings = always.into_iter().chain(while_true);
+    build(previous, status.observed_generation, decision.now, findings)
 }
 
-/// Builds conditions, keeping the time of the last transition while the status stays.
-pub(super) struct Conditions<'a> {
-    previous: &'a [Condition],
-    generation: Option<i64>,
-    now: Timestamp,
-    pub(super) built: Vec<Condition>,
-}
-
-impl<'a> Conditions<'a> {
-    pub(super) fn of(previous: &'a [Condition], generation: Option<i64>, now: Timestamp) -> Self {
-        Self {
-            previous,
-            // Before the first decision the status has -1, which a condition must not have.
-            generation: generation.filter(|generation| *generation >= 0),
-            now,
-            built: Vec::new(),
-        }
-    }
-
-    pub(super) fn put(
-        &mut self,
-        type_: ConditionType,
-        holds: bool,
-        reason: ConditionReason,
-        message: &str,
-    ) {
-        self.built.push(condition(
-            self.previous,
-            type_,
-            holds,
-            reason,
-            message,
-            self.generation,
-            self.now,
-        ));
-    }
-}
-
-fn put_placed(
-    set: &mut Conditions<'_>,
-    decision: &Decision<'_>,
-    not_placed: Option<&NotPlaced<'_>>,
-) {
-    let type_ = ConditionType::Placed;
-    if decision.plan.is_none() {
-        set.put(
-            type_,
-            false,
-            ConditionReason::WaitingForMembers,
-            texts::JOINING,
-        );
-    } else if let Some(not_placed) = not_placed {
-        set.put(type_, false, not_placed.reason(), &not_placed.to_string());
+/// Whether every replica has a cluster that can run it, and all clusters are at their target.
+fn placed(decision: &Decision<'_>, placement: &PlacementReport) -> Finding {
+    let (holds, reason, message) = if decision.plan.is_none() {
+        (false, ConditionReason::WaitingForMembers, JOINING)
+    } else if let Some((reason, message)) = &placement.unplaced {
+        (false, *reason, &**message)
     } else if decision.is_moving() {
-        set.put(
-            type_,
-            false,
-            ConditionReason::Rescheduling,
-            texts::RESCHEDULING,
-        );
+        let message = "replicas are being scheduled to their clusters";
+        (false, ConditionReason::Rescheduling, message)
     } else {
-        set.put(
-            type_,
-            true,
-            ConditionReason::AllReplicasPlaced,
-            texts::PLACED,
-        );
-    }
+        let message = "all clusters are at their desired replicas";
+        (true, ConditionReason::AllReplicasPlaced, message)
+    };
+    let message = placement.with_unknown_names(message);
+    Finding::new(ConditionType::Placed, holds, reason, message)
 }
 
 /// Ready: decided for this generation, and every replica placed and available as last known.
-fn put_ready(
-    set: &mut Conditions<'_>,
+fn ready(
     decision: &Decision<'_>,
     status: &FederatedReplicaSetStatus,
-    not_placed: Option<&NotPlaced<'_>>,
-) {
-    let type_ = ConditionType::Ready;
+    placement: &PlacementReport,
+) -> Finding {
+    let found = |holds, reason, message| Finding::new(ConditionType::Ready, holds, reason, message);
     if decision.plan.is_none() {
-        set.put(
-            type_,
+        return found(
             false,
             ConditionReason::WaitingForMembers,
-            texts::JOINING,
+            JOINING.to_owned(),
         );
-        return;
     }
     let desired = u64::from(decision.snapshot.frs.replicas);
     let available = from_status(status.available_replicas);
-    let message = texts::available(available, desired);
+    let message = format!(
+        "{available} of {} are available",
+        pluralize(desired, "replica")
+    );
     if available < desired {
-        set.put(type_, false, ConditionReason::ReplicasUnavailable, &message);
-    } else if let Some(not_placed) = not_placed {
-        set.put(type_, false, not_placed.reason(), &not_placed.to_string());
-    } else {
-        set.put(type_, true, ConditionReason::AllReplicasAvailable, &message);
+        return found(false, ConditionReason::ReplicasUnavailable, message);
+    }
+    match &placement.unplaced {
+        Some((reason, why)) => found(false, *reason, placement.with_unknown_names(why)),
+        None => found(true, ConditionReason::AllReplicasAvailable, message),
     }
 }
 
-/// Why replicas have no cluster, if any has none.
-pub(super) fn not_placed<'a>(decision: &Decision<'a>) -> Option<NotPlaced<'a>> {
-    let unplaced = decision.unplaced();
-    if unplaced == 0 {
+/// What the controller waits for, cluster by cluster.
+fn reconciling(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> Option<String> {
+    if decision.snapshot.frs.paused || decision.is_settled(status) {
         return None;
     }
-    let placement = &decision.snapshot.frs.placement;
-    let members = || {
-        let members = decision.evaluations.iter();
-        members
-            .filter(|evaluation| !evaluation.eligibility.is_duplicate())
-            .map(|evaluation| evaluation.member)
-    };
-    let all: Vec<_> = members().map(|member| member.name.as_str()).collect();
-    let is_selected = |name: &&str| {
-        let preference = placement.for_cluster(name);
-        preference.is_some_and(|preference| preference.weight > 0 || preference.min_replicas > 0)
-    };
-    let draining = members().filter(|member| member.draining);
-    let cordoned = members().filter(|member| !member.schedulable && !member.draining);
-    Some(NotPlaced {
-        unplaced,
-        replicas: u64::from(decision.snapshot.frs.replicas),
-        has_match: all.iter().any(is_selected),
-        draining: draining.map(|member| member.name.as_str()).collect(),
-        cordoned: cordoned.map(|member| member.name.as_str()).collect(),
-        unknown: unknown_names(placement, &all),
+    let waiting = decision.members().flat_map(|member| {
+        let parts = waiting_for(decision, &member).into_iter();
+        parts.map(move |part| format!("{}: {part}", member.name()))
+    });
+    list(waiting, "; ").or_else(|| {
+        let unplaced = pluralize(from_status(status.unplaced_replicas), "replica");
+        Some(format!("waiting for capacity for {unplaced}"))
     })
 }
 
 /// The most significant reason for being on the way.
-fn reconciling_reason(
-    decision: &Decision<'_>,
-    not_placed: Option<&NotPlaced<'_>>,
-) -> ConditionReason {
-    let unknown = |member: &MemberDecision<'_>| {
-        matches!(member.evaluation.eligibility, Eligibility::Unknown { .. })
-            && member.evaluation.requested() > 0
+fn reconciling_reason(decision: &Decision<'_>, placement: &PlacementReport) -> ConditionReason {
+    let is_unknown = |member: MemberDecision<'_>| {
+        member.evaluation.eligibility.is_unknown() && member.evaluation.requested() > 0
     };
-    let rejecting = |member: &MemberDecision<'_>| {
-        member.is_eligible() && member.evaluation.rejected_since().is_some()
+    let is_rejecting = |member: MemberDecision<'_>| {
+        member.is_eligible() && member.evaluation.rejection().is_some()
     };
     if decision.plan.is_none() {
         ConditionReason::WaitingForMembers
-    } else if let Some(not_placed) = not_placed {
-        not_placed.reason()
-    } else if decision.members().any(|member| unknown(&member)) {
+    } else if let Some((reason, _)) = placement.unplaced {
+        reason
+    } else if decision.members().any(is_unknown) {
         ConditionReason::MemberUnknown
-    } else if decision.members().any(|member| rejecting(&member)) {
+    } else if decision.members().any(is_rejecting) {
         ConditionReason::WorkloadRejected
     } else if decision.is_moving() {
         ConditionReason::Rescheduling
@@ -206,146 +207,132 @@ fn reconciling_reason(
     }
 }
 
-/// What the controller waits for, cluster by cluster.
-fn waiting(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> String {
-    let mut parts = Vec::new();
-    for member in decision.members() {
-        let evaluation = member.evaluation;
-        match state_detail(&evaluation.eligibility) {
-            None => push_waiting(&mut parts, &member),
-            Some(ClusterDetail::Unknown { .. }) if evaluation.requested() == 0 => {}
-            Some(detail @ (ClusterDetail::Unknown { .. } | ClusterDetail::Joining { .. })) => {
-                parts.push(Waiting::Cluster(member.name(), detail));
-            }
-            Some(_) => {}
+/// What the controller waits for in a member.
+fn waiting_for(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Vec<String> {
+    let evaluation = member.evaluation;
+    let replicas = |count| pluralize(count, "replica");
+    match evaluation.eligibility {
+        Eligibility::Unknown { .. } if evaluation.requested() == 0 => return Vec::new(),
+        Eligibility::Joining { .. } | Eligibility::Unknown { .. } => {
+            let state = ineligible(&evaluation.eligibility);
+            return state.into_iter().map(|(_, text)| text).collect();
         }
+        Eligibility::Eligible { .. } if decision.plan.is_some() => {}
+        _ => return Vec::new(),
     }
-    if parts.is_empty() {
-        parts.push(Waiting::Capacity(from_status(status.unplaced_replicas)));
-    }
-    texts::waiting(&parts)
-}
-
-/// What the controller waits for in an eligible member.
-fn push_waiting<'a>(parts: &mut Vec<Waiting<'a>>, member: &MemberDecision<'a>) {
-    let (name, evaluation) = (member.name(), member.evaluation);
     if let Some(until) = member.step.held_until {
-        parts.push(Waiting::NextWrite(name, until));
-        return;
+        return vec![format!("next write at {until:.0}")];
     }
     let target = member.planned.target;
     let missing = target.total().saturating_sub(evaluation.available());
-    if evaluation.rejected_since().is_some() {
-        parts.push(Waiting::Rejection(name));
-    } else if missing > target.probes {
-        parts.push(Waiting::Availability(name, missing));
-    }
     let surplus = evaluation.requested().saturating_sub(target.total());
+    let mut parts = Vec::new();
+    if evaluation.rejection().is_some() {
+        parts.push("rejects the ReplicaSet".to_owned());
+    } else if missing > target.probes {
+        parts.push(format!(
+            "waiting for {} to become available",
+            replicas(missing)
+        ));
+    }
     if surplus > 0 {
-        parts.push(Waiting::Replacements(name, surplus));
+        parts.push(format!("waiting for replacements of {}", replicas(surplus)));
     }
+    parts
 }
 
-/// The conditions that are present only while there is a problem.
-fn put_problems(
-    set: &mut Conditions<'_>,
-    decision: &Decision<'_>,
-    status: &FederatedReplicaSetStatus,
-) {
-    let mut put = |type_, reason, message: &str| set.put(type_, true, reason, message);
-    let conflicts: Vec<_> = status
-        .clusters
-        .iter()
-        .filter_map(|cluster| Some((&*cluster.name, cluster.internal.rejection.as_ref()?)))
-        .filter(|(_, rejection)| rejection.kind == RejectionKind::NameConflict)
-        .map(|(cluster, rejection)| (cluster, &*rejection.message))
-        .collect();
-    if !conflicts.is_empty() {
-        let message = texts::name_conflicts(&conflicts);
-        put(
-            ConditionType::NameConflict,
-            ConditionReason::OwnedByAnother,
-            &message,
-        );
-    }
-    let overlapping = decision.snapshot.overlapping;
-    if !overlapping.is_empty() {
-        let message = texts::selector_overlap(overlapping);
-        put(
-            ConditionType::SelectorOverlap,
-            ConditionReason::OverlappingSelector,
-            &message,
-        );
-    }
-    let members = || decision.members();
-    let unready: Vec<_> = members()
-        .filter_map(|member| {
-            let since = unready_for_long(decision, &member)?;
-            Some((member.name(), member.evaluation.unready(), since))
-        })
-        .collect();
-    if let Some(surplus) = blocked(decision, !unready.is_empty()) {
-        let message = texts::move_blocked(&surplus);
-        put(
-            ConditionType::MoveBlocked,
-            ConditionReason::ReplacementsNotReady,
-            &message,
-        );
-    }
-    if !unready.is_empty() {
-        let message = texts::not_becoming_ready(&unready);
-        put(
-            ConditionType::NotBecomingReady,
-            ConditionReason::NoProgress,
-            &message,
-        );
-    }
-    let contentions: Vec<_> = members()
-        .filter_map(|member| {
-            let (times, manager) = member.step.writes.contention()?;
-            Some((member.name(), times, manager))
-        })
-        .collect();
-    if !contentions.is_empty() {
-        let message = texts::contended(&contentions);
-        put(
-            ConditionType::Contended,
-            ConditionReason::ExternalWriter,
-            &message,
-        );
-    }
-    // A ReplicaSet keeps the pods that it has.
-    let template_hash = decision.snapshot.template_hash;
-    let outdated: Vec<_> = members()
-        .filter(|member| !matches!(member.evaluation.eligibility, Eligibility::Lost { .. }))
-        .map(|member| {
-            (
-                member.name(),
-                member.evaluation.pods_by_template(template_hash).1,
-            )
-        })
-        .filter(|(_, pods)| *pods > 0)
-        .collect();
-    if !outdated.is_empty() {
-        let message = texts::template_outdated(&outdated);
-        put(
-            ConditionType::TemplateOutdated,
-            ConditionReason::OutdatedPods,
-            &message,
-        );
-    }
+/// `parts` in one line, if there are any.
+fn list(parts: impl Iterator<Item = String>, separator: &str) -> Option<String> {
+    let parts: Vec<_> = parts.collect();
+    (!parts.is_empty()).then(|| parts.join(separator))
 }
 
-/// Replicas that can't be removed, by cluster, if their replacements have no capacity or, with `unready`, don't become
-/// ready (F20).
-fn blocked<'a>(decision: &Decision<'a>, unready: bool) -> Option<Vec<(&'a str, u64)>> {
+/// Members whose local workload belongs to another owner.
+fn name_conflict(status: &FederatedReplicaSetStatus) -> Option<String> {
+    let conflicts = status.clusters.iter().filter_map(|cluster| {
+        let rejection = cluster.internal.rejection.as_ref()?;
+        let is_conflict = rejection.kind == RejectionKind::NameConflict;
+        is_conflict.then(|| format!("{}: {}", cluster.name, rejection.message))
+    });
+    list(conflicts, "; ")
+}
+
+fn selector_overlap(decision: &Decision<'_>) -> Option<String> {
+    let others = list(decision.snapshot.overlapping.iter().cloned(), ", ")?;
+    Some(format!(
+        "the selector overlaps with the selectors of {others}: each set could adopt the others' pods"
+    ))
+}
+
+/// Replicas that can't be removed, if their replacements have no capacity or, with `unready`, don't become ready (F20).
+fn move_blocked(decision: &Decision<'_>, unready: bool) -> Option<String> {
     let eligible = || decision.members().filter(MemberDecision::is_eligible);
-    let surplus: Vec<_> = eligible()
-        .map(|member| (member.name(), member.surplus()))
-        .filter(|(_, surplus)| *surplus > 0)
-        .collect();
-    let no_capacity = decision.unplaced() > 0
-        || eligible()
-            .any(|member| member.evaluation.scheduling.failed > member.planned.target.probes);
-    (!surplus.is_empty() && (no_capacity || unready)).then_some(surplus)
+    let has_failed = |member: MemberDecision<'_>| {
+        member.evaluation.scheduling.failed > member.planned.target.probes
+    };
+    if !unready && decision.unplaced() == 0 && !eligible().any(has_failed) {
+        return None;
+    }
+    let surplus = eligible()
+        .filter(|member| member.surplus() > 0)
+        .map(|member| {
+            format!(
+                "{} in {}",
+                pluralize(member.surplus(), "replica"),
+                member.name()
+            )
+        });
+    let surplus = list(surplus, ", ")?;
+    Some(format!(
+        "cannot remove {surplus}: replacements are not ready"
+    ))
+}
+
+/// Clusters with scheduled pods of which none has become ready for longer than the deadline.
+fn unready_for_long(decision: &Decision<'_>) -> Option<String> {
+    // Pods that are ready, but not for long enough, count as progress only later.
+    let min_ready = Duration::from_secs(decision.snapshot.frs.min_ready_seconds.into());
+    let eligible = decision.members().filter(MemberDecision::is_eligible);
+    let unready = eligible.filter_map(|member| {
+        let since = member.evaluation.unready_since(decision.now)?;
+        let is_long = after(since, PROGRESS_DEADLINE + min_ready) <= decision.now;
+        let (name, pods) = (member.name(), member.evaluation.unready());
+        is_long.then(|| {
+            let pods = pluralize(pods, "pod");
+            format!("{pods} in {name} not ready, without progress since {since:.0}")
+        })
+    });
+    list(unready, "; ")
+}
+
+/// Clusters whose local set another writer keeps changing.
+fn contended(decision: &Decision<'_>) -> Option<String> {
+    let contentions = decision.members().filter_map(|member| {
+        let (times, manager) = member.step.writes.contention()?;
+        let (name, manager) = (member.name(), manager.unwrap_or("another writer"));
+        Some(format!(
+            "the ReplicaSet in {name} was changed {times} times by {manager}, and restored each time"
+        ))
+    });
+    list(contentions, "; ")
+}
+
+/// Clusters with pods of other templates: a ReplicaSet keeps the pods that it has.
+fn template_outdated(decision: &Decision<'_>) -> Option<String> {
+    let outdated = decision.members().filter_map(|member| {
+        let is_lost = matches!(member.evaluation.eligibility, Eligibility::Lost { .. });
+        let (_, pods) = member
+            .evaluation
+            .pods_by_template(decision.snapshot.template_hash);
+        (!is_lost && pods > 0).then(|| format!("{pods} in {}", member.name()))
+    });
+    let outdated = list(outdated, ", ")?;
+    Some(format!(
+        "pods were created from another template, or adopted: {outdated}; they stay until they are deleted"
+    ))
+}
+
+fn paused(decision: &Decision<'_>) -> Option<String> {
+    let is_paused = decision.snapshot.frs.paused;
+    is_paused.then(|| "spec.paused is true: the members are not changed".to_owned())
 }

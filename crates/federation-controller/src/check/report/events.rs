@@ -3,50 +3,52 @@
 use fedrs_api::{
     ConditionType, EventReason, FederatedReplicaSetStatus,
     conditions::{find, is_true},
+    pluralize,
 };
 
+use super::{cluster_message::ineligible, placement::PlacementReport};
 use crate::{
     check::{
         count::from_status,
         decision::{Decision, MemberDecision},
         eligibility::Eligibility,
-        messages,
     },
     event::Event,
 };
 
-use super::conditions::not_placed;
-
-/// Conditions that are worth an event when they become true.
-const RECORDED: [(ConditionType, EventReason); 2] = [
-    (ConditionType::Contended, EventReason::Contended),
-    (
-        ConditionType::NotBecomingReady,
-        EventReason::NotBecomingReady,
-    ),
-];
+/// Conditions that are worth an event of the same name when they become true.
+const RECORDED: [ConditionType; 2] = [ConditionType::Contended, ConditionType::NotBecomingReady];
 
 /// The events of `decision`, whose status is `status`.
-pub(super) fn events(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> Vec<Event> {
+pub(super) fn events(
+    decision: &Decision<'_>,
+    status: &FederatedReplicaSetStatus,
+    placement: &PlacementReport,
+) -> Vec<Event> {
     let previous = decision.snapshot.previous;
     let mut events = Vec::new();
     for member in decision.members() {
-        if decision.plan.is_some() {
+        if decision.plan.is_some() && member.is_eligible() {
             events.extend(capacity_event(&member));
         }
         events.extend(eligibility_event(&member, status, previous));
     }
-    if status.unplaced_replicas != previous.unplaced_replicas
-        && let Some(not_placed) = not_placed(decision)
+    if let Some((reason, message)) = &placement.unplaced {
+        if status.unplaced_replicas != previous.unplaced_replicas {
+            let message = placement.with_unknown_names(message);
+            events.push(Event::warning(*reason, message));
+        }
+    } else if let Some(unknown) = &placement.unknown_names
+        && decision.plan.is_some()
+        && !decision.snapshot.is_observed()
     {
-        let message = not_placed.to_string();
-        events.push(messages::unplaced_event(not_placed.has_match, &message));
+        events.push(Event::warning(EventReason::UnknownCluster, unknown));
     }
-    for (type_, reason) in RECORDED {
+    for type_ in RECORDED {
         if let Some(condition) = find(&status.conditions, type_)
             && !is_true(&previous.conditions, type_)
         {
-            events.push(messages::condition_event(reason, &condition.message));
+            events.push(Event::warning(type_, &condition.message));
         }
     }
     events
@@ -54,17 +56,29 @@ pub(super) fn events(decision: &Decision<'_>, status: &FederatedReplicaSetStatus
 
 /// A cluster that is full, or can run more replicas again (F34).
 fn capacity_event(member: &MemberDecision<'_>) -> Option<Event> {
-    if !member.is_eligible() {
-        return None;
+    let (name, scheduling) = (member.name(), &member.evaluation.scheduling);
+    let before = member
+        .evaluation
+        .previous
+        .and_then(|previous| previous.capacity);
+    match (before.map(from_status), member.planned.capacity.capacity) {
+        (None, Some(capacity)) => {
+            let pods = pluralize(scheduling.failed, "pod");
+            let why = scheduling.message.unwrap_or("no message");
+            let text =
+                format!("{name}: cluster full: capacity {capacity}, {pods} unschedulable ({why})");
+            Some(Event::warning(EventReason::ClusterFull, text))
+        }
+        (Some(before), Some(after)) if after > before => {
+            let text = format!("{name}: capacity raised from {before} to {after}");
+            Some(Event::normal(EventReason::CapacityRaised, text))
+        }
+        (Some(before), None) => {
+            let text = format!("{name}: capacity of {before} is no longer a limit");
+            Some(Event::normal(EventReason::CapacityRaised, text))
+        }
+        _ => None,
     }
-    let evaluation = member.evaluation;
-    let before = evaluation.previous.and_then(|previous| previous.capacity);
-    messages::capacity_event(
-        member.name(),
-        (before.map(from_status), member.planned.capacity.capacity),
-        evaluation.scheduling.failed,
-        evaluation.scheduling.message,
-    )
 }
 
 /// A cluster that is lost, returned, or turned out to be registered twice (F33).
@@ -77,12 +91,18 @@ fn eligibility_event(
     let was_lost = evaluation
         .previous
         .is_some_and(|previous| previous.internal.lost_since.is_some());
-    let replicas = evaluation.requested();
+    let replicas = || pluralize(evaluation.requested(), "replica");
     match evaluation.eligibility {
-        Eligibility::Lost { since } if !was_lost && replicas > 0 => {
-            Some(messages::lost_event(name, since, replicas))
+        Eligibility::Lost { since } if !was_lost && evaluation.requested() > 0 => {
+            let replicas = replicas();
+            let text =
+                format!("{name}: lost since {since:.0}: rescheduling {replicas} to other clusters");
+            Some(Event::warning(EventReason::ClusterLost, text))
         }
-        Eligibility::Eligible { .. } if was_lost => Some(messages::returned_event(name, replicas)),
+        Eligibility::Eligible { .. } if was_lost => {
+            let text = format!("{name}: cluster returned with {}", replicas());
+            Some(Event::normal(EventReason::ClusterReturned, text))
+        }
         Eligibility::Duplicate { of } => {
             let is_reported = |status: &FederatedReplicaSetStatus| {
                 let mut clusters = status.clusters.iter();
@@ -91,7 +111,9 @@ fn eligibility_event(
                 })
             };
             let is_new = is_reported(status) && !is_reported(previous);
-            is_new.then(|| messages::duplicate_event(name, of))
+            let (_, detail) = ineligible(&evaluation.eligibility).filter(|_| is_new)?;
+            let text = format!("{name}: {detail}; remove one of the two members");
+            Some(Event::warning(EventReason::DuplicateMember, text))
         }
         _ => None,
     }

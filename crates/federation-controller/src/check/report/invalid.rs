@@ -1,23 +1,21 @@
 //! The status of a FederatedReplicaSet whose spec is invalid (F4): the last layout stays, the counts are kept current.
 
 use fedrs_api::{
-    ClusterStatus, ConditionReason, ConditionType, FederatedReplicaSetStatus, FieldError,
-    conditions::find,
+    ClusterStatus, ConditionReason, ConditionType, EventReason, FederatedReplicaSetStatus,
+    FieldError, conditions::find,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::{
+    StatusRefresh,
     clusters::observed,
-    conditions::Conditions,
-    status::{StatusRefresh, with_sums},
+    conditions::{Finding, build},
+    with_sums,
 };
-use crate::check::{
-    eligibility::Eligibility,
-    evaluation::{MemberEvaluation, evaluate},
-    messages::{self, conditions as texts},
-    settings::CheckSettings,
-    snapshot::Member,
+use crate::{
+    check::{evaluation::evaluate, settings::CheckSettings, snapshot::Member},
+    event::Event,
 };
 
 /// A FederatedReplicaSet whose spec or preferences are invalid, and all members.
@@ -41,7 +39,8 @@ pub struct InvalidFrs<'a> {
 #[must_use]
 pub fn reject(invalid: &InvalidFrs<'_>, now: Timestamp) -> StatusRefresh {
     let previous = invalid.previous;
-    let message = texts::invalid(invalid.errors);
+    let errors: Vec<_> = invalid.errors.iter().map(ToString::to_string).collect();
+    let message = errors.join("; ");
     let is_known = find(&previous.conditions, ConditionType::Stalled)
         .is_some_and(|condition| condition.message == message);
     let status = FederatedReplicaSetStatus {
@@ -55,7 +54,7 @@ pub fn reject(invalid: &InvalidFrs<'_>, now: Timestamp) -> StatusRefresh {
         events: if is_known {
             Vec::new()
         } else {
-            vec![messages::invalid_event(&message)]
+            vec![Event::warning(EventReason::InvalidSpec, message)]
         },
         moving: false,
     }
@@ -65,11 +64,9 @@ pub fn reject(invalid: &InvalidFrs<'_>, now: Timestamp) -> StatusRefresh {
 fn clusters(invalid: &InvalidFrs<'_>, now: Timestamp) -> Vec<ClusterStatus> {
     let previous = &invalid.previous.clusters;
     let evaluations = evaluate(invalid.members, previous, now, invalid.settings);
-    let is_joining =
-        |member: &MemberEvaluation<'_>| matches!(member.eligibility, Eligibility::Joining { .. });
     let current: Vec<_> = evaluations
         .iter()
-        .filter(|member| !is_joining(member))
+        .filter(|member| !member.eligibility.is_joining())
         .filter(|member| member.previous.is_some() || member.live_set().is_some())
         .map(|member| observed(member, None, now))
         .collect();
@@ -80,24 +77,32 @@ fn clusters(invalid: &InvalidFrs<'_>, now: Timestamp) -> Vec<ClusterStatus> {
     clusters
 }
 
-/// The previous conditions about the members, and those of an invalid spec.
+/// The conditions of an invalid spec, and the previous ones about the members.
 fn conditions(invalid: &InvalidFrs<'_>, message: &str, now: Timestamp) -> Vec<Condition> {
     let previous = &invalid.previous.conditions;
-    let reason = ConditionReason::InvalidSpec;
-    let mut set = Conditions::of(previous, invalid.generation, now);
-    set.put(ConditionType::Accepted, false, reason, message);
-    match find(previous, ConditionType::Placed) {
-        Some(placed) => set.built.push(placed.clone()),
-        None => set.put(ConditionType::Placed, false, reason, texts::INVALID),
+    let short = "the spec or its preferences are invalid";
+    let findings = [
+        (ConditionType::Accepted, false, message),
+        (ConditionType::Placed, false, short),
+        (ConditionType::Ready, false, short),
+        (ConditionType::Stalled, true, message),
+    ];
+    let findings = findings.map(|(type_, holds, message)| {
+        Finding::new(type_, holds, ConditionReason::InvalidSpec, message)
+    });
+    let mut conditions = build(previous, invalid.generation, now, findings);
+    for condition in previous {
+        let is_kept = condition.type_ == ConditionType::Placed.as_str();
+        let known = conditions
+            .iter_mut()
+            .find(|known| known.type_ == condition.type_);
+        match known {
+            Some(known) if is_kept => *known = condition.clone(),
+            None if condition.type_ != ConditionType::Reconciling.as_str() => {
+                conditions.push(condition.clone());
+            }
+            _ => {}
+        }
     }
-    set.put(ConditionType::Ready, false, reason, texts::INVALID);
-    set.put(ConditionType::Stalled, true, reason, message);
-    let is_decided = |condition: &&Condition| {
-        let built = set.built.iter().map(|built| built.type_.as_str());
-        let mut decided = built.chain([ConditionType::Reconciling.as_str()]);
-        decided.all(|type_| type_ != condition.type_)
-    };
-    let others: Vec<_> = previous.iter().filter(is_decided).cloned().collect();
-    set.built.extend(others);
-    set.built
+    conditions
 }

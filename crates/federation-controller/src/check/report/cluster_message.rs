@@ -1,0 +1,189 @@
+//! Why a cluster has its replicas: the reason and the message of its entry in the status (F19).
+
+use std::fmt::{Display, Write};
+
+use federated_scheduler::Reason;
+use fedrs_api::{ClusterReason, pluralize};
+
+use crate::check::{
+    decision::{Decision, MemberDecision},
+    eligibility::Eligibility,
+    evaluation::MemberEvaluation,
+};
+
+/// The details of a message, and the most significant of their reasons.
+#[derive(Debug, Default)]
+pub(super) struct ClusterMessage {
+    pub(super) reason: Option<ClusterReason>,
+    pub(super) text: String,
+}
+
+impl ClusterMessage {
+    /// The message of `member`.
+    pub(super) fn of(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Self {
+        let mut message = Self::default();
+        match ineligible(&member.evaluation.eligibility) {
+            Some((reason, detail)) => message.push(reason, detail),
+            None => message.push_decided(member),
+        }
+        if decision.snapshot.frs.paused {
+            message.push(ClusterReason::Paused, "paused");
+        }
+        message
+    }
+
+    fn push(&mut self, reason: ClusterReason, detail: impl Display) {
+        self.push_text(detail);
+        self.reason = self.reason.into_iter().chain([reason]).min();
+    }
+
+    fn push_text(&mut self, detail: impl Display) {
+        let separator = if self.text.is_empty() { "" } else { "; " };
+        write!(self.text, "{separator}{detail}").expect("a String takes any text");
+    }
+
+    /// What decided the replicas of an eligible member, what keeps it from them, and what it has beyond them.
+    fn push_decided(&mut self, member: &MemberDecision<'_>) {
+        self.push_share(member);
+        self.push_rejection(member.evaluation);
+        let target = member.planned.target;
+        let replicas = |count| pluralize(count, "replica");
+        if target.kept > 0 {
+            let kept = replicas(target.kept);
+            let detail = format_args!("{kept} kept: no other cluster can take them");
+            self.push(ClusterReason::KeptInPlace, detail);
+        }
+        if target.pending > 0 {
+            let pending = replicas(target.pending);
+            let detail = format_args!("{pending} pending: no cluster has capacity");
+            self.push(ClusterReason::InsufficientCapacity, detail);
+        }
+        if target.probes > 0 {
+            let probes = replicas(target.probes);
+            let detail = format_args!("{probes} pending to detect capacity");
+            self.push(ClusterReason::CapacityProbes, detail);
+        }
+        self.push_unscheduled(member.evaluation);
+        if let Some(until) = member.step.held_until {
+            match member.step.writes.error() {
+                Some(error) => self.push(
+                    ClusterReason::WriteRejected,
+                    format_args!("last write failed ({error})"),
+                ),
+                None => self.push(ClusterReason::ExternalWriter, "changed by another writer"),
+            }
+            self.push_text(format_args!("next write at {until:.0}"));
+        }
+        if member.surplus() > 0 {
+            let surplus = replicas(member.surplus());
+            let detail = format_args!("{surplus} waiting for replacements to be ready");
+            self.push(ClusterReason::WaitingForReplacements, detail);
+        }
+    }
+
+    /// What decided the layout; a drained cluster has no share.
+    fn push_share(&mut self, member: &MemberDecision<'_>) {
+        let (evaluation, planned) = (member.evaluation, &member.planned);
+        if evaluation.member.draining {
+            let detail = if evaluation.requested() == 0 {
+                "draining: no replicas"
+            } else {
+                "draining: replicas are rescheduled to other clusters"
+            };
+            return self.push(ClusterReason::Draining, detail);
+        }
+        let reasons = planned.reasons.unwrap_or_default();
+        for reason in reasons.iter() {
+            // A cordon and a rejection limit the capacity as well, and have a detail of their own.
+            let is_limit = matches!(reason, Reason::AtCapacity { .. });
+            if !is_limit || planned.capacity.capacity.is_some() {
+                self.push(share_reason(reason), reason);
+            }
+        }
+        if !evaluation.member.schedulable {
+            self.push(ClusterReason::Cordoned, "cordoned: no more replicas");
+        }
+    }
+
+    fn push_rejection(&mut self, member: &MemberEvaluation<'_>) {
+        let Some(rejection) = member.rejection() else {
+            return;
+        };
+        let (since, message) = (rejection.since.0, &rejection.message);
+        let detail = format_args!("rejects the ReplicaSet since {since:.0} ({message})");
+        self.push(ClusterReason::CreationRejected, detail);
+        if let Some(next) = member.next_creation() {
+            self.push_text(format_args!("next attempt at {next:.0}"));
+        }
+    }
+
+    /// Which pods have no node or can't be created, with the member's message, and until when.
+    fn push_unscheduled(&mut self, member: &MemberEvaluation<'_>) {
+        let scheduling = &member.scheduling;
+        let pods = |count| pluralize(count, "pod");
+        let message = scheduling.message.unwrap_or("no message");
+        let (pending, unschedulable) = scheduling.without_node();
+        if unschedulable > 0 {
+            let detail = format_args!("{} unschedulable ({message})", pods(unschedulable));
+            self.push(ClusterReason::PodsUnschedulable, detail);
+        }
+        if pending > 0 {
+            let detail = format_args!("{} pending", pods(pending));
+            self.push(ClusterReason::PodsPending, detail);
+        }
+        if scheduling.not_created > 0 {
+            let detail = format_args!("{} not created ({message})", pods(scheduling.not_created));
+            self.push(ClusterReason::PodsNotCreated, detail);
+        }
+        if let Some(due) = scheduling.next_failure {
+            self.push_text(format_args!(
+                "will be rescheduled to other clusters at {due:.0}"
+            ));
+        }
+    }
+}
+
+/// Why a member is not eligible, with the text; `None` if it is.
+pub(super) fn ineligible(eligibility: &Eligibility<'_>) -> Option<(ClusterReason, String)> {
+    Some(match eligibility {
+        Eligibility::Eligible { .. } => return None,
+        Eligibility::Joining { until } => (
+            ClusterReason::Joining,
+            format!("just added: waiting for the first answer until {until:.0}"),
+        ),
+        Eligibility::Unknown {
+            reason,
+            cause,
+            until,
+        } => {
+            let rescheduled =
+                until.map(|until| format!("; will be rescheduled to other clusters at {until:.0}"));
+            let rescheduled = rescheduled.unwrap_or_default();
+            (*reason, format!("on hold: {cause}{rescheduled}"))
+        }
+        Eligibility::Lost { since } => (
+            ClusterReason::Lost,
+            format!("lost since {since:.0}: replicas are rescheduled to other clusters"),
+        ),
+        Eligibility::Duplicate { of } => (
+            ClusterReason::DuplicateMember,
+            format!("same cluster as {of}, which counts its replicas"),
+        ),
+    })
+}
+
+fn share_reason(reason: &Reason) -> ClusterReason {
+    match reason {
+        Reason::NotSelected => ClusterReason::NotSelected,
+        Reason::ScaledToZero | Reason::NoReplicasLeft { .. } | Reason::ZeroWeight => {
+            ClusterReason::NoShare
+        }
+        Reason::AtMinimum { .. } | Reason::BelowMinimum { .. } => ClusterReason::AtMinimum,
+        Reason::ByWeight(_) | Reason::AboveShare { .. } | Reason::RemovedFirst { .. } => {
+            ClusterReason::ByWeight
+        }
+        Reason::WithinShare { .. } | Reason::KeptInPlace { .. } => ClusterReason::KeptInPlace,
+        Reason::AtMaximum { .. } => ClusterReason::AtMaximum,
+        Reason::AtCapacity { .. } => ClusterReason::AtCapacity,
+    }
+}

@@ -1,0 +1,137 @@
+//! What becomes of the placement: replicas without a cluster (F18), and names in it that are no member clusters.
+
+use fedrs_api::{ConditionReason, pluralize};
+
+use crate::check::{decision::Decision, snapshot::Member};
+
+/// Unknown names that are shown at most.
+const SHOWN: usize = 3;
+
+/// What people should know about the placement.
+#[derive(Debug)]
+pub(super) struct PlacementReport {
+    /// Why replicas have no cluster, if any has none.
+    pub(super) unplaced: Option<(ConditionReason, String)>,
+    /// The names in the preferences that are no member clusters, if there are any.
+    pub(super) unknown_names: Option<String>,
+}
+
+impl PlacementReport {
+    pub(super) fn of(decision: &Decision<'_>) -> Self {
+        Self {
+            unplaced: (decision.unplaced() > 0).then(|| unplaced(decision)),
+            unknown_names: unknown_names(decision),
+        }
+    }
+
+    /// `message` with the unknown names, which may be why.
+    pub(super) fn with_unknown_names(&self, message: &str) -> String {
+        match &self.unknown_names {
+            Some(unknown) => format!("{message}; {unknown}"),
+            None => message.to_owned(),
+        }
+    }
+}
+
+/// Why replicas have no cluster.
+fn unplaced(decision: &Decision<'_>) -> (ConditionReason, String) {
+    let frs = decision.snapshot.frs;
+    let members = || {
+        let evaluations = decision.evaluations.iter();
+        let counted = evaluations.filter(|member| !member.eligibility.is_duplicate());
+        counted.map(|member| member.member)
+    };
+    let is_selected = |member: &Member| {
+        let preference = frs.placement.for_cluster(&member.name);
+        preference.is_some_and(|preference| preference.weight > 0 || preference.min_replicas > 0)
+    };
+    let (reason, why) = if members().any(is_selected) {
+        let why = "preferences and capacities allow no more";
+        (ConditionReason::InsufficientCapacity, why)
+    } else {
+        let why = "the placement selects no member cluster";
+        (ConditionReason::NoMatchingCluster, why)
+    };
+    let replicas = pluralize(u64::from(frs.replicas), "replica");
+    let mut message = format!(
+        "{} of {replicas} have no cluster: {why}",
+        decision.unplaced()
+    );
+    let draining: fn(&&Member) -> bool = |member| member.draining;
+    let cordoned: fn(&&Member) -> bool = |member| !member.schedulable && !member.draining;
+    for (cause, is_excluded) in [("draining", draining), ("cordoned", cordoned)] {
+        let excluded = members().filter(is_excluded);
+        let names: Vec<_> = excluded.map(|member| member.name.as_str()).collect();
+        if !names.is_empty() {
+            message = format!("{message}; excluded ({cause}): {}", names.join(", "));
+        }
+    }
+    (reason, message)
+}
+
+/// Names in the preferences that are no members, each with the closest name of one.
+fn unknown_names(decision: &Decision<'_>) -> Option<String> {
+    let members = decision.snapshot.members;
+    let is_member = |name: &str| {
+        let by_name = |member: &Member| member.name.as_str().cmp(name);
+        members.binary_search_by(by_name).is_ok()
+    };
+    let named = decision.snapshot.frs.placement.clusters.keys();
+    let unknown: Vec<_> = named
+        .filter(|name| *name != "*" && !is_member(name))
+        .take(SHOWN)
+        .map(
+            |name| match closest(name, members.iter().map(|member| &*member.name)) {
+                Some(member) => {
+                    format!("no member cluster is named {name:?}; did you mean {member:?}?")
+                }
+                None => format!("no member cluster is named {name:?}"),
+            },
+        )
+        .collect();
+    (!unknown.is_empty()).then(|| unknown.join("; "))
+}
+
+/// The member whose name is closest to `name`, if a few edits lead from one to the other.
+fn closest<'a>(name: &str, members: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = name.len().max(3) / 3;
+    let distances = members.map(|member| (edit_distance(name, member), member));
+    let (_, member) = distances.filter(|(distance, _)| *distance <= limit).min()?;
+    Some(member)
+}
+
+/// Insertions, deletions and replacements of bytes that lead from `a` to `b` (Levenshtein).
+fn edit_distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.bytes().enumerate() {
+            let replaced = diagonal + usize::from(from != to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_closest_name_is_a_few_edits_away() {
+        let members = ["eu-east", "eu-west", "us-west"];
+        for (name, expected) in [
+            ("eu-wst", Some("eu-west")),
+            ("us-wets", Some("us-west")),
+            ("eu_west", Some("eu-west")),
+            ("asia", None),
+            ("eu", None),
+        ] {
+            assert_eq!(closest(name, members.into_iter()), expected, "{name}");
+        }
+        assert_eq!(edit_distance("kitten", "sitting"), 3);
+        assert_eq!(edit_distance("", "abc"), 3);
+    }
+}
