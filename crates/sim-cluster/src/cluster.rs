@@ -131,6 +131,19 @@ impl SimCluster {
         self.controllers.recover_node(node);
     }
 
+    /// Injects a fault: API server, controllers, nodes and pods lose power together. The stored objects stay as they are.
+    pub fn lose_power(&self) {
+        self.faults.set_unreachable(true);
+        self.controllers.cut_power();
+    }
+
+    /// Ends a loss of power for API server and controllers. No node is back: pods still say that they are ready until the
+    /// nodes become unreachable. [`recover_node`](Self::recover_node) starts a node, which restarts its containers.
+    pub fn restore_power(&self) {
+        self.controllers.restore_power();
+        self.faults.set_unreachable(false);
+    }
+
     /// Stops the cluster: controllers stop, requests and open watches fail. Servers are stopped by their own handles.
     pub async fn stop(self) {
         self.faults.set_unreachable(true);

@@ -6,7 +6,7 @@
 //!
 //! Every write has the uid of its object as precondition, so that it never affects a newer object of the same name.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,22 +27,46 @@ use crate::object::{name, namespace, uid};
 
 /// The nodes whose kubelet is stopped. Shared with the handle of the cluster.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct StoppedKubelets(Arc<Mutex<BTreeSet<String>>>);
+pub(crate) struct StoppedKubelets(Arc<Mutex<Stopped>>);
+
+#[derive(Debug, Default)]
+struct Stopped {
+    kubelets: BTreeSet<String>,
+    /// Of these: nodes without power, whose containers have stopped, too.
+    without_power: BTreeSet<String>,
+    /// When nodes that had no power started again.
+    booted: BTreeMap<String, Timestamp>,
+}
 
 impl StoppedKubelets {
     /// Whether the node's kubelet is stopped.
     pub(crate) fn contains(&self, node: &str) -> bool {
-        self.0.lock().contains(node)
+        self.0.lock().kubelets.contains(node)
+    }
+
+    /// When the node started again after a loss of power, in whole seconds as in the status of containers.
+    pub(crate) fn booted(&self, node: &str) -> Option<Timestamp> {
+        self.0.lock().booted.get(node).copied()
+    }
+
+    /// Stops the kubelet and the containers of `node`.
+    pub(crate) fn cut_power(&self, node: &str) {
+        let mut stopped = self.0.lock();
+        stopped.kubelets.insert(node.to_owned());
+        stopped.without_power.insert(node.to_owned());
     }
 
     /// Stops or starts the kubelet; false if nothing changes.
-    pub(crate) fn set(&self, node: &str, dead: bool) -> bool {
-        let mut nodes = self.0.lock();
+    pub(crate) fn set(&self, node: &str, dead: bool, now: Timestamp) -> bool {
+        let mut stopped = self.0.lock();
         if dead {
-            nodes.insert(node.to_owned())
-        } else {
-            nodes.remove(node)
+            return stopped.kubelets.insert(node.to_owned());
         }
+        if stopped.without_power.remove(node) {
+            let second = Timestamp::from_second(now.as_second()).unwrap_or(now);
+            stopped.booted.insert(node.to_owned(), second);
+        }
+        stopped.kubelets.remove(node)
     }
 }
 

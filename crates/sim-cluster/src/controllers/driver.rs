@@ -3,6 +3,7 @@
 //! changes -> index -> every controller's `observe`; then the controller whose key is due first works on it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -23,6 +24,8 @@ use super::replicaset::ReplicaSets;
 use super::scheduler::Scheduler;
 use super::settings::Settings;
 use crate::api::{Api, ChangeEvent, Changes};
+use crate::object::name;
+use crate::resources::kinds;
 use crate::store::Change;
 
 /// The steps in a row before other tasks run, even if there is more work.
@@ -31,15 +34,19 @@ const STEPS_IN_A_ROW: u32 = 32;
 /// The running controllers of one cluster. Dropping this stops them.
 #[derive(Debug)]
 pub(crate) struct Controllers {
+    api: Api,
     dead: StoppedKubelets,
     power: Arc<Power>,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
-/// The kubelets that were stopped or started since the driver's last step.
+/// What was stopped or started since the driver's last step.
 #[derive(Debug, Default)]
 struct Power {
+    /// Whether all controllers are stopped.
+    off: AtomicBool,
+    /// Nodes whose kubelet was stopped or started.
     switched: parking_lot::Mutex<Vec<String>>,
     notify: Notify,
 }
@@ -57,6 +64,7 @@ pub(crate) fn spawn(api: &Api, settings: Settings) -> Controllers {
     let driver = Driver::new(api, settings, dead.clone(), Arc::clone(&power));
     let task = tokio::spawn(driver.run(stop.clone()));
     Controllers {
+        api: api.clone(),
         dead,
         power,
         stop,
@@ -76,6 +84,21 @@ impl Controllers {
         self.switch(node, false);
     }
 
+    /// Injects a fault: all controllers stop, and all nodes with what runs on them.
+    pub(crate) fn cut_power(&self) {
+        self.power.off.store(true, Ordering::Relaxed);
+        for node in self.api.list(&kinds::NODES, None) {
+            self.dead.cut_power(name(&node));
+        }
+        self.power.notify.notify_one();
+    }
+
+    /// Starts the controllers again; nodes start by [`recover_node`](Self::recover_node).
+    pub(crate) fn restore_power(&self) {
+        self.power.off.store(false, Ordering::Relaxed);
+        self.power.notify.notify_one();
+    }
+
     /// Stops the controllers and waits until they have stopped.
     pub(crate) async fn shutdown(mut self) {
         self.stop.cancel();
@@ -88,7 +111,7 @@ impl Controllers {
     }
 
     fn switch(&self, node: &str, dead: bool) {
-        if self.dead.set(node, dead) {
+        if self.dead.set(node, dead, self.api.clock().now()) {
             self.power.switched.lock().push(node.to_owned());
             self.power.notify.notify_one();
         }
@@ -198,6 +221,10 @@ impl Driver {
     async fn run(mut self, stop: CancellationToken) {
         let mut steps = 0;
         while !stop.is_cancelled() {
+            if self.power.off.load(Ordering::Relaxed) {
+                self.wait_for_power(&stop).await;
+                continue;
+            }
             self.catch_up();
             match self.step() {
                 Ok(()) => {
@@ -208,6 +235,14 @@ impl Driver {
                 }
                 Err(next) => self.wait(next, &stop).await,
             }
+        }
+    }
+
+    /// Waits until the power is back; controllers that start again know only what the API server has stored.
+    async fn wait_for_power(&mut self, stop: &CancellationToken) {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = self.power.notify.notified() => self.load(),
         }
     }
 

@@ -14,7 +14,7 @@ const DEADLINE: Duration = Duration::from_hours(1);
 
 pub(crate) struct Cluster {
     pub api: Api,
-    sim: SimCluster,
+    pub(crate) sim: SimCluster,
 }
 
 impl Cluster {

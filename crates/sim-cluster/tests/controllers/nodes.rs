@@ -147,3 +147,48 @@ async fn a_no_execute_taint_evicts_those_that_do_not_tolerate_it() {
         .await;
     assert!(cluster.pods().iter().all(|pod| is_ready(pod)));
 }
+
+#[tokio::test(start_paused = true)]
+async fn after_a_loss_of_power_pods_say_ready_until_the_grace_period_and_restart_with_their_nodes()
+{
+    let cluster = Cluster::new(2, 110).await;
+    cluster.create_set("web", 4);
+    cluster
+        .until("four are ready", |c| c.ready_pods() == 4)
+        .await;
+    let lease = |c: &Cluster| {
+        let lease = c.api.get(&kinds::LEASES, "kube-node-lease", "node-1");
+        lease.unwrap()["spec"]["renewTime"].clone()
+    };
+    cluster.pass(30).await;
+    cluster.sim.lose_power();
+    let last = lease(&cluster);
+    cluster.pass(300).await;
+    assert_eq!(
+        (cluster.ready_pods(), lease(&cluster)),
+        (4, last.clone()),
+        "nothing changes without power"
+    );
+    cluster.sim.restore_power();
+    cluster.pass(45).await;
+    assert_eq!((cluster.ready_pods(), lease(&cluster)), (4, last.clone()));
+    cluster
+        .until("no pod is ready", |c| c.ready_pods() == 0)
+        .await;
+    cluster.pass(100).await;
+    for node in ["node-1", "node-2"] {
+        cluster.recover_node(node);
+    }
+    cluster
+        .until("four are ready again", |c| c.ready_pods() == 4)
+        .await;
+    assert_ne!(lease(&cluster), last);
+    let restarts: Vec<_> = cluster
+        .pods()
+        .iter()
+        .map(|pod| pod["status"]["containerStatuses"][0]["restartCount"].clone())
+        .collect();
+    assert_eq!(restarts, [1, 1, 1, 1]);
+    cluster.pass(60).await;
+    assert_eq!(cluster.ready_pods(), 4, "they restart once");
+}

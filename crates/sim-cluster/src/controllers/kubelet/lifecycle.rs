@@ -69,6 +69,8 @@ pub(crate) enum Step {
     MissImage,
     /// Stop the containers whose image was changed, to restart them with the new one.
     StopForImage,
+    /// Report that the containers have stopped with their node, to restart them.
+    StopForBoot,
     /// Remove the pod.
     Remove,
 }
@@ -141,6 +143,15 @@ pub(crate) fn next(pod: Pod<'_>, since: Timestamp, settings: &Settings, now: Tim
             )
         }
     }
+}
+
+/// Whether the pod reports containers that run since before `booted`, when its node started: they have stopped with it.
+pub(crate) fn runs_since_before(pod: Pod<'_>, booted: Timestamp) -> bool {
+    let containers = list(pod.0, "/status/containerStatuses").iter();
+    let mut started = containers.map(|status| text(status, "/state/running/startedAt"));
+    let stage = stage(pod);
+    !matches!(stage, Stage::Over | Stage::Stopping)
+        && started.any(|time| time.parse().is_ok_and(|time: Timestamp| time < booted))
 }
 
 fn containers_ready(pod: Pod<'_>) -> bool {

@@ -100,7 +100,12 @@ impl Kubelets {
             return Ok(());
         }
         let now = context.now();
-        match lifecycle::next(view, *since, &context.settings, now) {
+        let booted = context.stopped.booted(view.node());
+        let next = match booted.filter(|booted| lifecycle::runs_since_before(view, *booted)) {
+            Some(_) => Step::StopForBoot,
+            None => lifecycle::next(view, *since, &context.settings, now),
+        };
+        match next {
             Step::Rest => Ok(()),
             Step::Wait(until) => {
                 self.queue

@@ -25,7 +25,8 @@ pub(crate) fn report(pod: &mut Value, step: Step, place: &Place, now: Timestamp)
         Step::Crash => crash(pod, now),
         Step::Fail => fail(pod, now),
         Step::MissImage => miss_image(pod, place, now),
-        Step::StopForImage => stop_for_image(pod, now),
+        Step::StopForImage => stop(pod, same_image, now),
+        Step::StopForBoot => stop(pod, |_, _| false, now),
         Step::Rest | Step::Wait(_) | Step::Remove => {}
     }
 }
@@ -195,7 +196,8 @@ fn miss_image(pod: &mut Value, place: &Place, now: Timestamp) {
     set_ready(pod, false, now);
 }
 
-fn stop_for_image(pod: &mut Value, now: Timestamp) {
+/// Stops the running containers but those that `stays`.
+fn stop(pod: &mut Value, stays: impl Fn(&Value, &Value) -> bool, now: Timestamp) {
     let containers = Pod(pod).containers().to_vec();
     for status in container_statuses(pod) {
         let Some(container) = containers
@@ -204,7 +206,7 @@ fn stop_for_image(pod: &mut Value, now: Timestamp) {
         else {
             continue;
         };
-        if same_image(container, status) {
+        if stays(container, status) {
             continue;
         }
         status["lastState"] = terminated(status, now);
