@@ -129,6 +129,25 @@ impl Environment {
         Ok(environment)
     }
 
+    /// Starts all clusters for a test, in a temporary folder: they end with the returned value or with this process. Builds
+    /// missing programs first, and makes aws-lc-rs the process's TLS provider, which kube requires.
+    ///
+    /// # Errors
+    /// If a program can't be built, or a cluster does not start.
+    pub async fn start_temporary(spec: &EnvironmentSpec) -> Result<Self> {
+        // An error means that the process has a provider.
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let programs = Programs::pinned()?;
+        programs.build(|module| eprintln!("building {module} ..."))?;
+        let folder = std::env::temp_dir().join(format!("control-planes-{}", std::process::id()));
+        let run = Run {
+            programs: &programs,
+            runs: &RunRegistry::of_user()?,
+            is_owned: true,
+        };
+        Self::start(spec, &folder, &run).await
+    }
+
     /// Waits until all clusters are ready.
     async fn ready(&mut self) -> Result<()> {
         let clusters = std::iter::once(&mut self.host).chain(&mut self.members);

@@ -118,7 +118,7 @@ impl Shared {
             audit: true,
             ..EnvironmentSpec::default()
         };
-        let fleet = crate::local::start(&spec).await?;
+        let fleet = control_plane::Environment::start_temporary(&spec).await?;
         let mut members = BTreeMap::new();
         for (number, (name, member)) in (1..).zip(NAMES.iter().zip(&fleet.members)) {
             let proxy = Proxy::start(fleet.subnet().proxy(number), member.address()).await?;

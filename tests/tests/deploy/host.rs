@@ -8,7 +8,6 @@ use std::{
 };
 
 use control_plane::{Environment, EnvironmentSpec, Program, Programs};
-use fedrs_tests::local;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -38,7 +37,7 @@ impl Host {
             members: Vec::new(),
             audit: false,
         };
-        let environment = runtime.block_on(local::start(&spec))?;
+        let environment = runtime.block_on(Environment::start_temporary(&spec))?;
         Ok(Self {
             programs,
             kubeconfig: environment.host.folder().join("admin.yaml"),
