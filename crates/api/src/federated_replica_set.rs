@@ -114,11 +114,14 @@ pub struct FederatedReplicaSetSpec {
     /// How the replicas spread over the member clusters. Evenly if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
-    /// The federation that handles this object (F40). Defaults to the federation without a name.
+    /// The federation that handles this object (F40). Defaults to the federation without a name; immutable, for another
+    /// federation does not own its local workloads.
+    // Without a default, the rule would not run when the field appears or disappears.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(
         length(max = 63),
-        regex(pattern = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$")
+        regex(pattern = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$"),
+        extend("default" = "", "x-kubernetes-validations" = [{"rule": "self == oldSelf", "message": "the federation is immutable"}])
     )]
     pub federation: String,
     /// Whether deleting this object deletes its replicas in the members, too (F5). Defaults to `Orphan`. Set it before you

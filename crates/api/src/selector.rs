@@ -76,6 +76,28 @@ fn check_expression(expression: &LabelSelectorRequirement, field: &str, errors: 
     }
 }
 
+/// `selector` as an API server returns it: without empty lists and maps, so that equal selectors are equal.
+#[must_use]
+pub fn normalized(selector: &LabelSelector) -> LabelSelector {
+    let expressions = selector.match_expressions.iter().flatten();
+    let expressions: Vec<_> = expressions
+        .map(|expression| LabelSelectorRequirement {
+            values: expression
+                .values
+                .clone()
+                .filter(|values| !values.is_empty()),
+            ..expression.clone()
+        })
+        .collect();
+    LabelSelector {
+        match_labels: selector
+            .match_labels
+            .clone()
+            .filter(|labels| !labels.is_empty()),
+        match_expressions: (!expressions.is_empty()).then_some(expressions),
+    }
+}
+
 /// Whether `labels` match `selector`, which must be valid.
 #[must_use]
 pub fn matches(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {

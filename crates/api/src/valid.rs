@@ -28,7 +28,7 @@ pub struct ValidFrs {
     pub replicas: u32,
     /// Seconds a pod must be ready before it counts as available.
     pub min_ready_seconds: u32,
-    /// The label selector of the pods. Not empty, and matches the labels of the template.
+    /// The label selector of the pods, normalized. Not empty, and matches the labels of the template.
     pub selector: LabelSelector,
     /// The selector as a string, for the scale subresource: `app=web`.
     pub selector_text: String,
@@ -87,7 +87,7 @@ impl ValidFrs {
             labels: frs.labels().clone(),
             replicas,
             min_ready_seconds,
-            selector: spec.selector.clone(),
+            selector: selector::normalized(&spec.selector),
             selector_text: selector::to_text(&spec.selector),
             template: spec.template.clone(),
             placement,

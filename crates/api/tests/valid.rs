@@ -216,6 +216,20 @@ fn f1_the_selector_is_written_as_kubectl_reads_it(#[case] selector: Value, #[cas
     assert_eq!(valid.expect("is valid").selector_text, text);
 }
 
+#[test]
+fn f29_empty_lists_of_a_selector_are_the_same_as_none() {
+    let selector_of = |selector: Value| {
+        let valid = ValidFrs::check(&frs(&[("/spec/selector", selector)]));
+        json!(valid.expect("is valid").selector)
+    };
+    let labels = json!({"matchLabels": {"app": "web"}});
+    let empty = json!({"matchLabels": {"app": "web"}, "matchExpressions": []});
+    assert_eq!(selector_of(empty), labels);
+    let exists = json!({"matchExpressions": [{"key": "app", "operator": "Exists"}]});
+    let empty = json!({"matchLabels": {}, "matchExpressions": [{"key": "app", "operator": "Exists", "values": []}]});
+    assert_eq!(selector_of(empty), exists);
+}
+
 #[rstest]
 #[case(json!({}))]
 #[case(json!({"rebalance": true}))]
