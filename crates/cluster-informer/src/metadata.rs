@@ -49,11 +49,16 @@ impl<'de> Deserialize<'de> for TemplateHash {
     }
 }
 
-/// The uid of the owner reference whose `controller` is true.
+/// What the owner references of an object say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ControllerOwner(pub(crate) Option<Uid>);
+pub(crate) struct Owners {
+    /// Whether there are any.
+    pub(crate) any: bool,
+    /// The uid of the one whose `controller` is true.
+    pub(crate) controller: Option<Uid>,
+}
 
-impl<'de> Deserialize<'de> for ControllerOwner {
+impl<'de> Deserialize<'de> for Owners {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct Owner {
@@ -61,13 +66,14 @@ impl<'de> Deserialize<'de> for ControllerOwner {
             #[serde(default, deserialize_with = "null_as_default")]
             controller: bool,
         }
-        let mut controller = None;
+        let mut owners = Self::default();
         for_each_item(deserializer, |owner: Owner| {
+            owners.any = true;
             if owner.controller {
-                controller = Some(owner.uid);
+                owners.controller = Some(owner.uid);
             }
         })?;
-        Ok(Self(controller))
+        Ok(owners)
     }
 }
 
@@ -101,7 +107,9 @@ mod tests {
     #[test]
     fn the_controller_owner_alone_counts() {
         let owners = r#"[{"uid": "a", "controller": false}, {"uid": "b", "controller": true}, {"uid": "c"}]"#;
-        let owner: ControllerOwner = serde_json::from_str(owners).unwrap();
-        assert_eq!(owner.0, Some(Uid::of("b")));
+        let owners: Owners = serde_json::from_str(owners).unwrap();
+        assert_eq!(owners.controller, Some(Uid::of("b")));
+        let none: Owners = serde_json::from_str("[]").unwrap();
+        assert_eq!(none, Owners::default());
     }
 }

@@ -14,7 +14,7 @@ use reflector::{
 use serde::{Deserialize, Deserializer};
 
 use crate::{
-    metadata::{ControllerOwner, FedrsLabels, TemplateHash},
+    metadata::{FedrsLabels, Owners, TemplateHash},
     unix_seconds::UnixSeconds,
 };
 
@@ -42,7 +42,7 @@ pub(crate) struct PodMetadata {
     #[serde(default, deserialize_with = "null_as_default")]
     pub(crate) annotations: TemplateHash,
     #[serde(default, deserialize_with = "null_as_default")]
-    pub(crate) owner_references: ControllerOwner,
+    pub(crate) owner_references: Owners,
 }
 
 #[derive(Debug, Default, Deserialize)]

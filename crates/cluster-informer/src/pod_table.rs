@@ -74,7 +74,8 @@ impl PodTable {
         if self.is_outdated(old, version) {
             return Vec::new();
         }
-        let (Some(owner), Some(state)) = (pod.metadata.owner_references.0, pod.state(now)) else {
+        let (Some(owner), Some(state)) = (pod.metadata.owner_references.controller, pod.state(now))
+        else {
             return self.remove(uid).into_iter().collect();
         };
         let label = pod.metadata.labels.replica_set.as_deref();

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::{
-    metadata::{ControllerOwner, FedrsLabels},
+    metadata::{FedrsLabels, Owners},
     spec_hash::spec_hash,
     workload::{ReplicaFailure, WorkloadState},
 };
@@ -41,7 +41,7 @@ pub(crate) struct ReplicaSetMetadata {
     #[serde(default, deserialize_with = "null_as_default")]
     labels: FedrsLabels,
     #[serde(default, deserialize_with = "null_as_default")]
-    owner_references: ControllerOwner,
+    owner_references: Owners,
 }
 
 #[derive(Debug, Deserialize)]
@@ -142,7 +142,8 @@ impl From<ReplicaSetObject> for WorkloadState {
             federation: labels.federation.map(String::from).unwrap_or_default(),
             member_cluster: labels.member_cluster.map(String::from).unwrap_or_default(),
             deleting: metadata.deletion_timestamp,
-            has_controller: metadata.owner_references.0.is_some(),
+            has_owners: metadata.owner_references.any,
+            has_controller: metadata.owner_references.controller.is_some(),
         }
     }
 }
@@ -207,6 +208,7 @@ mod tests {
             federation: "fed".into(),
             member_cluster: "a".into(),
             deleting: false,
+            has_owners: false,
             has_controller: false,
         };
         assert_eq!(state, expected);

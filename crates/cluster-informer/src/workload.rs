@@ -40,6 +40,8 @@ pub struct WorkloadState {
     pub member_cluster: String,
     /// Whether the workload is being deleted.
     pub deleting: bool,
+    /// Whether the workload has owner references.
+    pub has_owners: bool,
     /// Whether a controller owns the workload: fedrs never writes it.
     pub has_controller: bool,
 }

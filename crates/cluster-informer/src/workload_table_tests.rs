@@ -26,6 +26,7 @@ fn state(uid: &str, version: u64) -> WorkloadState {
         federation: "fed".into(),
         member_cluster: "a".into(),
         deleting: false,
+        has_owners: false,
         has_controller: false,
     }
 }

@@ -205,7 +205,7 @@ impl Executor {
         }
     }
 
-    /// Sets the replicas of the very set that was seen, unless somebody has changed its spec since.
+    /// Sets the replicas of the very set that was seen, unless somebody has changed its spec or taken it over since.
     fn scale_patch(&self, seen: &Precondition, from: u32, to: u32) -> Value {
         let mark = labels::FEDERATION.replace('/', "~1");
         let mut expected = vec![
@@ -214,6 +214,10 @@ impl Executor {
             ("/spec/replicas".to_owned(), json!(from)),
             (format!("/metadata/labels/{mark}"), json!(*self.federation)),
         ];
+        if !seen.has_owners {
+            // Passes only if the field is absent.
+            expected.push(("/metadata/ownerReferences".to_owned(), Value::Null));
+        }
         if let Some(version) = &seen.resource_version {
             expected.push(("/metadata/resourceVersion".to_owned(), json!(version)));
         }
@@ -293,6 +297,9 @@ impl Executor {
         if metadata["uid"] != *seen.uid || metadata["generation"] != seen.generation {
             return Ok(changed_meanwhile());
         }
+        if foreign_owner(&live, &self.federation).is_some() {
+            return Ok(changed_meanwhile());
+        }
         self.write_over(frs, member, live, replicas).await
     }
 
@@ -323,6 +330,21 @@ impl Executor {
         member.store.observe_write(set.clone());
         Ok(Outcome::Written(set))
     }
+}
+
+/// Whose the local set `live` is, if it isn't ours: it must not be written or deleted (F29, F40).
+fn foreign_owner(live: &Value, federation: &str) -> Option<String> {
+    let metadata = &live["metadata"];
+    let label = metadata["labels"][labels::FEDERATION].as_str();
+    if let Some(other) = label.filter(|label| *label != federation) {
+        return Some(messages::other_federation(other));
+    }
+    let mut owners = metadata["ownerReferences"].as_array().into_iter().flatten();
+    let controller = owners.find(|owner| owner["controller"] == true)?;
+    Some(messages::controlled_by(
+        controller["kind"].as_str().unwrap_or("an object"),
+        controller["name"].as_str().unwrap_or("without a name"),
+    ))
 }
 
 /// What became of a write of a set that is there, or was. Only a refusal says for sure that nothing was written.

@@ -100,6 +100,8 @@ pub struct Precondition {
     pub uid: String,
     /// The object's generation: every change of its spec raises it.
     pub generation: i64,
+    /// Whether the object has owner references. One that a controller adopts meanwhile must not be written.
+    pub has_owners: bool,
     /// The object's resourceVersion, which every change raises, also one of its status: where the status decided the write.
     pub resource_version: Option<String>,
 }
@@ -109,7 +111,9 @@ impl From<&WorkloadState> for Precondition {
         Self {
             uid: set.uid.clone(),
             generation: set.generation,
-            resource_version: None,
+            has_owners: set.has_owners,
+            // Which owners these are, the version alone says.
+            resource_version: set.has_owners.then(|| set.resource_version.clone()),
         }
     }
 }

@@ -179,12 +179,13 @@ fn change(
         let adopted = member.member.view.has_unlabeled_pods();
         return adopted.then(|| SetChange::LabelPods { seen: set.into() });
     }
+    let mut seen = Precondition::from(set);
+    if removes_idle {
+        // The status alone shows that they don't run: they may run by now.
+        seen.resource_version = Some(set.resource_version.clone());
+    }
     Some(SetChange::Scale {
-        seen: Precondition {
-            // The status alone shows that they don't run: they may run by now.
-            resource_version: removes_idle.then(|| set.resource_version.clone()),
-            ..set.into()
-        },
+        seen,
         from: set.replicas,
         to: next,
     })

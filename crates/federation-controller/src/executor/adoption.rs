@@ -1,11 +1,11 @@
 //! Adopts a ReplicaSet that has the name of a local set (F29): it existed before, or lost fedrs's labels.
 
-use fedrs_api::{RejectionKind, ValidFrs, labels};
+use fedrs_api::{RejectionKind, ValidFrs};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::{Executor, MemberAccess, set_path, undecided};
+use super::{Executor, MemberAccess, foreign_owner, set_path, undecided};
 use crate::{
     calls::{self, CallError},
     check::Outcome,
@@ -27,21 +27,11 @@ enum Claim {
 
 /// Decides by the live set alone.
 fn claim(live: &Value, frs: &ValidFrs, federation: &str) -> Claim {
-    let metadata = &live["metadata"];
-    if metadata.get("deletionTimestamp").is_some() {
+    if live["metadata"].get("deletionTimestamp").is_some() {
         return Claim::Wait;
     }
-    let owner = metadata["labels"][labels::FEDERATION].as_str();
-    if let Some(other) = owner.filter(|owner| *owner != federation) {
-        return Claim::Rejected(messages::other_federation(other));
-    }
-    let owners = metadata["ownerReferences"].as_array();
-    let controller = owners.and_then(|it| it.iter().find(|owner| owner["controller"] == true));
-    if let Some(controller) = controller {
-        return Claim::Rejected(messages::controlled_by(
-            controller["kind"].as_str().unwrap_or("an object"),
-            controller["name"].as_str().unwrap_or("without a name"),
-        ));
+    if let Some(owner) = foreign_owner(live, federation) {
+        return Claim::Rejected(owner);
     }
     if live["spec"]["selector"] == json!(frs.selector) {
         Claim::Overwrite

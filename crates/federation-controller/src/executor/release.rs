@@ -4,14 +4,15 @@ use cluster_informer::WorkloadState;
 use fedrs_api::{DeletionPolicy, SetKey};
 use serde_json::{Value, json};
 
-use super::{Executor, MemberAccess, set_path};
+use super::{Executor, MemberAccess, foreign_owner, set_path};
 use crate::{
     calls::{self, CallError},
     manifest,
 };
 
 impl Executor {
-    /// Finishes a local set of a FederatedReplicaSet that is being deleted (F5).
+    /// Finishes a local set of a FederatedReplicaSet that is being deleted (F5). One that belongs to a controller or to
+    /// another federation by now stays as it is.
     pub(crate) async fn release_or_delete(
         &self,
         key: &SetKey,
@@ -24,6 +25,9 @@ impl Executor {
             member.store.observe_deletion(key, &set.uid);
             return Ok(());
         };
+        if foreign_owner(&live, &self.federation).is_some() {
+            return Ok(());
+        }
         match policy {
             // The member's garbage collector deletes its pods.
             DeletionPolicy::Delete => self.delete_set(key, member, &live, "Background").await,
@@ -74,6 +78,9 @@ impl Executor {
             member.store.observe_deletion(key, uid);
             return Ok(());
         };
+        if foreign_owner(&live, &self.federation).is_some() {
+            return Ok(());
+        }
         manifest::release(&mut live);
         let call = calls::put(&member.client, &path, &live);
         let released = self.call(member, "release", call).await?;

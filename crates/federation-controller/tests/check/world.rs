@@ -87,6 +87,7 @@ pub(crate) fn hold(member: &mut Member, replicas: u32, ready: u32) {
         federation: "f".into(),
         member_cluster: member.name.clone(),
         deleting: false,
+        has_owners: false,
         has_controller: false,
     });
     member.view.pods = PodCounts {

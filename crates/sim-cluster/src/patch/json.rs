@@ -29,12 +29,26 @@ pub(crate) fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchE
     }
     let mut changed = object.clone();
     for operation in operations.0 {
+        if tests_absence(&operation, &changed) {
+            continue;
+        }
         let operation = lenient(operation, &changed);
         json_patch::patch(&mut changed, std::slice::from_ref(&operation))
             .map_err(|error| PatchError::Rejected(explain(&operation, &error.kind)))?;
     }
     *object = changed;
     Ok(())
+}
+
+/// The API server's library takes a test for null as a test that the field is absent.
+fn tests_absence(operation: &PatchOperation, object: &Value) -> bool {
+    let PatchOperation::Test(test) = operation else {
+        return false;
+    };
+    let path = test.path.to_string();
+    let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+    let parent = object.pointer(parent).and_then(Value::as_object);
+    test.value.is_null() && parent.is_some() && object.pointer(&path).is_none()
 }
 
 /// The API server's library replaces a field that is not there: it adds it.
@@ -96,6 +110,16 @@ mod tests {
         let mut object = json!({ "spec": { "replicas": 1 } });
         assert_eq!(json_patch(&mut object, &patch), Err(error));
         assert_eq!(object, json!({ "spec": { "replicas": 1 } }));
+    }
+
+    #[test]
+    fn a_test_for_null_passes_if_the_field_is_absent() {
+        let mut object = json!({ "spec": { "replicas": 1 } });
+        let test = |path| json!([{ "op": "test", "path": path, "value": null }]);
+        assert_eq!(json_patch(&mut object, &test("/spec/paused")), Ok(()));
+        for present_or_without_parent in ["/spec/replicas", "/status/replicas"] {
+            assert!(json_patch(&mut object, &test(present_or_without_parent)).is_err());
+        }
     }
 
     #[test]
