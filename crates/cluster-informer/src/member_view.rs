@@ -34,6 +34,9 @@ pub trait MemberView: Send + Sync + 'static {
     fn totals(&self, max_names: usize) -> WorkloadTotals;
     /// Applies the response to our own write, ahead of the watch.
     fn observe_write(&self, state: WorkloadState);
+    /// A request is about to be sent that sets fewer `replicas` and requires `generation`. Until it is known what became of
+    /// it, the replicas above may be deleted at any moment.
+    fn observe_scale_down(&self, key: &SetKey, uid: &str, generation: i64, replicas: u32);
     /// Removes `key`: our delete request for the object with this uid succeeded.
     fn observe_deletion(&self, key: &SetKey, uid: &str);
     /// Removes `key`: the object with this uid has none of our labels since `resource_version`. It may get them again.

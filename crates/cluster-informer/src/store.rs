@@ -20,11 +20,14 @@ use crate::{
     sync_state::SyncState,
     watch_state::WatchState,
     workload::{WorkloadState, WorkloadView},
-    workload_table::WorkloadTable,
+    workload_table::{ScaleDown, WorkloadTable},
 };
 
 /// Returns the current time: the one place where a member's state reads a clock.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// For how long a request may still be carried out after it was sent: twice the time after which an API server ends it.
+const MAX_REQUEST_DURATION: SignedDuration = SignedDuration::from_secs(120);
 
 /// What is known of one member cluster.
 pub struct MemberStore {
@@ -254,8 +257,9 @@ impl MemberStore {
 
 impl MemberView for MemberStore {
     fn workload(&self, key: &SetKey) -> WorkloadView {
+        let now = (self.clock)();
         let state = self.state.read();
-        let workload = state.workloads.get(key).cloned();
+        let workload = state.workloads.at(key, now);
         let pods = workload
             .as_ref()
             .map(|workload| state.pods.counts(workload.id()))
@@ -295,6 +299,17 @@ impl MemberView for MemberStore {
 
     fn observe_write(&self, state: WorkloadState) {
         self.state.write().workloads.observe_write(state);
+    }
+
+    fn observe_scale_down(&self, key: &SetKey, uid: &str, generation: i64, replicas: u32) {
+        let request = ScaleDown {
+            uid: Uid::of(uid),
+            generation,
+            replicas,
+            until: (self.clock)() + MAX_REQUEST_DURATION,
+        };
+        let mut state = self.state.write();
+        state.workloads.observe_scale_down(key, request);
     }
 
     fn observe_deletion(&self, key: &SetKey, uid: &str) {

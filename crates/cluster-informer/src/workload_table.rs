@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use fedrs_api::SetKey;
+use jiff::Timestamp;
 use reflector::{ResourceVersion, Uid};
 
 use crate::{
@@ -32,8 +33,23 @@ struct Entry {
     observed_in: Option<u32>,
     /// The same, or that of our last write.
     updated_in: u32,
+    /// Our latest request for fewer replicas, until it is known what became of it.
+    scale_down: Option<ScaleDown>,
     /// The status that was last reported as a change: a response may already contain what the watch shows later.
     reported: Status,
+}
+
+/// A request for fewer replicas that may have been carried out, or may still be, although no response says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ScaleDown {
+    /// The object that it is for.
+    pub(crate) uid: Uid,
+    /// The generation that it requires: it fails once there is another one.
+    pub(crate) generation: i64,
+    /// Its `spec.replicas`.
+    pub(crate) replicas: u32,
+    /// When no API server works on it any more.
+    pub(crate) until: Timestamp,
 }
 
 /// What a workload says about its pods.
@@ -67,8 +83,30 @@ impl WorkloadTable {
         self.workloads.len()
     }
 
-    pub(crate) fn get(&self, key: &SetKey) -> Option<&WorkloadState> {
+    #[cfg(test)]
+    fn get(&self, key: &SetKey) -> Option<&WorkloadState> {
         self.workloads.get(key).map(|entry| &entry.state)
+    }
+
+    /// The workload at `now`, with the replicas of a request that may have been carried out.
+    pub(crate) fn at(&self, key: &SetKey, now: Timestamp) -> Option<WorkloadState> {
+        let entry = self.workloads.get(key)?;
+        let mut state = entry.state.clone();
+        let request = entry.scale_down.filter(|request| {
+            let is_open = request.generation == state.generation && now < request.until;
+            is_open && request.uid == state.id()
+        });
+        if let Some(request) = request {
+            state.lowest_replicas = state.lowest_replicas.min(request.replicas);
+        }
+        Some(state)
+    }
+
+    /// A request for fewer replicas is about to be sent.
+    pub(crate) fn observe_scale_down(&mut self, key: &SetKey, request: ScaleDown) {
+        if let Some(entry) = self.workloads.get_mut(key) {
+            entry.scale_down = Some(request);
+        }
     }
 
     /// All workloads, in the order of their keys.
@@ -122,6 +160,7 @@ impl WorkloadTable {
                 version,
                 observed_in: Some(epoch),
                 updated_in: epoch,
+                scale_down: None,
                 reported,
                 state,
             };
@@ -141,6 +180,7 @@ impl WorkloadTable {
             version,
             observed_in: Some(epoch),
             updated_in: epoch,
+            scale_down: entry.scale_down,
             reported,
             state,
         };
@@ -196,6 +236,7 @@ impl WorkloadTable {
                 version,
                 observed_in: None,
                 updated_in: epoch,
+                scale_down: None,
                 reported: Status::default(),
                 state,
             };
@@ -278,7 +319,12 @@ impl Entry {
         newer.lowest_replicas = if caught_up || newer.uid != self.state.uid {
             newer.replicas
         } else {
-            newer.replicas.min(self.state.lowest_replicas)
+            let request = self.scale_down.filter(|request| request.uid == newer.id());
+            let requested = request.map_or(u32::MAX, |request| request.replicas);
+            newer
+                .replicas
+                .min(self.state.lowest_replicas)
+                .min(requested)
         };
     }
 

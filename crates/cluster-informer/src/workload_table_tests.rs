@@ -309,6 +309,37 @@ fn f20_the_lowest_replicas_count_until_the_member_caught_up() {
     assert_eq!(lowest(&table), 3, "another object");
 }
 
+#[test]
+fn f20_a_scale_down_whose_response_is_lost_counts_while_it_may_be_carried_out() {
+    let at = |second| Timestamp::from_second(second).unwrap();
+    let request = |replicas| ScaleDown {
+        uid: Uid::of("a"),
+        generation: 1,
+        replicas,
+        until: at(100),
+    };
+    let lowest =
+        |table: &WorkloadTable, second| table.at(&key(), at(second)).unwrap().lowest_replicas;
+    let mut table = table([state("a", 10)]);
+    table.observe_scale_down(&key(), request(4));
+    assert_eq!(lowest(&table, 0), 4);
+    table.apply(state("a", 11));
+    assert_eq!(lowest(&table, 99), 4, "a status without the request");
+    assert_eq!(lowest(&table, 100), 10, "no server works on it any more");
+    table.apply(with(12, |state| {
+        (state.generation, state.observed_generation, state.replicas) = (3, 1, 9);
+    }));
+    assert_eq!(lowest(&table, 0), 4, "carried out, and scaled up since");
+    table.apply(with(13, |state| {
+        (state.generation, state.observed_generation, state.replicas) = (3, 3, 9);
+    }));
+    assert_eq!(lowest(&table, 0), 9, "the member has caught up");
+    table.observe_scale_down(&key(), request(2));
+    assert_eq!(lowest(&table, 0), 9, "it requires an earlier generation");
+    table.apply(state("b", 20));
+    assert_eq!(lowest(&table, 0), 10, "another object");
+}
+
 /// Writes to the one workload of a member; versions count up from 1.
 #[derive(Clone, Debug)]
 enum Write {

@@ -173,6 +173,11 @@ impl Executor {
         let done = match &action.change {
             SetChange::Create { replicas } => Ok(self.create(frs, member, *replicas).await),
             SetChange::Scale { seen, from, to } => {
+                if to < from {
+                    member
+                        .store
+                        .observe_scale_down(&frs.key, &seen.uid, seen.generation, *to);
+                }
                 let patch = self.scale_patch(seen, *from, *to);
                 self.scale(frs, member, &patch).await
             }
@@ -300,6 +305,8 @@ impl Executor {
         if foreign_owner(&live, &self.federation).is_some() {
             return Ok(changed_meanwhile());
         }
+        let store = &member.store;
+        store.observe_scale_down(&frs.key, &seen.uid, seen.generation, replicas);
         self.write_over(frs, member, live, replicas).await
     }
 

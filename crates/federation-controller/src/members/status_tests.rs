@@ -25,6 +25,8 @@ struct View {
 }
 
 impl MemberView for View {
+    fn observe_scale_down(&self, _: &SetKey, _: &str, _: i64, _: u32) {}
+
     fn workload(&self, _: &SetKey) -> WorkloadView {
         WorkloadView::default()
     }
