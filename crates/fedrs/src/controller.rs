@@ -12,7 +12,7 @@ use std::{path::PathBuf, process::ExitCode};
 use anyhow::Context;
 use clap::Args;
 use federation_controller::{
-    Controller,
+    Controller, Running,
     clock::Clock,
     config::Config,
     election::{Elector, Fence, LeaderElectorConfig, Term},
@@ -25,7 +25,12 @@ use prometheus_client::registry::Registry;
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{host, server, signals::cancel_on_signal};
+use crate::{
+    host,
+    seed::random_seed,
+    server::{RunningController, Server, ServerState},
+    signals::cancel_on_signal,
+};
 
 /// Member events that may be buffered; the watcher of the directory waits while the buffer is full.
 const MEMBER_EVENTS: usize = 64;
@@ -82,26 +87,26 @@ pub(crate) async fn run(args: ControllerArgs) -> anyhow::Result<ExitCode> {
     let mut registry = Registry::with_prefix(METRICS_PREFIX);
     let metrics = ElectionMetrics::register(&mut registry);
     let cancel = CancellationToken::new();
-    let server = server::Server::bind(&args.listen, registry).await?;
+    let server = Server::bind(&args.listen, registry).await?;
     tracing::info!(address = %server.address(), "serving /metrics, /healthz and /readyz");
     let process = Process {
         host,
         members: args.members,
         namespace: args.namespace.unwrap_or_else(own_namespace),
         config,
-        state: server.state(),
     };
+    let state = server.state();
     let serving = tokio::spawn(server.run(cancel.clone()));
     tokio::spawn(cancel_on_signal(cancel.clone()));
 
     if process.config.leader_election.enabled {
         let elector = Elector::new(process.elector_config(metrics));
-        process.state.set_election(elector.state());
-        elector.run(cancel, |term| process.lead(term)).await;
+        state.election.get_or_init(|| elector.state());
+        elector.run(cancel, |term| process.lead(term, &state)).await;
     } else {
         metrics.leader.set(1);
         let fence = Fence::open();
-        process.lead(Term { fence, end: cancel }).await;
+        process.lead(Term { fence, end: cancel }, &state).await;
     }
     serving.await??;
     tracing::info!("controller stopped");
@@ -109,45 +114,60 @@ pub(crate) async fn run(args: ControllerArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// What is the same in all terms of leadership.
-struct Process {
-    host: Client,
-    members: Option<PathBuf>,
+pub(crate) struct Process {
+    /// The host.
+    pub(crate) host: Client,
+    /// The directory of members' kubeconfigs.
+    pub(crate) members: Option<PathBuf>,
     /// The namespace of the Lease and of the members' Secrets.
-    namespace: String,
-    config: Config,
-    state: server::ServerState,
+    pub(crate) namespace: String,
+    /// The configuration of the controller.
+    pub(crate) config: Config,
 }
 
 impl Process {
     /// Runs the controller for one term. Nothing is reused from an earlier term: its data is outdated.
-    async fn lead(&self, term: Term) {
-        let (events, members) = mpsc::channel(MEMBER_EVENTS);
+    async fn lead(&self, term: Term, state: &ServerState) {
+        let mut registry = Registry::with_prefix(METRICS_PREFIX);
         let sources = TaskTracker::new();
+        if let Some(running) = self.start(term, &sources, &mut registry).await {
+            tracing::info!("controller started");
+            *state.controller.write() = Some(RunningController {
+                readiness: running.readiness(),
+                registry,
+            });
+            running.joined().await;
+            *state.controller.write() = None;
+        }
+        sources.close();
+        sources.wait().await;
+    }
+
+    /// Starts the controller for one term, and the watcher of the members' directory in `sources`. `None` if the term ended
+    /// before the controller started.
+    pub(crate) async fn start(
+        &self,
+        term: Term,
+        sources: &TaskTracker,
+        registry: &mut Registry,
+    ) -> Option<Running> {
+        let (events, members) = mpsc::channel(MEMBER_EVENTS);
         sources.spawn(watch_members(
             self.members.clone(),
             events,
             term.end.clone(),
         ));
-        sources.close();
-
-        let mut registry = Registry::with_prefix(METRICS_PREFIX);
         let controller = Controller {
             host: self.host.clone(),
             members,
             secrets: MemberSecrets::of(&self.namespace),
             config: self.config.clone(),
             clock: Clock::system(),
-            seed: seed(),
-            metrics: Metrics::register(&mut registry),
+            seed: random_seed(),
+            metrics: Metrics::register(registry),
             fence: term.fence,
         };
-        if let Some(running) = controller.start(term.end).await {
-            tracing::info!("controller started");
-            self.state.set_controller(running.readiness(), registry);
-            running.joined().await;
-            self.state.remove_controller();
-        }
-        sources.wait().await;
+        controller.start(term.end).await
     }
 
     fn elector_config(&self, metrics: ElectionMetrics) -> LeaderElectorConfig {
@@ -158,7 +178,7 @@ impl Process {
             identity: identity(),
             timing: self.config.leader_election,
             clock: Clock::system(),
-            seed: seed(),
+            seed: random_seed(),
             metrics,
         }
     }
@@ -210,12 +230,6 @@ fn read_config(args: &ControllerArgs) -> anyhow::Result<Config> {
     }
     config.validate()?;
     Ok(config)
-}
-
-/// A random seed, which spreads the probes and backoffs of controllers that start at the same time.
-fn seed() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one(std::process::id())
 }
 
 #[cfg(test)]

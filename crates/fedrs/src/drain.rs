@@ -2,9 +2,9 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use anyhow::anyhow;
+use anyhow::bail;
 use clap::Args;
-use membership::drain::{Drain, DrainError};
+use membership::{Error, drain::Drain};
 
 use crate::{
     host::HostOfMembers,
@@ -47,48 +47,34 @@ pub(crate) async fn run(args: DrainArgs) -> anyhow::Result<ExitCode> {
     let hint = format!(
         "The drain continues. Run `fedrs drain {name}` to wait again, or `fedrs uncordon {name}` to cancel it."
     );
-    match wait(&drain, args.timeout).await? {
-        Waited::Drained => {
-            print_line(format_args!(
-                "{name} gets no replicas until `fedrs uncordon {name}`"
-            ));
-            Ok(ExitCode::SUCCESS)
-        }
-        Waited::TimedOut(error) => Err(anyhow!("{error}\n{hint}")),
-        Waited::Interrupted => Ok(interrupted(&hint)),
+    if let Some(interrupted) = wait(&drain, args.timeout, &hint, "").await? {
+        return Ok(interrupted);
     }
+    print_line(format_args!(
+        "{name} gets no replicas until `fedrs uncordon {name}`"
+    ));
+    Ok(ExitCode::SUCCESS)
 }
 
-/// How waiting for a drain ended.
-pub(crate) enum Waited {
-    /// No replica is left.
-    Drained,
-    /// Replicas are left after the timeout.
-    TimedOut(DrainError),
-    /// The user pressed Ctrl-C.
-    Interrupted,
-}
-
-/// Waits until a drain is complete.
-pub(crate) async fn wait(drain: &Drain<'_>, timeout: Duration) -> anyhow::Result<Waited> {
+/// Waits until a drain is complete. Fails with `hint` and `timeout_hint` after the timeout. Prints `hint` and returns the exit
+/// status if the user pressed Ctrl-C.
+pub(crate) async fn wait(
+    drain: &Drain<'_>,
+    timeout: Duration,
+    hint: &str,
+    timeout_hint: &str,
+) -> anyhow::Result<Option<ExitCode>> {
     let mut reporter = TerminalReporter;
-    let drained = tokio::select! {
+    tokio::select! {
         biased;
-        drained = drain.wait(timeout, &mut reporter) => drained,
+        drained = drain.wait(timeout, &mut reporter) => match drained {
+            Err(error @ Error::NotDrained { .. }) => bail!("{error}\n{hint}{timeout_hint}"),
+            drained => Ok(drained.map(|()| None)?),
+        },
         interrupt = tokio::signal::ctrl_c() => {
             interrupt?;
-            return Ok(Waited::Interrupted);
+            print_line(hint);
+            Ok(Some(ExitCode::from(INTERRUPTED)))
         }
-    };
-    match drained {
-        Ok(()) => Ok(Waited::Drained),
-        Err(error @ DrainError::TimedOut { .. }) => Ok(Waited::TimedOut(error)),
-        Err(error) => Err(error.into()),
     }
-}
-
-/// Ends a command that Ctrl-C interrupted.
-pub(crate) fn interrupted(hint: &str) -> ExitCode {
-    print_line(hint);
-    ExitCode::from(INTERRUPTED)
 }

@@ -4,13 +4,26 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Args;
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use membership::explain::{Explanation, explain};
 
 use crate::{
     host::HostArgs,
     output::{self, Format},
 };
+
+/// The columns of the clusters.
+const CLUSTER_HEADER: &[&str] = &[
+    "CLUSTER",
+    "DESIRED",
+    "READY",
+    "AVAILABLE",
+    "PENDING",
+    "CAPACITY",
+    "STATE",
+    "MESSAGE",
+];
+/// The columns of the conditions.
+const CONDITION_HEADER: &[&str] = &["CONDITION", "STATUS", "REASON", "MESSAGE"];
 
 /// Show how many replicas of a FederatedReplicaSet each cluster has, and why
 #[derive(Args, Debug)]
@@ -86,50 +99,16 @@ fn table(explanation: &Explanation) -> String {
         ]
     });
     let mut text = format!("{explanation}\n");
-    for table in [
-        rows(
-            &[
-                "CLUSTER",
-                "DESIRED",
-                "READY",
-                "AVAILABLE",
-                "PENDING",
-                "CAPACITY",
-                "STATE",
-                "MESSAGE",
-            ],
-            &[1, 2, 3, 4, 5],
-            clusters.collect(),
-        ),
-        rows(
-            &["CONDITION", "STATUS", "REASON", "MESSAGE"],
-            &[],
-            conditions.collect(),
-        ),
+    for (header, numbers, rows) in [
+        (CLUSTER_HEADER, 1..6, clusters.collect::<Vec<_>>()),
+        (CONDITION_HEADER, 0..0, conditions.collect()),
     ] {
-        text.push_str(&table);
+        if !rows.is_empty() {
+            text.push('\n');
+            text.push_str(&output::table(header, numbers, rows));
+        }
     }
     text
-}
-
-/// A table with an empty line above; nothing without rows. `numbers` are the columns to align to the right.
-fn rows(header: &[&str], numbers: &[usize], rows: Vec<Vec<String>>) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_header(header)
-        .add_rows(rows);
-    for &column in numbers {
-        let column = table
-            .column_mut(column)
-            .expect("the header has this column");
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    format!("\n{}\n", table.trim_fmt())
 }
 
 #[cfg(test)]

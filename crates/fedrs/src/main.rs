@@ -19,6 +19,7 @@ mod logging;
 mod output;
 mod plan;
 mod rbac;
+mod seed;
 mod server;
 mod signals;
 #[cfg(feature = "demo")]

@@ -3,10 +3,12 @@
 use std::{
     fmt::Display,
     io::{self, Write},
+    ops::Range,
     process::ExitCode,
 };
 
 use clap::ValueEnum;
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use membership::progress::{Progress, Reporter, Warning};
 use serde::Serialize;
 
@@ -29,6 +31,23 @@ impl Format {
         };
         text.trim_end().to_owned() + "\n"
     }
+}
+
+/// A table of columns for people, with a newline at the end. Aligns the columns `numbers` to the right. On a narrow terminal,
+/// text wraps; a pipe has no width.
+pub(crate) fn table(header: &[&str], numbers: Range<usize>, rows: Vec<Vec<String>>) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_header(header)
+        .add_rows(rows);
+    for number in numbers {
+        let column = table.column_mut(number);
+        let column = column.expect("the header has this column");
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    format!("{}\n", table.trim_fmt())
 }
 
 /// Prints `text` to standard output. A reader that stops early is not an error.

@@ -1,6 +1,9 @@
 //! `/metrics`, `/healthz` and `/readyz`.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, OnceLock},
+};
 
 use anyhow::Context;
 use axum::{
@@ -18,65 +21,42 @@ use tokio_util::sync::CancellationToken;
 /// A server that has bound its address and does not serve yet.
 pub(crate) struct Server {
     listener: TcpListener,
-    state: ServerState,
+    state: Arc<ServerState>,
 }
 
-/// What the server reports. Clones share it.
-#[derive(Clone)]
-pub(crate) struct ServerState(Arc<Shared>);
-
-struct Shared {
+/// What the server reports.
+#[derive(Default)]
+pub(crate) struct ServerState {
     /// The metrics of the process.
     registry: Registry,
-    current: RwLock<Current>,
-}
-
-#[derive(Default)]
-struct Current {
-    /// The state of the leader election, if it is enabled.
-    election: Option<watch::Receiver<LeaderState>>,
-    /// The controller, while it runs.
-    controller: Option<RunningController>,
+    /// The state of the leader election, if it is enabled: it decides whether a standby is ready.
+    pub(crate) election: OnceLock<watch::Receiver<LeaderState>>,
+    /// The controller, while it runs: it decides whether the process is ready.
+    pub(crate) controller: RwLock<Option<RunningController>>,
 }
 
 /// A running controller.
-struct RunningController {
-    readiness: Readiness,
+pub(crate) struct RunningController {
+    /// Whether it is ready.
+    pub(crate) readiness: Readiness,
     /// Its metrics. They end with the controller, as the metrics of a process do.
-    registry: Registry,
+    pub(crate) registry: Registry,
 }
 
 impl ServerState {
-    /// Sets the state of the leader election: it decides whether a standby is ready.
-    pub(crate) fn set_election(&self, election: watch::Receiver<LeaderState>) {
-        self.0.current.write().election = Some(election);
-    }
-
-    /// Sets the controller that has started: it decides whether the process is ready.
-    pub(crate) fn set_controller(&self, readiness: Readiness, registry: Registry) {
-        self.0.current.write().controller = Some(RunningController {
-            readiness,
-            registry,
-        });
-    }
-
-    /// Removes the controller, which has stopped.
-    pub(crate) fn remove_controller(&self) {
-        self.0.current.write().controller = None;
-    }
-
     /// The text of a ready process, or what it waits for.
     fn ready(&self) -> Result<String, String> {
-        let current = self.0.current.read();
-        if let Some(controller) = &current.controller {
-            return controller
-                .readiness
-                .check()
+        if let Some(controller) = &*self.controller.read() {
+            let ready = controller.readiness.check();
+            return ready
                 .map(|()| "ok".to_owned())
                 .map_err(|not_ready| not_ready.to_string());
         }
-        let election = current.election.as_ref();
-        match election.map(|election| election.borrow().clone()) {
+        match self
+            .election
+            .get()
+            .map(|election| election.borrow().clone())
+        {
             Some(LeaderState::Standby { leader }) => {
                 Ok(format!("ok: standby, the leader is {leader}"))
             }
@@ -88,8 +68,8 @@ impl ServerState {
 
     fn metrics(&self) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
-        encode_registry(&mut text, &self.0.registry)?;
-        if let Some(controller) = &self.0.current.read().controller {
+        encode_registry(&mut text, &self.registry)?;
+        if let Some(controller) = &*self.controller.read() {
             encode_registry(&mut text, &controller.registry)?;
         }
         encode_eof(&mut text)?;
@@ -104,10 +84,11 @@ impl Server {
         let listener = TcpListener::bind(address)
             .await
             .with_context(|| format!("failed to listen on {address}"))?;
-        let state = ServerState(Arc::new(Shared {
+        let state = ServerState {
             registry,
-            current: RwLock::default(),
-        }));
+            ..ServerState::default()
+        };
+        let state = Arc::new(state);
         Ok(Self { listener, state })
     }
 
@@ -119,8 +100,8 @@ impl Server {
     }
 
     /// The state that it reports, for updates.
-    pub(crate) fn state(&self) -> ServerState {
-        self.state.clone()
+    pub(crate) fn state(&self) -> Arc<ServerState> {
+        Arc::clone(&self.state)
     }
 
     /// Serves until `cancel`.
@@ -136,7 +117,7 @@ impl Server {
     }
 }
 
-async fn metrics(State(state): State<ServerState>) -> impl IntoResponse {
+async fn metrics(State(state): State<Arc<ServerState>>) -> impl IntoResponse {
     match state.metrics() {
         Ok(text) => {
             let format = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -146,7 +127,7 @@ async fn metrics(State(state): State<ServerState>) -> impl IntoResponse {
     }
 }
 
-async fn ready(State(state): State<ServerState>) -> (StatusCode, String) {
+async fn ready(State(state): State<Arc<ServerState>>) -> (StatusCode, String) {
     match state.ready() {
         Ok(ready) => (StatusCode::OK, format!("{ready}\n")),
         Err(waiting) => (StatusCode::SERVICE_UNAVAILABLE, format!("{waiting}\n")),
@@ -159,13 +140,10 @@ mod tests {
 
     #[test]
     fn a_standby_is_ready_if_it_could_become_leader() {
-        let state = ServerState(Arc::new(Shared {
-            registry: Registry::default(),
-            current: RwLock::default(),
-        }));
+        let state = ServerState::default();
         assert_eq!(state.ready(), Err("waiting for the host".to_owned()));
         let (sender, election) = watch::channel(LeaderState::Unknown);
-        state.set_election(election);
+        state.election.set(election).unwrap();
         let leader = "other".to_owned();
         for (leader_state, ready, part) in [
             (LeaderState::Unknown, false, "Lease"),

@@ -7,6 +7,8 @@ use std::{
 
 use anyhow::{Context, bail};
 
+use crate::output::print_line;
+
 /// Whether output may have colors: <https://no-color.org>.
 pub(crate) fn allows_color() -> bool {
     env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
@@ -19,7 +21,7 @@ pub(crate) fn is_interactive() -> bool {
     io::stdout().is_terminal() && io::stdin().is_terminal() && !is_dumb
 }
 
-/// Asks the user whether to continue. Fails if standard input is not a terminal.
+/// Asks the user whether to continue, and prints that nothing was changed if not. Fails if standard input is not a terminal.
 pub(crate) fn confirm() -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() {
         bail!("standard input is not a terminal: confirm with --yes. No changes were made");
@@ -32,5 +34,9 @@ pub(crate) fn confirm() -> anyhow::Result<bool> {
         .lock()
         .read_line(&mut answer)
         .context("failed to read the answer")?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    let is_confirmed = matches!(answer.trim(), "y" | "Y" | "yes");
+    if !is_confirmed {
+        print_line("No changes were made.");
+    }
+    Ok(is_confirmed)
 }

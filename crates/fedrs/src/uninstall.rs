@@ -55,7 +55,6 @@ pub(crate) async fn run(args: UninstallArgs) -> anyhow::Result<ExitCode> {
     };
     print_line(format_args!("This changes the host {url}:\n{plan}"));
     if !args.yes && !terminal::confirm()? {
-        print_line("No changes were made.");
         return Ok(ExitCode::FAILURE);
     }
     uninstall.run(&mut TerminalReporter).await?;

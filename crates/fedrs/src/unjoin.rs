@@ -2,7 +2,6 @@
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
-use anyhow::anyhow;
 use clap::Args;
 use fedrs_api::names;
 use membership::{
@@ -11,7 +10,7 @@ use membership::{
 };
 
 use crate::{
-    drain::{Waited, interrupted, wait},
+    drain::wait,
     host::HostOfMembers,
     output::{TerminalReporter, print_line},
     terminal, values,
@@ -83,7 +82,6 @@ pub(crate) async fn run(args: UnjoinArgs) -> anyhow::Result<ExitCode> {
             host.url()
         ));
         if !terminal::confirm()? {
-            print_line("No changes were made.");
             return Ok(ExitCode::FAILURE);
         }
     }
@@ -92,14 +90,11 @@ pub(crate) async fn run(args: UnjoinArgs) -> anyhow::Result<ExitCode> {
             "{name} is still a member, and the drain continues. Run the command again to continue, or \
              `fedrs uncordon {name}` to cancel the drain."
         );
-        match wait(&drain, args.timeout).await? {
-            Waited::Drained => {}
-            Waited::TimedOut(error) => {
-                return Err(anyhow!(
-                    "{error}\n{hint}\nIf the cluster no longer exists, run `fedrs unjoin {name} --force`."
-                ));
-            }
-            Waited::Interrupted => return Ok(interrupted(&hint)),
+        let timeout_hint =
+            format!("\nIf the cluster no longer exists, run `fedrs unjoin {name} --force`.");
+        let waited = wait(&drain, args.timeout, &hint, &timeout_hint).await?;
+        if let Some(interrupted) = waited {
+            return Ok(interrupted);
         }
     }
     unjoin.remove(&mut TerminalReporter).await?;

@@ -1,12 +1,13 @@
 //! Deletes what join created in a cluster.
 
+use k8s_openapi::api::rbac::v1::ClusterRole;
+
 use crate::{
     cluster_client::{ClusterClient, RequestError},
-    membership::Membership,
-    names,
+    membership::{Membership, created_by_join},
     namespace_contents::contents,
-    object::{CLUSTER_ROLE, ObjectRef},
-    progress::{KeepReason, Progress, Reporter},
+    object::ObjectRef,
+    progress::{KeepReason, Progress, Reporter, Warning},
 };
 
 /// Whose credentials delete the objects.
@@ -28,16 +29,11 @@ pub(crate) async fn delete_account(
     let manifests = membership.member_manifests("");
     let mut objects: Vec<ObjectRef> = manifests.iter().map(ObjectRef::of).collect();
     if actor == Actor::ServiceAccount {
-        objects.retain(|object| object.kind == CLUSTER_ROLE);
+        objects.retain(ObjectRef::is::<ClusterRole>);
     }
     // The owner last: while it exists, an interrupted cleanup can be repeated.
     for object in objects.into_iter().rev() {
-        if member.delete(&object).await? {
-            reporter.progress(Progress::Deleted {
-                side: member.side,
-                object,
-            });
-        }
+        delete(member, object, reporter).await?;
     }
     Ok(())
 }
@@ -52,14 +48,9 @@ pub(crate) async fn delete_namespace(
     let Some(namespace) = cluster.get(&object).await? else {
         return Ok(());
     };
-    let side = cluster.side;
-    let reason = if names::created_by_join(&namespace) {
+    let reason = if created_by_join(&namespace) {
         match contents(cluster, &membership.namespace).await {
-            Ok(objects) if objects.is_empty() => {
-                cluster.delete(&object).await?;
-                reporter.progress(Progress::Deleted { side, object });
-                return Ok(());
-            }
+            Ok(objects) if objects.is_empty() => return delete(cluster, object, reporter).await,
             Ok(objects) => KeepReason::NotEmpty(objects),
             // The user may lack a permission, or an API may be unavailable: the namespace may contain anything.
             Err(error) => KeepReason::UnknownContents(error.to_string()),
@@ -68,9 +59,41 @@ pub(crate) async fn delete_namespace(
         KeepReason::NotCreatedByJoin
     };
     reporter.progress(Progress::Kept {
-        side,
+        side: cluster.side,
         object,
         reason,
     });
     Ok(())
+}
+
+/// Deletes `object` if it exists, and reports that.
+pub(crate) async fn delete(
+    cluster: &ClusterClient,
+    object: ObjectRef,
+    reporter: &mut dyn Reporter,
+) -> Result<(), RequestError> {
+    if cluster.delete(&object).await? {
+        let side = cluster.side;
+        reporter.progress(Progress::Deleted { side, object });
+    }
+    Ok(())
+}
+
+/// Whether the ServiceAccount has deleted its objects in a member just now. If the member does not answer, reports what the
+/// user has to delete.
+pub(crate) fn is_complete(
+    cleaned: Result<(), RequestError>,
+    membership: &Membership,
+    reporter: &mut dyn Reporter,
+) -> bool {
+    match cleaned {
+        Ok(()) => return true,
+        // The ServiceAccount was deleted before.
+        Err(error) if error.code() == Some(401) => {}
+        Err(error) => {
+            reporter.warn(Warning::Request(error));
+            reporter.progress(membership.manual_cleanup());
+        }
+    }
+    false
 }

@@ -4,8 +4,9 @@
 use std::{fmt, time::Duration};
 
 use federation_controller::calls;
-use kube::{Client, Config};
+use kube::{Api, Client, Config, Resource, api::ListParams};
 use reflector::format_error;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// The longest that one request may take.
@@ -22,7 +23,7 @@ pub enum Side {
 
 impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Self::Host => "host",
             Self::Member => "member",
         })
@@ -38,66 +39,65 @@ pub struct ClusterClient {
     client: Client,
 }
 
-/// A client can't be created.
-#[derive(Debug, thiserror::Error)]
-#[error("{side}: failed to create a client: {message}")]
-pub struct ClientError {
-    side: Side,
-    message: String,
-}
-
-/// A request failed.
+/// A request failed, or a client could not be created for it.
 #[derive(Debug, thiserror::Error)]
 #[error("{side}: failed to {operation}: {cause}")]
 pub struct RequestError {
     side: Side,
     operation: String,
-    cause: RequestFailure,
+    cause: String,
+    /// The HTTP status of a response.
+    code: Option<u16>,
 }
 
-#[derive(Debug, thiserror::Error)]
-enum RequestFailure {
-    #[error("{}", describe(.0))]
-    Kube(Box<kube::Error>),
-    #[error("timed out after {REQUEST_TIMEOUT:?}")]
-    Timeout,
-    #[error("{0}")]
-    InvalidResponse(&'static str),
-}
-
-/// The API server's own message, or the causes of a failed connection.
-fn describe(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) if status.code == 401 => {
-            "the API server rejects the credentials (401)".to_owned()
-        }
-        error => federation_controller::format_api_error(error),
-    }
+/// The API server's own message and the HTTP status, or the causes of a failed connection.
+fn describe(error: &kube::Error) -> (String, Option<u16>) {
+    let code = match error {
+        kube::Error::Api(status) => Some(status.code),
+        _ => None,
+    };
+    let message = match code {
+        Some(401) => "the API server rejects the credentials (401)".to_owned(),
+        _ => federation_controller::format_api_error(error),
+    };
+    (message, code)
 }
 
 impl RequestError {
     /// The HTTP status of a response.
     #[must_use]
     pub fn code(&self) -> Option<u16> {
-        match &self.cause {
-            RequestFailure::Kube(error) => match &**error {
-                kube::Error::Api(status) => Some(status.code),
-                _ => None,
-            },
-            RequestFailure::Timeout | RequestFailure::InvalidResponse(_) => None,
+        self.code
+    }
+}
+
+/// The two clusters of a join.
+pub(crate) struct Clusters<'a> {
+    pub(crate) host: &'a ClusterClient,
+    pub(crate) member: &'a ClusterClient,
+}
+
+impl Clusters<'_> {
+    /// The cluster of this side.
+    pub(crate) fn on(&self, side: Side) -> &ClusterClient {
+        match side {
+            Side::Host => self.host,
+            Side::Member => self.member,
         }
     }
 }
 
 impl ClusterClient {
     /// A client of the cluster that `config` describes. Sends no request.
-    pub fn new(side: Side, mut config: Config) -> Result<Self, ClientError> {
+    pub fn new(side: Side, mut config: Config) -> Result<Self, RequestError> {
         // Progress reports each write: a hidden retry would make it untrue.
         config.default_retry = false;
         config.connect_timeout = Some(REQUEST_TIMEOUT);
-        let client = Client::try_from(config.clone()).map_err(|error| ClientError {
+        let client = Client::try_from(config.clone()).map_err(|error| RequestError {
             side,
-            message: format_error(&error),
+            operation: "create a client".to_owned(),
+            cause: format_error(&error),
+            code: None,
         })?;
         Ok(Self {
             side,
@@ -135,28 +135,38 @@ impl ClusterClient {
         operation: impl Into<String>,
         request: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, RequestError> {
-        let cause = match tokio::time::timeout(REQUEST_TIMEOUT, request).await {
+        let (cause, code) = match tokio::time::timeout(REQUEST_TIMEOUT, Box::pin(request)).await {
             Ok(Ok(response)) => return Ok(response),
-            Ok(Err(error)) => RequestFailure::Kube(Box::new(error)),
-            Err(_) => RequestFailure::Timeout,
+            Ok(Err(error)) => describe(&error),
+            Err(_) => (format!("timed out after {REQUEST_TIMEOUT:?}"), None),
         };
         Err(RequestError {
             side: self.side,
             operation: operation.into(),
             cause,
+            code,
         })
     }
 
+    /// Lists all objects of a kind that match a label selector; an empty one matches all.
+    pub(crate) async fn list<K>(&self, labels: &str) -> Result<Vec<K>, RequestError>
+    where
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
+    {
+        let objects: Api<K> = Api::all(self.client());
+        let selected = ListParams::default().labels(labels);
+        let operation = format!("list {}", K::plural(&()));
+        let list = self.call(operation, objects.list(&selected)).await?;
+        Ok(list.items)
+    }
+
     /// The error of a response that can't be used. `operation` completes "failed to ...".
-    pub(crate) fn invalid_response(
-        &self,
-        operation: impl Into<String>,
-        reason: &'static str,
-    ) -> RequestError {
+    pub(crate) fn invalid_response(&self, operation: &str, reason: &str) -> RequestError {
         RequestError {
             side: self.side,
-            operation: operation.into(),
-            cause: RequestFailure::InvalidResponse(reason),
+            operation: operation.to_owned(),
+            cause: reason.to_owned(),
+            code: None,
         }
     }
 

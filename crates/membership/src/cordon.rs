@@ -1,11 +1,12 @@
 //! Cordon and uncordon: whether a member gets new replicas.
 
 use fedrs_api::MemberClusterSpec;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
+    Error,
     cluster_client::ClusterClient,
-    member_cluster::{self, MemberClusterError},
+    member_cluster::{SpecChange, change_spec},
     progress::{Progress, Reporter},
 };
 
@@ -14,17 +15,8 @@ pub async fn cordon(
     host: &ClusterClient,
     name: &str,
     reporter: &mut dyn Reporter,
-) -> Result<(), MemberClusterError> {
-    let member = member_cluster::get(host, name).await?;
-    let name = name.to_owned();
-    let progress = match cordon_patch(&member.spec) {
-        Some(patch) => {
-            member_cluster::patch_spec(host, &member, patch).await?;
-            Progress::Cordoned(name)
-        }
-        None => Progress::AlreadyCordoned(name),
-    };
-    reporter.progress(progress);
+) -> Result<(), Error> {
+    change_spec(host, name, cordon_change, reporter).await?;
     Ok(())
 }
 
@@ -33,32 +25,27 @@ pub async fn uncordon(
     host: &ClusterClient,
     name: &str,
     reporter: &mut dyn Reporter,
-) -> Result<(), MemberClusterError> {
-    let member = member_cluster::get(host, name).await?;
-    let name = name.to_owned();
-    let progress = match uncordon_patch(&member.spec) {
-        Some(patch) => {
-            member_cluster::patch_spec(host, &member, patch).await?;
-            Progress::Uncordoned {
-                name,
-                canceled_drain: member.spec.drain,
-            }
-        }
-        None => Progress::NotCordoned(name),
-    };
-    reporter.progress(progress);
+) -> Result<(), Error> {
+    change_spec(host, name, uncordon_change, reporter).await?;
     Ok(())
 }
 
-/// The patch that cordons a member; `None` if it is cordoned.
-fn cordon_patch(spec: &MemberClusterSpec) -> Option<Value> {
-    (!spec.unschedulable).then(|| json!({ "unschedulable": true }))
+fn cordon_change(spec: &MemberClusterSpec) -> SpecChange {
+    if spec.unschedulable {
+        (None, Progress::AlreadyCordoned)
+    } else {
+        (Some(json!({ "unschedulable": true })), Progress::Cordoned)
+    }
 }
 
-/// The patch that uncordons a member; `None` if it is neither cordoned nor drained.
-fn uncordon_patch(spec: &MemberClusterSpec) -> Option<Value> {
+fn uncordon_change(spec: &MemberClusterSpec) -> SpecChange {
     // Removes the fields, as in a member that was never cordoned.
-    (spec.unschedulable || spec.drain).then(|| json!({ "unschedulable": null, "drain": null }))
+    let schedulable = json!({ "unschedulable": null, "drain": null });
+    match (spec.drain, spec.unschedulable) {
+        (true, _) => (Some(schedulable), Progress::DrainCanceled),
+        (false, true) => (Some(schedulable), Progress::Uncordoned),
+        (false, false) => (None, Progress::AlreadyUncordoned),
+    }
 }
 
 #[cfg(test)]
@@ -83,7 +70,7 @@ mod tests {
             drain,
             ..MemberClusterSpec::default()
         };
-        assert_eq!(cordon_patch(&spec).is_some(), cordon_writes);
-        assert_eq!(uncordon_patch(&spec).is_some(), uncordon_writes);
+        assert_eq!(cordon_change(&spec).0.is_some(), cordon_writes);
+        assert_eq!(uncordon_change(&spec).0.is_some(), uncordon_writes);
     }
 }

@@ -1,26 +1,12 @@
 //! Explain: how many replicas of a FederatedReplicaSet each cluster has, and why.
 
-use fedrs_api::{ClusterInternalState, FederatedReplicaSet, FederatedReplicaSetStatus};
+use std::fmt;
+
+use fedrs_api::{ClusterInternalState, FederatedReplicaSet, FederatedReplicaSetStatus, pluralize};
 use kube::Api;
 use serde::Serialize;
 
-use crate::cluster_client::{ClusterClient, RequestError};
-
-/// A FederatedReplicaSet can't be explained.
-#[derive(Debug, thiserror::Error)]
-pub enum ExplainError {
-    /// It does not exist.
-    #[error("federatedreplicaset {namespace}/{name} not found")]
-    NotFound {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-    },
-    /// A request failed.
-    #[error(transparent)]
-    Request(#[from] RequestError),
-}
+use crate::{Error, cluster_client::ClusterClient};
 
 /// Where the replicas of a FederatedReplicaSet run, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -55,11 +41,11 @@ pub async fn explain(
     host: &ClusterClient,
     namespace: &str,
     name: &str,
-) -> Result<Explanation, ExplainError> {
+) -> Result<Explanation, Error> {
     let sets: Api<FederatedReplicaSet> = Api::namespaced(host.client(), namespace);
     let operation = format!("get federatedreplicaset {namespace}/{name}");
     let set = host.call(operation, sets.get_opt(name)).await?;
-    let set = set.ok_or_else(|| ExplainError::NotFound {
+    let set = set.ok_or_else(|| Error::SetNotFound {
         namespace: namespace.to_owned(),
         name: name.to_owned(),
     })?;
@@ -85,6 +71,32 @@ impl From<FederatedReplicaSet> for Explanation {
             desired_replicas: set.spec.replicas,
             observation,
             status,
+        }
+    }
+}
+
+/// The counts of a set in one sentence.
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let desired = pluralize(self.desired_replicas, "replica");
+        write!(f, "{}/{}: {desired} desired", self.namespace, self.name)?;
+        let status = &self.status;
+        if self.observation != Observation::Missing {
+            write!(f, ", {} placed", status.placed_replicas)?;
+            if status.unplaced_replicas > 0 {
+                write!(f, ", {} not placed", status.unplaced_replicas)?;
+            }
+            let (ready, available) = (status.ready_replicas, status.available_replicas);
+            write!(f, ", {ready} ready, {available} available")?;
+        }
+        match self.observation {
+            Observation::Missing => {
+                f.write_str("\nThe controller has not observed the FederatedReplicaSet yet.")
+            }
+            Observation::Outdated => {
+                f.write_str("\nThe controller has not observed the latest spec yet.")
+            }
+            Observation::Current => Ok(()),
         }
     }
 }

@@ -3,7 +3,12 @@
 use std::path::PathBuf;
 
 use federation_controller::members::kubeconfig as controller;
-use kube::Config;
+use kube::{Config, config::Cluster};
+
+use crate::{
+    Error,
+    cluster_client::{ClusterClient, Side},
+};
 
 /// Which context of which kubeconfig.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +65,14 @@ impl KubeconfigSource {
     ) -> Result<Config, KubeconfigError> {
         let config = kubeconfig.config().await;
         config.map_err(|error| self.invalid(&error))
+    }
+
+    /// A client of the member for the user, and the cluster in the kubeconfig.
+    pub(crate) async fn member(&self) -> Result<(ClusterClient, Cluster), Error> {
+        let kubeconfig = self.read()?;
+        let cluster = kubeconfig.cluster().clone();
+        let config = self.config(kubeconfig).await?;
+        Ok((ClusterClient::new(Side::Member, config)?, cluster))
     }
 
     fn invalid(&self, reason: &impl ToString) -> KubeconfigError {

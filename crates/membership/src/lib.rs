@@ -4,7 +4,7 @@
 //! ```text
 //! request --> operation --requests--> host and member clusters
 //!                 |
-//!                 '--> Progress and Warning, to a Reporter --> result, or a typed error
+//!                 '--> Progress and Warning, to a Reporter --> result, or an Error
 //! ```
 //!
 //! The operations use no terminal: the caller parses arguments, asks for confirmation, and prints the progress.
@@ -21,15 +21,14 @@ pub mod uninstall;
 pub mod unjoin;
 
 mod cleanup;
+mod error;
 mod member_cluster;
 mod membership;
-mod messages;
-mod names;
 mod namespace_contents;
 mod object;
+mod polling;
 mod replica_sets;
 mod stored_kubeconfig;
 
-pub use member_cluster::MemberClusterError;
+pub use error::Error;
 pub use object::{ObjectRef, WriteMode};
-pub use stored_kubeconfig::{ConnectionError, StoredKubeconfigError};

@@ -1,24 +1,19 @@
 //! The MemberCluster of a member, and the identity of a cluster.
 
-use fedrs_api::{MemberCluster, MemberSource};
-use kube::{Api, ResourceExt};
+use fedrs_api::{MemberCluster, MemberClusterSpec, MemberSource};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::{
+    Api,
+    api::{Patch, PatchParams},
+};
 use serde_json::{Value, json};
 
 use crate::{
+    Error,
     cluster_client::{ClusterClient, RequestError},
-    object::{MEMBER_CLUSTER, NAMESPACE, ObjectRef, Write, WriteMode},
+    object::FIELD_MANAGER,
+    progress::{Progress, Reporter},
 };
-
-/// A MemberCluster can't be read or changed.
-#[derive(Debug, thiserror::Error)]
-pub enum MemberClusterError {
-    /// It does not exist.
-    #[error("member {0} not found: run `kubectl get mc` to list the members")]
-    NotFound(String),
-    /// A request failed.
-    #[error(transparent)]
-    Request(#[from] RequestError),
-}
 
 /// Reads the MemberCluster `name`; `None` if it does not exist.
 pub(crate) async fn find(
@@ -31,43 +26,49 @@ pub(crate) async fn find(
 }
 
 /// Reads the MemberCluster `name`.
-pub(crate) async fn get(
-    host: &ClusterClient,
-    name: &str,
-) -> Result<MemberCluster, MemberClusterError> {
+pub(crate) async fn get(host: &ClusterClient, name: &str) -> Result<MemberCluster, Error> {
     let member = find(host, name).await?;
-    member.ok_or_else(|| MemberClusterError::NotFound(name.to_owned()))
+    member.ok_or_else(|| Error::MemberNotFound(name.to_owned()))
 }
 
-/// Changes the spec of `member` by a merge patch, if it has not been changed since. Returns the new object.
-pub(crate) async fn patch_spec(
+/// A merge patch for the spec of a MemberCluster, if it has to change, and the progress to report for the member of a name.
+pub(crate) type SpecChange = (Option<Value>, fn(String) -> Progress);
+
+/// Makes the change that `decide` derives from the spec of the member `name`, unless the member is changed meanwhile. Returns
+/// the new object.
+pub(crate) async fn change_spec(
     host: &ClusterClient,
-    member: &MemberCluster,
-    spec: Value,
-) -> Result<MemberCluster, RequestError> {
-    let metadata = &member.metadata;
-    let patch = json!({
-        "metadata": { "uid": metadata.uid, "resourceVersion": metadata.resource_version },
-        "spec": spec,
-    });
-    let object = ObjectRef::cluster_scoped(MEMBER_CLUSTER, member.name_any());
-    let written = host
-        .write(&object, &Write::Patch(patch), WriteMode::Persist)
-        .await?;
-    serde_json::from_value(written.unwrap_or_default()).map_err(|_| {
-        host.invalid_response(
-            format!("patch {object}"),
-            "the response is not a MemberCluster",
-        )
-    })
+    name: &str,
+    decide: fn(&MemberClusterSpec) -> SpecChange,
+    reporter: &mut dyn Reporter,
+) -> Result<MemberCluster, Error> {
+    let mut member = get(host, name).await?;
+    let (spec, progress) = decide(&member.spec);
+    if let Some(spec) = spec {
+        let metadata = &member.metadata;
+        let patch = Patch::Merge(json!({
+            "metadata": { "uid": metadata.uid, "resourceVersion": metadata.resource_version },
+            "spec": spec,
+        }));
+        let parameters = PatchParams {
+            field_manager: Some(FIELD_MANAGER.to_owned()),
+            ..PatchParams::default().validation_strict()
+        };
+        let members: Api<MemberCluster> = Api::all(host.client());
+        let request = members.patch(name, &parameters, &patch);
+        let operation = format!("patch membercluster/{name}");
+        member = host.call(operation, request).await?;
+    }
+    reporter.progress(progress(name.to_owned()));
+    Ok(member)
 }
 
 /// The identifier of a cluster: the uid of its namespace kube-system.
 pub(crate) async fn cluster_id(cluster: &ClusterClient) -> Result<String, RequestError> {
-    let object = ObjectRef::cluster_scoped(NAMESPACE, "kube-system");
-    let namespace = cluster.get(&object).await?.unwrap_or_default();
-    let uid = namespace["metadata"]["uid"].as_str();
-    uid.map(str::to_owned).ok_or_else(|| {
+    let namespaces: Api<Namespace> = Api::all(cluster.client());
+    let request = namespaces.get("kube-system");
+    let namespace = cluster.call("get namespace/kube-system", request).await?;
+    namespace.metadata.uid.ok_or_else(|| {
         cluster.invalid_response("identify the cluster", "namespace/kube-system has no uid")
     })
 }

@@ -9,14 +9,33 @@ use std::collections::BTreeMap;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use federation_controller::rbac::{Access, Manifest, Place};
-use fedrs_api::{MemberClusterSpec, SecretRef, annotations, labels};
+use fedrs_api::{
+    MemberCluster, MemberClusterSpec, SecretRef, annotations, labels,
+    names::{CONTROLLER, KUBECONFIG_KEY, KUBECONFIG_TYPE},
+};
 use serde_json::{Value, json};
 
-use crate::{
-    names::{self, MANAGED_BY, MANAGER},
-    object::{CLUSTER_ROLE, MEMBER_CLUSTER, NAMESPACE, ObjectRef, SECRET},
-    progress::Leftovers,
+use k8s_openapi::api::{
+    core::v1::{Namespace, Secret},
+    rbac::v1::ClusterRole,
 };
+
+use crate::{object::ObjectRef, progress::Progress};
+
+/// The label of objects that join created; its value is [`MANAGER`].
+const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// The value of [`MANAGED_BY`].
+const MANAGER: &str = "fedrs-join";
+
+/// The name of the Secret on the host with the kubeconfig of a member.
+pub(crate) fn secret_name(member: &str) -> String {
+    format!("member-{member}")
+}
+
+/// Whether join created `object`.
+pub(crate) fn created_by_join(object: &Value) -> bool {
+    object["metadata"]["labels"][MANAGED_BY] == MANAGER
+}
 
 /// Which cluster is a member of which host, and under which name.
 #[derive(Clone, Debug)]
@@ -34,9 +53,15 @@ pub(crate) struct Membership {
 }
 
 impl Membership {
-    /// The name of the controller's ServiceAccount in the member, and of its roles and bindings.
+    /// The name of the controller's ServiceAccount in the member, and of its roles and bindings. Each federation of each host
+    /// has its own, so that two can share a member, and a host can be a member of itself.
     pub(crate) fn account(&self) -> String {
-        names::account(&self.host_id, &self.federation)
+        let host: String = self.host_id.chars().take(8).collect();
+        let account = format!("{CONTROLLER}-{host}");
+        match &*self.federation {
+            "" => account,
+            federation => format!("{account}-{federation}"),
+        }
     }
 
     /// The federation in the labels of local sets (F40).
@@ -63,12 +88,12 @@ impl Membership {
 
     /// The ClusterRole that owns the other objects in the member: the garbage collector deletes them with it.
     pub(crate) fn owner(&self) -> ObjectRef {
-        ObjectRef::cluster_scoped(CLUSTER_ROLE, self.account())
+        ObjectRef::cluster_scoped::<ClusterRole>(&self.account())
     }
 
-    /// What is left in the member if the ServiceAccount is not deleted.
-    pub(crate) fn leftovers(&self) -> Leftovers {
-        Leftovers {
+    /// What the user has to delete in the member.
+    pub(crate) fn manual_cleanup(&self) -> Progress {
+        Progress::ManualCleanup {
             account: self.account(),
             namespace: self.namespace.clone(),
         }
@@ -76,17 +101,17 @@ impl Membership {
 
     /// The namespace, in either cluster.
     pub(crate) fn namespace_ref(&self) -> ObjectRef {
-        ObjectRef::cluster_scoped(NAMESPACE, &self.namespace)
+        ObjectRef::cluster_scoped::<Namespace>(&self.namespace)
     }
 
     /// The Secret on the host.
     pub(crate) fn secret_ref(&self) -> ObjectRef {
-        ObjectRef::namespaced(&self.namespace, SECRET, names::secret(&self.name))
+        ObjectRef::namespaced::<Secret>(&self.namespace, &secret_name(&self.name))
     }
 
     /// The MemberCluster on the host.
     pub(crate) fn member_cluster_ref(&self) -> ObjectRef {
-        ObjectRef::cluster_scoped(MEMBER_CLUSTER, &self.name)
+        ObjectRef::cluster_scoped::<MemberCluster>(&self.name)
     }
 
     /// The manifest of the namespace.
@@ -103,16 +128,16 @@ impl Membership {
     pub(crate) fn member_manifests(&self, owner: &str) -> Vec<Value> {
         let manifests = self.access().manifests();
         let mut objects: Vec<Value> = manifests.iter().map(Manifest::to_value).collect();
-        objects.retain(|object| object["kind"] != NAMESPACE.name);
+        objects.retain(|object| object["kind"] != "Namespace");
         for object in &mut objects {
             object["metadata"]["labels"] = json!({
                 MANAGED_BY: MANAGER,
                 labels::MEMBER_CLUSTER: self.name,
             });
-            if object["kind"] != CLUSTER_ROLE.name {
+            if object["kind"] != "ClusterRole" {
                 object["metadata"]["ownerReferences"] = json!([{
                     "apiVersion": "rbac.authorization.k8s.io/v1",
-                    "kind": CLUSTER_ROLE.name,
+                    "kind": "ClusterRole",
                     "name": self.account(),
                     "uid": owner,
                 }]);
@@ -127,7 +152,7 @@ impl Membership {
             "apiVersion": "v1",
             "kind": "Secret",
             "metadata": {
-                "name": names::secret(&self.name),
+                "name": secret_name(&self.name),
                 "namespace": self.namespace,
                 "labels": {
                     MANAGED_BY: MANAGER,
@@ -136,14 +161,13 @@ impl Membership {
                 },
                 "annotations": { annotations::RENEW_TOKEN: "true" },
             },
-            "type": fedrs_api::names::KUBECONFIG_TYPE,
+            "type": KUBECONFIG_TYPE,
         });
         if !self.federation.is_empty() {
             secret["metadata"]["labels"][labels::FEDERATION] = (*self.federation).into();
         }
         if let Some(kubeconfig) = kubeconfig {
-            secret["data"] =
-                json!({ fedrs_api::names::KUBECONFIG_KEY: STANDARD.encode(kubeconfig) });
+            secret["data"] = json!({ KUBECONFIG_KEY: STANDARD.encode(kubeconfig) });
         }
         secret
     }
@@ -154,7 +178,7 @@ impl Membership {
         labels.insert(labels::CLUSTER_ID.to_owned(), self.cluster_id.clone());
         let spec = MemberClusterSpec {
             secret_ref: Some(SecretRef {
-                name: names::secret(&self.name),
+                name: secret_name(&self.name),
             }),
             federation: self.federation.clone(),
             ..MemberClusterSpec::default()
@@ -190,5 +214,20 @@ mod tests {
             let owner = object.pointer("/metadata/ownerReferences/0/uid");
             assert_eq!(owner.is_some(), object["kind"] != "ClusterRole");
         }
+    }
+    #[test]
+    fn each_host_and_federation_has_an_account_of_its_own() {
+        let account = |federation: &str| {
+            let membership = Membership {
+                name: String::new(),
+                federation: federation.to_owned(),
+                namespace: String::new(),
+                host_id: "1a2b3c4d-5e6f-7081-92a3-b4c5d6e7f809".to_owned(),
+                cluster_id: String::new(),
+            };
+            membership.account()
+        };
+        assert_eq!(account(""), "fedrs-controller-1a2b3c4d");
+        assert_eq!(account("blue"), "fedrs-controller-1a2b3c4d-blue");
     }
 }

@@ -1,76 +1,23 @@
 //! References to objects of any kind, the write that gives an object its desired fields, and requests for both.
 
+use derive_more::Display;
+use kube::{
+    Resource,
+    core::{ApiResource, DynamicObject, GroupVersionKind, TypeMeta},
+};
 use serde_json::{Map, Value, json};
 
 use crate::cluster_client::{ClusterClient, RequestError};
 
 /// The field manager of all writes.
-const FIELD_MANAGER: &str = "fedrs-join";
-
-/// A kind of object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kind {
-    /// The API group; empty for the core.
-    pub(crate) group: &'static str,
-    /// The version.
-    pub(crate) version: &'static str,
-    /// `ClusterRole`.
-    pub(crate) name: &'static str,
-    /// `clusterroles`.
-    pub(crate) plural: &'static str,
-}
-
-const fn kind(
-    group: &'static str,
-    version: &'static str,
-    name: &'static str,
-    plural: &'static str,
-) -> Kind {
-    Kind {
-        group,
-        version,
-        name,
-        plural,
-    }
-}
-
-const RBAC: &str = "rbac.authorization.k8s.io";
-
-/// A namespace.
-pub(crate) const NAMESPACE: Kind = kind("", "v1", "Namespace", "namespaces");
-/// A ServiceAccount.
-pub(crate) const SERVICE_ACCOUNT: Kind = kind("", "v1", "ServiceAccount", "serviceaccounts");
-/// A Secret.
-pub(crate) const SECRET: Kind = kind("", "v1", "Secret", "secrets");
-/// A ClusterRole.
-pub(crate) const CLUSTER_ROLE: Kind = kind(RBAC, "v1", "ClusterRole", "clusterroles");
-/// A ClusterRoleBinding.
-pub(crate) const CLUSTER_ROLE_BINDING: Kind =
-    kind(RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings");
-/// A Role.
-pub(crate) const ROLE: Kind = kind(RBAC, "v1", "Role", "roles");
-/// A RoleBinding.
-pub(crate) const ROLE_BINDING: Kind = kind(RBAC, "v1", "RoleBinding", "rolebindings");
-/// A MemberCluster.
-pub(crate) const MEMBER_CLUSTER: Kind =
-    kind("fedrs.dev", "v1alpha1", "MemberCluster", "memberclusters");
-
-const KINDS: [Kind; 8] = [
-    NAMESPACE,
-    SERVICE_ACCOUNT,
-    SECRET,
-    CLUSTER_ROLE,
-    CLUSTER_ROLE_BINDING,
-    ROLE,
-    ROLE_BINDING,
-    MEMBER_CLUSTER,
-];
+pub(crate) const FIELD_MANAGER: &str = "fedrs-join";
 
 /// A reference to an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Display, PartialEq, Eq)]
+#[display("{}/{name}", kind.kind.to_lowercase())]
 pub struct ObjectRef {
     /// Its kind.
-    pub(crate) kind: Kind,
+    pub(crate) kind: ApiResource,
     /// Its namespace; `None` for a cluster-scoped object.
     pub(crate) namespace: Option<String>,
     /// Its name.
@@ -79,59 +26,45 @@ pub struct ObjectRef {
 
 impl ObjectRef {
     /// A cluster-scoped object.
-    pub(crate) fn cluster_scoped(kind: Kind, name: impl Into<String>) -> Self {
+    pub(crate) fn cluster_scoped<K: Resource<DynamicType = ()>>(name: &str) -> Self {
         Self {
-            kind,
+            kind: ApiResource::erase::<K>(&()),
             namespace: None,
-            name: name.into(),
+            name: name.to_owned(),
         }
     }
 
     /// An object in `namespace`.
-    pub(crate) fn namespaced(
-        namespace: impl Into<String>,
-        kind: Kind,
-        name: impl Into<String>,
-    ) -> Self {
+    pub(crate) fn namespaced<K: Resource<DynamicType = ()>>(namespace: &str, name: &str) -> Self {
         Self {
-            kind,
-            namespace: Some(namespace.into()),
-            name: name.into(),
+            namespace: Some(namespace.to_owned()),
+            ..Self::cluster_scoped::<K>(name)
         }
     }
 
     /// The object that a manifest of this crate describes.
     pub(crate) fn of(manifest: &Value) -> Self {
-        let text = |pointer| manifest.pointer(pointer).and_then(Value::as_str);
-        let kind = KINDS
-            .into_iter()
-            .find(|kind| text("/kind") == Some(kind.name))
-            .expect("KINDS has the kinds of all manifests");
+        let text = |pointer| manifest.pointer(pointer)?.as_str().map(str::to_owned);
+        let required = |pointer| text(pointer).expect("all manifests have a kind and a name");
+        let kind = GroupVersionKind::try_from(TypeMeta {
+            api_version: required("/apiVersion"),
+            kind: required("/kind"),
+        });
         Self {
-            kind,
-            namespace: text("/metadata/namespace").map(str::to_owned),
-            name: text("/metadata/name")
-                .expect("all manifests have names")
-                .to_owned(),
+            // All kinds of manifests have a regular plural.
+            kind: ApiResource::from_gvk(&kind.expect("all manifests have a valid apiVersion")),
+            namespace: text("/metadata/namespace"),
+            name: required("/metadata/name"),
         }
     }
 
+    /// Whether the object is of this kind.
+    pub(crate) fn is<K: Resource<DynamicType = ()>>(&self) -> bool {
+        self.kind == ApiResource::erase::<K>(&())
+    }
+
     fn collection(&self) -> String {
-        let Kind {
-            group,
-            version,
-            plural,
-            ..
-        } = self.kind;
-        let api = if group.is_empty() {
-            format!("/api/{version}")
-        } else {
-            format!("/apis/{group}/{version}")
-        };
-        match &self.namespace {
-            Some(namespace) => format!("{api}/namespaces/{namespace}/{plural}"),
-            None => format!("{api}/{plural}"),
-        }
+        DynamicObject::url_path(&self.kind, self.namespace.as_deref())
     }
 
     fn path(&self) -> String {
@@ -140,11 +73,13 @@ impl ObjectRef {
 }
 
 /// Whether a write is persisted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Display, PartialEq, Eq)]
 pub enum WriteMode {
     /// It is persisted.
+    #[display("")]
     Persist,
     /// The API server validates it only.
+    #[display(" (dry run)")]
     DryRun,
 }
 
@@ -250,6 +185,8 @@ fn difference(desired: &Value, live: &Value) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::core::v1::Namespace;
+
     use super::*;
 
     #[test]
@@ -283,7 +220,7 @@ mod tests {
     #[test]
     fn paths_follow_the_kubernetes_api() {
         let role = json!({
-            "kind": "Role", "metadata": { "namespace": "system", "name": "r" },
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": { "namespace": "system", "name": "r" },
         });
         let object = ObjectRef::of(&role);
         assert_eq!(
@@ -292,7 +229,7 @@ mod tests {
         );
         assert_eq!(object.to_string(), "role/r");
         assert_eq!(
-            ObjectRef::cluster_scoped(NAMESPACE, "system").path(),
+            ObjectRef::cluster_scoped::<Namespace>("system").path(),
             "/api/v1/namespaces/system"
         );
     }

@@ -7,7 +7,8 @@ use kube::config::{AuthInfo, Cluster};
 use serde_json::Value;
 
 use crate::{
-    cluster_client::{ClientError, ClusterClient, Side},
+    Error,
+    cluster_client::{ClusterClient, Side},
     progress::Warning,
 };
 
@@ -19,41 +20,16 @@ pub(crate) struct StoredKubeconfig {
     pub(crate) user: AuthInfo,
 }
 
-/// The user's kubeconfig does not say how the controller can connect to the member.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConnectionError {
-    /// The kubeconfig has no address.
-    #[error("member: the kubeconfig has no server: set --member-server")]
-    NoServer,
-    /// The controller would send its token unencrypted.
-    #[error(
-        "member: the controller would send its token to {0} unencrypted: set an https:// address with --member-server"
-    )]
-    NotEncrypted(String),
-}
-
-/// The kubeconfig in a Secret can't be used.
-#[derive(Debug, thiserror::Error)]
-pub enum StoredKubeconfigError {
-    /// Its content is invalid.
-    #[error("member: invalid kubeconfig in the member's Secret: {0}")]
-    Invalid(String),
-    /// No client can be created with it.
-    #[error(transparent)]
-    Client(#[from] ClientError),
-}
-
 /// How the controller connects to a member: as the user's kubeconfig does, but with the content of the authority's file
 /// inlined, and at the address `server` if that is set.
 pub(crate) fn connection(
     user: &Cluster,
     authority: Option<&[u8]>,
     server: Option<&str>,
-) -> Result<Cluster, ConnectionError> {
-    let server = server.or(user.server.as_deref());
-    let server = server.ok_or(ConnectionError::NoServer)?;
+) -> Result<Cluster, Error> {
+    let server = server.or(user.server.as_deref()).unwrap_or_default();
     if !server.starts_with("https://") {
-        return Err(ConnectionError::NotEncrypted(server.to_owned()));
+        return Err(Error::NotEncrypted(server.to_owned()));
     }
     let insecure = user.insecure_skip_tls_verify.filter(|insecure| *insecure);
     let inlined = user.certificate_authority_data.clone();
@@ -131,8 +107,12 @@ impl StoredKubeconfig {
     }
 
     /// The kubeconfig as YAML, with names for people. It contains the token: for the Secret only.
-    pub(crate) fn to_yaml(&self, member: &str, account: &str) -> Result<String, KubeconfigError> {
-        let whole = self.kubeconfig()?.into_whole(member, account);
+    pub(crate) fn to_yaml(&self, member: &str, account: &str) -> Result<String, Error> {
+        let kubeconfig = self.kubeconfig().map_err(|error| Error::StoredKubeconfig {
+            place: "for",
+            reason: error.to_string(),
+        })?;
+        let whole = kubeconfig.into_whole(member, account);
         // Long values stay on the line of their key: not every parser of kubeconfigs supports folded ones.
         let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
         let yaml = serde_saphyr::to_string_with_options(&whole, options);
@@ -140,11 +120,12 @@ impl StoredKubeconfig {
     }
 
     /// A client of the member.
-    pub(crate) async fn client(&self) -> Result<ClusterClient, StoredKubeconfigError> {
-        let invalid = |error: &dyn ToString| StoredKubeconfigError::Invalid(error.to_string());
-        let kubeconfig = self.kubeconfig().map_err(|error| invalid(&error))?;
-        let config = kubeconfig.config().await;
-        let config = config.map_err(|error| invalid(&error))?;
+    pub(crate) async fn client(&self) -> Result<ClusterClient, Error> {
+        let config = async { self.kubeconfig()?.config().await };
+        let config = config.await.map_err(|error| Error::StoredKubeconfig {
+            place: "in",
+            reason: error.to_string(),
+        })?;
         Ok(ClusterClient::new(Side::Member, config)?)
     }
 
@@ -212,13 +193,9 @@ mod tests {
         let plain = user("server: http://a:8080");
         assert!(matches!(
             connection(&plain, None, None),
-            Err(ConnectionError::NotEncrypted(_))
+            Err(Error::NotEncrypted(_))
         ));
         assert!(connection(&plain, None, Some("https://a:6443")).is_ok());
-        assert!(matches!(
-            connection(&Cluster::default(), None, None),
-            Err(ConnectionError::NoServer)
-        ));
     }
 
     #[rstest]

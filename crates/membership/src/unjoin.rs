@@ -9,26 +9,27 @@
 use std::time::Duration;
 
 use fedrs_api::{MemberCluster, labels};
+use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
 
 use crate::{
+    Error,
     cleanup::{self, Actor},
-    cluster_client::{ClientError, ClusterClient, RequestError, Side},
-    drain::{Drain, DrainError},
-    kubeconfig::{KubeconfigError, KubeconfigSource},
+    cluster_client::{ClusterClient, RequestError, Side},
+    drain::Drain,
+    kubeconfig::KubeconfigSource,
     member_cluster,
-    membership::Membership,
-    names,
-    object::{ObjectRef, SECRET},
-    progress::{KeepReason, Progress, Reporter, Warning},
+    membership::{Membership, created_by_join, secret_name},
+    object::ObjectRef,
+    polling::poll,
+    progress::{KeepReason, Progress, Reporter},
     replica_sets,
-    stored_kubeconfig::{StoredKubeconfig, StoredKubeconfigError},
+    stored_kubeconfig::StoredKubeconfig,
 };
 
 /// How long the deletion of a MemberCluster may take.
-const DELETION_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const DELETION_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often the deletion is polled.
 const DELETION_POLL_PERIOD: Duration = Duration::from_millis(200);
 
@@ -54,61 +55,6 @@ pub enum UnjoinMode {
     Force,
 }
 
-/// An unjoin failed.
-#[derive(Debug, thiserror::Error)]
-pub enum UnjoinError {
-    /// There is neither such a member nor a Secret for it.
-    #[error("member {0} not found: run `kubectl get mc` to list the members")]
-    NotFound(String),
-    /// There is no such member, and its cluster has no objects of this host.
-    #[error("member {name} not found, and {url} has no objects of this host")]
-    NothingToDelete {
-        /// The member.
-        name: String,
-        /// The address of the cluster.
-        url: String,
-    },
-    /// The user's kubeconfig belongs to another cluster.
-    #[error("the member kubeconfig belongs to another cluster than {0}")]
-    OtherCluster(String),
-    /// The user's kubeconfig belongs to another member.
-    #[error("the member kubeconfig belongs to the member {actual}, not to {name}")]
-    OtherMember {
-        /// The member.
-        name: String,
-        /// The member of the kubeconfig.
-        actual: String,
-    },
-    /// The controller would add the member again.
-    #[error(
-        "member {0} has a kubeconfig in the --members directory of the controller: run `fedrs drain {0}`, then remove that file"
-    )]
-    FileMember(String),
-    /// The user's kubeconfig of the member can't be used.
-    #[error("member: {0}")]
-    MemberKubeconfig(KubeconfigError),
-    /// The kubeconfig in the Secret can't be used.
-    #[error(transparent)]
-    StoredKubeconfig(#[from] StoredKubeconfigError),
-    /// A client can't be created.
-    #[error(transparent)]
-    Client(#[from] ClientError),
-    /// A request failed.
-    #[error(transparent)]
-    Request(#[from] RequestError),
-    /// The drain failed.
-    #[error(transparent)]
-    Drain(#[from] DrainError),
-    /// The MemberCluster has finalizers.
-    #[error(
-        "host: {object} still exists {DELETION_TIMEOUT:?} after its deletion: its finalizers block the deletion"
-    )]
-    DeletionBlocked {
-        /// The MemberCluster.
-        object: ObjectRef,
-    },
-}
-
 /// The objects of the member on the host.
 struct HostObjects {
     member: Option<MemberCluster>,
@@ -120,82 +66,65 @@ impl HostObjects {
     fn federation(&self) -> String {
         let member = self.member.as_ref();
         let federation = member.map(|member| member.spec.federation.clone());
-        let secret = || names::federation(self.secret.as_ref()?);
+        let secret = || federation_of(self.secret.as_ref()?);
         federation.or_else(secret).unwrap_or_default()
+    }
+
+    /// Whether the host knows no such member.
+    fn is_empty(&self) -> bool {
+        self.member.is_none() && self.secret.is_none()
     }
 }
 
 /// The removal of a member: prepared, and not started yet.
 pub struct Unjoin<'a> {
     host: &'a ClusterClient,
+    /// The member's client, if a user deletes the objects there.
+    user: Option<ClusterClient>,
+    /// Whether the member no longer exists.
+    force: bool,
     membership: Membership,
     objects: HostObjects,
-    cleanup: MemberCleanup,
-}
-
-/// How the objects in the member are deleted.
-enum MemberCleanup {
-    /// By a user.
-    User(Box<ClusterClient>),
-    /// By the controller's ServiceAccount.
-    ServiceAccount,
-    /// Not at all.
-    Skip,
 }
 
 impl<'a> Unjoin<'a> {
     /// Reads the member's objects. Fails if there is no such member, or if the controller would add it again.
-    pub async fn prepare(
-        host: &'a ClusterClient,
-        request: UnjoinRequest,
-    ) -> Result<Self, UnjoinError> {
-        let name = &request.name;
+    pub async fn prepare(host: &'a ClusterClient, request: UnjoinRequest) -> Result<Self, Error> {
         let mut membership = Membership {
-            name: name.clone(),
+            name: request.name,
             federation: String::new(),
             namespace: request.namespace,
             host_id: member_cluster::cluster_id(host).await?,
             cluster_id: String::new(),
         };
         let objects = HostObjects {
-            member: member_cluster::find(host, name).await?,
+            member: member_cluster::find(host, &membership.name).await?,
             secret: host.get(&membership.secret_ref()).await?,
         };
         membership.federation = objects.federation();
-        let is_unknown = objects.member.is_none() && objects.secret.is_none();
-        let cleanup = match request.mode {
+        let force = matches!(request.mode, UnjoinMode::Force);
+        let user = match request.mode {
             UnjoinMode::DrainAsUser(source) => {
-                let client = member_client(&source, &membership, &objects).await?;
-                MemberCleanup::User(Box::new(client))
+                Some(member_client(&source, &membership, &objects).await?)
             }
-            _ if is_unknown => return Err(UnjoinError::NotFound(name.clone())),
-            UnjoinMode::Drain => MemberCleanup::ServiceAccount,
-            UnjoinMode::Force => MemberCleanup::Skip,
+            _ if objects.is_empty() => return Err(Error::MemberNotFound(membership.name)),
+            UnjoinMode::Drain | UnjoinMode::Force => None,
         };
-        let unjoin = Self {
+        if !force && objects.member.as_ref().is_some_and(member_cluster::is_file) {
+            return Err(Error::FileMember(membership.name));
+        }
+        Ok(Self {
             host,
+            user,
+            force,
             membership,
             objects,
-            cleanup,
-        };
-        match &unjoin.objects.member {
-            Some(member) if unjoin.drains() && member_cluster::is_file(member) => {
-                Err(UnjoinError::FileMember(member.name_any()))
-            }
-            _ => Ok(unjoin),
-        }
-    }
-
-    fn drains(&self) -> bool {
-        !matches!(self.cleanup, MemberCleanup::Skip)
+        })
     }
 
     /// Starts the drain of the member, for the caller to wait. `None` if there is nothing to drain.
-    pub async fn drain(
-        &self,
-        reporter: &mut dyn Reporter,
-    ) -> Result<Option<Drain<'a>>, UnjoinError> {
-        if !self.drains() || self.objects.member.is_none() {
+    pub async fn drain(&self, reporter: &mut dyn Reporter) -> Result<Option<Drain<'a>>, Error> {
+        if self.force || self.objects.member.is_none() {
             return Ok(None);
         }
         let drain = Drain::start(self.host, &self.membership.name, reporter).await?;
@@ -203,91 +132,73 @@ impl<'a> Unjoin<'a> {
     }
 
     /// Deletes the member's objects, after the drain.
-    pub async fn remove(self, reporter: &mut dyn Reporter) -> Result<(), UnjoinError> {
+    pub async fn remove(self, reporter: &mut dyn Reporter) -> Result<(), Error> {
         if self.objects.member.is_some() {
             delete_member_cluster(self.host, &self.membership, reporter).await?;
         }
         let name = self.membership.name.clone();
-        match &self.cleanup {
-            MemberCleanup::User(member) => {
-                self.clean_up_as_user(member, reporter).await?;
+        if let Some(member) = &self.user {
+            replica_sets::delete_empty(member, &self.membership, reporter).await?;
+            cleanup::delete_account(member, &self.membership, Actor::User, reporter).await?;
+            cleanup::delete_namespace(member, &self.membership, reporter).await?;
+        } else if self.force {
+            reporter.progress(Progress::MemberUnchanged(name.clone()));
+            if self.objects.secret.is_some() {
+                reporter.progress(self.membership.manual_cleanup());
             }
-            MemberCleanup::ServiceAccount => {
-                self.clean_up_as_service_account(reporter).await?;
-            }
-            MemberCleanup::Skip => {
-                reporter.progress(Progress::MemberUnchanged(name.clone()));
-                if self.objects.secret.is_some() {
-                    reporter.progress(Progress::ManualCleanup(self.membership.leftovers()));
-                }
-            }
+        } else {
+            self.clean_up_as_service_account(reporter).await?;
         }
         self.delete_secret(reporter).await?;
         reporter.progress(Progress::Unjoined(name));
         Ok(())
     }
 
-    async fn clean_up_as_user(
-        &self,
-        member: &ClusterClient,
-        reporter: &mut dyn Reporter,
-    ) -> Result<(), RequestError> {
-        replica_sets::delete_empty(member, &self.membership, reporter).await?;
-        cleanup::delete_account(member, &self.membership, Actor::User, reporter).await?;
-        cleanup::delete_namespace(member, &self.membership, reporter).await
-    }
-
-    async fn clean_up_as_service_account(
-        &self,
-        reporter: &mut dyn Reporter,
-    ) -> Result<(), UnjoinError> {
+    async fn clean_up_as_service_account(&self, reporter: &mut dyn Reporter) -> Result<(), Error> {
         let secret = self.objects.secret.as_ref();
         let Some(stored) = secret.and_then(StoredKubeconfig::of_secret) else {
             return Ok(());
         };
         let member = stored.client().await?;
-        let deleted = async {
+        let cleanup = async {
             replica_sets::delete_empty(&member, &self.membership, reporter).await?;
             let actor = Actor::ServiceAccount;
             cleanup::delete_account(&member, &self.membership, actor, reporter).await
         };
-        match deleted.await {
-            Ok(()) => reporter.progress(Progress::Kept {
+        let cleaned = cleanup.await;
+        if cleanup::is_complete(cleaned, &self.membership, reporter) {
+            reporter.progress(Progress::Kept {
                 side: Side::Member,
                 object: self.membership.namespace_ref(),
                 reason: KeepReason::RequiresMemberKubeconfig,
-            }),
-            // An earlier unjoin deleted the ServiceAccount.
-            Err(error) if error.code() == Some(401) => {}
-            Err(error) => {
-                reporter.warn(Warning::Request(error));
-                reporter.progress(Progress::ManualCleanup(self.membership.leftovers()));
-            }
+            });
         }
         Ok(())
     }
 
     async fn delete_secret(&self, reporter: &mut dyn Reporter) -> Result<(), RequestError> {
-        let side = self.host.side;
         let member = self.objects.member.as_ref();
         let reference = member.and_then(|member| member.spec.secret_ref.as_ref());
-        let own_name = names::secret(&self.membership.name);
+        let own_name = secret_name(&self.membership.name);
         if let Some(other) = reference.filter(|secret| secret.name != own_name) {
             reporter.progress(Progress::Kept {
-                side,
-                object: ObjectRef::namespaced(&self.membership.namespace, SECRET, &other.name),
+                side: self.host.side,
+                object: ObjectRef::namespaced::<Secret>(&self.membership.namespace, &other.name),
                 reason: KeepReason::NotCreatedByJoin,
             });
         }
         let secret = self.objects.secret.as_ref();
-        if secret.is_some_and(names::created_by_join) {
-            let object = self.membership.secret_ref();
-            if self.host.delete(&object).await? {
-                reporter.progress(Progress::Deleted { side, object });
-            }
+        if secret.is_some_and(created_by_join) {
+            cleanup::delete(self.host, self.membership.secret_ref(), reporter).await?;
         }
         Ok(())
     }
+}
+
+/// The federation of a Secret that join created; `None` if it has no label for it.
+fn federation_of(secret: &Value) -> Option<String> {
+    let label = secret["metadata"]["labels"][labels::FEDERATION].as_str()?;
+    Some(label.to_owned())
 }
 
 /// A client of the member for the user. Fails if the kubeconfig belongs to another cluster.
@@ -295,11 +206,8 @@ async fn member_client(
     source: &KubeconfigSource,
     membership: &Membership,
     objects: &HostObjects,
-) -> Result<ClusterClient, UnjoinError> {
-    let kubeconfig = source.read().map_err(UnjoinError::MemberKubeconfig)?;
-    let config = source.config(kubeconfig).await;
-    let config = config.map_err(UnjoinError::MemberKubeconfig)?;
-    let member = ClusterClient::new(Side::Member, config)?;
+) -> Result<ClusterClient, Error> {
+    let (member, _) = source.member().await?;
     let id = member_cluster::cluster_id(&member).await?;
     let role = member.get(&membership.owner()).await?;
     let label = role
@@ -307,7 +215,7 @@ async fn member_client(
         .and_then(|role| role["metadata"]["labels"][labels::MEMBER_CLUSTER].as_str());
     let name = &membership.name;
     if let Some(actual) = label.filter(|label| label != name) {
-        return Err(UnjoinError::OtherMember {
+        return Err(Error::OtherMember {
             name: name.clone(),
             actual: actual.to_owned(),
         });
@@ -315,13 +223,13 @@ async fn member_client(
     let object_labels = objects.member.as_ref().map(MemberCluster::labels);
     let expected = object_labels.and_then(|labels| labels.get(labels::CLUSTER_ID));
     if expected.is_some_and(|expected| *expected != id) {
-        return Err(UnjoinError::OtherCluster(name.clone()));
+        return Err(Error::OtherCluster(name.clone()));
     }
-    if role.is_none() && objects.member.is_none() && objects.secret.is_none() {
+    if role.is_none() && objects.is_empty() {
         // An unjoin without a kubeconfig of the member leaves the namespace.
         let namespace = member.get(&membership.namespace_ref()).await?;
-        if !namespace.as_ref().is_some_and(names::created_by_join) {
-            return Err(UnjoinError::NothingToDelete {
+        if !namespace.as_ref().is_some_and(created_by_join) {
+            return Err(Error::NothingToDelete {
                 name: name.clone(),
                 url: member.url(),
             });
@@ -335,18 +243,17 @@ async fn delete_member_cluster(
     host: &ClusterClient,
     membership: &Membership,
     reporter: &mut dyn Reporter,
-) -> Result<(), UnjoinError> {
+) -> Result<(), Error> {
     let object = membership.member_cluster_ref();
-    let deadline = Instant::now() + DELETION_TIMEOUT;
-    while host.delete(&object).await? {
-        if Instant::now() >= deadline {
-            return Err(UnjoinError::DeletionBlocked { object });
-        }
-        sleep(DELETION_POLL_PERIOD).await;
+    let delete = async || {
+        let existed = host.delete(&object).await?;
+        Ok::<_, RequestError>(if existed { Err(()) } else { Ok(()) })
+    };
+    let deleted = poll(DELETION_TIMEOUT, DELETION_POLL_PERIOD, delete, |()| {}).await?;
+    if deleted.is_err() {
+        return Err(Error::DeletionBlocked(membership.name.clone()));
     }
-    reporter.progress(Progress::Deleted {
-        side: host.side,
-        object,
-    });
+    let side = host.side;
+    reporter.progress(Progress::Deleted { side, object });
     Ok(())
 }

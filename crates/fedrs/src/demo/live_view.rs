@@ -10,13 +10,14 @@ use std::{
 use ratatui::{
     Terminal, TerminalOptions, Viewport,
     backend::CrosstermBackend,
+    buffer::Buffer,
     crossterm::{
         cursor,
         event::{self, Event, KeyCode, KeyModifiers},
         execute,
         terminal::{disable_raw_mode, enable_raw_mode},
     },
-    style::{Color, Style},
+    style::Color,
     text::Line,
     widgets::{Paragraph, Widget},
 };
@@ -24,10 +25,9 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    messages,
+    messages::{HEADING, OutputLine},
     observer::Snapshot,
-    output::{LineStyle, OutputLine},
-    table::{self, Palette},
+    table,
 };
 
 /// How often the table is redrawn.
@@ -36,7 +36,7 @@ const PERIOD: Duration = Duration::from_millis(80);
 /// A terminal that shows the demo.
 pub(crate) struct LiveView {
     terminal: Terminal<CrosstermBackend<Stdout>>,
-    palette: Palette,
+    colored: bool,
     _raw: RawMode,
 }
 
@@ -63,7 +63,7 @@ impl Drop for RawMode {
 
 impl LiveView {
     /// Reserves lines for the table below the cursor.
-    pub(crate) fn start(palette: Palette) -> io::Result<Self> {
+    pub(crate) fn start(colored: bool) -> io::Result<Self> {
         restore_on_panic();
         let raw = RawMode::enter()?;
         let options = TerminalOptions {
@@ -72,7 +72,7 @@ impl LiveView {
         let terminal = Terminal::with_options(CrosstermBackend::new(io::stdout()), options)?;
         Ok(Self {
             terminal,
-            palette,
+            colored,
             _raw: raw,
         })
     }
@@ -105,35 +105,22 @@ impl LiveView {
 
     fn print(&mut self, line: &OutputLine) -> io::Result<()> {
         let width = usize::from(self.terminal.size()?.width.max(20));
-        let style = self.style(line.style);
-        let mut lines: Vec<_> = wrap(&line.text, width - 1)
-            .into_iter()
-            .map(|text| Line::styled(text, style))
-            .collect();
-        if line.style == LineStyle::Heading {
+        let wrapped = wrap(&line.to_string(), width - 1).into_iter();
+        let mut lines: Vec<_> = wrapped.map(|text| Line::styled(text, line.style)).collect();
+        if line.style == HEADING {
             lines.insert(0, Line::default());
         }
         let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
-        self.terminal.insert_before(height, |buffer| {
-            let area = buffer.area;
-            Paragraph::new(lines).render(area, buffer);
-        })
-    }
-
-    fn style(&self, style: LineStyle) -> Style {
-        match style {
-            LineStyle::Heading => Palette::bold(),
-            LineStyle::Plain => Style::new(),
-            LineStyle::Success => self.palette.paint(Color::Green),
-            LineStyle::Failure => self.palette.paint(Color::Red),
-            LineStyle::Dimmed => self.palette.paint(Color::DarkGray),
-        }
+        let colored = self.colored;
+        self.terminal
+            .insert_before(height, |buffer| render(lines, buffer, colored))
     }
 
     fn draw(&mut self, snapshots: &watch::Receiver<Snapshot>) -> io::Result<()> {
-        let lines = table::lines(&snapshots.borrow(), messages::HINT, self.palette);
+        let lines = table::lines(&snapshots.borrow());
+        let colored = self.colored;
         self.terminal
-            .draw(|frame| frame.render_widget(Paragraph::new(lines), frame.area()))?;
+            .draw(|frame| render(lines, frame.buffer_mut(), colored))?;
         Ok(())
     }
 
@@ -144,6 +131,16 @@ impl LiveView {
         self.terminal.set_cursor_position((0, bottom))?;
         drop(self);
         writeln!(io::stdout())
+    }
+}
+
+/// Writes `lines` to `buffer`, with or without their colors.
+fn render(lines: Vec<OutputLine>, buffer: &mut Buffer, colored: bool) {
+    Paragraph::new(lines).render(buffer.area, buffer);
+    if !colored {
+        for cell in &mut buffer.content {
+            cell.fg = Color::Reset;
+        }
     }
 }
 

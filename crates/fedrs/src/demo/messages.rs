@@ -3,11 +3,14 @@
 use std::{path::Path, time::Duration};
 
 use federation_controller::config::Config;
+use ratatui::{
+    style::{Color, Modifier, Style},
+    text::Line,
+};
 
 use super::{
     expectation::Expected,
     observer::{PERIOD, Snapshot},
-    output::{LineStyle, OutputLine},
     snapshot::{ClusterSnapshot, Dip, SetSnapshot},
     story::{Goal, MEMBERS, STEPS, Step, WEB},
 };
@@ -15,33 +18,28 @@ use super::{
 /// The longest part of a reason that is shown.
 const REASON_LENGTH: usize = 120;
 /// What can be done at any time.
-pub(crate) const HINT: &str = "Press Ctrl-C to stop the demo";
+pub(crate) const HINT: &str = " Press Ctrl-C to stop the demo";
 
-/// What becomes of the directory of kubeconfigs when the demo ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DirectoryLifetime {
-    /// The user chose it: it stays.
-    Kept,
-    /// It is temporary, and the demo deletes it.
-    Deleted,
-}
+/// The style of a line at the begin of a step. A terminal shows an empty line above it.
+pub(crate) const HEADING: Style = Style::new().add_modifier(Modifier::BOLD);
+/// The style of less important lines.
+pub(crate) const DIMMED: Style = Style::new().fg(Color::DarkGray);
+const SUCCESS: Style = Style::new().fg(Color::Green);
+const FAILURE: Style = Style::new().fg(Color::Red);
 
-/// The lines before the first step.
-pub(crate) fn opening(
-    directory: &Path,
-    lifetime: DirectoryLifetime,
-    settings: &Config,
-) -> Vec<OutputLine> {
-    let members: Vec<_> = MEMBERS
-        .iter()
-        .map(|member| {
-            let (name, nodes, pods) = (member.name, member.nodes, member.pods_per_node);
-            format!("{name} ({nodes} nodes, {pods} pods each)")
-        })
-        .collect();
-    let deleted = match lifetime {
-        DirectoryLifetime::Kept => "",
-        DirectoryLifetime::Deleted => " (deleted at the end)",
+/// A line of the story.
+pub(crate) type OutputLine = Line<'static>;
+
+/// The lines before the first step. A temporary directory is deleted when the demo ends.
+pub(crate) fn opening(directory: &Path, is_temporary: bool, settings: &Config) -> Vec<OutputLine> {
+    let members = MEMBERS.map(|member| {
+        let (name, nodes, pods) = (member.name, member.nodes, member.pods_per_node);
+        format!("{name} ({nodes} nodes, {pods} pods each)")
+    });
+    let deleted = if is_temporary {
+        " (deleted at the end)"
+    } else {
+        ""
     };
     let directory = directory.display();
     let texts = [
@@ -54,10 +52,7 @@ pub(crate) fn opening(
         ),
         shortened_timeouts(settings),
     ];
-    let lines = texts.into_iter();
-    lines
-        .map(|text| OutputLine::new(LineStyle::Dimmed, text))
-        .collect()
+    texts.map(|text| Line::styled(text, DIMMED)).to_vec()
 }
 
 fn shortened_timeouts(demo: &Config) -> String {
@@ -77,7 +72,7 @@ fn shortened_timeouts(demo: &Config) -> String {
 /// `Step 2 of 7: ...`
 pub(crate) fn heading(number: usize, step: &Step) -> OutputLine {
     let text = format!("Step {number} of {}: {}", STEPS.len(), step.title);
-    OutputLine::new(LineStyle::Heading, text)
+    Line::styled(text, HEADING)
 }
 
 /// A step reached its goal; with the reason for the number of replicas in each cluster.
@@ -85,34 +80,30 @@ pub(crate) fn reached(goal: &Goal, set: &SetSnapshot, took: Duration) -> Vec<Out
     let seconds = took.as_secs_f64();
     if let Goal::Deleted(name) = goal {
         let text = format!("  Done in {seconds:.1} s: no cluster has pods of {name}.");
-        return vec![OutputLine::new(LineStyle::Success, text)];
+        return vec![Line::styled(text, SUCCESS)];
     }
+    let shares: Vec<_> = set.clusters.iter().map(desired_in_cluster).collect();
     let text = format!(
         "  Done in {seconds:.1} s: {}, as the scheduler computes. {}",
-        desired_by_cluster(set),
+        shares.join(", "),
         lowest_ready(set)
     );
-    let mut lines = vec![OutputLine::new(LineStyle::Success, text)];
+    let mut lines = vec![Line::styled(text, SUCCESS)];
     let reasons = reasons(&set.clusters).into_iter();
-    lines.extend(reasons.map(|reason| OutputLine::new(LineStyle::Plain, format!("  {reason}"))));
+    lines.extend(reasons.map(|reason| Line::raw(format!("  {reason}"))));
     lines
 }
 
-/// `eu-west 16, us-east 17, ap-south 17`
-fn desired_by_cluster(set: &SetSnapshot) -> String {
-    let shares: Vec<_> = set.clusters.iter().map(desired_in_cluster).collect();
-    shares.join(", ")
-}
-
+/// `eu-west 16`
 fn desired_in_cluster(cluster: &ClusterSnapshot) -> String {
     format!("{} {}", cluster.name, cluster.desired.unwrap_or(0))
 }
 
 fn lowest_ready(set: &SetSnapshot) -> String {
-    if let Some(dip) = set.ready_tracker.dip() {
+    if let Some(dip) = set.ready_tracker.dip {
         return format!("Ready replicas fell to {}.", dip.ready);
     }
-    match set.ready_tracker.lowest() {
+    match set.ready_tracker.lowest {
         None | Some(0) => "The number of ready replicas only grew.".to_owned(),
         Some(lowest) => format!("Ready replicas never fell below {lowest}."),
     }
@@ -149,7 +140,7 @@ pub(crate) fn not_reached(missing: &[String], timeout: Duration) -> Vec<OutputLi
     let first = format!("FAILED: timed out after {} s", timeout.as_secs());
     let lines = std::iter::once(&first).chain(missing);
     lines
-        .map(|text| OutputLine::new(LineStyle::Failure, format!("  {text}")))
+        .map(|text| Line::styled(format!("  {text}"), FAILURE))
         .collect()
 }
 
@@ -159,7 +150,7 @@ pub(crate) fn wrong_layout(documented: &[u64], expected: &Expected) -> OutputLin
         "  FAILED: the scheduler computes {:?}, but the design document states {documented:?}.",
         expected.replicas()
     );
-    OutputLine::new(LineStyle::Failure, text)
+    Line::styled(text, FAILURE)
 }
 
 /// Ready replicas fell below the number that a move must preserve.
@@ -170,7 +161,7 @@ pub(crate) fn dipped(set: &str, dip: Dip) -> OutputLine {
         dip.at.as_secs_f64(),
         dip.floor
     );
-    OutputLine::new(LineStyle::Failure, text)
+    Line::styled(text, FAILURE)
 }
 
 /// The lines after the last step; `failed` has the numbers of the steps that failed.
@@ -183,21 +174,22 @@ pub(crate) fn ending(failed: &[usize], snapshot: &Snapshot) -> Vec<OutputLine> {
             PERIOD.as_millis(),
             snapshot.longest_gap.as_millis()
         );
-        OutputLine::new(LineStyle::Success, text)
+        Line::styled(text, SUCCESS)
     } else {
         let numbers: Vec<_> = failed.iter().map(ToString::to_string).collect();
         let text = format!("FAILED: step {}.", numbers.join(", step "));
-        OutputLine::new(LineStyle::Failure, text)
+        Line::styled(text, FAILURE)
     };
-    vec![OutputLine::new(LineStyle::Plain, ""), line]
+    vec![Line::default(), line]
 }
 
 /// Commands to try in another terminal.
-pub(crate) fn next_commands(directory: &Path, lifetime: DirectoryLifetime) -> Vec<OutputLine> {
+pub(crate) fn next_commands(directory: &Path, is_temporary: bool) -> Vec<OutputLine> {
     let dir = directory.display();
-    let deleted = match lifetime {
-        DirectoryLifetime::Kept => "",
-        DirectoryLifetime::Deleted => " and deletes the kubeconfigs",
+    let deleted = if is_temporary {
+        " and deletes the kubeconfigs"
+    } else {
+        ""
     };
     let lines = [
         format!(
@@ -213,10 +205,7 @@ pub(crate) fn next_commands(directory: &Path, lifetime: DirectoryLifetime) -> Ve
         ),
         format!("  fedrs explain {WEB}"),
     ];
-    let lines = lines.into_iter();
-    lines
-        .map(|text| OutputLine::new(LineStyle::Plain, text))
-        .collect()
+    lines.map(Line::raw).to_vec()
 }
 
 #[cfg(test)]
@@ -271,8 +260,8 @@ mod tests {
             .zip(&STEPS)
             .map(|(number, step)| heading(number, step));
         let groups: [Vec<OutputLine>; 12] = [
-            opening(dir, DirectoryLifetime::Kept, &settings::controller()),
-            opening(dir, DirectoryLifetime::Deleted, &settings::controller()),
+            opening(dir, false, &settings::controller()),
+            opening(dir, true, &settings::controller()),
             steps.collect(),
             reached(goal, &web, took),
             reached(goal, &dipped_web, took),
@@ -280,15 +269,15 @@ mod tests {
             not_reached(&missing, STEP_TIMEOUT),
             vec![
                 wrong_layout(&[10, 20, 20], &expected),
-                dipped(WEB, dip().dip().unwrap()),
+                dipped(WEB, dip().dip.unwrap()),
             ],
             ending(&[], &Snapshot::default()),
             ending(&[2, 5], &Snapshot::default()),
-            next_commands(dir, DirectoryLifetime::Kept),
-            next_commands(dir, DirectoryLifetime::Deleted),
+            next_commands(dir, false),
+            next_commands(dir, true),
         ];
         let lines = groups.iter().map(|lines| {
-            let texts: Vec<_> = lines.iter().map(|line| line.text.as_str()).collect();
+            let texts: Vec<_> = lines.iter().map(ToString::to_string).collect();
             texts.join("\n")
         });
         insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n---\n"));

@@ -14,7 +14,6 @@ mod live_view;
 mod messages;
 mod observer;
 mod operator;
-mod output;
 mod plain_view;
 mod runner;
 mod settings;
@@ -31,32 +30,26 @@ use std::{
 
 use anyhow::Context;
 use clap::Args;
-use federation_controller::{
-    Controller, Running,
-    clock::Clock,
-    election::Fence,
-    members::{MemberSecrets, directory},
-    metrics::Metrics,
-};
+use federation_controller::election::{Fence, Term};
+use fedrs_api::names;
 use kube::Client;
 use prometheus_client::registry::Registry;
 use tokio::{
     sync::{mpsc, watch},
     task::JoinHandle,
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{
     live_view::LiveView,
-    messages::DirectoryLifetime,
+    messages::OutputLine,
     observer::{Observer, Snapshot},
     operator::Operator,
-    output::{OutputLine, Reporter},
     runner::StoryRunner,
     story::MEMBERS,
-    table::Palette,
 };
 use crate::{
+    controller::Process,
     embedded::{EmbeddedClusters, KubeconfigDirectory, STOP_TIMEOUT},
     host::HostArgs,
     logging::LogArgs,
@@ -66,8 +59,8 @@ use crate::{
 
 /// Time to read after each step on a terminal; a pipe does not wait.
 const READING_PAUSE: Duration = Duration::from_millis(2500);
-/// Member events that may be buffered; the watcher of the directory waits while the buffer is full.
-const MEMBER_EVENTS: usize = 16;
+/// Lines that may wait to be shown: more than any step has, so that output never delays the story.
+const BUFFERED_LINES: usize = 64;
 
 /// Run a host, three member clusters and the controller in this process and show replicas move
 ///
@@ -115,7 +108,21 @@ pub(crate) async fn run(args: DemoArgs, log: &LogArgs) -> anyhow::Result<ExitCod
     let host = HostArgs::of(clusters.directory().host_file())
         .controller_client()
         .await?;
-    let controller = start_controller(host.clone(), &clusters, &cancel).await;
+    // As `fedrs controller --kubeconfig DIR/host.yaml --members DIR/members` does.
+    let process = Process {
+        host: host.clone(),
+        members: Some(clusters.directory().members()),
+        namespace: names::SYSTEM_NAMESPACE.to_owned(),
+        config: settings::controller(),
+    };
+    let term = Term {
+        fence: Fence::open(),
+        end: cancel.clone(),
+    };
+    let sources = TaskTracker::new();
+    let controller = process
+        .start(term, &sources, &mut Registry::default())
+        .await;
     let outcome = match &controller {
         Some(_) => run_story(&args, host, &clusters, &cancel).await,
         None => Ok(ExitCode::SUCCESS),
@@ -136,32 +143,6 @@ fn temporary_directory() -> anyhow::Result<tempfile::TempDir> {
     created.context("failed to create a temporary directory; set a directory with --dir")
 }
 
-/// Starts the controller as `fedrs controller --kubeconfig DIR/host.yaml --members DIR/members` does. `None` if the demo was
-/// cancelled before the controller started.
-async fn start_controller(
-    host: Client,
-    clusters: &EmbeddedClusters,
-    cancel: &CancellationToken,
-) -> Option<Running> {
-    let (events, members) = mpsc::channel(MEMBER_EVENTS);
-    tokio::spawn(directory::watch(
-        clusters.directory().members(),
-        events,
-        cancel.clone(),
-    ));
-    let controller = Controller {
-        host,
-        members,
-        secrets: MemberSecrets::default(),
-        config: settings::controller(),
-        clock: Clock::system(),
-        seed: 0,
-        metrics: Metrics::register(&mut Registry::default()),
-        fence: Fence::open(),
-    };
-    controller.start(cancel.clone()).await
-}
-
 /// Runs the story, then waits for a signal unless the demo is to exit.
 async fn run_story(
     args: &DemoArgs,
@@ -174,13 +155,13 @@ async fn run_story(
     // Cancelled separately, so that the table shows the clusters until the end.
     let stop_observing = CancellationToken::new();
     let observing = Observer::new(clusters)?.start(step, seen, stop_observing.clone())?;
-    let (reporter, lines) = Reporter::new();
+    let (lines, shown_lines) = mpsc::channel(BUFFERED_LINES);
     let interactive = terminal::is_interactive();
-    let showing = show(lines, snapshots.clone(), interactive, cancel)?;
+    let showing = show(shown_lines, snapshots.clone(), interactive, cancel)?;
     let directory = std::path::absolute(clusters.directory().path())?;
     let runner = StoryRunner {
         operator: Operator::new(host, clusters),
-        reporter: &reporter,
+        lines,
         steps,
         snapshots: snapshots.clone(),
         pause: if interactive {
@@ -190,7 +171,6 @@ async fn run_story(
         },
     };
     let outcome = report_story(args, runner, &directory, cancel).await;
-    drop(reporter);
     stop_observing.cancel();
     observing.join().expect("the observer does not panic");
     showing
@@ -210,23 +190,19 @@ async fn report_story(
     directory: &Path,
     cancel: &CancellationToken,
 ) -> anyhow::Result<bool> {
-    let lifetime = match args.dir {
-        Some(_) => DirectoryLifetime::Kept,
-        None => DirectoryLifetime::Deleted,
-    };
-    let reporter = runner.reporter;
-    let opening = messages::opening(directory, lifetime, &settings::controller());
-    reporter.report(opening).await;
+    let is_temporary = args.dir.is_none();
+    let opening = messages::opening(directory, is_temporary, &settings::controller());
+    runner.report(opening).await;
     let Some(failed) = cancel.run_until_cancelled(runner.run()).await else {
         // The user stopped the demo: a failure only if the outcome was requested.
         return Ok(!args.exit);
     };
     let failed = failed?;
     let ending = messages::ending(&failed, &runner.snapshots.borrow().clone());
-    reporter.report(ending).await;
+    runner.report(ending).await;
     if !args.exit {
-        let commands = messages::next_commands(directory, lifetime);
-        reporter.report(commands).await;
+        let commands = messages::next_commands(directory, is_temporary);
+        runner.report(commands).await;
         cancel.cancelled().await;
     }
     Ok(failed.is_empty())
@@ -240,8 +216,7 @@ fn show(
     cancel: &CancellationToken,
 ) -> io::Result<JoinHandle<io::Result<()>>> {
     let view = if interactive {
-        let colored = terminal::allows_color();
-        Some(LiveView::start(Palette { colored })?)
+        Some(LiveView::start(terminal::allows_color())?)
     } else {
         None
     };

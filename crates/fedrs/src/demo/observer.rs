@@ -66,7 +66,7 @@ impl Observer {
             members_kind: kind("MemberCluster")?,
             members: clusters
                 .members()
-                .map(|(name, api)| (name.to_owned(), api.clone()))
+                .map(|member| (member.name().to_owned(), member.api().clone()))
                 .collect(),
             started: Instant::now(),
         })
@@ -119,70 +119,45 @@ impl Observer {
 
     fn set(&self, name: &str, mut tracker: ReadyTracker, at: Duration) -> SetSnapshot {
         // Read the members first: a scale-down between the reads must not look like a dip.
-        let running: Vec<_> = self
-            .members
-            .iter()
-            .map(|(_, api)| running(api, name))
+        let members = self.members.iter();
+        let mut clusters: Vec<_> = members
+            .map(|(member, api)| running(member, api, name))
             .collect();
         let set = self.host.get(&self.sets_kind, NAMESPACE, name).ok();
-        let desired = set
-            .as_ref()
-            .and_then(|set| set["spec"]["replicas"].as_u64());
-        let status: FederatedReplicaSetStatus = set
-            .as_ref()
-            .and_then(|set| parse(&set["status"]))
-            .unwrap_or_default();
-        let deleting = set
-            .as_ref()
-            .is_some_and(|set| !set["metadata"]["deletionTimestamp"].is_null());
-        let clusters: Vec<_> = self
-            .members
-            .iter()
-            .zip(running)
-            .map(|((member, _), running)| self.cluster(member, &status, running))
-            .collect();
+        let set = set.as_deref().unwrap_or(&Value::Null);
+        let desired = set["spec"]["replicas"].as_u64();
+        let status: FederatedReplicaSetStatus = parse(&set["status"]);
+        for cluster in &mut clusters {
+            self.add_status(cluster, &status);
+        }
+        let is_deleting = !set["metadata"]["deletionTimestamp"].is_null();
+        let required = desired.filter(|_| !is_deleting).unwrap_or(0);
         let ready = clusters.iter().map(|cluster| cluster.ready).sum();
-        tracker.record(if deleting { 0 } else { desired.unwrap_or(0) }, ready, at);
+        tracker.record(required, ready, at);
         SetSnapshot {
             desired,
-            settled: set.as_ref().is_some_and(|set| settled(set, &status)),
-            unplaced: u64::try_from(status.unplaced_replicas).unwrap_or(0),
+            settled: settled(set, &status),
+            unplaced: count(status.unplaced_replicas),
             clusters,
             ready_tracker: tracker,
         }
     }
 
-    fn cluster(
-        &self,
-        name: &str,
-        status: &FederatedReplicaSetStatus,
-        running: Running,
-    ) -> ClusterSnapshot {
-        let cluster = status.clusters.iter().find(|cluster| cluster.name == name);
-        let desired = cluster.map(|cluster| u64::try_from(cluster.desired_replicas).unwrap_or(0));
-        let full = cluster
-            .and_then(|cluster| cluster.capacity)
-            .map(|capacity| u64::try_from(capacity).unwrap_or(0));
-        ClusterSnapshot {
-            name: name.to_owned(),
-            desired,
-            reason: cluster
-                .map(|cluster| cluster.message.clone())
-                .unwrap_or_default(),
-            state: self.state(name, desired, full),
-            spec_replicas: running.spec_replicas,
-            pods: running.pods,
-            ready: running.ready,
-            pending: running.pending,
-            terminating: running.terminating,
-        }
+    /// Adds what the set's status reports about the cluster.
+    fn add_status(&self, cluster: &mut ClusterSnapshot, status: &FederatedReplicaSetStatus) {
+        let mut clusters = status.clusters.iter();
+        let reported = clusters.find(|reported| reported.name == cluster.name);
+        cluster.desired = reported.map(|reported| count(reported.desired_replicas));
+        cluster.reason = reported.map_or_else(String::new, |reported| reported.message.clone());
+        let capacity = reported.and_then(|reported| reported.capacity).map(count);
+        cluster.state = self.state(&cluster.name, cluster.desired, capacity);
     }
 
     /// The state of the cluster, according to its MemberCluster and the set's status.
     fn state(&self, name: &str, desired: Option<u64>, full: Option<u64>) -> State {
         let object = self.host.get(&self.members_kind, "", name).ok();
         let status: MemberClusterStatus = object
-            .and_then(|object| parse(&object["status"]))
+            .map(|object| parse(&object["status"]))
             .unwrap_or_default();
         let Some(ready) = conditions::find(&status.conditions, MemberConditionType::Ready) else {
             return State::Joining;
@@ -198,23 +173,14 @@ impl Observer {
     }
 }
 
-/// What one member runs for a set.
-#[derive(Clone, Copy, Debug, Default)]
-struct Running {
-    spec_replicas: u64,
-    pods: u64,
-    ready: u64,
-    pending: u64,
-    terminating: u64,
-}
-
-fn running(api: &Api, set: &str) -> Running {
+/// What the member `name` runs for a set.
+fn running(name: &str, api: &Api, set: &str) -> ClusterSnapshot {
     let local = api.get(&kinds::REPLICA_SETS, NAMESPACE, set).ok();
-    let mut running = Running {
-        spec_replicas: local
-            .and_then(|set| set["spec"]["replicas"].as_u64())
-            .unwrap_or(0),
-        ..Running::default()
+    let spec_replicas = local.and_then(|set| set["spec"]["replicas"].as_u64());
+    let mut running = ClusterSnapshot {
+        name: name.to_owned(),
+        spec_replicas: spec_replicas.unwrap_or(0),
+        ..ClusterSnapshot::default()
     };
     for pod in api.list(&kinds::PODS, Some(NAMESPACE)) {
         let metadata = &pod["metadata"];
@@ -245,6 +211,11 @@ fn settled(set: &Value, status: &FederatedReplicaSetStatus) -> bool {
         && !conditions::is_true(&status.conditions, ConditionType::Reconciling)
 }
 
-fn parse<T: DeserializeOwned>(value: &Value) -> Option<T> {
-    T::deserialize(value).ok()
+fn parse<T: DeserializeOwned + Default>(value: &Value) -> T {
+    T::deserialize(value).unwrap_or_default()
+}
+
+/// A count in a status, which is never negative.
+fn count(replicas: i32) -> u64 {
+    u64::try_from(replicas).unwrap_or(0)
 }

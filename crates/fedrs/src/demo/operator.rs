@@ -46,12 +46,10 @@ impl<'a> Operator<'a> {
             (Action::Scale, Goal::Layout(goal)) => self.scale(goal).await,
             (Action::UpdateWeights, Goal::Layout(goal)) => self.update_weights(goal).await,
             (Action::Delete, Goal::Deleted(set)) => self.delete(set).await,
-            (Action::Disconnect, _) => {
-                self.clusters.faults(UNREACHABLE).set_unreachable(true);
-                Ok(())
-            }
-            (Action::Reconnect, _) => {
-                self.clusters.faults(UNREACHABLE).set_unreachable(false);
+            (Action::Disconnect | Action::Reconnect, _) => {
+                let is_unreachable = step.action == Action::Disconnect;
+                let faults = self.clusters.member(UNREACHABLE).faults();
+                faults.set_unreachable(is_unreachable);
                 Ok(())
             }
             (action, goal) => {
@@ -73,20 +71,16 @@ impl<'a> Operator<'a> {
 
     async fn scale(&self, goal: &LayoutGoal) -> anyhow::Result<()> {
         let patch = Patch::Merge(json!({ "spec": { "replicas": goal.replicas } }));
-        let scaled = self
-            .sets()
-            .patch_scale(goal.set, &PatchParams::default(), &patch)
-            .await;
+        let (sets, parameters) = (self.sets(), PatchParams::default());
+        let scaled = sets.patch_scale(goal.set, &parameters, &patch).await;
         scaled.with_context(|| format!("failed to scale {}", goal.set))?;
         Ok(())
     }
 
     async fn update_weights(&self, goal: &LayoutGoal) -> anyhow::Result<()> {
         let patch = Patch::Merge(json!({ "spec": { "placement": goal.placement() } }));
-        let patched = self
-            .sets()
-            .patch(goal.set, &PatchParams::default(), &patch)
-            .await;
+        let (sets, parameters) = (self.sets(), PatchParams::default());
+        let patched = sets.patch(goal.set, &parameters, &patch).await;
         patched.with_context(|| format!("failed to update {}", goal.set))?;
         Ok(())
     }
@@ -98,7 +92,7 @@ impl<'a> Operator<'a> {
             propagation: Some(Propagation::Background),
             ..DeleteOptions::default()
         };
-        let member = self.clusters.member(SMALL);
+        let member = self.clusters.member(SMALL).api();
         let deleted = member.delete(&kinds::REPLICA_SETS, NAMESPACE, BATCH, &background);
         deleted.map_err(|status| anyhow::anyhow!("failed to delete {BATCH}: {status}"))?;
         Ok(())
@@ -106,7 +100,7 @@ impl<'a> Operator<'a> {
 
     /// Creates another team's workload in the small member that leaves capacity for [`FREE_PODS`] pods.
     async fn fill(&self) -> anyhow::Result<()> {
-        let member = self.clusters.member(SMALL);
+        let member = self.clusters.member(SMALL).api();
         let running = member.list(&kinds::PODS, None).len();
         let size = MEMBERS
             .iter()

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use tokio::sync::{mpsc, watch};
 
 use super::{
+    messages::OutputLine,
     observer::Snapshot,
-    output::OutputLine,
     snapshot::{SetSnapshot, State},
     table::current_set,
 };
@@ -18,17 +18,17 @@ pub(crate) async fn show(
     mut lines: mpsc::Receiver<OutputLine>,
     mut snapshots: watch::Receiver<Snapshot>,
 ) -> io::Result<()> {
-    let mut changes = Changes::default();
+    let mut last = None;
     loop {
         tokio::select! {
             biased;
             line = lines.recv() => match line {
-                Some(line) => writeln!(out, "{}", line.text)?,
+                Some(line) => writeln!(out, "{line}")?,
                 None => return out.flush(),
             },
             Ok(()) = snapshots.changed() => {
-                let change = changes.next(&snapshots.borrow_and_update());
-                if let Some(line) = change {
+                let line = change(&mut last, &snapshots.borrow_and_update());
+                if let Some(line) = line {
                     writeln!(out, "{line}")?;
                 }
             }
@@ -37,40 +37,21 @@ pub(crate) async fn show(
     }
 }
 
-/// Detects changes of the layout and of cluster states.
-#[derive(Debug, Default)]
-struct Changes {
-    last: Option<Layout>,
-}
+/// What gets a line when it changes: the set, its replicas, and those and the state of each cluster.
+type Layout = (&'static str, Option<u64>, Vec<(Option<u64>, State)>);
 
-/// What gets a line when it changes.
-#[derive(Debug, PartialEq, Eq)]
-struct Layout {
-    set: &'static str,
-    desired: Option<u64>,
-    clusters: Vec<(Option<u64>, State)>,
-}
-
-impl Changes {
-    fn next(&mut self, snapshot: &Snapshot) -> Option<String> {
-        let (name, set) = current_set(snapshot);
-        let clusters = set
-            .clusters
-            .iter()
-            .map(|cluster| (cluster.desired, cluster.state.clone()))
-            .collect();
-        let layout = Layout {
-            set: name,
-            desired: set.desired,
-            clusters,
-        };
-        let has_status = set.clusters.iter().any(|cluster| cluster.desired.is_some());
-        if !has_status || self.last.as_ref() == Some(&layout) {
-            return None;
-        }
-        self.last = Some(layout);
-        Some(line(snapshot, name, &set))
+/// The line for `snapshot` if its layout is not the `last` one.
+fn change(last: &mut Option<Layout>, snapshot: &Snapshot) -> Option<String> {
+    let (name, set) = current_set(snapshot);
+    let clusters = set.clusters.iter();
+    let clusters = clusters.map(|cluster| (cluster.desired, cluster.state.clone()));
+    let layout = Some((name, set.desired, clusters.collect()));
+    let has_status = set.clusters.iter().any(|cluster| cluster.desired.is_some());
+    if !has_status || *last == layout {
+        return None;
     }
+    *last = layout;
+    Some(line(snapshot, name, &set))
 }
 
 fn line(snapshot: &Snapshot, name: &str, set: &SetSnapshot) -> String {
@@ -100,11 +81,7 @@ mod tests {
     use std::{collections::BTreeMap, time::Duration};
 
     use super::*;
-    use crate::demo::{
-        output::{LineStyle, Reporter},
-        snapshot::ClusterSnapshot,
-        story::WEB,
-    };
+    use crate::demo::{messages, snapshot::ClusterSnapshot, story::WEB};
 
     fn snapshot(seconds: u64, desired: Option<u64>, ready: u64, state: State) -> Snapshot {
         let cluster = ClusterSnapshot {
@@ -128,7 +105,7 @@ mod tests {
 
     #[test]
     fn changes_of_the_layout_and_of_cluster_states_get_a_line_and_ready_pods_do_not() {
-        let mut changes = Changes::default();
+        let mut last = None;
         let lines: Vec<_> = [
             snapshot(1, None, 0, State::Joining),
             snapshot(2, Some(50), 0, State::Ready),
@@ -136,7 +113,7 @@ mod tests {
             snapshot(4, Some(50), 50, State::Unreachable),
         ]
         .iter()
-        .filter_map(|snapshot| changes.next(snapshot))
+        .filter_map(|snapshot| change(&mut last, snapshot))
         .collect();
         assert_eq!(
             lines,
@@ -149,17 +126,20 @@ mod tests {
 
     #[tokio::test]
     async fn a_pipe_gets_no_escape_codes() {
-        let (reporter, lines) = Reporter::new();
+        let (sender, lines) = mpsc::channel(2);
         let (snapshots, receiver) = watch::channel(Snapshot::default());
-        let story = [
-            OutputLine::new(LineStyle::Heading, "Step 1"),
-            OutputLine::new(LineStyle::Failure, "  FAILED"),
-        ];
-        reporter.report(story).await;
-        drop(reporter);
+        let heading = OutputLine::styled("Step 1", messages::HEADING);
+        let failure = messages::not_reached(&[], Duration::ZERO).swap_remove(0);
+        for line in [heading, failure] {
+            sender.send(line).await.unwrap();
+        }
+        drop(sender);
         let mut out = Vec::new();
         show(&mut out, lines, receiver).await.unwrap();
         drop(snapshots);
-        assert_eq!(String::from_utf8(out).unwrap(), "Step 1\n  FAILED\n");
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "Step 1\n  FAILED: timed out after 0 s\n"
+        );
     }
 }

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use tokio::{
-    sync::watch,
+    sync::{mpsc, watch},
     time::{Instant, timeout_at},
 };
 
 use super::{
-    expectation, messages,
+    expectation,
+    messages::{self, OutputLine},
     observer::Snapshot,
     operator::Operator,
-    output::Reporter,
     snapshot::Dip,
     story::{Goal, STEP_TIMEOUT, STEPS, Step},
 };
@@ -20,9 +20,9 @@ use super::{
 pub(crate) struct StoryRunner<'a> {
     /// Performs the actions.
     pub(crate) operator: Operator<'a>,
-    /// Reports what happens.
-    pub(crate) reporter: &'a Reporter,
-    /// Tells the observer the number of the current step.
+    /// The lines of the story.
+    pub(crate) lines: mpsc::Sender<OutputLine>,
+    /// The number of the current step, for the observer.
     pub(crate) steps: watch::Sender<usize>,
     /// What the observer sees.
     pub(crate) snapshots: watch::Receiver<Snapshot>,
@@ -59,10 +59,15 @@ impl StoryRunner<'_> {
         Ok(failed)
     }
 
+    /// Reports `lines`. Without a receiver the demo is about to end, and they are dropped.
+    pub(crate) async fn report(&self, lines: impl IntoIterator<Item = OutputLine>) {
+        for line in lines {
+            let _ = self.lines.send(line).await;
+        }
+    }
+
     async fn step(&mut self, number: usize, step: &Step) -> anyhow::Result<StepOutcome> {
-        self.reporter
-            .report([messages::heading(number, step)])
-            .await;
+        self.report([messages::heading(number, step)]).await;
         self.steps.send_replace(number);
         let started = Instant::now();
         self.operator.perform(step).await?;
@@ -74,21 +79,21 @@ impl StoryRunner<'_> {
         if !reached {
             let missing = expectation::missing(&step.goal, &set);
             let lines = messages::not_reached(&missing, STEP_TIMEOUT);
-            self.reporter.report(lines).await;
+            self.report(lines).await;
             return Ok(StepOutcome::Missed);
         }
         if let Some(line) = wrong_layout(&step.goal) {
-            self.reporter.report([line]).await;
+            self.report([line]).await;
             return Ok(StepOutcome::Missed);
         }
         let lines = messages::reached(&step.goal, &set, started.elapsed());
-        self.reporter.report(lines).await;
+        self.report(lines).await;
         let sets = snapshot.sets.iter();
         let dips: Vec<(&str, Dip)> = sets
-            .filter_map(|(name, set)| Some((*name, set.ready_tracker.dip()?)))
+            .filter_map(|(name, set)| Some((*name, set.ready_tracker.dip?)))
             .collect();
         let lines = dips.iter().map(|(name, dip)| messages::dipped(name, *dip));
-        self.reporter.report(lines).await;
+        self.report(lines).await;
         Ok(if dips.is_empty() {
             StepOutcome::Passed
         } else {
@@ -118,11 +123,11 @@ impl StoryRunner<'_> {
 }
 
 /// An error line if the scheduler's layout for `goal` is not the documented one.
-fn wrong_layout(goal: &Goal) -> Option<super::output::OutputLine> {
+fn wrong_layout(goal: &Goal) -> Option<OutputLine> {
     let Goal::Layout(layout) = goal else {
         return None;
     };
     let documented = layout.documented?;
     let expected = expectation::expected(layout);
-    (!expected.matches(documented)).then(|| messages::wrong_layout(documented, &expected))
+    (expected.replicas() != documented).then(|| messages::wrong_layout(documented, &expected))
 }

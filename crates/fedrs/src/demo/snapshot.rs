@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use derive_more::Display;
+
 /// A set at one moment: what the host reports, and what actually runs in the members.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SetSnapshot {
@@ -41,7 +43,7 @@ pub(crate) struct ClusterSnapshot {
 }
 
 /// The state of a cluster, according to its MemberCluster and the set's status.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, Display, PartialEq, Eq)]
 pub(crate) enum State {
     /// The controller has not reported it yet.
     #[default]
@@ -49,23 +51,12 @@ pub(crate) enum State {
     /// It answers the liveness probe.
     Ready,
     /// It answers, and can run no more than this number of the set's replicas.
+    #[display("Full (max {_0})")]
     Full(u64),
     /// It does not answer; its replicas still count.
     Unreachable,
     /// It has not answered for the grace period; its replicas are rescheduled to other clusters.
     Lost,
-}
-
-impl std::fmt::Display for State {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Joining => f.write_str("Joining"),
-            Self::Ready => f.write_str("Ready"),
-            Self::Full(capacity) => write!(f, "Full (max {capacity})"),
-            Self::Unreachable => f.write_str("Unreachable"),
-            Self::Lost => f.write_str("Lost"),
-        }
-    }
 }
 
 impl SetSnapshot {
@@ -83,9 +74,9 @@ pub(crate) struct ReadyTracker {
     /// The number of ready replicas must not fall below this.
     floor: u64,
     /// The lowest number since [`ReadyTracker::begin_step`].
-    lowest: Option<u64>,
+    pub(crate) lowest: Option<u64>,
     /// The deepest dip since [`ReadyTracker::begin_step`].
-    dip: Option<Dip>,
+    pub(crate) dip: Option<Dip>,
 }
 
 /// Ready replicas below the floor.
@@ -118,16 +109,6 @@ impl ReadyTracker {
         }
         self.floor = self.floor.max(ready.min(desired));
     }
-
-    /// The lowest number since the step began.
-    pub(crate) fn lowest(&self) -> Option<u64> {
-        self.lowest
-    }
-
-    /// The deepest dip since the step began.
-    pub(crate) fn dip(&self) -> Option<Dip> {
-        self.dip
-    }
 }
 
 #[cfg(test)]
@@ -145,14 +126,14 @@ mod tests {
     #[test]
     fn f20_growth_and_a_surplus_during_a_move_are_no_dips() {
         assert_eq!(
-            tracked(&[(50, 0), (50, 20), (50, 50), (50, 67), (50, 50)]).dip(),
+            tracked(&[(50, 0), (50, 20), (50, 50), (50, 67), (50, 50)]).dip,
             None
         );
     }
 
     #[test]
     fn f20_fewer_than_before_is_a_dip_even_while_growing() {
-        let dip = tracked(&[(50, 0), (50, 39), (50, 38), (50, 50)]).dip();
+        let dip = tracked(&[(50, 0), (50, 39), (50, 38), (50, 50)]).dip;
         assert_eq!(
             dip,
             Some(Dip {
@@ -166,7 +147,7 @@ mod tests {
     #[test]
     fn f20_the_deepest_dip_is_recorded() {
         let dip = tracked(&[(50, 50), (50, 48), (50, 44), (50, 47)])
-            .dip()
+            .dip
             .unwrap();
         assert_eq!((dip.ready, dip.floor), (44, 50));
     }
@@ -174,25 +155,22 @@ mod tests {
     #[test]
     fn f20_scaling_down_lowers_the_floor_and_scaling_up_does_not_raise_it() {
         assert_eq!(
-            tracked(&[(60, 60), (40, 60), (40, 40), (60, 40), (60, 60)]).dip(),
+            tracked(&[(60, 60), (40, 60), (40, 40), (60, 40), (60, 60)]).dip,
             None
         );
-        assert!(tracked(&[(40, 40), (60, 40), (60, 39)]).dip().is_some());
+        assert!(tracked(&[(40, 40), (60, 40), (60, 39)]).dip.is_some());
     }
 
     #[test]
     fn each_step_has_its_own_lowest_number() {
         let mut tracker = tracked(&[(50, 0), (50, 50)]);
-        assert_eq!(tracker.lowest(), Some(0));
+        assert_eq!(tracker.lowest, Some(0));
         tracker.begin_step();
-        assert_eq!(tracker.lowest(), None);
+        assert_eq!(tracker.lowest, None);
         tracker.record(50, 62, Duration::ZERO);
         tracker.record(50, 50, Duration::ZERO);
-        assert_eq!(tracker.lowest(), Some(50));
+        assert_eq!(tracker.lowest, Some(50));
         tracker.record(50, 49, Duration::ZERO);
-        assert!(
-            tracker.dip().is_some(),
-            "the floor is preserved across steps"
-        );
+        assert!(tracker.dip.is_some(), "the floor is preserved across steps");
     }
 }

@@ -2,8 +2,6 @@
 //!
 //! A goal contains the layout if the design document states one; the scheduler computes every other layout.
 
-use std::collections::BTreeMap;
-
 use fedrs_api::{ClusterPreference, Placement};
 
 use crate::embedded::{MEMBER_NAMES, MemberSize};
@@ -16,23 +14,16 @@ pub(crate) const UNREACHABLE: &str = MEMBER_NAMES[1];
 pub(crate) const SMALL: &str = MEMBER_NAMES[2];
 
 /// The members. Their sizes differ, to show that size alone moves no replica.
-pub(crate) const MEMBERS: [MemberSize<'static>; 3] = [
+pub(crate) const MEMBERS: [MemberSize<'static>; 3] =
+    [member(LARGE, 4), member(UNREACHABLE, 3), member(SMALL, 2)];
+
+const fn member(name: &'static str, nodes: u32) -> MemberSize<'static> {
     MemberSize {
-        name: LARGE,
-        nodes: 4,
+        name,
+        nodes,
         pods_per_node: 20,
-    },
-    MemberSize {
-        name: UNREACHABLE,
-        nodes: 3,
-        pods_per_node: 20,
-    },
-    MemberSize {
-        name: SMALL,
-        nodes: 2,
-        pods_per_node: 20,
-    },
-];
+    }
+}
 
 /// The namespace of the story's objects.
 pub(crate) const NAMESPACE: &str = "default";
@@ -48,7 +39,7 @@ pub(crate) const FREE_PODS: u64 = 6;
 pub(crate) const STEP_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// The same weight for all clusters.
-const EVENLY: &[(&str, u64)] = &[("*", 1)];
+const EVENLY: &[(&str, i64)] = &[("*", 1)];
 
 /// One step of the story.
 pub(crate) struct Step {
@@ -96,7 +87,7 @@ pub(crate) struct LayoutGoal {
     /// Desired replicas.
     pub(crate) replicas: u64,
     /// Weight by member, or `*`.
-    pub(crate) weights: &'static [(&'static str, u64)],
+    pub(crate) weights: &'static [(&'static str, i64)],
     /// A member that is unreachable and gets no replicas.
     pub(crate) unreachable: Option<&'static str>,
     /// A member that is full, and its capacity.
@@ -118,18 +109,16 @@ impl Goal {
 impl LayoutGoal {
     /// The preferences, as in `spec.placement` of the set.
     pub(crate) fn placement(&self) -> Placement {
-        let preference = |weight: u64| ClusterPreference {
-            weight: i64::try_from(weight).expect("the story's weights are small"),
-            ..ClusterPreference::default()
-        };
-        let clusters: BTreeMap<_, _> = self
-            .weights
-            .iter()
-            .map(|&(name, weight)| (name.to_owned(), preference(weight)))
-            .collect();
+        let clusters = self.weights.iter().map(|&(name, weight)| {
+            let preference = ClusterPreference {
+                weight,
+                ..ClusterPreference::default()
+            };
+            (name.to_owned(), preference)
+        });
         Placement {
             rebalance: true,
-            clusters,
+            clusters: clusters.collect(),
         }
     }
 }

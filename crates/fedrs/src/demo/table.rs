@@ -1,11 +1,12 @@
 //! The live table: one set and its clusters, as lines of a terminal. Pure.
 
 use ratatui::{
-    style::{Color, Modifier, Style},
+    style::Color,
     text::{Line, Span},
 };
 
 use super::{
+    messages::{DIMMED, HEADING, HINT},
     observer::Snapshot,
     snapshot::{ClusterSnapshot, SetSnapshot, State},
     story::{Goal, STEPS, WEB},
@@ -14,50 +15,18 @@ use super::{
 /// The number of lines of the table, with the empty one above it.
 pub(crate) const HEIGHT: u16 = 8;
 /// The number of cells of a full bar.
-const BAR: u64 = 30;
+const BAR: usize = 30;
 /// The width of the column with the clusters' names.
 const NAME: usize = 10;
-
-/// Whether styles have colors.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Palette {
-    /// False if `NO_COLOR` is set.
-    pub(crate) colored: bool,
-}
-
-impl Palette {
-    /// The style of text in `color`.
-    pub(crate) fn paint(self, color: Color) -> Style {
-        if self.colored {
-            Style::new().fg(color)
-        } else {
-            Style::new()
-        }
-    }
-
-    /// A style that is visible without colors.
-    pub(crate) fn bold() -> Style {
-        Style::new().add_modifier(Modifier::BOLD)
-    }
-
-    fn state(self, state: &State) -> Style {
-        match state {
-            State::Joining => self.paint(Color::DarkGray),
-            State::Ready => self.paint(Color::Green),
-            State::Full(_) => self.paint(Color::Yellow),
-            State::Unreachable | State::Lost => self.paint(Color::Red),
-        }
-    }
-}
 
 /// The set of the current step, or [`WEB`] after that set was deleted.
 pub(crate) fn current_set(snapshot: &Snapshot) -> (&'static str, SetSnapshot) {
     let set = |name| snapshot.sets.get(name).cloned().unwrap_or_default();
-    let step = snapshot
+    if let Some(step) = snapshot
         .step
         .checked_sub(1)
-        .and_then(|index| STEPS.get(index));
-    if let Some(step) = step {
+        .and_then(|index| STEPS.get(index))
+    {
         let current = set(step.goal.set());
         let deleted = matches!(step.goal, Goal::Deleted(_)) && current.desired.is_none();
         if !deleted {
@@ -68,35 +37,23 @@ pub(crate) fn current_set(snapshot: &Snapshot) -> (&'static str, SetSnapshot) {
 }
 
 /// The table of `snapshot`, [`HEIGHT`] lines.
-pub(crate) fn lines(snapshot: &Snapshot, hint: &str, palette: Palette) -> Vec<Line<'static>> {
+pub(crate) fn lines(snapshot: &Snapshot) -> Vec<Line<'static>> {
     let (name, set) = current_set(snapshot);
     let mut lines = vec![Line::default(), title(snapshot, name, &set)];
     let header = format!(
-        " {:<NAME$} {:>7}  {:>5}  {:<bar$} {:>7}  {}",
-        "CLUSTER",
-        "DESIRED",
-        "READY",
-        "",
-        "PENDING",
-        "STATUS",
-        bar = usize::try_from(BAR).expect("BAR fits usize"),
+        " {:<NAME$} {:>7}  {:>5}  {:<BAR$} {:>7}  {}",
+        "CLUSTER", "DESIRED", "READY", "", "PENDING", "STATUS",
     );
-    lines.push(Line::styled(header, Palette::bold()));
-    let largest = set
-        .clusters
-        .iter()
-        .map(|cluster| cluster.pods.max(cluster.desired.unwrap_or(0)))
-        .max();
-    lines.extend(
-        set.clusters
-            .iter()
-            .map(|cluster| row(cluster, largest.unwrap_or(0), palette)),
-    );
+    lines.push(Line::styled(header, HEADING));
+    let clusters = set.clusters.iter();
+    let largest = clusters.map(|cluster| cluster.pods.max(cluster.desired.unwrap_or(0)));
+    let largest = largest
+        .max()
+        .and_then(|largest| usize::try_from(largest).ok());
+    let largest = largest.unwrap_or(0).max(1);
+    lines.extend(set.clusters.iter().map(|cluster| row(cluster, largest)));
     lines.push(total(&set));
-    lines.push(Line::styled(
-        format!(" {hint}"),
-        palette.paint(Color::DarkGray),
-    ));
+    lines.push(Line::styled(HINT, DIMMED));
     lines
 }
 
@@ -105,7 +62,7 @@ fn title(snapshot: &Snapshot, name: &str, set: &SetSnapshot) -> Line<'static> {
         format!("{desired} replicas")
     });
     // A new set begins with 0 ready replicas.
-    let lowest = match set.ready_tracker.lowest() {
+    let lowest = match set.ready_tracker.lowest {
         None | Some(0) => String::new(),
         Some(lowest) => format!(", never fewer than {lowest} in this step"),
     };
@@ -117,19 +74,23 @@ fn title(snapshot: &Snapshot, name: &str, set: &SetSnapshot) -> Line<'static> {
         seconds % 60
     );
     Line::from(vec![
-        Span::styled(format!(" {name}"), Palette::bold()),
+        Span::styled(format!(" {name}"), HEADING),
         Span::raw(rest),
     ])
 }
 
-fn row(cluster: &ClusterSnapshot, largest: u64, palette: Palette) -> Line<'static> {
-    let cells = |count: u64| usize::try_from((count * BAR).div_ceil(largest.max(1))).unwrap_or(0);
+/// One cluster; a full bar is the `largest` number of replicas.
+fn row(cluster: &ClusterSnapshot, largest: usize) -> Line<'static> {
+    let cells = |count: u64| (usize::try_from(count).unwrap_or(0) * BAR).div_ceil(largest);
     let ready = cells(cluster.ready);
     let starting = cells(cluster.pods.max(cluster.ready)) - ready;
-    let empty = usize::try_from(BAR)
-        .unwrap_or(0)
-        .saturating_sub(ready + starting);
-    let style = palette.state(&cluster.state);
+    let empty = BAR.saturating_sub(ready + starting);
+    let color = match cluster.state {
+        State::Joining => Color::DarkGray,
+        State::Ready => Color::Green,
+        State::Full(_) => Color::Yellow,
+        State::Unreachable | State::Lost => Color::Red,
+    };
     let desired = cluster
         .desired
         .map_or("-".to_owned(), |desired| desired.to_string());
@@ -138,11 +99,11 @@ fn row(cluster: &ClusterSnapshot, largest: u64, palette: Palette) -> Line<'stati
             " {:<NAME$} {desired:>7}  {:>5}  ",
             cluster.name, cluster.ready
         )),
-        Span::styled("█".repeat(ready), style),
-        Span::styled("░".repeat(starting), style),
+        Span::styled("█".repeat(ready), color),
+        Span::styled("░".repeat(starting), color),
         Span::raw(" ".repeat(empty)),
         Span::raw(format!(" {:>7}  ", cluster.pending)),
-        Span::styled(cluster.state.to_string(), style),
+        Span::styled(cluster.state.to_string(), color),
     ])
 }
 
@@ -158,11 +119,10 @@ fn total(set: &SetSnapshot) -> Line<'static> {
         unplaced => format!("  {unplaced} not placed"),
     };
     Line::raw(format!(
-        " {:<NAME$} {desired:>7}  {:>5}  {:bar$} {pending:>7}{unplaced}",
+        " {:<NAME$} {desired:>7}  {:>5}  {:BAR$} {pending:>7}{unplaced}",
         "total",
         set.ready(),
         "",
-        bar = usize::try_from(BAR).expect("BAR fits usize"),
     ))
 }
 
@@ -214,7 +174,7 @@ mod tests {
     }
 
     fn text(snapshot: &Snapshot) -> String {
-        let lines = lines(snapshot, "Press Ctrl-C", Palette { colored: false });
+        let lines = lines(snapshot);
         assert_eq!(lines.len(), usize::from(HEIGHT));
         assert!(
             lines.iter().all(|line| line.width() <= 80),

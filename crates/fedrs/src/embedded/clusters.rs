@@ -9,9 +9,10 @@
 use anyhow::Context;
 use futures::future::join_all;
 use jiff::Timestamp;
-use sim_cluster::{Api, Faults, NodeSpec, Server, Settings, SimCluster, WriteOptions};
+use sim_cluster::{Api, NodeSpec, Server, Settings, SimCluster, WriteOptions};
 
 use super::directory::KubeconfigDirectory;
+use crate::seed::random_seed;
 
 /// How large a member is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,26 +86,15 @@ impl EmbeddedClusters {
         self.host.cluster.api()
     }
 
-    /// The members' names and APIs, in this process, in the order in which they were started.
-    pub(crate) fn members(&self) -> impl Iterator<Item = (&str, &Api)> {
-        self.members
-            .iter()
-            .map(|member| (member.cluster.name(), member.cluster.api()))
+    /// The members, in the order in which they were started.
+    pub(crate) fn members(&self) -> impl Iterator<Item = &SimCluster> {
+        self.members.iter().map(|member| &member.cluster)
     }
 
-    /// The API of the member `name`, in this process.
-    pub(crate) fn member(&self, name: &str) -> &Api {
-        self.served(name).cluster.api()
-    }
-
-    /// Injects faults into the member `name`.
-    pub(crate) fn faults(&self, name: &str) -> &Faults {
-        self.served(name).cluster.faults()
-    }
-
-    fn served(&self, name: &str) -> &Served {
-        let mut members = self.members.iter();
-        let found = members.find(|member| member.cluster.name() == name);
+    /// The member `name`.
+    pub(crate) fn member(&self, name: &str) -> &SimCluster {
+        let mut members = self.members();
+        let found = members.find(|member| member.name() == name);
         found.expect("callers name members that were started")
     }
 
@@ -127,7 +117,8 @@ impl Served {
     async fn start(name: &str, nodes: Vec<NodeSpec>, settings: &Settings) -> anyhow::Result<Self> {
         let builder = SimCluster::builder(name)
             .epoch(Timestamp::now())
-            .seed(seed())
+            // Other uids in each run: no client takes an object of an earlier run for one of this run.
+            .seed(random_seed())
             .settings(settings.clone());
         let cluster = nodes
             .into_iter()
@@ -144,10 +135,4 @@ impl Served {
         self.server.stop().await;
         self.cluster.stop().await;
     }
-}
-
-/// A random seed: each run has other uids, so that no client takes an object of an earlier run for one of this run.
-fn seed() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one(())
 }

@@ -2,24 +2,25 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::Error;
 use federated_scheduler::{Cluster, Layout, Request};
 use federation_controller::preferences::Preferences;
 use fedrs_api::{FieldError, Placement, preferences};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::fields::{self, Fields, SyntaxError};
+use super::fields::{self, Fields};
 
 /// The inputs of one layout.
 #[derive(Debug, Default)]
-pub(super) struct Case {
-    pub(super) name: Option<String>,
+pub(crate) struct Case {
+    pub(crate) name: Option<String>,
     /// Decides ties, as the namespace and name of a set do.
-    pub(super) key: String,
-    pub(super) replicas: u64,
-    pub(super) placement: Placement,
-    pub(super) clusters: Vec<String>,
-    pub(super) current: BTreeMap<String, u64>,
-    pub(super) capacity: BTreeMap<String, u64>,
+    pub(crate) key: String,
+    pub(crate) replicas: u64,
+    pub(crate) placement: Placement,
+    pub(crate) clusters: Vec<String>,
+    pub(crate) current: BTreeMap<String, u64>,
+    pub(crate) capacity: BTreeMap<String, u64>,
 }
 
 /// All cases of an input.
@@ -30,46 +31,13 @@ pub(super) struct Cases {
     pub(super) is_list: bool,
 }
 
-/// Why the input is invalid.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum CaseError {
-    /// It is neither JSON nor YAML.
-    #[error("invalid input: {0}")]
-    Syntax(#[from] SyntaxError),
-    /// A field beside `cases`.
-    #[error("{0}")]
-    List(FieldError),
-    /// A field of one case.
-    #[error("{case}: {error}")]
-    Case {
-        /// Its number and name.
-        case: String,
-        /// What is wrong.
-        error: FieldError,
-    },
-}
-
 impl Cases {
     /// Reads one case, a list of cases, or an object with a list under `cases`.
-    pub(super) fn parse(text: &str) -> Result<Self, Vec<CaseError>> {
-        let input = fields::parse(text).map_err(|error| vec![error.into()])?;
+    pub(super) fn parse(text: &str) -> Result<Self, Vec<Error>> {
+        let input = fields::parse(text).map_err(|error| vec![error.context("invalid input")])?;
         let (values, is_list) = match &input {
             Value::Array(list) => (list.as_slice(), true),
-            Value::Object(object) if object.contains_key("cases") => {
-                let mut fields = Fields::default();
-                let known = ["cases", "source"];
-                for name in object.keys().filter(|name| !known.contains(&name.as_str())) {
-                    fields.error(name, "is not a known field beside cases");
-                }
-                let list = object["cases"].as_array();
-                if list.is_none() {
-                    fields.error("cases", "must be a list");
-                }
-                if !fields.errors.is_empty() {
-                    return Err(fields.errors.into_iter().map(CaseError::List).collect());
-                }
-                (list.map_or(&[][..], Vec::as_slice), true)
-            }
+            Value::Object(object) if object.contains_key("cases") => (listed(object)?, true),
             value => (std::slice::from_ref(value), false),
         };
         let mut list = Vec::with_capacity(values.len());
@@ -79,10 +47,8 @@ impl Cases {
                 Ok(case) => list.push(case),
                 Err(invalid) => {
                     let case = describe(value, place + 1, is_list);
-                    errors.extend(invalid.into_iter().map(|error| CaseError::Case {
-                        case: case.clone(),
-                        error,
-                    }));
+                    let invalid = invalid.into_iter();
+                    errors.extend(invalid.map(|error| Error::new(error).context(case.clone())));
                 }
             }
         }
@@ -92,6 +58,22 @@ impl Cases {
             Err(errors)
         }
     }
+}
+
+/// The list under `cases`, which may only have a `source` beside it.
+fn listed(object: &Map<String, Value>) -> Result<&[Value], Vec<Error>> {
+    let mut fields = Fields::default();
+    for name in object
+        .keys()
+        .filter(|name| !["cases", "source"].contains(&name.as_str()))
+    {
+        fields.error(name, "is not a known field beside cases");
+    }
+    let list = object["cases"].as_array();
+    if list.is_none() {
+        fields.error("cases", "must be a list");
+    }
+    fields.or(list.map_or(&[][..], Vec::as_slice))
 }
 
 /// Names a case in messages: `case 2 "web"`.
@@ -115,7 +97,7 @@ impl Case {
         };
         let Some(object) = value.as_object() else {
             fields.error("the case", "must be an object with replicas and clusters");
-            return Err(fields.errors);
+            return fields.or(case);
         };
         let mut key = None;
         for (name, value) in object {
@@ -142,11 +124,7 @@ impl Case {
         }
         case.key =
             key.unwrap_or_else(|| format!("default/{}", case.name.as_deref().unwrap_or_default()));
-        if fields.errors.is_empty() {
-            Ok(case)
-        } else {
-            Err(fields.errors)
-        }
+        fields.or(case)
     }
 
     /// Warnings about input that has no effect.
@@ -166,7 +144,7 @@ impl Case {
     }
 
     /// Computes the layout.
-    pub(super) fn plan(&self) -> Layout {
+    pub(crate) fn plan(&self) -> Layout {
         let preferences = Preferences::of(&self.placement);
         let clusters: Vec<Cluster<'_>> = self
             .clusters
@@ -193,7 +171,7 @@ mod tests {
 
     fn errors(text: &str) -> Vec<String> {
         let errors = Cases::parse(text).expect_err("is invalid");
-        errors.iter().map(ToString::to_string).collect()
+        errors.iter().map(|error| format!("{error:#}")).collect()
     }
 
     #[test]

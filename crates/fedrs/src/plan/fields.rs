@@ -1,29 +1,19 @@
 //! Reads values field by field, and collects all errors with their fields.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use anyhow::Context;
 use fedrs_api::FieldError;
 use serde_json::Value;
 
-/// Why a text can't be parsed.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum SyntaxError {
-    /// It begins like JSON.
-    #[error("not JSON: {0}")]
-    Json(serde_json::Error),
-    /// It does not begin like JSON.
-    #[error("not YAML: {0}")]
-    Yaml(serde_saphyr::Error),
-}
-
 /// Parses JSON or YAML. The first character decides which of the two an error is about.
-pub(super) fn parse(text: &str) -> Result<Value, SyntaxError> {
+pub(super) fn parse(text: &str) -> anyhow::Result<Value> {
     if text.trim_start().starts_with(['{', '[']) {
         // YAML in flow style begins with the same characters: `{replicas: 5}`.
-        serde_json::from_str(text)
-            .or_else(|error| serde_saphyr::from_str(text).map_err(|_| SyntaxError::Json(error)))
+        let json = serde_json::from_str(text).context("not JSON");
+        json.or_else(|error| serde_saphyr::from_str(text).map_err(|_| error))
     } else {
-        serde_saphyr::from_str(text).map_err(SyntaxError::Yaml)
+        serde_saphyr::from_str(text).context("not YAML")
     }
 }
 
@@ -39,6 +29,15 @@ impl Fields {
             field: field.into(),
             message: message.into(),
         });
+    }
+
+    /// `value` if there is no error.
+    pub(super) fn or<T, E: From<FieldError>>(self, value: T) -> Result<T, Vec<E>> {
+        if self.errors.is_empty() {
+            Ok(value)
+        } else {
+            Err(self.errors.into_iter().map(E::from).collect())
+        }
     }
 
     /// A string.
@@ -97,19 +96,14 @@ impl Fields {
 
     /// Checks that names are distinct, and that none is empty or `*`.
     pub(super) fn check_names(&mut self, names: &[String], field: &str) {
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         for (place, name) in names.iter().enumerate() {
-            if name.is_empty() || name == "*" {
-                self.error(
-                    format!("{field}[{place}]"),
-                    format!("{name:?} is not a valid cluster name"),
-                );
-            } else if !seen.insert(name) {
-                self.error(
-                    format!("{field}[{place}]"),
-                    format!("{name:?} is a duplicate"),
-                );
-            }
+            let problem = match name.as_str() {
+                "" | "*" => "is not a valid cluster name",
+                _ if !seen.insert(name) => "is a duplicate",
+                _ => continue,
+            };
+            self.error(format!("{field}[{place}]"), format!("{name:?} {problem}"));
         }
     }
 }

@@ -19,9 +19,11 @@ use std::{
     process::ExitCode,
 };
 
-use case::{Case, CaseError, Cases};
+use anyhow::{Context, Error};
+pub(crate) use case::Case;
+use case::Cases;
 use clap::Args;
-use manifest::{ClusterFlags, ManifestError};
+use manifest::ClusterFlags;
 use result::CaseResult;
 
 use crate::output::{self, Format};
@@ -97,24 +99,13 @@ fn parse_count(text: &str) -> Result<(String, u64), String> {
     Ok((name.to_owned(), count))
 }
 
-/// Why the input can't be planned.
-#[derive(Debug, thiserror::Error)]
-enum InputError {
-    #[error("failed to read {path}: {source}")]
-    Read { path: String, source: io::Error },
-    #[error("{path}: {source}")]
-    Manifest { path: String, source: ManifestError },
-    #[error("{0}")]
-    Case(CaseError),
-}
-
 /// Reads the input, computes the layouts and prints them.
 pub(crate) fn run(args: &PlanArgs) -> ExitCode {
     let cases = match read(args) {
         Ok(cases) => cases,
         Err(errors) => {
             for error in errors {
-                eprintln!("error: {error}");
+                eprintln!("error: {error:#}");
             }
             return ExitCode::from(INVALID_INPUT);
         }
@@ -127,45 +118,36 @@ pub(crate) fn run(args: &PlanArgs) -> ExitCode {
 }
 
 /// Reads the cases, or finds all errors of the input.
-fn read(args: &PlanArgs) -> Result<Cases, Vec<InputError>> {
-    if let Some(path) = &args.file {
-        let flags = ClusterFlags {
-            clusters: &args.clusters,
-            current: &args.current,
-            capacity: &args.capacity,
-        };
-        let case = manifest::case(&read_text(path)?, &flags);
-        let case = case.map_err(|errors| {
-            let path = path.display().to_string();
-            let errors = errors.into_iter();
-            errors
-                .map(|source| InputError::Manifest {
-                    path: path.clone(),
-                    source,
-                })
-                .collect::<Vec<_>>()
-        })?;
-        return Ok(Cases {
-            list: vec![case],
-            is_list: false,
-        });
-    }
-    let path = args.cases.as_deref().unwrap_or(Path::new("-"));
-    let cases = Cases::parse(&read_text(path)?);
-    cases.map_err(|errors| errors.into_iter().map(InputError::Case).collect())
+fn read(args: &PlanArgs) -> Result<Cases, Vec<Error>> {
+    let Some(path) = &args.file else {
+        let path = args.cases.as_deref().unwrap_or(Path::new("-"));
+        return Cases::parse(&read_text(path)?);
+    };
+    let flags = ClusterFlags {
+        clusters: &args.clusters,
+        current: &args.current,
+        capacity: &args.capacity,
+    };
+    let case = manifest::case(&read_text(path)?, &flags).map_err(|errors| {
+        let errors = errors.into_iter();
+        let errors = errors.map(|error| error.context(path.display().to_string()));
+        errors.collect::<Vec<_>>()
+    })?;
+    Ok(Cases {
+        list: vec![case],
+        is_list: false,
+    })
 }
 
 /// Reads a file, or standard input.
-fn read_text(path: &Path) -> Result<String, Vec<InputError>> {
+fn read_text(path: &Path) -> Result<String, Vec<Error>> {
     let text = if path == Path::new("-") {
         io::read_to_string(io::stdin())
     } else {
         fs::read_to_string(path)
     };
-    text.map_err(|source| {
-        let path = path.display().to_string();
-        vec![InputError::Read { path, source }]
-    })
+    text.with_context(|| format!("failed to read {}", path.display()))
+        .map_err(|error| vec![error])
 }
 
 /// The results as text, with a newline at the end.

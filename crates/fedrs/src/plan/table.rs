@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-
 use super::result::CaseResult;
+use crate::output;
 
 /// A table for each result, with an empty line between them.
 pub(super) fn format(results: &[CaseResult<'_>]) -> String {
@@ -23,30 +22,16 @@ fn format_one(result: &CaseResult<'_>) -> String {
     header.extend(current.then_some("CURRENT"));
     header.extend(capacity.then_some("CAPACITY"));
     header.push("REASON");
-    let mut table = Table::new();
-    // Wraps the reasons on a narrow terminal; a pipe has no width.
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_header(&header);
-    for (cluster, share) in result.shares() {
+    let number = |count: Option<&u64>| count.map_or_else(|| "-".to_owned(), ToString::to_string);
+    let rows = result.shares().map(|(cluster, share)| {
         let mut row = vec![cluster.to_owned(), share.replicas.to_string()];
-        let number =
-            |count: Option<&u64>| count.map_or_else(|| "-".to_owned(), ToString::to_string);
-        if current {
-            row.push(number(case.current.get(cluster)));
-        }
-        if capacity {
-            row.push(number(case.capacity.get(cluster)));
-        }
+        row.extend(current.then(|| number(case.current.get(cluster))));
+        row.extend(capacity.then(|| number(case.capacity.get(cluster))));
         row.push(share.reasons.to_string());
-        table.add_row(row);
-    }
-    for place in 1..header.len() - 1 {
-        let column = table.column_mut(place).expect("the header has this column");
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    let mut text = format!("{case}\n\n{}\n", table.trim_fmt());
+        row
+    });
+    let table = output::table(&header, 1..header.len() - 1, rows.collect());
+    let mut text = format!("{case}\n\n{table}");
     if result.layout.unplaced > 0 {
         writeln!(
             text,

@@ -4,41 +4,20 @@ pub(crate) mod pending;
 
 use std::time::Duration;
 
-use fedrs_api::{FederatedReplicaSet, MemberCluster};
-use kube::{Api, api::ListParams};
+use fedrs_api::MemberClusterSpec;
 use serde_json::json;
-use tokio::time::{Instant, sleep};
 
 use self::pending::{DrainPending, pending};
 use crate::{
-    cluster_client::{ClusterClient, RequestError},
-    member_cluster::{self, MemberClusterError},
+    Error,
+    cluster_client::ClusterClient,
+    member_cluster::{self, SpecChange, change_spec},
+    polling::poll,
     progress::{Progress, Reporter},
 };
 
 /// How often the remaining replicas are polled.
 const POLL_PERIOD: Duration = Duration::from_secs(1);
-
-/// A drain failed.
-#[derive(Debug, thiserror::Error)]
-pub enum DrainError {
-    /// The MemberCluster can't be read or changed.
-    #[error(transparent)]
-    MemberCluster(#[from] MemberClusterError),
-    /// A request failed.
-    #[error(transparent)]
-    Request(#[from] RequestError),
-    /// Replicas are left after the timeout. The controller continues the drain.
-    #[error("{name} is not drained after {timeout:?}: {pending}")]
-    TimedOut {
-        /// The member.
-        name: String,
-        /// How long the operation waited.
-        timeout: Duration,
-        /// What is left.
-        pending: DrainPending,
-    },
-}
 
 /// A drain that the controller carries out.
 pub struct Drain<'a> {
@@ -54,57 +33,45 @@ impl<'a> Drain<'a> {
         host: &'a ClusterClient,
         name: &str,
         reporter: &mut dyn Reporter,
-    ) -> Result<Self, DrainError> {
-        let mut member = member_cluster::get(host, name).await?;
-        let name = name.to_owned();
-        if member.spec.drain {
-            reporter.progress(Progress::AlreadyDraining(name.clone()));
-        } else {
-            let patch = json!({ "drain": true });
-            member = member_cluster::patch_spec(host, &member, patch).await?;
-            reporter.progress(Progress::Draining(name.clone()));
-        }
+    ) -> Result<Self, Error> {
+        let member = change_spec(host, name, drain_change, reporter).await?;
         Ok(Self {
             host,
-            name,
+            name: name.to_owned(),
             generation: member.metadata.generation,
         })
     }
 
     /// Waits until the member is drained, and reports what is left. If the caller drops the future, the drain continues.
-    pub async fn wait(
-        &self,
-        timeout: Duration,
-        reporter: &mut dyn Reporter,
-    ) -> Result<(), DrainError> {
-        let deadline = Instant::now() + timeout;
-        let mut reported = None;
-        loop {
-            let (member, sets) = self.read().await?;
-            let Some(pending) = pending(&member, self.generation, &sets) else {
+    pub async fn wait(&self, timeout: Duration, reporter: &mut dyn Reporter) -> Result<(), Error> {
+        let report = |pending| reporter.progress(Progress::WaitingForDrain(pending));
+        match poll(timeout, POLL_PERIOD, async || self.read().await, report).await? {
+            Ok(()) => {
                 reporter.progress(Progress::Drained(self.name.clone()));
-                return Ok(());
-            };
-            if reported.as_ref() != Some(&pending) {
-                reporter.progress(Progress::WaitingForDrain(pending.clone()));
-                reported = Some(pending.clone());
+                Ok(())
             }
-            if Instant::now() >= deadline {
-                return Err(DrainError::TimedOut {
-                    name: self.name.clone(),
-                    timeout,
-                    pending,
-                });
-            }
-            sleep(POLL_PERIOD).await;
+            Err(pending) => Err(Error::NotDrained {
+                name: self.name.clone(),
+                timeout,
+                pending: Box::new(pending),
+            }),
         }
     }
 
-    async fn read(&self) -> Result<(MemberCluster, Vec<FederatedReplicaSet>), DrainError> {
-        let sets: Api<FederatedReplicaSet> = Api::all(self.host.client());
-        let all = ListParams::default();
-        let list = self.host.call("list federatedreplicasets", sets.list(&all));
-        let (member, sets) = tokio::join!(member_cluster::get(self.host, &self.name), list);
-        Ok((member?, sets?.items))
+    async fn read(&self) -> Result<Result<(), DrainPending>, Error> {
+        let (member, sets) = tokio::join!(
+            member_cluster::get(self.host, &self.name),
+            self.host.list("")
+        );
+        let pending = pending(&member?, self.generation, &sets?);
+        Ok(pending.map_or(Ok(()), Err))
+    }
+}
+
+fn drain_change(spec: &MemberClusterSpec) -> SpecChange {
+    if spec.drain {
+        (None, Progress::AlreadyDraining)
+    } else {
+        (Some(json!({ "drain": true })), Progress::Draining)
     }
 }

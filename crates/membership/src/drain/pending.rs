@@ -1,8 +1,11 @@
 //! What is left in a member that is being drained, and why. Pure.
 
+use std::fmt;
+
+use derive_more::Display;
 use fedrs_api::{
-    ConditionReason, ConditionType, FederatedReplicaSet, FederatedReplicaSetStatus, MemberCluster,
-    MemberConditionType, MemberReason, conditions,
+    ConditionReason, ConditionType, FederatedReplicaSet, MemberCluster, MemberConditionType,
+    MemberReason, conditions, pluralize,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
@@ -11,11 +14,13 @@ use kube::ResourceExt;
 const LISTED_SETS: usize = 5;
 
 /// What a drain waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Display, PartialEq, Eq)]
 pub enum DrainPending {
     /// The controller has not observed the drain.
+    #[display("the controller has not observed the drain (is it running?)")]
     NotObserved,
     /// The last replicas are terminating.
+    #[display("the last replicas are terminating")]
     Terminating,
     /// The controller does not report the member as drained: the message.
     NotDrained(String),
@@ -28,16 +33,33 @@ pub enum DrainPending {
 pub struct PendingReplicas {
     /// The message of the Ready condition, if the member is not ready.
     pub not_ready: Option<String>,
-    /// The replicas of all sets.
-    pub replicas: i32,
-    /// The first sets.
+    /// The sets with replicas.
     pub sets: Vec<PendingSet>,
-    /// The number of other sets.
-    pub other_sets: usize,
+}
+
+impl fmt::Display for PendingReplicas {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(message) = &self.not_ready {
+            write!(f, "the member is not ready ({message}); ")?;
+        }
+        let replicas: i32 = self.sets.iter().map(|set| set.replicas).sum();
+        let listed = self.sets.iter().take(LISTED_SETS);
+        let mut sets: Vec<String> = listed.map(ToString::to_string).collect();
+        if self.sets.len() > LISTED_SETS {
+            sets.push(pluralize(self.sets.len() - LISTED_SETS, "more set"));
+        }
+        write!(
+            f,
+            "{} left: {}",
+            pluralize(replicas, "replica"),
+            sets.join(", ")
+        )
+    }
 }
 
 /// A set with replicas in the member.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Display, PartialEq, Eq)]
+#[display("{set} {replicas}{}", in_parentheses(blocked_by))]
 pub struct PendingSet {
     /// `NAMESPACE/NAME`.
     pub set: String,
@@ -45,6 +67,13 @@ pub struct PendingSet {
     pub replicas: i32,
     /// The messages of conditions that keep them there; empty if they are just moving.
     pub blocked_by: Vec<String>,
+}
+
+fn in_parentheses(messages: &[String]) -> String {
+    match messages {
+        [] => String::new(),
+        messages => format!(" ({})", messages.join("; ")),
+    }
 }
 
 /// What is left in `member`. `None` if no set has replicas there, and the controller reports the drain of the spec with this
@@ -55,7 +84,7 @@ pub(super) fn pending(
     sets: &[FederatedReplicaSet],
 ) -> Option<DrainPending> {
     let name = member.name_any();
-    let mut sets: Vec<PendingSet> = sets
+    let sets: Vec<PendingSet> = sets
         .iter()
         .filter_map(|set| pending_set(set, &name))
         .collect();
@@ -64,14 +93,9 @@ pub(super) fn pending(
     }
     let ready = condition(member, MemberConditionType::Ready);
     let not_ready = ready.filter(|condition| condition.status != "True");
-    let replicas = sets.iter().map(|set| set.replicas).sum();
-    let other_sets = sets.len().saturating_sub(LISTED_SETS);
-    sets.truncate(LISTED_SETS);
     Some(DrainPending::Replicas(PendingReplicas {
         not_ready: not_ready.map(|condition| condition.message.clone()),
-        replicas,
         sets,
-        other_sets,
     }))
 }
 
@@ -102,21 +126,16 @@ fn pending_set(set: &FederatedReplicaSet, member: &str) -> Option<PendingSet> {
     (cluster.replicas > 0).then(|| PendingSet {
         set: format!("{}/{}", set.namespace().unwrap_or_default(), set.name_any()),
         replicas: cluster.replicas,
-        blocked_by: blocking_messages(status),
+        blocked_by: status
+            .conditions
+            .iter()
+            .filter(|condition| stops_moves(condition))
+            .map(|condition| condition.message.clone())
+            .collect(),
     })
 }
 
-/// The messages of conditions that stop moves.
-fn blocking_messages(status: &FederatedReplicaSetStatus) -> Vec<String> {
-    let blocking = status
-        .conditions
-        .iter()
-        .filter(|condition| stops_moves(condition));
-    blocking
-        .map(|condition| condition.message.clone())
-        .collect()
-}
-
+/// Whether replicas do not move because of the condition.
 fn stops_moves(condition: &Condition) -> bool {
     let type_ = condition.type_.parse();
     let is_true = condition.status == "True";

@@ -2,50 +2,64 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::config::Cluster;
 use serde_json::Value;
 
 use super::{
-    error::JoinError,
     plan::{self, ExistingObjects, Step},
     token,
 };
 use crate::{
-    cluster_client::{ClusterClient, Side},
+    Error,
+    cluster_client::{Clusters, RequestError, Side},
+    kubeconfig::KubeconfigSource,
     membership::Membership,
-    object::{NAMESPACE, SECRET, Write, WriteMode},
+    object::{Write, WriteMode},
     progress::{ApplyResult, NewToken, Progress, Reporter, TokenProblem},
     stored_kubeconfig::{self, StoredKubeconfig},
 };
 
-/// The inputs of a join.
-pub(super) struct Join<'a> {
-    pub(super) host: &'a ClusterClient,
-    pub(super) member: &'a ClusterClient,
-    pub(super) membership: Membership,
-    /// The user's labels for the MemberCluster.
-    pub(super) labels: BTreeMap<String, String>,
-    /// How the controller connects to the member.
-    pub(super) connection: Cluster,
-    pub(super) token_duration: Duration,
-    pub(super) mode: WriteMode,
+/// Which cluster becomes a member, and how.
+#[derive(Clone, Debug)]
+pub struct JoinRequest {
+    /// The member's name: a DNS label.
+    pub name: String,
+    /// Labels for the MemberCluster.
+    pub labels: BTreeMap<String, String>,
+    /// The federation; empty for the one without a name.
+    pub federation: String,
+    /// The namespace of the controller on the host, and of its ServiceAccount in the member.
+    pub namespace: String,
+    /// The requested lifetime of the token.
+    pub token_duration: Duration,
+    /// How long to wait until the controller uses the member.
+    pub timeout: Duration,
+    /// Whether writes are persisted.
+    pub mode: WriteMode,
+    /// The user's kubeconfig of the member.
+    pub member: KubeconfigSource,
+    /// The address at which the controller connects to the member; `None` for the one in the kubeconfig.
+    pub member_server: Option<String>,
 }
 
-/// The kubeconfig for the Secret.
-enum Credentials {
-    /// The one in the Secret.
-    Unchanged,
-    /// The stored token with another connection.
-    Reconnected(String),
-    /// A new token; `None` in a dry run.
-    New(String, Option<NewToken>),
+/// The inputs of a join.
+pub(super) struct Join<'a> {
+    pub(super) clusters: &'a Clusters<'a>,
+    pub(super) request: &'a JoinRequest,
+    pub(super) membership: Membership,
+    /// How the controller connects to the member.
+    pub(super) connection: Cluster,
 }
+
+/// The kubeconfig for the Secret, if it has to change, and the token in it, if that is new.
+type Credentials = (Option<StoredKubeconfig>, Option<NewToken>);
 
 impl Join<'_> {
     /// All steps, as far as they are known before the first write.
     pub(super) fn steps(&self, existing: &ExistingObjects) -> Vec<Step> {
         let mut steps = plan::member_steps(&self.membership, existing, None);
-        let host = plan::host_steps(&self.membership, &self.labels, existing, None);
+        let host = plan::host_steps(&self.membership, &self.request.labels, existing, None);
         steps.extend(host);
         steps
     }
@@ -55,7 +69,7 @@ impl Join<'_> {
         &self,
         existing: &ExistingObjects,
         reporter: &mut dyn Reporter,
-    ) -> Result<(), JoinError> {
+    ) -> Result<(), Error> {
         let mut role = None;
         let mut first = plan::member_steps(&self.membership, existing, None);
         first.truncate(plan::OWNER + 1);
@@ -70,19 +84,17 @@ impl Join<'_> {
         for step in &steps[first.len()..] {
             self.apply_step(step, existing, None, reporter).await?;
         }
-        let (kubeconfig, token) = match self.credentials(existing).await? {
-            Credentials::Unchanged => (None, None),
-            Credentials::Reconnected(kubeconfig) => (Some(kubeconfig), None),
-            Credentials::New(kubeconfig, token) => (Some(kubeconfig), token),
-        };
-        if kubeconfig.is_some() {
+        let (stored, token) = self.credentials(existing).await?;
+        let mut kubeconfig = None;
+        if let Some(stored) = stored {
+            kubeconfig = Some(stored.to_yaml(&self.membership.name, &self.membership.account())?);
             for warning in stored_kubeconfig::warnings(&self.connection) {
                 reporter.warn(warning);
             }
         }
         let kubeconfig = kubeconfig.as_deref();
-        for step in plan::host_steps(&self.membership, &self.labels, existing, kubeconfig) {
-            let token = token.as_ref().filter(|_| step.object.kind == SECRET);
+        for step in plan::host_steps(&self.membership, &self.request.labels, existing, kubeconfig) {
+            let token = token.as_ref().filter(|_| step.object.is::<Secret>());
             self.apply_step(&step, existing, token, reporter).await?;
         }
         Ok(())
@@ -95,10 +107,11 @@ impl Join<'_> {
         existing: &ExistingObjects,
         token: Option<&NewToken>,
         reporter: &mut dyn Reporter,
-    ) -> Result<Option<Value>, JoinError> {
-        let (cluster, namespace) = match step.side {
-            Side::Host => (self.host, &existing.host_namespace),
-            Side::Member => (self.member, &existing.member_namespace),
+    ) -> Result<Option<Value>, RequestError> {
+        let cluster = self.clusters.on(step.side);
+        let namespace = match step.side {
+            Side::Host => &existing.host_namespace,
+            Side::Member => &existing.member_namespace,
         };
         // A dry run does not create the namespace, so the API server can't validate objects inside.
         let can_write = step.object.namespace.is_none() || namespace.is_some();
@@ -108,11 +121,13 @@ impl Join<'_> {
             Write::Patch(_) => ApplyResult::Configured,
         };
         let mut written = None;
-        if self.mode == WriteMode::Persist || can_write {
-            let response = cluster.write(&step.object, &step.write, self.mode).await;
+        if self.request.mode == WriteMode::Persist || can_write {
+            let response = cluster
+                .write(&step.object, &step.write, self.request.mode)
+                .await;
             written = match response {
                 // A controller that has just started creates the namespace as well.
-                Err(error) if error.code() == Some(409) && step.object.kind == NAMESPACE => {
+                Err(error) if error.code() == Some(409) && step.object.is::<Namespace>() => {
                     result = ApplyResult::Unchanged;
                     None
                 }
@@ -123,14 +138,14 @@ impl Join<'_> {
             side: step.side,
             object: step.object.clone(),
             result,
-            mode: self.mode,
+            mode: self.request.mode,
             token: token.cloned(),
         });
         Ok(written)
     }
 
     /// Decides which kubeconfig the Secret holds: the stored token stays while the member accepts it.
-    async fn credentials(&self, existing: &ExistingObjects) -> Result<Credentials, JoinError> {
+    async fn credentials(&self, existing: &ExistingObjects) -> Result<Credentials, RequestError> {
         let Some(secret) = &existing.secret else {
             return self.new_token(None).await;
         };
@@ -141,42 +156,40 @@ impl Join<'_> {
         if !existing.has_account() {
             return self.new_token(Some(TokenProblem::AccountDeleted)).await;
         }
-        let problem = token::check(self.member, &self.membership, &stored).await?;
+        let problem = token::check(self.clusters.member, &self.membership, &stored).await?;
         if problem.is_some() {
             return self.new_token(problem).await;
         }
         if stored.connects_as(&self.connection) {
-            return Ok(Credentials::Unchanged);
+            return Ok((None, None));
         }
         let connection = self.connection.clone();
-        let stored = StoredKubeconfig {
+        let reconnected = StoredKubeconfig {
             connection,
             ..stored
         };
-        Ok(Credentials::Reconnected(self.to_yaml(&stored)?))
+        Ok((Some(reconnected), None))
     }
 
     /// Requests a new token, which replaces one with the problem `replaces`. A dry run requests none.
-    async fn new_token(&self, replaces: Option<TokenProblem>) -> Result<Credentials, JoinError> {
-        let (text, token) = match self.mode {
-            WriteMode::DryRun => (String::new(), None),
-            WriteMode::Persist => {
-                let token = token::request(self.member, &self.membership, self.token_duration);
-                let token = token.await?;
-                let new = NewToken {
-                    account: self.membership.account(),
-                    expires: token.expires,
-                    replaces,
-                };
-                (token.text, Some(new))
-            }
-        };
+    async fn new_token(&self, replaces: Option<TokenProblem>) -> Result<Credentials, RequestError> {
+        let mut text = String::new();
+        let mut new = None;
+        if self.request.mode == WriteMode::Persist {
+            let token = token::request(
+                self.clusters.member,
+                &self.membership,
+                self.request.token_duration,
+            )
+            .await?;
+            text = token.token;
+            new = Some(NewToken {
+                account: self.membership.account(),
+                expires: token.expiration_timestamp.0,
+                replaces,
+            });
+        }
         let stored = StoredKubeconfig::with_token(self.connection.clone(), text);
-        Ok(Credentials::New(self.to_yaml(&stored)?, token))
-    }
-
-    fn to_yaml(&self, stored: &StoredKubeconfig) -> Result<String, JoinError> {
-        let yaml = stored.to_yaml(&self.membership.name, &self.membership.account());
-        yaml.map_err(|error| JoinError::StoredKubeconfig(error.to_string()))
+        Ok((Some(stored), new))
     }
 }

@@ -5,7 +5,11 @@ use kube::ResourceExt;
 use serde_json::Value;
 
 use super::{plan::ExistingObjects, problem::Problem};
-use crate::{cluster_client::Side, member_cluster, membership::Membership, names};
+use crate::{
+    cluster_client::Side,
+    member_cluster,
+    membership::{Membership, created_by_join, secret_name},
+};
 
 /// All conflicts of the join with `existing` objects.
 pub(super) fn conflicts(membership: &Membership, existing: &ExistingObjects) -> Vec<Problem> {
@@ -59,7 +63,7 @@ fn is_terminating(object: &Value) -> bool {
 /// The member has its kubeconfig in a file or another Secret.
 fn source_conflict(name: &str, member: &MemberCluster) -> Option<Problem> {
     match &member.spec.secret_ref {
-        Some(secret) if secret.name == names::secret(name) => None,
+        Some(secret) if secret.name == secret_name(name) => None,
         Some(secret) => Some(Problem::OtherSecret {
             name: name.to_owned(),
             secret: secret.name.clone(),
@@ -71,7 +75,7 @@ fn source_conflict(name: &str, member: &MemberCluster) -> Option<Problem> {
 /// The Secret has the name that join uses, but join did not create it.
 fn secret_conflict(secret: &Value) -> Option<Problem> {
     let metadata = &secret["metadata"];
-    let is_ours = names::created_by_join(secret)
+    let is_ours = created_by_join(secret)
         && secret["type"] == KUBECONFIG_TYPE
         && metadata["annotations"][annotations::RENEW_TOKEN] == "true";
     let text = |field: &str| metadata[field].as_str().unwrap_or_default().to_owned();

@@ -8,66 +8,52 @@
 
 mod apply;
 mod conflicts;
-mod error;
 mod permissions;
 mod plan;
 mod preflight;
-mod problem;
+pub(crate) mod problem;
 pub(crate) mod readiness;
 #[cfg(test)]
 mod test_objects;
 mod token;
-mod wait;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use kube::config::Cluster;
 
 use self::{
     apply::Join,
     preflight::{connect, preflight},
+    readiness::readiness,
 };
-pub use self::{error::JoinError, permissions::Permission, problem::Problem};
+pub use self::{apply::JoinRequest, permissions::Permission, problem::Problem};
 use crate::{
-    cluster_client::{ClusterClient, Side},
-    kubeconfig::KubeconfigSource,
+    Error,
+    cluster_client::{ClusterClient, Clusters},
+    controller_lease::{ControllerState, controller_state},
+    member_cluster,
     membership::Membership,
     object::WriteMode,
-    progress::{Progress, Reporter},
+    polling::poll,
+    progress::{Progress, Reporter, Warning},
     stored_kubeconfig,
 };
 
-/// Which cluster becomes a member, and how.
-#[derive(Clone, Debug)]
-pub struct JoinRequest {
-    /// The member's name: a DNS label.
-    pub name: String,
-    /// Labels for the MemberCluster.
-    pub labels: BTreeMap<String, String>,
-    /// The federation; empty for the one without a name.
-    pub federation: String,
-    /// The namespace of the controller on the host, and of its ServiceAccount in the member.
-    pub namespace: String,
-    /// The requested lifetime of the token.
-    pub token_duration: Duration,
-    /// How long to wait until the controller uses the member.
-    pub timeout: Duration,
-    /// Whether writes are persisted.
-    pub mode: WriteMode,
-    /// The user's kubeconfig of the member.
-    pub member: KubeconfigSource,
-    /// The address at which the controller connects to the member; `None` for the one in the kubeconfig.
-    pub member_server: Option<String>,
-}
+/// How often the MemberCluster is polled while a join waits for the controller.
+const POLL_PERIOD: Duration = Duration::from_millis(500);
 
 /// Makes a cluster a member and waits until the controller uses it. Fails after the timeout; all objects are in place then.
 pub async fn join(
     host: &ClusterClient,
     request: JoinRequest,
     reporter: &mut dyn Reporter,
-) -> Result<(), JoinError> {
+) -> Result<(), Error> {
     let (member, connection) = member_client(&request).await?;
-    let (host_info, member_info) = connect(host, &member).await?;
+    let clusters = Clusters {
+        host,
+        member: &member,
+    };
+    let [host_info, member_info] = connect(&clusters).await?;
     for (cluster, info) in [(host, &host_info), (&member, &member_info)] {
         reporter.progress(Progress::Connected {
             side: cluster.side,
@@ -76,25 +62,22 @@ pub async fn join(
         });
     }
     let join = Join {
-        host,
-        member: &member,
+        clusters: &clusters,
+        request: &request,
         membership: Membership {
-            name: request.name,
-            federation: request.federation,
-            namespace: request.namespace,
+            name: request.name.clone(),
+            federation: request.federation.clone(),
+            namespace: request.namespace.clone(),
             host_id: host_info.id,
             cluster_id: member_info.id,
         },
-        labels: request.labels,
         connection,
-        token_duration: request.token_duration,
-        mode: request.mode,
     };
     if join.membership.is_host() {
         reporter.progress(Progress::HostIsMember);
     }
     let steps = |existing: &_| join.steps(existing);
-    let existing = preflight(host, &member, &join.membership, steps).await?;
+    let existing = preflight(&clusters, &join.membership, steps).await?;
     join.apply(&existing, reporter).await?;
     match request.mode {
         WriteMode::DryRun => {
@@ -102,29 +85,54 @@ pub async fn join(
             Ok(())
         }
         WriteMode::Persist => {
-            wait::until_ready(host, &join.membership, request.timeout, reporter).await
+            wait_until_ready(host, &join.membership, request.timeout, reporter).await
         }
     }
 }
 
 /// A client of the member for the user, and the connection for the controller.
-async fn member_client(request: &JoinRequest) -> Result<(ClusterClient, Cluster), JoinError> {
-    let source = &request.member;
-    let kubeconfig = source.read().map_err(JoinError::MemberKubeconfig)?;
-    let cluster = kubeconfig.cluster();
-    let authority = match cluster.certificate_authority.as_deref() {
-        Some(path) if !path.is_empty() => {
-            let content = std::fs::read(path).map_err(|source| JoinError::Authority {
-                path: path.to_owned(),
-                source,
-            })?;
-            Some(content)
-        }
-        _ => None,
-    };
+async fn member_client(request: &JoinRequest) -> Result<(ClusterClient, Cluster), Error> {
+    let (client, cluster) = request.member.member().await?;
+    let path = cluster.certificate_authority.as_deref();
+    let authority = path.filter(|path| !path.is_empty()).map(|path| {
+        std::fs::read(path).map_err(|source| Error::Authority {
+            path: path.to_owned(),
+            source,
+        })
+    });
+    let authority = authority.transpose()?;
     let server = request.member_server.as_deref();
-    let connection = stored_kubeconfig::connection(cluster, authority.as_deref(), server)?;
-    let config = source.config(kubeconfig).await;
-    let config = config.map_err(JoinError::MemberKubeconfig)?;
-    Ok((ClusterClient::new(Side::Member, config)?, connection))
+    let connection = stored_kubeconfig::connection(&cluster, authority.as_deref(), server)?;
+    Ok((client, connection))
+}
+
+/// Waits until the controller uses the member, and reports what it waits for.
+async fn wait_until_ready(
+    host: &ClusterClient,
+    membership: &Membership,
+    timeout: Duration,
+    reporter: &mut dyn Reporter,
+) -> Result<(), Error> {
+    let Membership {
+        name, namespace, ..
+    } = membership;
+    let read = async || Ok::<_, Error>(readiness(&member_cluster::get(host, name).await?));
+    let report = |not_ready| reporter.progress(Progress::WaitingForMember(not_ready));
+    let readiness = poll(timeout, POLL_PERIOD, read, report).await?;
+    let controller = controller_state(host, namespace).await?;
+    match readiness {
+        Ok(member) => {
+            if controller == ControllerState::Stopped {
+                reporter.warn(Warning::ControllerStopped);
+            }
+            reporter.progress(Progress::MemberReady(member));
+            Ok(())
+        }
+        Err(reason) => Err(Error::NotReady {
+            name: name.clone(),
+            timeout,
+            hint: reason.hint(name, namespace, &controller),
+            reason: Box::new(reason),
+        }),
+    }
 }

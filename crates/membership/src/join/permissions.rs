@@ -2,31 +2,32 @@
 
 use std::fmt;
 
+use derive_more::Display;
+use fedrs_api::MemberCluster;
 use futures::{StreamExt, TryStreamExt, future::try_join_all, stream};
 use k8s_openapi::api::{
     authorization::v1::{
         NonResourceAttributes, ResourceAttributes, SelfSubjectAccessReview,
         SelfSubjectAccessReviewSpec,
     },
+    core::v1::Namespace,
     rbac::v1::PolicyRule,
 };
 use kube::{Api, api::PostParams};
 
 use super::plan::Step;
 use crate::{
-    cluster_client::{ClusterClient, RequestError, Side},
+    cluster_client::{Clusters, RequestError, Side},
     membership::Membership,
-    object::{
-        CLUSTER_ROLE, CLUSTER_ROLE_BINDING, Kind, MEMBER_CLUSTER, NAMESPACE, ObjectRef, ROLE,
-        ROLE_BINDING, SERVICE_ACCOUNT, Write,
-    },
+    object::{ObjectRef, Write},
 };
 
 /// The number of concurrent access reviews.
 const CONCURRENT_REVIEWS: usize = 8;
 
 /// A permission that the user needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Display, PartialEq)]
+#[display("{access}{purpose}")]
 pub struct Permission {
     access: Access,
     purpose: Purpose,
@@ -35,63 +36,43 @@ pub struct Permission {
 }
 
 /// What a permission is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Display, PartialEq, Eq)]
 enum Purpose {
     /// Join sends such a request.
+    #[display("")]
     Request,
     /// Join grants it to the controller.
+    #[display(", which join grants to the controller")]
     Grant,
 }
 
 /// A verb on an object or a path in one cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Access {
     side: Side,
-    verb: String,
-    target: Target,
+    spec: SelfSubjectAccessReviewSpec,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Target {
-    Resource(Resource),
-    Path(String),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Resource {
-    group: String,
-    /// With the subresource: `serviceaccounts/token`.
-    plural: String,
-    namespace: Option<String>,
-    name: Option<String>,
-}
-
-impl fmt::Display for Permission {
+impl fmt::Display for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Access { side, verb, target } = &self.access;
-        write!(f, "{side}: missing permission to {verb} ")?;
-        match target {
-            Target::Path(path) => f.write_str(path)?,
-            Target::Resource(resource) => resource.fmt(f)?,
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        write!(f, "{}: missing permission to ", self.side)?;
+        if let Some(path) = &self.spec.non_resource_attributes {
+            write!(f, "{} {}", text(&path.verb), text(&path.path))?;
         }
-        match self.purpose {
-            Purpose::Request => Ok(()),
-            Purpose::Grant => f.write_str(", which join grants to the controller"),
-        }
-    }
-}
-
-impl fmt::Display for Resource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.plural)?;
-        if !self.group.is_empty() {
-            write!(f, ".{}", self.group)?;
-        }
-        if let Some(name) = &self.name {
-            write!(f, " {name}")?;
-        }
-        if let Some(namespace) = &self.namespace {
-            write!(f, " in namespace {namespace}")?;
+        let Some(resource) = &self.spec.resource_attributes else {
+            return Ok(());
+        };
+        write!(f, "{} {}", text(&resource.verb), text(&resource.resource))?;
+        for (prefix, part) in [
+            ("/", &resource.subresource),
+            (".", &resource.group),
+            (" ", &resource.name),
+            (" in namespace ", &resource.namespace),
+        ] {
+            if let Some(part) = part.as_ref().filter(|part| !part.is_empty()) {
+                write!(f, "{prefix}{part}")?;
+            }
         }
         Ok(())
     }
@@ -108,66 +89,48 @@ impl From<Access> for Permission {
 }
 
 impl Access {
-    fn new(side: Side, verb: &str, object: &ObjectRef) -> Self {
-        let Kind { group, plural, .. } = object.kind;
-        let target = Target::Resource(Resource {
-            group: group.to_owned(),
-            plural: plural.to_owned(),
-            namespace: object.namespace.clone(),
-            // The API server authorizes create and list without a name.
-            name: (verb != "create" && verb != "list").then(|| object.name.clone()),
-        });
-        Self {
-            side,
-            verb: verb.to_owned(),
-            target,
-        }
+    fn new(side: Side, attributes: ResourceAttributes) -> Self {
+        let spec = SelfSubjectAccessReviewSpec {
+            resource_attributes: Some(attributes),
+            ..SelfSubjectAccessReviewSpec::default()
+        };
+        Self { side, spec }
     }
 
-    fn review(&self) -> SelfSubjectAccessReview {
-        let verb = Some(self.verb.clone());
-        let mut spec = SelfSubjectAccessReviewSpec::default();
-        match self.target.clone() {
-            Target::Path(path) => {
-                spec.non_resource_attributes = Some(NonResourceAttributes {
-                    path: Some(path),
-                    verb,
-                });
-            }
-            Target::Resource(resource) => {
-                let mut parts = resource.plural.split('/').map(str::to_owned);
-                spec.resource_attributes = Some(ResourceAttributes {
-                    group: Some(resource.group),
-                    resource: parts.next(),
-                    subresource: parts.next(),
-                    namespace: resource.namespace,
-                    name: resource.name,
-                    verb,
-                    ..ResourceAttributes::default()
-                });
-            }
-        }
-        SelfSubjectAccessReview {
-            spec,
-            ..SelfSubjectAccessReview::default()
-        }
+    /// A verb on one object; on all objects of its kind if it has no name.
+    fn to_object(side: Side, verb: &str, object: &ObjectRef) -> Self {
+        // The API server authorizes create and list without a name.
+        let is_named = verb != "create" && !object.name.is_empty();
+        let attributes = ResourceAttributes {
+            group: Some(object.kind.group.clone()),
+            resource: Some(object.kind.plural.clone()),
+            namespace: object.namespace.clone(),
+            name: is_named.then(|| object.name.clone()),
+            verb: Some(verb.to_owned()),
+            ..ResourceAttributes::default()
+        };
+        Self::new(side, attributes)
     }
 }
 
 /// The permissions to read the existing objects.
 pub(super) fn for_reads(membership: &Membership) -> Vec<Permission> {
-    let system = ObjectRef::cluster_scoped(NAMESPACE, "kube-system");
-    let all_members = ObjectRef::cluster_scoped(MEMBER_CLUSTER, "");
-    let mut reads = vec![Access::new(Side::Host, "list", &all_members)];
+    let system = ObjectRef::cluster_scoped::<Namespace>("kube-system");
+    let all_members = ObjectRef::cluster_scoped::<MemberCluster>("");
+    let mut reads = vec![Access::to_object(Side::Host, "list", &all_members)];
     for side in [Side::Host, Side::Member] {
         let namespace = membership.namespace_ref();
-        reads.extend([&system, &namespace].map(|object| Access::new(side, "get", object)));
+        reads.extend([&system, &namespace].map(|object| Access::to_object(side, "get", object)));
     }
     for object in [membership.secret_ref(), membership.member_cluster_ref()] {
-        reads.push(Access::new(Side::Host, "get", &object));
+        reads.push(Access::to_object(Side::Host, "get", &object));
     }
     for manifest in membership.member_manifests("") {
-        reads.push(Access::new(Side::Member, "get", &ObjectRef::of(&manifest)));
+        reads.push(Access::to_object(
+            Side::Member,
+            "get",
+            &ObjectRef::of(&manifest),
+        ));
     }
     reads.into_iter().map(Permission::from).collect()
 }
@@ -176,16 +139,15 @@ pub(super) fn for_reads(membership: &Membership) -> Vec<Permission> {
 pub(super) fn for_writes(membership: &Membership, steps: &[Step]) -> Vec<Permission> {
     let mut permissions: Vec<Permission> = steps.iter().filter_map(for_step).collect();
     permissions.extend(for_grants(membership, steps));
-    let token = Access {
-        side: Side::Member,
-        verb: "create".to_owned(),
-        target: Target::Resource(Resource {
-            group: String::new(),
-            plural: format!("{}/token", SERVICE_ACCOUNT.plural),
-            namespace: Some(membership.namespace.clone()),
-            name: Some(membership.account()),
-        }),
+    let token = ResourceAttributes {
+        resource: Some("serviceaccounts".to_owned()),
+        subresource: Some("token".to_owned()),
+        namespace: Some(membership.namespace.clone()),
+        name: Some(membership.account()),
+        verb: Some("create".to_owned()),
+        ..ResourceAttributes::default()
     };
+    let token = Access::new(Side::Member, token);
     permissions.push(token.into());
     permissions
 }
@@ -196,38 +158,34 @@ fn for_step(step: &Step) -> Option<Permission> {
         Write::Create(_) => "create",
         Write::Patch(_) => "patch",
     };
-    Some(Access::new(step.side, verb, &step.object).into())
+    Some(Access::to_object(step.side, verb, &step.object).into())
 }
 
 /// RBAC lets users grant only permissions that they have, both in a role and by binding it, unless they may `escalate` the
 /// role and `bind` it.
 fn for_grants(membership: &Membership, steps: &[Step]) -> Vec<Permission> {
-    let write = |kind: Kind| {
-        let step = steps.iter().find(|step| step.object.kind == kind);
+    let write = |kind: &str| {
+        let mut steps = steps.iter();
+        let step = steps.find(|step| step.object.kind.kind == kind);
         step.map_or(&Write::None, |step| &step.write)
     };
-    let manifests = membership.access().manifests();
     let mut permissions = Vec::new();
-    for manifest in &manifests {
-        let role = ObjectRef::of(&manifest.to_value());
-        let binding = match role.kind {
-            CLUSTER_ROLE => CLUSTER_ROLE_BINDING,
-            ROLE => ROLE_BINDING,
-            _ => continue,
-        };
-        let mut alternatives = Vec::new();
-        if *write(role.kind) != Write::None {
-            let mut escalate = Access::new(Side::Member, "escalate", &role);
-            if let (Write::Create(_), Target::Resource(role)) =
-                (write(role.kind), &mut escalate.target)
-            {
-                // The API server authorizes the creation without a name.
-                role.name = None;
-            }
-            alternatives.push(escalate);
+    for manifest in membership.access().manifests() {
+        if manifest.grants().is_empty() {
+            continue;
         }
-        if *write(binding) != Write::None {
-            alternatives.push(Access::new(Side::Member, "bind", &role));
+        let role = ObjectRef::of(&manifest.to_value());
+        let mut alternatives = Vec::new();
+        let mut escalated = role.clone();
+        if matches!(write(&role.kind.kind), Write::Create(_)) {
+            // The API server authorizes the creation without a name.
+            escalated.name.clear();
+        }
+        if *write(&role.kind.kind) != Write::None {
+            alternatives.push(Access::to_object(Side::Member, "escalate", &escalated));
+        }
+        if *write(&format!("{}Binding", role.kind.kind)) != Write::None {
+            alternatives.push(Access::to_object(Side::Member, "bind", &role));
         }
         if alternatives.is_empty() {
             continue;
@@ -247,39 +205,50 @@ fn for_grants(membership: &Membership, steps: &[Step]) -> Vec<Permission> {
 /// Everything that a rule grants in a member.
 fn accesses(rule: &PolicyRule, namespace: Option<&str>) -> Vec<Access> {
     let list = |values: &Option<Vec<String>>| values.clone().unwrap_or_default();
-    let paths = list(&rule.non_resource_urls).into_iter();
-    let mut targets: Vec<Target> = paths.map(Target::Path).collect();
     let names = match &rule.resource_names {
         Some(names) => names.iter().cloned().map(Some).collect(),
         None => vec![None],
     };
-    for group in list(&rule.api_groups) {
-        for resource in list(&rule.resources) {
-            for name in &names {
-                targets.push(Target::Resource(Resource {
-                    group: group.clone(),
-                    plural: resource.clone(),
-                    namespace: namespace.map(str::to_owned),
-                    name: name.clone(),
+    let mut accesses = Vec::new();
+    for verb in &rule.verbs {
+        for path in list(&rule.non_resource_urls) {
+            let spec = SelfSubjectAccessReviewSpec {
+                non_resource_attributes: Some(NonResourceAttributes {
+                    path: Some(path),
+                    verb: Some(verb.clone()),
+                }),
+                ..SelfSubjectAccessReviewSpec::default()
+            };
+            let side = Side::Member;
+            accesses.push(Access { side, spec });
+        }
+        for group in list(&rule.api_groups) {
+            for resource in list(&rule.resources) {
+                let (resource, subresource) = match resource.split_once('/') {
+                    Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
+                    None => (&*resource, None),
+                };
+                accesses.extend(names.iter().map(|name| {
+                    let attributes = ResourceAttributes {
+                        group: Some(group.clone()),
+                        resource: Some(resource.to_owned()),
+                        subresource: subresource.clone(),
+                        namespace: namespace.map(str::to_owned),
+                        name: name.clone(),
+                        verb: Some(verb.clone()),
+                        ..ResourceAttributes::default()
+                    };
+                    Access::new(Side::Member, attributes)
                 }));
             }
         }
     }
-    let access = |verb: &String, target: &Target| Access {
-        side: Side::Member,
-        verb: verb.clone(),
-        target: target.clone(),
-    };
-    let verbs = rule.verbs.iter();
-    verbs
-        .flat_map(|verb| targets.iter().map(move |target| access(verb, target)))
-        .collect()
+    accesses
 }
 
 /// The `permissions` that the user lacks, in order, without duplicates.
 pub(super) async fn missing(
-    host: &ClusterClient,
-    member: &ClusterClient,
+    clusters: &Clusters<'_>,
     permissions: Vec<Permission>,
 ) -> Result<Vec<Permission>, RequestError> {
     let mut distinct: Vec<Permission> = Vec::new();
@@ -289,32 +258,30 @@ pub(super) async fn missing(
         }
     }
     let reviews = stream::iter(distinct).map(async |permission| {
-        let mut allowed = is_allowed(host, member, &permission.access).await?;
+        let mut allowed = is_allowed(clusters, &permission.access).await?;
         if !allowed && !permission.alternatives.is_empty() {
             let alternatives = permission.alternatives.iter();
-            let alternatives = alternatives.map(|access| is_allowed(host, member, access));
-            let mut alternatives = try_join_all(alternatives).await?.into_iter();
-            allowed = alternatives.all(|allowed| allowed);
+            let alternatives = alternatives.map(|access| is_allowed(clusters, access));
+            let alternatives = try_join_all(alternatives).await?;
+            allowed = alternatives.into_iter().all(|allowed| allowed);
         }
-        Ok((permission, allowed))
+        Ok((!allowed).then_some(permission))
     });
-    let reviews: Vec<(Permission, bool)> =
-        reviews.buffered(CONCURRENT_REVIEWS).try_collect().await?;
-    let denied = reviews.into_iter().filter(|(_, allowed)| !allowed);
-    Ok(denied.map(|(permission, _)| permission).collect())
+    let reviews = reviews.buffered(CONCURRENT_REVIEWS);
+    reviews
+        .try_filter_map(async |denied| Ok(denied))
+        .try_collect()
+        .await
 }
 
-async fn is_allowed(
-    host: &ClusterClient,
-    member: &ClusterClient,
-    access: &Access,
-) -> Result<bool, RequestError> {
-    let cluster = match access.side {
-        Side::Host => host,
-        Side::Member => member,
-    };
+async fn is_allowed(clusters: &Clusters<'_>, access: &Access) -> Result<bool, RequestError> {
+    let cluster = clusters.on(access.side);
     let reviews: Api<SelfSubjectAccessReview> = Api::all(cluster.client());
-    let (parameters, review) = (PostParams::default(), access.review());
+    let parameters = PostParams::default();
+    let review = SelfSubjectAccessReview {
+        spec: access.spec.clone(),
+        ..SelfSubjectAccessReview::default()
+    };
     let request = reviews.create(&parameters, &review);
     let response = cluster
         .call("review the user's permissions", request)
@@ -326,18 +293,13 @@ async fn is_allowed(
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::*;
-    use crate::join::plan::{self, ExistingObjects};
+    use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 
-    fn membership() -> Membership {
-        Membership {
-            federation: String::new(),
-            name: "eu".to_owned(),
-            namespace: "system".to_owned(),
-            host_id: "1a2b3c4d".to_owned(),
-            cluster_id: "eu-uid".to_owned(),
-        }
-    }
+    use super::*;
+    use crate::join::{
+        plan::{self, ExistingObjects},
+        test_objects::membership,
+    };
 
     fn member_steps() -> Vec<Step> {
         plan::member_steps(&membership(), &ExistingObjects::default(), None)
@@ -394,9 +356,9 @@ mod tests {
         ];
         assert_eq!(alternatives(&steps, token).unwrap(), in_namespace);
         // The role exists and is not bound yet.
-        steps.retain(|step| step.object.kind != CLUSTER_ROLE);
+        steps.retain(|step| !step.object.is::<ClusterRole>());
         assert_eq!(alternatives(&steps, sets).unwrap(), both[1..]);
-        steps.retain(|step| step.object.kind != CLUSTER_ROLE_BINDING);
+        steps.retain(|step| !step.object.is::<ClusterRoleBinding>());
         assert_eq!(alternatives(&steps, sets), None);
     }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{
     cluster_client::Side,
     membership::Membership,
-    object::{ObjectRef, SERVICE_ACCOUNT, Write, required_write},
+    object::{ObjectRef, Write, required_write},
 };
 
 /// The objects that exist before a join.
@@ -31,7 +31,7 @@ impl ExistingObjects {
     /// Whether the controller's ServiceAccount exists in the member.
     pub(super) fn has_account(&self) -> bool {
         let mut objects = self.in_member.iter().flatten();
-        objects.any(|object| object["kind"] == SERVICE_ACCOUNT.name)
+        objects.any(|object| object["kind"] == "ServiceAccount")
     }
 
     /// The MemberCluster `name`.

@@ -1,11 +1,9 @@
+use k8s_openapi::api::core::v1::Namespace;
 use rstest::rstest;
 use serde_json::json;
 
 use super::*;
-use crate::{
-    join::test_objects::{complete, membership},
-    object::NAMESPACE,
-};
+use crate::join::test_objects::{complete, membership};
 
 fn steps(existing: &ExistingObjects, labels: &BTreeMap<String, String>) -> Vec<Step> {
     let mut steps = member_steps(&membership(), existing, None);
@@ -111,7 +109,7 @@ fn a_host_that_is_a_member_of_itself_has_one_namespace() {
     let existing = ExistingObjects::default();
     let mut steps = member_steps(&membership, &existing, None);
     steps.extend(host_steps(&membership, &BTreeMap::new(), &existing, None));
-    let namespaces = steps.iter().filter(|step| step.object.kind == NAMESPACE);
+    let namespaces = steps.iter().filter(|step| step.object.is::<Namespace>());
     assert_eq!(namespaces.count(), 1);
 }
 

@@ -2,28 +2,23 @@
 
 use std::time::Duration;
 
-use fedrs_api::MemberCluster;
 use futures::future::try_join_all;
 use k8s_openapi::apimachinery::pkg::version::Info;
-use kube::{Api, api::ListParams};
 use tokio::time::{Instant, sleep};
 
 use super::{
     conflicts::conflicts,
-    error::JoinError,
     permissions,
     plan::{ExistingObjects, Step},
-    problem::Problem,
+    problem::{OLDEST_VERSION, Problem},
 };
 use crate::{
-    cluster_client::{ClusterClient, RequestError, Side},
+    Error,
+    cluster_client::{ClusterClient, Clusters, RequestError, Side},
     member_cluster,
     membership::Membership,
     object::ObjectRef,
 };
-
-/// The oldest supported Kubernetes: it has all APIs that fedrs uses.
-const OLDEST_VERSION: (u32, u32) = (1, 32);
 
 /// How long an API server may take to serve a CRD that was just installed.
 const CRD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -38,29 +33,20 @@ pub(super) struct ClusterInfo {
     pub(super) id: String,
 }
 
-/// Connects to both clusters and checks their versions.
-pub(super) async fn connect(
-    host: &ClusterClient,
-    member: &ClusterClient,
-) -> Result<(ClusterInfo, ClusterInfo), JoinError> {
-    let (host_version, member_version) = futures::join!(version(host), version(member));
-    let mut problems = Vec::new();
-    let mut check = |side: Side, response: Result<Info, RequestError>| match response {
-        Ok(info) => {
-            problems.extend(version_problem(side, &info));
-            info.git_version
+/// Connects to both clusters and checks their versions. Returns the host first.
+pub(super) async fn connect(clusters: &Clusters<'_>) -> Result<[ClusterInfo; 2], Error> {
+    let Clusters { host, member } = clusters;
+    match futures::join!(version(host), version(member)) {
+        (Ok(host_version), Ok(member_version)) => {
+            let (host_id, member_id) = futures::try_join!(id(host), id(member))?;
+            let info = |version, id| ClusterInfo { version, id };
+            Ok([info(host_version, host_id), info(member_version, member_id)])
         }
-        Err(error) => {
-            problems.push(Problem::Unreachable(error));
-            String::new()
+        (host, member) => {
+            let problems = [host.err(), member.err()].into_iter().flatten();
+            Err(Error::Preflight(problems.collect()))
         }
-    };
-    let host_version = check(Side::Host, host_version);
-    let member_version = check(Side::Member, member_version);
-    fail_if_any(problems)?;
-    let (host_id, member_id) = futures::try_join!(id(host), id(member))?;
-    let info = |version, id| ClusterInfo { version, id };
-    Ok((info(host_version, host_id), info(member_version, member_id)))
+    }
 }
 
 async fn id(cluster: &ClusterClient) -> Result<String, RequestError> {
@@ -70,60 +56,57 @@ async fn id(cluster: &ClusterClient) -> Result<String, RequestError> {
     }
 }
 
-async fn version(cluster: &ClusterClient) -> Result<Info, RequestError> {
+async fn version(cluster: &ClusterClient) -> Result<String, Problem> {
     let client = cluster.client();
     let operation = format!("connect to {}", cluster.url());
-    cluster.call(operation, client.apiserver_version()).await
+    let info = cluster.call(operation, client.apiserver_version()).await;
+    supported_version(cluster.side, info.map_err(Problem::Unreachable)?)
 }
 
-/// The problem of a cluster's version.
-fn version_problem(side: Side, info: &Info) -> Option<Problem> {
+/// The version of a cluster, if fedrs supports it.
+fn supported_version(side: Side, info: Info) -> Result<String, Problem> {
     let number = |text: &str| -> Option<u32> {
         // Some providers append a plus sign to the minor version.
         let digits = text.trim_end_matches(|char: char| !char.is_ascii_digit());
         digits.parse().ok()
     };
-    let version = info.git_version.clone();
+    let version = info.git_version;
     match number(&info.major).zip(number(&info.minor)) {
-        None => Some(Problem::UnknownVersion { side, version }),
+        None => Err(Problem::UnknownVersion { side, version }),
         Some(parsed) if parsed < OLDEST_VERSION => {
-            let (major, minor) = OLDEST_VERSION;
-            let required = format!("{major}.{minor}");
-            Some(Problem::UnsupportedVersion {
-                side,
-                version,
-                required,
-            })
+            Err(Problem::UnsupportedVersion { side, version })
         }
-        Some(_) => None,
+        Some(_) => Ok(version),
     }
 }
 
 /// Reads the existing objects, and checks for conflicts and missing permissions for `steps`.
 pub(super) async fn preflight(
-    host: &ClusterClient,
-    member: &ClusterClient,
+    clusters: &Clusters<'_>,
     membership: &Membership,
     steps: impl Fn(&ExistingObjects) -> Vec<Step>,
-) -> Result<ExistingObjects, JoinError> {
-    wait_for_crds(host).await?;
+) -> Result<ExistingObjects, Error> {
+    wait_for_crds(clusters.host).await?;
     let reads = permissions::for_reads(membership);
-    let mut missing = permissions::missing(host, member, reads).await?;
+    let mut missing = permissions::missing(clusters, reads).await?;
     let mut problems = Vec::new();
     let mut existing = ExistingObjects::default();
     if missing.is_empty() {
-        existing = read(host, member, membership).await?;
+        existing = read(clusters, membership).await?;
         problems = conflicts(membership, &existing);
     }
     let writes = permissions::for_writes(membership, &steps(&existing));
-    missing.extend(permissions::missing(host, member, writes).await?);
-    problems.extend(missing.into_iter().map(Problem::Forbidden));
-    fail_if_any(problems)?;
-    Ok(existing)
+    missing.extend(permissions::missing(clusters, writes).await?);
+    problems.extend(missing.into_iter().map(Box::new).map(Problem::Forbidden));
+    if problems.is_empty() {
+        Ok(existing)
+    } else {
+        Err(Error::Preflight(problems))
+    }
 }
 
 /// Fails unless the CRDs are installed. Waits for CRDs that were just installed.
-async fn wait_for_crds(host: &ClusterClient) -> Result<(), JoinError> {
+async fn wait_for_crds(host: &ClusterClient) -> Result<(), Error> {
     let members = "/apis/fedrs.dev/v1alpha1/memberclusters?limit=1";
     let deadline = Instant::now() + CRD_TIMEOUT;
     loop {
@@ -132,7 +115,7 @@ async fn wait_for_crds(host: &ClusterClient) -> Result<(), JoinError> {
             return Ok(());
         };
         match error.code() {
-            Some(404) => return Err(JoinError::CrdsMissing),
+            Some(404) => return Err(Error::CrdsMissing),
             // The check of permissions reports this with all others.
             Some(403) => return Ok(()),
             // "storage is (re)initializing"
@@ -143,18 +126,16 @@ async fn wait_for_crds(host: &ClusterClient) -> Result<(), JoinError> {
 }
 
 async fn read(
-    host: &ClusterClient,
-    member: &ClusterClient,
+    clusters: &Clusters<'_>,
     membership: &Membership,
 ) -> Result<ExistingObjects, RequestError> {
-    let members: Api<MemberCluster> = Api::all(host.client());
-    let all = ListParams::default();
+    let Clusters { host, member } = clusters;
     let manifests = membership.member_manifests("");
     let objects: Vec<ObjectRef> = manifests.iter().map(ObjectRef::of).collect();
     let namespace = membership.namespace_ref();
     let secret = membership.secret_ref();
     let (members, host_namespace, secret, member_namespace, in_member) = futures::try_join!(
-        host.call("list memberclusters", members.list(&all)),
+        host.list(""),
         host.get(&namespace),
         host.get(&secret),
         member.get(&namespace),
@@ -165,16 +146,8 @@ async fn read(
         in_member,
         host_namespace,
         secret,
-        members: members.items,
+        members,
     })
-}
-
-fn fail_if_any(problems: Vec<Problem>) -> Result<(), JoinError> {
-    if problems.is_empty() {
-        Ok(())
-    } else {
-        Err(JoinError::Preflight(problems))
-    }
 }
 
 #[cfg(test)]
@@ -202,7 +175,7 @@ mod tests {
             git_version: format!("v{major}.{minor}.7"),
             ..Info::default()
         };
-        let problem = version_problem(Side::Member, &info);
+        let problem = supported_version(Side::Member, info).err();
         let text = problem.map(|problem| problem.to_string());
         assert_eq!(text.is_some(), expected.is_some(), "{text:?}");
         assert!(

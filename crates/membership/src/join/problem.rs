@@ -5,6 +5,9 @@ use std::fmt;
 use super::permissions::Permission;
 use crate::cluster_client::{RequestError, Side};
 
+/// The oldest supported Kubernetes, major and minor: it has all APIs that fedrs uses.
+pub(super) const OLDEST_VERSION: (u32, u32) = (1, 32);
+
 /// Why a join can't succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
@@ -12,14 +15,15 @@ pub enum Problem {
     #[error(transparent)]
     Unreachable(RequestError),
     /// A cluster is too old.
-    #[error("{side}: unsupported version {version}: fedrs requires Kubernetes {required} or later")]
+    #[error(
+        "{side}: unsupported version {version}: fedrs requires Kubernetes {}.{} or later",
+        OLDEST_VERSION.0, OLDEST_VERSION.1
+    )]
     UnsupportedVersion {
         /// Which cluster.
         side: Side,
         /// Its version.
         version: String,
-        /// The oldest supported version.
-        required: String,
     },
     /// The version of a cluster is unknown.
     #[error("{side}: failed to parse the version {version:?}")]
@@ -31,7 +35,7 @@ pub enum Problem {
     },
     /// The user lacks a permission.
     #[error("{0}")]
-    Forbidden(Permission),
+    Forbidden(Box<Permission>),
     /// The name belongs to a member of another federation.
     #[error("member {name} belongs to {}: use another name, or set --federation", federation_name(.federation))]
     OtherFederation {
@@ -90,7 +94,7 @@ fn federation_name(name: &str) -> String {
 }
 
 /// Shows all problems of a join.
-pub(super) struct Problems<'a>(pub(super) &'a [Problem]);
+pub(crate) struct Problems<'a>(pub(crate) &'a [Problem]);
 
 impl fmt::Display for Problems<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,17 +1,22 @@
 //! Whether the controller uses a member, according to its MemberCluster. Pure.
 
-use fedrs_api::{MemberCluster, MemberConditionType, MemberReason, conditions};
+use std::fmt;
+
+use derive_more::Display;
+use fedrs_api::{MemberCluster, MemberConditionType, MemberReason, conditions, pluralize};
 use kube::ResourceExt;
 
 use crate::controller_lease::ControllerState;
 
-/// The state of a member while a join waits for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Readiness {
+/// Why a member is not ready.
+#[derive(Clone, Debug, Display, PartialEq, Eq)]
+pub enum NotReady {
     /// The controller has not reported the member yet.
+    #[display("the controller has not observed the member yet")]
     NotObserved,
     /// A condition is not true.
-    NotReady {
+    #[display("{condition} is {status} ({reason}): {message}")]
+    Condition {
         /// Its type.
         condition: MemberConditionType,
         /// Its status: `False` or `Unknown`.
@@ -21,8 +26,6 @@ pub enum Readiness {
         /// Its message.
         message: String,
     },
-    /// The controller uses the member.
-    Ready(ReadyMember),
 }
 
 /// A member that the controller uses.
@@ -34,83 +37,80 @@ pub struct ReadyMember {
     pub version: Option<String>,
     /// Ready nodes and all nodes, if known.
     pub nodes: Option<(i32, i32)>,
-    /// Why it gets no replicas, if it gets none.
-    pub excluded: Option<Exclusion>,
+    /// Why it gets no replicas, if it gets none: it is `cordoned` or `draining`.
+    pub excluded: Option<&'static str>,
 }
 
-/// Why a ready member gets no replicas.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exclusion {
-    /// It is cordoned.
-    Cordoned,
-    /// It is drained.
-    Draining,
-}
-
-/// What the user can do about a member that is not ready.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Hint {
-    /// Start the controller, whose Lease is in this namespace.
-    StartController(String),
-    /// Check the namespace of the controller: it has no Lease in this one.
-    CheckNamespace(String),
-    /// Read the log of this controller.
-    ReadLog(String),
-    /// Check how the controller connects to the member.
-    CheckConnection,
-    /// Describe the MemberCluster of this name.
-    Describe(String),
-}
-
-impl Readiness {
-    /// The readiness of `member`.
-    pub(crate) fn of(member: &MemberCluster) -> Self {
-        let status = member.status.as_ref();
-        let all = status.map_or(&[][..], |status| &status.conditions);
-        let Some(ready) = conditions::find(all, MemberConditionType::Ready) else {
-            return Self::NotObserved;
-        };
-        let synced = conditions::find(all, MemberConditionType::Synced);
-        let required = [
-            (MemberConditionType::Ready, Some(ready)),
-            (MemberConditionType::Synced, synced),
-        ];
-        for (type_, condition) in required {
-            if let Some(condition) = condition.filter(|condition| condition.status != "True") {
-                return Self::NotReady {
-                    condition: type_,
-                    status: condition.status.clone(),
-                    reason: condition.reason.clone(),
-                    message: condition.message.clone(),
-                };
-            }
+impl fmt::Display for ReadyMember {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.name;
+        write!(f, "{name} is ready")?;
+        if let Some(version) = &self.version {
+            write!(f, ": Kubernetes {version}")?;
         }
-        let nodes = status.and_then(|status| status.nodes);
-        let excluded = match (member.spec.drain, member.spec.unschedulable) {
-            (true, _) => Some(Exclusion::Draining),
-            (false, true) => Some(Exclusion::Cordoned),
-            (false, false) => None,
-        };
-        Self::Ready(ReadyMember {
-            name: member.name_any(),
-            version: status.and_then(|status| status.version.clone()),
-            nodes: nodes.map(|nodes| (nodes.ready, nodes.total)),
-            excluded,
-        })
+        if let Some((ready, total)) = self.nodes {
+            write!(f, ", {ready} of {} ready", pluralize(total, "node"))?;
+        }
+        match self.excluded {
+            Some(excluded) => write!(
+                f,
+                ". It gets no replicas because it is {excluded}: run `fedrs uncordon {name}`"
+            ),
+            None => Ok(()),
+        }
     }
+}
 
-    /// What the user can do about it.
-    pub(crate) fn hint(&self, name: &str, namespace: &str, controller: &ControllerState) -> Hint {
+/// The readiness of `member`: whether it answers, and its view is current.
+pub(super) fn readiness(member: &MemberCluster) -> Result<ReadyMember, NotReady> {
+    let status = member.status.as_ref();
+    let all = status.map_or(&[][..], |status| &status.conditions);
+    if conditions::find(all, MemberConditionType::Ready).is_none() {
+        return Err(NotReady::NotObserved);
+    }
+    for type_ in [MemberConditionType::Ready, MemberConditionType::Synced] {
+        let condition = conditions::find(all, type_);
+        if let Some(condition) = condition.filter(|condition| condition.status != "True") {
+            return Err(NotReady::Condition {
+                condition: type_,
+                status: condition.status.clone(),
+                reason: condition.reason.clone(),
+                message: condition.message.clone(),
+            });
+        }
+    }
+    let nodes = status.and_then(|status| status.nodes);
+    Ok(ReadyMember {
+        name: member.name_any(),
+        version: status.and_then(|status| status.version.clone()),
+        nodes: nodes.map(|nodes| (nodes.ready, nodes.total)),
+        excluded: match (member.spec.drain, member.spec.unschedulable) {
+            (true, _) => Some("draining"),
+            (false, true) => Some("cordoned"),
+            (false, false) => None,
+        },
+    })
+}
+
+impl NotReady {
+    /// What the user can do for the member `name` of a controller in `namespace`.
+    pub(crate) fn hint(&self, name: &str, namespace: &str, controller: &ControllerState) -> String {
         match (self, controller) {
-            (_, ControllerState::Stopped) => Hint::StartController(namespace.to_owned()),
-            (Self::NotObserved, ControllerState::Unknown) => {
-                Hint::CheckNamespace(namespace.to_owned())
+            (_, ControllerState::Stopped) => format!(
+                "No controller is running: no process holds the Lease in namespace {namespace}."
+            ),
+            (Self::NotObserved, ControllerState::Unknown) => format!(
+                "Check that a controller runs on the host with the namespace {namespace}: it has no Lease there."
+            ),
+            (Self::NotObserved, ControllerState::Running(holder)) => {
+                format!("See the log of the controller {holder} for the cause.")
             }
-            (Self::NotObserved, ControllerState::Running(holder)) => Hint::ReadLog(holder.clone()),
-            (Self::NotReady { reason, .. }, _) if is_connection_problem(reason) => {
-                Hint::CheckConnection
+            (Self::Condition { reason, .. }, _) if is_connection_problem(reason) => {
+                "Check that the controller can connect to the address in the member's kubeconfig. Set another address \
+                 with --member-server."
+                    .to_owned()
             }
-            _ => Hint::Describe(name.to_owned()),
+            _ => format!("Run `kubectl describe mc {name}` for details."),
         }
     }
 }
@@ -146,9 +146,9 @@ mod tests {
 
     #[test]
     fn a_member_is_ready_when_it_answers_and_its_view_is_current() {
-        assert_eq!(Readiness::of(&member(&[])), Readiness::NotObserved);
+        assert_eq!(readiness(&member(&[])), Err(NotReady::NotObserved));
         let both = member(&[("Ready", "True"), ("Synced", "True")]);
-        assert!(matches!(Readiness::of(&both), Readiness::Ready(_)));
+        assert!(readiness(&both).is_ok());
         for (conditions, open) in [
             (
                 [("Ready", "False"), ("Synced", "True")],
@@ -159,8 +159,8 @@ mod tests {
                 MemberConditionType::Synced,
             ),
         ] {
-            let readiness = Readiness::of(&member(&conditions));
-            let Readiness::NotReady { condition, .. } = readiness else {
+            let readiness = readiness(&member(&conditions));
+            let Err(NotReady::Condition { condition, .. }) = readiness else {
                 panic!("{readiness:?}")
             };
             assert_eq!(condition, open);
@@ -170,37 +170,34 @@ mod tests {
     #[test]
     fn the_hint_follows_from_the_condition_and_the_controller() {
         let running = ControllerState::Running("pod-1".to_owned());
-        let unreachable = Readiness::of(&member(&[("Ready", "False")]));
-        let (system, eu) = ("system".to_owned(), "eu".to_owned());
-        for (readiness, controller, hint) in [
+        let unreachable = readiness(&member(&[("Ready", "False")])).unwrap_err();
+        let not_synced = NotReady::Condition {
+            condition: MemberConditionType::Synced,
+            status: "False".to_owned(),
+            reason: "NotSynced".to_owned(),
+            message: String::new(),
+        };
+        for (not_ready, controller, hint) in [
             (
                 &unreachable,
-                ControllerState::Stopped,
-                Hint::StartController(system.clone()),
+                &ControllerState::Stopped,
+                "No controller is running",
             ),
-            (&unreachable, running.clone(), Hint::CheckConnection),
+            (&unreachable, &running, "can connect to the address"),
             (
-                &Readiness::NotObserved,
-                ControllerState::Unknown,
-                Hint::CheckNamespace(system.clone()),
-            ),
-            (
-                &Readiness::NotObserved,
-                running.clone(),
-                Hint::ReadLog("pod-1".to_owned()),
+                &NotReady::NotObserved,
+                &ControllerState::Unknown,
+                "runs on the host with the namespace system",
             ),
             (
-                &Readiness::NotReady {
-                    condition: MemberConditionType::Synced,
-                    status: "False".to_owned(),
-                    reason: "NotSynced".to_owned(),
-                    message: String::new(),
-                },
-                running.clone(),
-                Hint::Describe(eu.clone()),
+                &NotReady::NotObserved,
+                &running,
+                "log of the controller pod-1",
             ),
+            (&not_synced, &running, "kubectl describe mc eu"),
         ] {
-            assert_eq!(readiness.hint("eu", "system", &controller), hint);
+            let text = not_ready.hint("eu", "system", controller);
+            assert!(text.contains(hint), "{text}");
         }
     }
 }

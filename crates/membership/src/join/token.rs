@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use federation_controller::members::token_request;
-use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::{SelfSubjectReview, TokenRequestStatus};
 use kube::{Api, api::PostParams};
 
-use super::error::JoinError;
 use crate::{
     cluster_client::{ClusterClient, RequestError},
     membership::Membership,
@@ -15,21 +13,13 @@ use crate::{
     stored_kubeconfig::StoredKubeconfig,
 };
 
-/// A new token.
-pub(super) struct Token {
-    /// Secret.
-    pub(super) text: String,
-    /// When it expires.
-    pub(super) expires: Timestamp,
-}
-
 /// Checks whether the member accepts the stored token; `None` if so. Uses the user's connection: the controller's connection
 /// may not work from here.
 pub(super) async fn check(
     member: &ClusterClient,
     membership: &Membership,
     stored: &StoredKubeconfig,
-) -> Result<Option<TokenProblem>, JoinError> {
+) -> Result<Option<TokenProblem>, RequestError> {
     let mut config = member.config().clone();
     config.auth_info = stored.user.clone();
     let account = ClusterClient::new(member.side, config)?;
@@ -37,13 +27,6 @@ pub(super) async fn check(
     let (parameters, review) = (PostParams::default(), SelfSubjectReview::default());
     let request = reviews.create(&parameters, &review);
     let response = account.call("review the stored token", request).await;
-    Ok(problem(response, membership)?)
-}
-
-fn problem(
-    response: Result<SelfSubjectReview, RequestError>,
-    membership: &Membership,
-) -> Result<Option<TokenProblem>, RequestError> {
     let review = match response {
         Err(error) if error.code() == Some(401) => return Ok(Some(TokenProblem::Rejected)),
         review => review?,
@@ -63,7 +46,7 @@ pub(super) async fn request(
     member: &ClusterClient,
     membership: &Membership,
     duration: Duration,
-) -> Result<Token, RequestError> {
+) -> Result<TokenRequestStatus, RequestError> {
     let (namespace, account) = (&membership.namespace, membership.account());
     let (path, request) = token_request(namespace, &account, duration.as_secs());
     let operation = format!("request a token for serviceaccount/{account}");
@@ -73,10 +56,5 @@ pub(super) async fn request(
         .await?;
     let status: Option<TokenRequestStatus> =
         serde_json::from_value(response["status"].clone()).unwrap_or_default();
-    let status = status
-        .ok_or_else(|| member.invalid_response(operation, "the response contains no token"))?;
-    Ok(Token {
-        text: status.token,
-        expires: status.expiration_timestamp.0,
-    })
+    status.ok_or_else(|| member.invalid_response(&operation, "the response contains no token"))
 }

@@ -7,29 +7,37 @@
 //!
 //! Local ReplicaSets stay with their pods. FederatedReplicaSets and CRDs stay as well, and can be deleted afterwards.
 
-mod finalizers;
-mod installation;
 mod plan;
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use fedrs_api::{names::controller_name, pluralize};
+use fedrs_api::{FederatedReplicaSet, MemberCluster, finalizers, labels, names::controller_name};
+use futures::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::{
+    Api, ResourceExt,
+    api::{Patch, PatchParams},
+};
+use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use self::installation::{Installation, InstalledMember, count_finalizers};
 pub use self::plan::{Remaining, UninstallPlan};
 use crate::{
+    Error,
     cleanup::{self, Actor},
     cluster_client::{ClusterClient, RequestError},
     controller_lease::{ControllerState, controller_state},
     member_cluster,
-    object::{MEMBER_CLUSTER, ObjectRef},
-    progress::{Progress, Reporter, Warning},
-    stored_kubeconfig::StoredKubeconfigError,
+    membership::{Membership, created_by_join, secret_name},
+    object::{FIELD_MANAGER, ObjectRef, none_if_not_found},
+    progress::{Progress, Reporter},
+    stored_kubeconfig::StoredKubeconfig,
 };
 
 /// How long a running controller takes at most to restore a finalizer.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(1);
+/// The number of concurrent writes.
+const CONCURRENT_WRITES: usize = 8;
 
 /// Which federation is removed.
 #[derive(Clone, Debug)]
@@ -40,41 +48,18 @@ pub struct UninstallRequest {
     pub namespace: String,
 }
 
-/// An uninstall failed.
-#[derive(Debug, thiserror::Error)]
-pub enum UninstallError {
-    /// A controller runs.
-    #[error(
-        "the controller {holder} is running and would restore what uninstall removes. Stop it first, for example:\n  \
-         kubectl -n {namespace} scale deployment/{deployment} --replicas=0"
-    )]
-    ControllerRunning {
-        /// The process that holds the Lease.
-        holder: String,
-        /// The namespace of the controller.
-        namespace: String,
-        /// Its Deployment.
-        deployment: String,
-    },
-    /// A controller without leader election runs.
-    #[error(
-        "a controller is running: it restored the finalizers of {}. Stop it, and run the command again",
-        pluralize(*.0, "FederatedReplicaSet")
-    )]
-    FinalizersRestored(usize),
-    /// A request failed.
-    #[error(transparent)]
-    Request(#[from] RequestError),
-    /// The kubeconfig in a member's Secret can't be used.
-    #[error(transparent)]
-    StoredKubeconfig(#[from] StoredKubeconfigError),
-}
-
 /// The removal of a federation: prepared, and not started yet.
 pub struct Uninstall<'a> {
     host: &'a ClusterClient,
-    federation: String,
-    installation: Installation,
+    request: UninstallRequest,
+    host_id: String,
+    remaining: Remaining,
+    /// Whether join created the namespace.
+    owns_namespace: bool,
+    /// The FederatedReplicaSets with the finalizer of fedrs.
+    sets: Vec<FederatedReplicaSet>,
+    /// The Secrets that join created, by the names of the members with a MemberCluster, a Secret, or both.
+    members: BTreeMap<String, Option<Value>>,
 }
 
 impl<'a> Uninstall<'a> {
@@ -82,95 +67,182 @@ impl<'a> Uninstall<'a> {
     pub async fn prepare(
         host: &'a ClusterClient,
         request: UninstallRequest,
-    ) -> Result<Self, UninstallError> {
+    ) -> Result<Self, Error> {
+        let host_id = member_cluster::cluster_id(host).await?;
+        let sets = none_if_not_found(host.list::<FederatedReplicaSet>("").await)?;
+        let has_crds = sets.is_some();
+        let (mut sets, others): (Vec<_>, Vec<_>) = sets
+            .into_iter()
+            .flatten()
+            .partition(|set| set.spec.federation == request.federation);
+        let remaining = match (has_crds, sets.len(), others.len()) {
+            (false, ..) => Remaining::Nothing,
+            (true, sets, 0) => Remaining::Crds { sets },
+            (true, sets, other_sets) => Remaining::SharedCrds { sets, other_sets },
+        };
+        sets.retain(has_finalizer);
+        let namespace = ObjectRef::cluster_scoped::<Namespace>(&request.namespace);
+        let uninstall = Self {
+            host,
+            host_id,
+            remaining,
+            owns_namespace: host
+                .get(&namespace)
+                .await?
+                .is_some_and(|namespace| created_by_join(&namespace)),
+            sets,
+            members: members(host, &request).await?,
+            request,
+        };
         let UninstallRequest {
             federation,
             namespace,
-        } = request;
-        let host_id = member_cluster::cluster_id(host).await?;
-        let installation = Installation::read(host, &federation, &namespace, &host_id).await?;
-        if installation.plan().is_some()
-            && let ControllerState::Running(holder) = controller_state(host, &namespace).await?
+        } = &uninstall.request;
+        if uninstall.plan().is_some()
+            && let ControllerState::Running(holder) = controller_state(host, namespace).await?
         {
-            return Err(UninstallError::ControllerRunning {
+            return Err(Error::ControllerRunning {
                 holder,
-                namespace,
-                deployment: controller_name(&federation),
+                namespace: namespace.clone(),
+                deployment: controller_name(federation),
             });
         }
-        Ok(Self {
-            host,
-            federation,
-            installation,
-        })
+        Ok(uninstall)
     }
 
     /// What [`Self::run`] will do; `None` if there is nothing to do.
     #[must_use]
     pub fn plan(&self) -> Option<UninstallPlan> {
-        self.installation.plan()
+        let plan = UninstallPlan {
+            sets: self.sets.len(),
+            members: self.members.keys().cloned().collect(),
+            namespace: self.owns_namespace.then(|| self.request.namespace.clone()),
+        };
+        (!plan.is_empty()).then_some(plan)
     }
 
     /// What remains after [`Self::run`].
     #[must_use]
     pub fn remaining(&self) -> Remaining {
-        self.installation.remaining()
+        self.remaining
     }
 
     /// Removes everything in the plan. Fails if a controller restores it.
-    pub async fn run(&self, reporter: &mut dyn Reporter) -> Result<(), UninstallError> {
-        let sets = &self.installation.sets;
-        finalizers::remove(self.host, sets, reporter).await?;
+    pub async fn run(&self, reporter: &mut dyn Reporter) -> Result<(), Error> {
+        let writes = stream::iter(&self.sets).map(|set| self.remove_finalizer(set));
+        let writes = writes.buffered(CONCURRENT_WRITES);
+        writes.try_collect::<()>().await?;
+        reporter.progress(Progress::FinalizersRemoved(self.sets.len()));
         self.check_finalizers().await?;
-        for member in &self.installation.members {
-            self.remove_member(member, reporter).await?;
+        for (name, secret) in &self.members {
+            self.remove_member(name, secret.as_ref(), reporter).await?;
         }
-        let membership = self.installation.membership("");
-        cleanup::delete_namespace(self.host, &membership, reporter).await?;
+        cleanup::delete_namespace(self.host, &self.membership(""), reporter).await?;
         Ok(())
     }
 
+    /// Removes the finalizer that would block the deletion of `set` while no controller runs (F5), and keeps others. The API
+    /// server rejects it if the set was changed meanwhile.
+    async fn remove_finalizer(&self, set: &FederatedReplicaSet) -> Result<(), RequestError> {
+        let (namespace, name) = (set.namespace().unwrap_or_default(), set.name_any());
+        let mut others = set.finalizers().to_vec();
+        others.retain(|finalizer| finalizer != finalizers::MEMBERS);
+        let patch = Patch::Merge(json!({
+            "metadata": {
+                "uid": set.uid(),
+                "resourceVersion": set.resource_version(),
+                "finalizers": others,
+            },
+        }));
+        let sets: Api<FederatedReplicaSet> = Api::namespaced(self.host.client(), &namespace);
+        let parameters = PatchParams {
+            field_manager: Some(FIELD_MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
+        let request = sets.patch_metadata(&name, &parameters, &patch);
+        let operation = format!("patch federatedreplicaset {namespace}/{name}");
+        none_if_not_found(self.host.call(operation, request).await).map(drop)
+    }
+
     /// Detects a controller without leader election, which has no Lease: it restores finalizers immediately.
-    async fn check_finalizers(&self) -> Result<(), UninstallError> {
-        if self.installation.sets.is_empty() {
+    async fn check_finalizers(&self) -> Result<(), Error> {
+        if self.sets.is_empty() {
             return Ok(());
         }
         sleep(RESTORE_TIMEOUT).await;
-        match count_finalizers(self.host, &self.federation).await? {
+        let sets = none_if_not_found(self.host.list::<FederatedReplicaSet>("").await)?;
+        let sets = sets.iter().flatten();
+        let sets = sets.filter(|set| set.spec.federation == self.request.federation);
+        match sets.filter(|set| has_finalizer(set)).count() {
             0 => Ok(()),
-            restored => Err(UninstallError::FinalizersRestored(restored)),
+            restored => Err(Error::FinalizersRestored(restored)),
         }
     }
 
     /// Deletes what join created for a member. If the member does not answer, reports what is left there.
     async fn remove_member(
         &self,
-        member: &InstalledMember,
+        name: &str,
+        secret: Option<&Value>,
         reporter: &mut dyn Reporter,
-    ) -> Result<(), UninstallError> {
-        let membership = &member.membership;
-        reporter.progress(Progress::Member(membership.name.clone()));
-        if let Some(kubeconfig) = &member.kubeconfig {
-            let client = kubeconfig.client().await?;
+    ) -> Result<(), Error> {
+        let membership = self.membership(name);
+        reporter.progress(Progress::Member(name.to_owned()));
+        if let Some(stored) = secret.and_then(StoredKubeconfig::of_secret) {
+            let client = stored.client().await?;
             let actor = Actor::ServiceAccount;
-            match cleanup::delete_account(&client, membership, actor, reporter).await {
-                Ok(()) => {}
-                // The ServiceAccount was deleted before.
-                Err(error) if error.code() == Some(401) => {}
-                Err(error) => {
-                    reporter.warn(Warning::Request(error));
-                    reporter.progress(Progress::ManualCleanup(membership.leftovers()));
-                }
-            }
+            let cleaned = cleanup::delete_account(&client, &membership, actor, reporter).await;
+            cleanup::is_complete(cleaned, &membership, reporter);
         }
-        let object = ObjectRef::cluster_scoped(MEMBER_CLUSTER, &membership.name);
-        let secret = member.has_secret.then(|| membership.secret_ref());
-        for object in std::iter::once(object).chain(secret) {
-            if self.host.delete(&object).await? {
-                let side = self.host.side;
-                reporter.progress(Progress::Deleted { side, object });
-            }
+        let secret = secret.map(|_| membership.secret_ref());
+        for object in [membership.member_cluster_ref()].into_iter().chain(secret) {
+            cleanup::delete(self.host, object, reporter).await?;
         }
         Ok(())
     }
+
+    fn membership(&self, name: &str) -> Membership {
+        Membership {
+            name: name.to_owned(),
+            federation: self.request.federation.clone(),
+            namespace: self.request.namespace.clone(),
+            host_id: self.host_id.clone(),
+            cluster_id: String::new(),
+        }
+    }
+}
+
+fn has_finalizer(set: &FederatedReplicaSet) -> bool {
+    let mut finalizers = set.finalizers().iter();
+    finalizers.any(|finalizer| finalizer == finalizers::MEMBERS)
+}
+
+/// The members of a federation that have a MemberCluster, a Secret that join created, or both.
+async fn members(
+    host: &ClusterClient,
+    request: &UninstallRequest,
+) -> Result<BTreeMap<String, Option<Value>>, RequestError> {
+    let UninstallRequest {
+        federation,
+        namespace,
+    } = request;
+    let members = none_if_not_found(host.list::<MemberCluster>("").await)?;
+    let members = members.into_iter().flatten();
+    let members = members.filter(|member| member.spec.federation == *federation);
+    let uri = format!("/api/v1/namespaces/{namespace}/secrets");
+    let operation = format!("list secrets in namespace {namespace}");
+    // Not a typed request: the client would log a response that it can't decode.
+    let list = host.send(operation, "GET", &uri, None).await?;
+    let secrets = list["items"].as_array().into_iter().flatten();
+    let secrets = secrets.filter_map(|secret| {
+        let metadata = &secret["metadata"];
+        let member = metadata["labels"][labels::MEMBER_CLUSTER].as_str()?;
+        let label = &metadata["labels"][labels::FEDERATION];
+        let is_ours = metadata["name"] == secret_name(member)
+            && label.as_str().unwrap_or_default() == federation
+            && created_by_join(secret);
+        is_ours.then(|| (member.to_owned(), Some(secret.clone())))
+    });
+    let members = members.map(|member| (member.name_any(), None));
+    Ok(members.chain(secrets).collect())
 }

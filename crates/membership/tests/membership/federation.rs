@@ -235,13 +235,13 @@ impl Federation {
     pub(crate) async fn unjoin_from(&self, host: &str, request: UnjoinRequest) -> Outcome {
         let mut outcome = Outcome::default();
         let host = self.client(host).await;
-        let result = async {
+        let result = Box::pin(async {
             let unjoin = Unjoin::prepare(&host, request).await?;
             if let Some(drain) = unjoin.drain(&mut outcome).await? {
                 drain.wait(Duration::ZERO, &mut outcome).await?;
             }
             unjoin.remove(&mut outcome).await
-        };
+        });
         let result = result.await;
         let outcome = outcome.end(result);
         self.assert_no_token_in(&outcome);
@@ -296,7 +296,7 @@ impl Federation {
                 uninstall.run(&mut outcome).await?;
             }
             let _ = writeln!(outcome.text, "{}", uninstall.remaining());
-            Ok::<_, membership::uninstall::UninstallError>(())
+            Ok::<_, membership::Error>(())
         };
         let result = result.await;
         outcome.end(result)

@@ -2,20 +2,18 @@
 
 use std::{io, path::PathBuf, time::Duration};
 
-use fedrs_api::MemberConditionType;
-use jiff::Timestamp;
+use fedrs_api::{MemberCluster, MemberConditionType};
+use k8s_openapi::api::core::v1::{Namespace, Secret};
 
 use super::*;
 use crate::{
-    MemberClusterError,
-    drain::DrainError,
-    explain::ExplainError,
-    join::{JoinError, Problem},
+    Error,
+    controller_lease::ControllerState,
+    drain::pending::{PendingReplicas, PendingSet},
+    explain::{Explanation, Observation},
+    join::Problem,
     kubeconfig::KubeconfigError,
-    object::{MEMBER_CLUSTER, NAMESPACE, SECRET},
-    stored_kubeconfig::{ConnectionError, StoredKubeconfigError},
-    uninstall::UninstallError,
-    unjoin::UnjoinError,
+    uninstall::{Remaining, UninstallPlan},
 };
 
 fn eu() -> String {
@@ -23,11 +21,11 @@ fn eu() -> String {
 }
 
 fn member_cluster() -> ObjectRef {
-    ObjectRef::cluster_scoped(MEMBER_CLUSTER, "eu")
+    ObjectRef::cluster_scoped::<MemberCluster>("eu")
 }
 
 fn namespace() -> ObjectRef {
-    ObjectRef::cluster_scoped(NAMESPACE, "fedrs-system")
+    ObjectRef::cluster_scoped::<Namespace>("fedrs-system")
 }
 
 fn lines(texts: impl IntoIterator<Item = impl ToString>) -> String {
@@ -38,7 +36,7 @@ fn lines(texts: impl IntoIterator<Item = impl ToString>) -> String {
 fn applied(result: ApplyResult, mode: WriteMode, token: Option<NewToken>) -> Progress {
     Progress::Applied {
         side: Side::Host,
-        object: ObjectRef::namespaced("fedrs-system", SECRET, "member-eu"),
+        object: ObjectRef::namespaced::<Secret>("fedrs-system", "member-eu"),
         result,
         mode,
         token,
@@ -61,8 +59,8 @@ fn kept(reason: KeepReason) -> Progress {
     }
 }
 
-fn not_ready() -> Readiness {
-    Readiness::NotReady {
+fn not_ready() -> NotReady {
+    NotReady::Condition {
         condition: MemberConditionType::Ready,
         status: "False".to_owned(),
         reason: "Unreachable".to_owned(),
@@ -70,7 +68,22 @@ fn not_ready() -> Readiness {
     }
 }
 
-fn ready(excluded: Option<Exclusion>) -> ReadyMember {
+fn running() -> ControllerState {
+    ControllerState::Running("pod-1".to_owned())
+}
+
+fn hint(not_ready: &NotReady, controller: &ControllerState) -> String {
+    not_ready.hint("eu", "fedrs-system", controller)
+}
+
+fn stored_kubeconfig(place: &'static str) -> Error {
+    Error::StoredKubeconfig {
+        place,
+        reason: "the server is not an https:// address".to_owned(),
+    }
+}
+
+fn ready(excluded: Option<&'static str>) -> ReadyMember {
     ReadyMember {
         name: eu(),
         version: Some("v1.36.0".to_owned()),
@@ -82,20 +95,15 @@ fn ready(excluded: Option<Exclusion>) -> ReadyMember {
 fn pending_replicas() -> DrainPending {
     let set = |name: &str, blocked_by: &[&str]| PendingSet {
         set: format!("default/{name}"),
-        replicas: 2,
+        replicas: 1,
         blocked_by: blocked_by.iter().map(ToString::to_string).collect(),
     };
+    let blocked_by = ["no cluster can run 2 replicas", "spec.paused is true"];
+    let mut sets = vec![set("web", &[]), set("shop", &blocked_by)];
+    sets.extend(["a", "b", "c", "d"].map(|name| set(name, &[])));
     DrainPending::Replicas(PendingReplicas {
         not_ready: Some("connection refused".to_owned()),
-        replicas: 6,
-        sets: vec![
-            set("web", &[]),
-            set(
-                "shop",
-                &["no cluster can run 2 replicas", "spec.paused is true"],
-            ),
-        ],
-        other_sets: 1,
+        sets,
     })
 }
 
@@ -133,22 +141,28 @@ fn all_join_texts() {
         ),
         applied(ApplyResult::Created, dry_run, None),
         Progress::DryRunComplete,
-        Progress::WaitingForMember(Readiness::NotObserved),
+        Progress::WaitingForMember(NotReady::NotObserved),
         Progress::WaitingForMember(not_ready()),
         Progress::MemberReady(ready(None)),
-        Progress::MemberReady(ready(Some(Exclusion::Cordoned))),
-        Progress::MemberReady(ready(Some(Exclusion::Draining))),
+        Progress::MemberReady(ready(Some("cordoned"))),
+        Progress::MemberReady(ready(Some("draining"))),
     ];
+    let not_synced = NotReady::Condition {
+        condition: MemberConditionType::Synced,
+        status: "False".to_owned(),
+        reason: "NotSynced".to_owned(),
+        message: String::new(),
+    };
     let warnings = [
         Warning::InsecureSkipTlsVerify,
         Warning::LoopbackServer("https://127.0.0.1:6443".to_owned()),
         Warning::ControllerStopped,
     ];
     let hints = [
-        Hint::StartController("fedrs-system".to_owned()),
-        Hint::CheckNamespace("fedrs-system".to_owned()),
-        Hint::ReadLog("pod-1".to_owned()),
-        Hint::Describe(eu()),
+        hint(&not_ready(), &ControllerState::Stopped),
+        hint(&NotReady::NotObserved, &ControllerState::Unknown),
+        hint(&NotReady::NotObserved, &running()),
+        hint(&not_synced, &running()),
     ];
     insta::assert_snapshot!(format!(
         "{}\n\n{}\n\n{}",
@@ -164,7 +178,6 @@ fn all_join_errors() {
         Problem::UnsupportedVersion {
             side: Side::Member,
             version: "v1.31.4".to_owned(),
-            required: "1.32".to_owned(),
         },
         Problem::UnknownVersion {
             side: Side::Member,
@@ -195,46 +208,41 @@ fn all_join_errors() {
         },
     ];
     let errors = [
-        JoinError::MemberKubeconfig(KubeconfigError::InvalidFile {
+        Error::MemberKubeconfig(KubeconfigError::InvalidFile {
             path: PathBuf::from("eu.yaml"),
             reason: "current-context is not set".to_owned(),
         }),
-        JoinError::MemberKubeconfig(KubeconfigError::Invalid(
+        Error::MemberKubeconfig(KubeconfigError::Invalid(
             "current-context is not set".to_owned(),
         )),
-        JoinError::Authority {
+        Error::Authority {
             path: "ca.crt".to_owned(),
             source: io::ErrorKind::NotFound.into(),
         },
-        JoinError::Connection(ConnectionError::NoServer),
-        JoinError::Connection(ConnectionError::NotEncrypted("http://eu:8080".to_owned())),
-        JoinError::CrdsMissing,
-        JoinError::StoredKubeconfig("the server is not an https:// address".to_owned()),
-        JoinError::MemberCluster(MemberClusterError::NotFound(eu())),
-        JoinError::NotReady {
+        Error::NotEncrypted("http://eu:8080".to_owned()),
+        Error::CrdsMissing,
+        stored_kubeconfig("for"),
+        Error::MemberNotFound(eu()),
+        Error::NotReady {
             name: eu(),
             timeout: Duration::from_secs(60),
-            readiness: Box::new(not_ready()),
-            hint: Hint::CheckConnection,
+            hint: hint(&not_ready(), &running()),
+            reason: Box::new(not_ready()),
         },
-        JoinError::Preflight(vec![Problem::AlreadyMember("europe".to_owned())]),
-        JoinError::Preflight(problems),
+        Error::Preflight(vec![Problem::AlreadyMember("europe".to_owned())]),
+        Error::Preflight(problems),
     ];
     insta::assert_snapshot!(lines(errors));
 }
 
 #[test]
 fn all_cordon_and_drain_texts() {
-    let uncordoned = |canceled_drain| Progress::Uncordoned {
-        name: eu(),
-        canceled_drain,
-    };
     let progress = [
         Progress::Cordoned(eu()),
         Progress::AlreadyCordoned(eu()),
-        uncordoned(false),
-        uncordoned(true),
-        Progress::NotCordoned(eu()),
+        Progress::Uncordoned(eu()),
+        Progress::DrainCanceled(eu()),
+        Progress::AlreadyUncordoned(eu()),
         Progress::Draining(eu()),
         Progress::AlreadyDraining(eu()),
         Progress::WaitingForDrain(DrainPending::NotObserved),
@@ -245,20 +253,16 @@ fn all_cordon_and_drain_texts() {
         Progress::WaitingForDrain(pending_replicas()),
         Progress::Drained(eu()),
     ];
-    let error = DrainError::TimedOut {
+    let error = Error::NotDrained {
         name: eu(),
         timeout: Duration::from_secs(600),
-        pending: pending_replicas(),
+        pending: Box::new(pending_replicas()),
     };
     insta::assert_snapshot!(format!("{}\n\n{error}", lines(progress)));
 }
 
 #[test]
 fn all_unjoin_texts() {
-    let leftovers = Leftovers {
-        account: "fedrs-controller-1a2b3c4d".to_owned(),
-        namespace: "fedrs-system".to_owned(),
-    };
     let objects = (1..=7).map(|number| format!("configmap/map-{number}"));
     let progress = [
         Progress::Deleted {
@@ -282,27 +286,26 @@ fn all_unjoin_texts() {
         )),
         kept(KeepReason::RequiresMemberKubeconfig),
         Progress::MemberUnchanged(eu()),
-        Progress::ManualCleanup(leftovers),
+        Progress::ManualCleanup {
+            account: "fedrs-controller-1a2b3c4d".to_owned(),
+            namespace: "fedrs-system".to_owned(),
+        },
         Progress::Unjoined(eu()),
     ];
     let errors = [
-        UnjoinError::NotFound(eu()),
-        UnjoinError::NothingToDelete {
+        Error::MemberNotFound(eu()),
+        Error::NothingToDelete {
             name: eu(),
             url: "https://10.0.0.1:6443".to_owned(),
         },
-        UnjoinError::OtherCluster(eu()),
-        UnjoinError::OtherMember {
+        Error::OtherCluster(eu()),
+        Error::OtherMember {
             name: eu(),
             actual: "us".to_owned(),
         },
-        UnjoinError::FileMember(eu()),
-        UnjoinError::StoredKubeconfig(StoredKubeconfigError::Invalid(
-            "the server is not an https:// address".to_owned(),
-        )),
-        UnjoinError::DeletionBlocked {
-            object: member_cluster(),
-        },
+        Error::FileMember(eu()),
+        stored_kubeconfig("in"),
+        Error::DeletionBlocked(eu()),
     ];
     insta::assert_snapshot!(format!("{}\n\n{}", lines(progress), lines(errors)));
 }
@@ -324,12 +327,12 @@ fn all_uninstall_texts() {
         },
     ];
     let errors = [
-        UninstallError::ControllerRunning {
+        Error::ControllerRunning {
             holder: "pod-1".to_owned(),
             namespace: "fedrs-system".to_owned(),
             deployment: "fedrs-controller".to_owned(),
         },
-        UninstallError::FinalizersRestored(1),
+        Error::FinalizersRestored(1),
     ];
     insta::assert_snapshot!(format!(
         "{plan}\n\n{}\n\n{}\n\n{}",
@@ -354,7 +357,7 @@ fn all_explain_texts() {
             ..fedrs_api::FederatedReplicaSetStatus::default()
         },
     };
-    let error = ExplainError::NotFound {
+    let error = Error::SetNotFound {
         namespace: "default".to_owned(),
         name: "web".to_owned(),
     };

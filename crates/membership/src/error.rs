@@ -1,0 +1,137 @@
+//! Why an operation fails.
+
+use std::{io, time::Duration};
+
+use fedrs_api::pluralize;
+
+use crate::{
+    cluster_client::RequestError,
+    drain::pending::DrainPending,
+    join::{Problem, problem::Problems, readiness::NotReady},
+    kubeconfig::KubeconfigError,
+    unjoin::DELETION_TIMEOUT,
+};
+
+/// An operation failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A request failed.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// There is no such member.
+    #[error("member {0} not found: run `kubectl get mc` to list the members")]
+    MemberNotFound(String),
+    /// There is no such FederatedReplicaSet.
+    #[error("federatedreplicaset {namespace}/{name} not found")]
+    SetNotFound {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// The user's kubeconfig of the member can't be used.
+    #[error("member: {0}")]
+    MemberKubeconfig(#[from] KubeconfigError),
+    /// The file with the member's certificate authority can't be read.
+    #[error("member: failed to read {path}: {source}")]
+    Authority {
+        /// Its path.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The controller would send its token unencrypted.
+    #[error(
+        "member: the controller would send its token to {0} unencrypted: set an https:// address with --member-server"
+    )]
+    NotEncrypted(String),
+    /// The kubeconfig for the Secret, or the one in it, is invalid.
+    #[error("member: invalid kubeconfig {place} the member's Secret: {reason}")]
+    StoredKubeconfig {
+        /// `for` or `in`.
+        place: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The CRDs are not installed.
+    #[error(
+        "host: the CRDs of fedrs are not installed: run `fedrs crds | kubectl apply --server-side -f -`"
+    )]
+    CrdsMissing,
+    /// The preflight checks of a join found problems. Nothing was changed.
+    #[error("{}", Problems(.0))]
+    Preflight(Vec<Problem>),
+    /// The controller does not use a new member in time. All objects are in place.
+    #[error(
+        "{name} is not ready after {timeout:?}: {reason}\n{hint}\n\
+         All objects are in place: the member becomes ready when the problem is solved. Run the command again to wait."
+    )]
+    NotReady {
+        /// The member.
+        name: String,
+        /// How long the operation waited.
+        timeout: Duration,
+        /// Why the member is not ready.
+        reason: Box<NotReady>,
+        /// What the user can do.
+        hint: String,
+    },
+    /// Replicas are left after the timeout. The controller continues the drain.
+    #[error("{name} is not drained after {timeout:?}: {pending}")]
+    NotDrained {
+        /// The member.
+        name: String,
+        /// How long the operation waited.
+        timeout: Duration,
+        /// What is left.
+        pending: Box<DrainPending>,
+    },
+    /// There is no such member, and its cluster has no objects of this host.
+    #[error("member {name} not found, and {url} has no objects of this host")]
+    NothingToDelete {
+        /// The member.
+        name: String,
+        /// The address of the cluster.
+        url: String,
+    },
+    /// The user's kubeconfig belongs to another cluster.
+    #[error("the member kubeconfig belongs to another cluster than {0}")]
+    OtherCluster(String),
+    /// The user's kubeconfig belongs to another member.
+    #[error("the member kubeconfig belongs to the member {actual}, not to {name}")]
+    OtherMember {
+        /// The member.
+        name: String,
+        /// The member of the kubeconfig.
+        actual: String,
+    },
+    /// The controller would add the member again after an unjoin.
+    #[error(
+        "member {0} has a kubeconfig in the --members directory of the controller: run `fedrs drain {0}`, then remove that file"
+    )]
+    FileMember(String),
+    /// The MemberCluster has finalizers.
+    #[error(
+        "host: membercluster/{0} still exists {DELETION_TIMEOUT:?} after its deletion: its finalizers block the deletion"
+    )]
+    DeletionBlocked(String),
+    /// A controller runs during an uninstall.
+    #[error(
+        "the controller {holder} is running and would restore what uninstall removes. Stop it first, for example:\n  \
+         kubectl -n {namespace} scale deployment/{deployment} --replicas=0"
+    )]
+    ControllerRunning {
+        /// The process that holds the Lease.
+        holder: String,
+        /// The namespace of the controller.
+        namespace: String,
+        /// Its Deployment.
+        deployment: String,
+    },
+    /// A controller without leader election runs during an uninstall.
+    #[error(
+        "a controller is running: it restored the finalizers of {}. Stop it, and run the command again",
+        pluralize(*.0, "FederatedReplicaSet")
+    )]
+    FinalizersRestored(usize),
+}
