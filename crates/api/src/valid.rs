@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use kube::ResourceExt;
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
@@ -91,7 +91,7 @@ impl ValidFrs {
             selector_text: selector::to_text(&spec.selector),
             template: spec.template.clone(),
             placement,
-            preferences_hash: preferences_hash(frs),
+            preferences_hash: preferences_hash(&frs.metadata),
             federation: spec.federation.clone(),
             deletion_policy: spec.deletion_policy,
             paused: spec.paused,
@@ -115,8 +115,10 @@ const PLACEMENT: &str = "spec.placement";
 /// Hash of the preferences annotation, `None` without one. Works for invalid preferences, too: the status has to name the
 /// annotation that was rejected (`observedPreferencesHash`).
 #[must_use]
-pub fn preferences_hash(frs: &FederatedReplicaSet) -> Option<String> {
-    frs.annotations()
+pub fn preferences_hash(metadata: &ObjectMeta) -> Option<String> {
+    metadata
+        .annotations
+        .as_ref()?
         .get(annotations::PREFERENCES)
         .map(|text| format!("{:016x}", xxh3_64(text.as_bytes())))
 }

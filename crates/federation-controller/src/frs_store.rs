@@ -5,18 +5,39 @@ use std::{
     sync::Arc,
 };
 
-use fedrs_api::{FederatedReplicaSet, FieldError, SetKey, ValidFrs};
+use fedrs_api::{
+    DeletionPolicy, FederatedReplicaSetStatus, FieldError, SetKey, ValidFrs, preferences_hash,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use parking_lot::RwLock;
+use reflector::ResourceVersion;
 
-use crate::manifest;
+use crate::{
+    frs_object::FrsObject,
+    manifest,
+    selector_index::{SelectorIndex, overlap},
+};
+
+/// How many sets with an overlapping selector are named.
+const MAX_OVERLAPPING_NAMES: usize = 8;
 
 /// One FederatedReplicaSet, with what is derived from it.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    /// The object, without managed fields.
-    pub(crate) object: FederatedReplicaSet,
+    /// Its metadata, without managed fields.
+    pub(crate) metadata: ObjectMeta,
+    /// The status that the host has.
+    pub(crate) status: Option<FederatedReplicaSetStatus>,
+    /// How often the host has shown an earlier version of the object than before, as after it was restored.
+    pub(crate) times_restored: u32,
+    /// The federation that handles it (F40).
+    pub(crate) federation: String,
+    /// What its deletion does in the members; none if the spec can't be read.
+    pub(crate) deletion_policy: Option<DeletionPolicy>,
+    /// Hash of its preferences annotation, also of an invalid one.
+    pub(crate) preferences_hash: Option<String>,
     /// What it asks for, or what is wrong with it (F4).
-    pub(crate) valid: Result<ValidFrs, Vec<FieldError>>,
+    pub(crate) valid: Result<Arc<ValidFrs>, Vec<FieldError>>,
     /// Hash of the local sets' spec as it would be written.
     pub(crate) desired_spec_hash: u64,
     /// Hash of the template; 0 while it is invalid.
@@ -32,8 +53,7 @@ pub(crate) struct FrsStore {
 #[derive(Debug, Default)]
 struct Sets {
     entries: BTreeMap<SetKey, Arc<Entry>>,
-    /// For each set the others of its namespace that could adopt its pods, or it theirs. Symmetric.
-    overlaps: BTreeMap<SetKey, BTreeSet<SetKey>>,
+    selectors: SelectorIndex,
 }
 
 /// What an object that came in changed.
@@ -52,11 +72,16 @@ impl FrsStore {
         self.sets.read().entries.get(key).cloned()
     }
 
-    /// Names of the sets whose selectors overlap with that of `key`, in order.
-    pub(crate) fn overlapping(&self, key: &SetKey) -> Vec<String> {
-        let sets = self.sets.read();
-        let names = sets.overlaps.get(key).into_iter().flatten();
-        names.map(|other| other.name.to_string()).collect()
+    /// Names of the sets that could adopt pods of `frs`, or it theirs, in order; beyond the first few their number.
+    pub(crate) fn overlapping(&self, frs: &ValidFrs) -> Vec<String> {
+        let overlapping = self.sets.read().overlapping(frs);
+        let names = overlapping.iter().map(|key| key.name.to_string());
+        let mut names: Vec<_> = names.take(MAX_OVERLAPPING_NAMES).collect();
+        let more = overlapping.len() - names.len();
+        if more > 0 {
+            names.push(format!("{more} more"));
+        }
+        names
     }
 
     /// All keys, in order.
@@ -71,28 +96,38 @@ impl FrsStore {
         (sets.entries.len(), invalid.count())
     }
 
-    /// Takes in `object`.
-    pub(crate) fn apply(&self, mut object: FederatedReplicaSet, federation: &str) -> Applied {
+    /// Takes in `object`. A tenant's object is validated before the lock is taken.
+    pub(crate) fn apply(&self, mut object: FrsObject, federation: &str) -> Applied {
         object.metadata.managed_fields = None;
-        let key = key_of(&object);
-        let mut sets = self.sets.write();
-        let before = sets.entries.get(&key);
-        let changed = before.is_none_or(|before| differs(&before.object, &object));
-        let entry = match before {
+        let key = key_of(&object.metadata);
+        let before = self.get(&key);
+        let changed = before
+            .as_ref()
+            .is_none_or(|before| differs(&before.metadata, &object.metadata));
+        let entry = match &before {
             // A status of ours came back: what was derived still holds.
             Some(before) if !changed => Entry {
-                object,
-                valid: before.valid.clone(),
-                desired_spec_hash: before.desired_spec_hash,
-                template: before.template,
+                metadata: object.metadata,
+                status: object.status,
+                ..Entry::clone(before)
             },
-            _ => Entry::derive(object, federation),
+            Some(before) => {
+                let restored = is_restored(&before.metadata, &object.metadata);
+                Entry {
+                    times_restored: before.times_restored + u32::from(restored),
+                    ..Entry::derive(object, federation)
+                }
+            }
+            None => Entry::derive(object, federation),
         };
-        let overlapping = if changed {
-            sets.find_overlaps(&key, &entry)
-        } else {
-            Vec::new()
-        };
+        let mut overlapping = Vec::new();
+        let mut sets = self.sets.write();
+        if changed {
+            let before = before
+                .as_ref()
+                .and_then(|before| before.valid.as_ref().ok());
+            overlapping = sets.reindex(before.map(AsRef::as_ref), entry.valid.as_deref().ok());
+        }
         sets.entries.insert(key.clone(), Arc::new(entry));
         Applied {
             key,
@@ -104,66 +139,67 @@ impl FrsStore {
     /// Forgets `key`; answers the sets that overlapped with it.
     pub(crate) fn remove(&self, key: &SetKey) -> Vec<SetKey> {
         let mut sets = self.sets.write();
-        sets.entries.remove(key);
-        sets.put_overlaps(key, BTreeSet::new())
+        let entry = sets.entries.remove(key);
+        let frs = entry.as_ref().and_then(|entry| entry.valid.as_deref().ok());
+        sets.reindex(frs, None)
     }
 }
 
 impl Sets {
-    /// Looks for overlaps of `entry`; answers the sets whose own have changed by that.
-    fn find_overlaps(&mut self, key: &SetKey, entry: &Entry) -> Vec<SetKey> {
-        let first_of_namespace = SetKey::new(Arc::clone(&key.namespace), "");
-        let overlaps = self
-            .entries
-            .range(first_of_namespace..)
-            .take_while(|(other, _)| other.namespace == key.namespace)
-            .filter(|(other, it)| *other != key && overlap(entry, it))
-            .map(|(other, _)| other.clone());
-        let overlaps = overlaps.collect();
-        self.put_overlaps(key, overlaps)
+    /// The sets whose pods `frs` could adopt, or which could adopt its pods.
+    fn overlapping(&self, frs: &ValidFrs) -> BTreeSet<SetKey> {
+        let candidates = self.selectors.candidates(frs).into_iter();
+        let overlaps = |key: &&SetKey| {
+            let other = self
+                .entries
+                .get(*key)
+                .and_then(|entry| entry.valid.as_ref().ok());
+            other.is_some_and(|other| overlap(frs, other))
+        };
+        candidates.filter(overlaps).cloned().collect()
     }
 
-    fn put_overlaps(&mut self, key: &SetKey, now: BTreeSet<SetKey>) -> Vec<SetKey> {
-        let before = self.overlaps.remove(key).unwrap_or_default();
-        let changed: Vec<SetKey> = before.symmetric_difference(&now).cloned().collect();
-        for other in &changed {
-            let theirs = self.overlaps.entry(other.clone()).or_default();
-            if !theirs.remove(key) {
-                theirs.insert(key.clone());
-            }
-            if theirs.is_empty() {
-                self.overlaps.remove(other);
-            }
+    /// A set is `now` instead of `before`. Answers the sets whose overlaps have changed by that.
+    fn reindex(&mut self, before: Option<&ValidFrs>, now: Option<&ValidFrs>) -> Vec<SetKey> {
+        let of = |sets: &Self, frs: Option<&ValidFrs>| {
+            frs.map(|frs| sets.overlapping(frs)).unwrap_or_default()
+        };
+        let overlapped = of(self, before);
+        if let Some(before) = before {
+            self.selectors.remove(before);
         }
-        if !now.is_empty() {
-            self.overlaps.insert(key.clone(), now);
+        if let Some(now) = now {
+            self.selectors.insert(now);
         }
-        changed
+        let overlaps = of(self, now);
+        overlapped
+            .symmetric_difference(&overlaps)
+            .cloned()
+            .collect()
     }
-}
-
-/// Whether one of two sets could adopt the other's pods.
-fn overlap(a: &Entry, b: &Entry) -> bool {
-    let (Ok(a), Ok(b)) = (&a.valid, &b.valid) else {
-        return false;
-    };
-    let takes = |a: &ValidFrs, b: &ValidFrs| {
-        fedrs_api::selector::matches(&a.selector, &b.template.metadata.labels)
-    };
-    takes(a, b) || takes(b, a)
 }
 
 impl Entry {
-    fn derive(object: FederatedReplicaSet, federation: &str) -> Self {
-        let valid = ValidFrs::check(&object);
+    pub(crate) fn derive(object: FrsObject, federation: &str) -> Self {
+        let (own_federation, deletion_policy) = match &object.spec {
+            Ok(spec) => (spec.federation.clone(), Some(spec.deletion_policy)),
+            Err(unreadable) => (unreadable.federation.clone(), None),
+        };
+        let (metadata, status) = (object.metadata.clone(), object.status.clone());
+        let valid = object.validate();
         let hashes = valid.as_ref().map(|frs| {
             let spec = manifest::spec_hash(frs, federation);
             (spec, manifest::template_hash(frs))
         });
         let (desired_spec_hash, template) = hashes.unwrap_or_default();
         Self {
-            object,
-            valid,
+            preferences_hash: preferences_hash(&metadata),
+            metadata,
+            status,
+            times_restored: 0,
+            federation: own_federation,
+            deletion_policy,
+            valid: valid.map(Arc::new),
             desired_spec_hash,
             template,
         }
@@ -171,20 +207,90 @@ impl Entry {
 }
 
 /// Whether a check could come to another end: everything but the status and what every write changes.
-fn differs(a: &FederatedReplicaSet, b: &FederatedReplicaSet) -> bool {
-    let (a_meta, b_meta) = (&a.metadata, &b.metadata);
-    a_meta.uid != b_meta.uid
-        || a_meta.generation != b_meta.generation
-        || a_meta.annotations != b_meta.annotations
-        || a_meta.labels != b_meta.labels
-        || a_meta.finalizers != b_meta.finalizers
-        || a_meta.deletion_timestamp != b_meta.deletion_timestamp
+fn differs(a: &ObjectMeta, b: &ObjectMeta) -> bool {
+    a.uid != b.uid
+        || a.generation != b.generation
+        || a.annotations != b.annotations
+        || a.labels != b.labels
+        || a.finalizers != b.finalizers
+        || a.deletion_timestamp != b.deletion_timestamp
+        || is_restored(a, b)
+}
+
+/// Whether `now` is an earlier version of the object `before`: the host was restored from a backup.
+fn is_restored(before: &ObjectMeta, now: &ObjectMeta) -> bool {
+    let version = |metadata: &ObjectMeta| {
+        ResourceVersion::parse(metadata.resource_version.as_deref().unwrap_or_default())
+    };
+    before.uid == now.uid && version(now).is_older_than(version(before))
 }
 
 /// The key of an object that came from the API server: it always has a name.
-pub(crate) fn key_of(object: &FederatedReplicaSet) -> SetKey {
+pub(crate) fn key_of(metadata: &ObjectMeta) -> SetKey {
     SetKey::new(
-        object.metadata.namespace.as_deref().unwrap_or_default(),
-        object.metadata.name.as_deref().unwrap_or_default(),
+        metadata.namespace.as_deref().unwrap_or_default(),
+        metadata.name.as_deref().unwrap_or_default(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn object(name: &str, version: u64, spec: &Value) -> FrsObject {
+        let metadata = json!({ "name": name, "namespace": "default", "uid": name, "generation": 1,
+            "resourceVersion": version.to_string() });
+        serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).unwrap()
+    }
+
+    fn spec(app: &str) -> Value {
+        json!({
+            "selector": { "matchLabels": { "app": app } },
+            "template": { "metadata": { "labels": { "app": app } }, "spec": { "containers": [{}] } },
+        })
+    }
+
+    #[test]
+    fn an_earlier_version_of_an_object_is_a_restored_host() {
+        let store = FrsStore::default();
+        for (version, times_restored, changed) in [
+            (10, 0, true),
+            (12, 0, false),
+            (9, 1, true),
+            (9, 1, false),
+            (10, 1, false),
+        ] {
+            let applied = store.apply(object("web", version, &spec("web")), "");
+            let entry = store.get(&applied.key).unwrap();
+            assert_eq!(
+                (entry.times_restored, applied.changed),
+                (times_restored, changed),
+                "{version}"
+            );
+        }
+    }
+
+    #[test]
+    fn overlapping_sets_are_named_up_to_a_limit() {
+        let store = FrsStore::default();
+        let names = |store: &FrsStore, name: &str| {
+            let entry = store.get(&SetKey::new("default", name)).unwrap();
+            store.overlapping(entry.valid.as_ref().unwrap())
+        };
+        assert_eq!(store.apply(object("a", 1, &spec("x")), "").overlapping, []);
+        let applied = store.apply(object("b", 1, &spec("x")), "");
+        assert_eq!(applied.overlapping, [SetKey::new("default", "a")]);
+        assert_eq!(names(&store, "a"), ["b"]);
+        for name in 0..20 {
+            store.apply(object(&format!("c{name:02}"), 1, &spec("x")), "");
+        }
+        let expected = [
+            "b", "c00", "c01", "c02", "c03", "c04", "c05", "c06", "13 more",
+        ];
+        assert_eq!(names(&store, "a"), expected);
+        assert_eq!(store.remove(&SetKey::new("default", "b")).len(), 21);
+        assert_eq!(names(&store, "a").last().unwrap(), "12 more");
+    }
 }

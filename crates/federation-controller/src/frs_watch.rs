@@ -2,11 +2,12 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use fedrs_api::{FederatedReplicaSet, SetKey};
-use reflector::{Error, EventHandler};
+use fedrs_api::SetKey;
+use reflector::{Error, EventHandler, InvalidObject};
 use tokio::sync::watch;
 
 use crate::{
+    frs_object::FrsObject,
     frs_store::{FrsStore, key_of},
     metrics::Metrics,
     readiness::{ListProgress, ListState},
@@ -22,6 +23,8 @@ pub(crate) struct FrsHandler {
     progress: ListProgress,
     /// What the current list has shown.
     seen: HashSet<SetKey>,
+    /// Whether it has shown an object that nobody can say the name of.
+    has_unnamed: bool,
 }
 
 impl FrsHandler {
@@ -39,6 +42,7 @@ impl FrsHandler {
             metrics,
             progress: ListProgress::new("FederatedReplicaSets", listed),
             seen: HashSet::new(),
+            has_unnamed: false,
         }
     }
 
@@ -61,12 +65,13 @@ impl FrsHandler {
     }
 }
 
-impl EventHandler<FederatedReplicaSet> for FrsHandler {
+impl EventHandler<FrsObject> for FrsHandler {
     fn on_init(&mut self) {
         self.seen.clear();
+        self.has_unnamed = false;
     }
 
-    fn on_apply(&mut self, object: FederatedReplicaSet) {
+    fn on_apply(&mut self, object: FrsObject) {
         let applied = self.sets.apply(object, &self.federation);
         self.seen.insert(applied.key.clone());
         if applied.changed {
@@ -75,20 +80,34 @@ impl EventHandler<FederatedReplicaSet> for FrsHandler {
         }
     }
 
-    fn on_delete(&mut self, object: FederatedReplicaSet) {
-        self.remove(&key_of(&object));
+    fn on_delete(&mut self, object: FrsObject) {
+        self.remove(&key_of(&object.metadata));
         self.count();
     }
 
     fn on_init_done(&mut self, _resource_version: &str) {
-        for key in self.sets.keys() {
-            if !self.seen.contains(&key) {
-                self.remove(&key);
-            }
+        // Any of the sets may be the one without a name: none is taken for deleted.
+        let is_gone = |key: &SetKey| !self.has_unnamed && !self.seen.contains(key);
+        for key in self.sets.keys().into_iter().filter(is_gone) {
+            self.remove(&key);
         }
         self.seen = HashSet::new();
         self.count();
         self.progress.complete();
+    }
+
+    fn on_invalid(&mut self, object: &InvalidObject) {
+        match (&object.namespace, &object.name) {
+            (Some(namespace), Some(name)) => {
+                let key = SetKey::new(&**namespace, &**name);
+                if object.deleted {
+                    self.remove(&key);
+                } else {
+                    self.seen.insert(key);
+                }
+            }
+            _ => self.has_unnamed = true,
+        }
     }
 
     fn on_error(&mut self, error: &Error) {

@@ -28,6 +28,7 @@ mod event;
 mod event_recorder;
 mod executor;
 mod finalizer;
+mod frs_object;
 mod frs_store;
 mod frs_watch;
 mod manifest;
@@ -35,6 +36,7 @@ mod messages;
 mod readiness;
 mod reconcile;
 mod reconcile_queue;
+mod selector_index;
 mod trigger;
 
 pub use controller::{Controller, Running};

@@ -62,11 +62,13 @@ impl Reconciler {
             self.forget(key);
             return;
         };
-        if entry.object.spec.federation != self.config.federation {
+        if entry.federation != self.config.federation {
             return;
         }
-        if entry.object.metadata.deletion_timestamp.is_some() {
-            self.delete(key, &entry).await;
+        if let Some(policy) = entry.deletion_policy
+            && entry.metadata.deletion_timestamp.is_some()
+        {
+            self.delete(key, &entry, policy).await;
             return;
         }
         let frs = match &entry.valid {
@@ -84,18 +86,18 @@ impl Reconciler {
     /// Adds the finalizer, unless it is there: without it the object could disappear before its local sets are released
     /// (F5). Answers whether it is there.
     async fn ensure_finalizer(&self, key: &SetKey, entry: &Entry) -> bool {
-        let object = &entry.object;
-        if finalizer::is_present(object) || self.cache.has_finalizer(key, object) {
+        let metadata = &entry.metadata;
+        if finalizer::is_present(metadata) || self.cache.has_finalizer(key, entry) {
             return true;
         }
-        let patch = finalizer::addition(object);
+        let patch = finalizer::addition(metadata);
         let path = frs_path(key);
         let call = calls::merge_patch(&self.host, &path, &patch);
         match self.host_call(call).await {
             // The watch shows the finalizer later; the check does not wait for it.
             Ok(answer) => {
                 self.cache
-                    .put_finalizer(key, object, cache::version_of(&answer));
+                    .put_finalizer(key, entry, cache::version_of(&answer));
                 true
             }
             Err(error) => {
@@ -126,7 +128,7 @@ impl Reconciler {
             template_hash: entry.template,
             previous: &previous,
             members: &members,
-            overlapping: &self.sets.overlapping(key),
+            overlapping: &self.sets.overlapping(frs),
             settings: &self.settings,
         };
         if work == ReconcileWork::StatusOnly {
@@ -170,7 +172,7 @@ impl Reconciler {
         entry: &Entry,
         now: Timestamp,
     ) -> (FederatedReplicaSetStatus, Vec<check::Member>) {
-        let mut previous = self.cache.status(key, &entry.object);
+        let mut previous = self.cache.status(key, entry);
         let (arrived, pending) = self.cache.take_late(key);
         for late in arrived {
             self.record_outcome(
@@ -280,7 +282,7 @@ fn frs_path(key: &SetKey) -> String {
 }
 
 fn subject(entry: &Entry) -> Subject {
-    let metadata = &entry.object.metadata;
+    let metadata = &entry.metadata;
     Subject {
         api_version: names::API_VERSION,
         kind: "FederatedReplicaSet",

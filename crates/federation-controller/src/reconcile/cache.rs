@@ -6,16 +6,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dashmap::DashMap;
-use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, SetKey};
+use fedrs_api::{FederatedReplicaSetStatus, SetKey};
 use reflector::ResourceVersion;
 use serde_json::Value;
 
-use crate::{executor::LateOutcome, finalizer};
+use crate::{executor::LateOutcome, finalizer, frs_store::Entry};
 
 /// What is kept of one object.
 #[derive(Clone, Debug, Default)]
 struct Cached {
     uid: Option<String>,
+    /// As often as the entry says.
+    times_restored: u32,
     /// The status of the last check, with what became of its writes: the next check starts from it.
     status: FederatedReplicaSetStatus,
     /// Whether replicas wait for their replacements to be ready.
@@ -33,11 +35,12 @@ struct Cached {
 }
 
 impl Cached {
-    fn of(object: &FederatedReplicaSet) -> Self {
+    fn of(entry: &Entry) -> Self {
         Self {
-            uid: object.metadata.uid.clone(),
-            published: object.status.clone(),
-            status: object.status.clone().unwrap_or_default(),
+            uid: entry.metadata.uid.clone(),
+            times_restored: entry.times_restored,
+            published: entry.status.clone(),
+            status: entry.status.clone().unwrap_or_default(),
             ..Self::default()
         }
     }
@@ -48,13 +51,9 @@ impl Cached {
 pub(crate) struct ReconcileCache(DashMap<SetKey, Cached>);
 
 impl ReconcileCache {
-    /// The previous status of `object`: of this process, or else the one that the object has.
-    pub(super) fn status(
-        &self,
-        key: &SetKey,
-        object: &FederatedReplicaSet,
-    ) -> FederatedReplicaSetStatus {
-        self.change_of(key, object, |cached| cached.status.clone())
+    /// The previous status of `entry`: of this process, or else the one that the object has.
+    pub(super) fn status(&self, key: &SetKey, entry: &Entry) -> FederatedReplicaSetStatus {
+        self.change_of(key, entry, |cached| cached.status.clone())
     }
 
     /// The status that the next check starts from.
@@ -77,14 +76,9 @@ impl ReconcileCache {
         self.0.remove(key);
     }
 
-    /// The deletion of `object` waits for `members`. Answers whether that has changed.
-    pub(super) fn put_waited_for(
-        &self,
-        key: &SetKey,
-        object: &FederatedReplicaSet,
-        members: &[String],
-    ) -> bool {
-        self.change_of(key, object, |cached| {
+    /// The deletion of `entry` waits for `members`. Answers whether that has changed.
+    pub(super) fn put_waited_for(&self, key: &SetKey, entry: &Entry, members: &[String]) -> bool {
+        self.change_of(key, entry, |cached| {
             let changed = cached.waited_for != members;
             cached.waited_for = members.to_vec();
             changed
@@ -118,26 +112,21 @@ impl ReconcileCache {
         })
     }
 
-    /// The finalizer of `object` was written, which made this version.
-    pub(super) fn put_finalizer(
-        &self,
-        key: &SetKey,
-        object: &FederatedReplicaSet,
-        version: Option<String>,
-    ) {
-        self.change_of(key, object, |cached| {
+    /// The finalizer of `entry` was written, which made this version.
+    pub(super) fn put_finalizer(&self, key: &SetKey, entry: &Entry, version: Option<String>) {
+        self.change_of(key, entry, |cached| {
             cached.finalizer_version = Some(parse(version.as_deref()));
             cached.resource_version = version;
         });
     }
 
-    /// Whether this process wrote the finalizer, and `object` shows it or is older than that.
-    pub(super) fn has_finalizer(&self, key: &SetKey, object: &FederatedReplicaSet) -> bool {
-        let metadata = &object.metadata;
+    /// Whether this process wrote the finalizer, and `entry` shows it or is older than that.
+    pub(super) fn has_finalizer(&self, key: &SetKey, entry: &Entry) -> bool {
+        let metadata = &entry.metadata;
         let cached = self.0.get(key).filter(|cached| cached.uid == metadata.uid);
         let written = cached.and_then(|cached| cached.finalizer_version);
         written.is_some_and(|written| {
-            finalizer::is_present(object)
+            finalizer::is_present(metadata)
                 || parse(metadata.resource_version.as_deref()).is_older_than(written)
         })
     }
@@ -176,15 +165,22 @@ impl ReconcileCache {
     fn change_of<T>(
         &self,
         key: &SetKey,
-        object: &FederatedReplicaSet,
+        entry: &Entry,
         change: impl FnOnce(&mut Cached) -> T,
     ) -> T {
         let mut cached = self
             .0
             .entry(key.clone())
-            .or_insert_with(|| Cached::of(object));
-        if cached.uid != object.metadata.uid {
-            *cached = Cached::of(object);
+            .or_insert_with(|| Cached::of(entry));
+        if cached.uid != entry.metadata.uid {
+            *cached = Cached::of(entry);
+        }
+        if cached.times_restored != entry.times_restored {
+            // What we wrote since the backup is not there any more.
+            cached.times_restored = entry.times_restored;
+            cached.published.clone_from(&entry.status);
+            cached.resource_version = None;
+            cached.finalizer_version = None;
         }
         change(&mut cached)
     }
@@ -212,24 +208,22 @@ fn parse(version: Option<&str>) -> ResourceVersion {
 
 #[cfg(test)]
 mod tests {
-    use fedrs_api::{finalizers, names};
+    use fedrs_api::finalizers;
     use serde_json::json;
 
     use super::*;
 
-    fn object(uid: &str, version: &str, finalizer: bool) -> FederatedReplicaSet {
+    fn entry(uid: &str, version: &str, finalizer: bool) -> Entry {
         let finalizers: &[&str] = if finalizer {
             &[finalizers::MEMBERS]
         } else {
             &[]
         };
-        serde_json::from_value(json!({
-            "apiVersion": names::API_VERSION,
-            "kind": "FederatedReplicaSet",
+        let object = json!({
             "metadata": { "name": "web", "uid": uid, "resourceVersion": version, "finalizers": finalizers },
             "spec": { "replicas": 1, "selector": {}, "template": { "spec": {} } },
-        }))
-        .unwrap()
+        });
+        Entry::derive(serde_json::from_value(object).unwrap(), "")
     }
 
     #[test]
@@ -239,8 +233,8 @@ mod tests {
             name: "web".into(),
         };
         let cache = ReconcileCache::default();
-        assert!(!cache.has_finalizer(&key, &object("a", "8", true)));
-        cache.put_finalizer(&key, &object("a", "8", false), Some("10".to_owned()));
+        assert!(!cache.has_finalizer(&key, &entry("a", "8", true)));
+        cache.put_finalizer(&key, &entry("a", "8", false), Some("10".to_owned()));
         for (uid, version, finalizer, expected) in [
             ("a", "8", false, true),
             ("a", "10", true, true),
@@ -251,12 +245,30 @@ mod tests {
             ("b", "8", false, false),
             ("b", "11", true, false),
         ] {
-            let object = object(uid, version, finalizer);
+            let entry = entry(uid, version, finalizer);
             assert_eq!(
-                cache.has_finalizer(&key, &object),
+                cache.has_finalizer(&key, &entry),
                 expected,
                 "{uid} {version}"
             );
         }
+    }
+
+    #[test]
+    fn what_was_written_since_the_backup_of_a_restored_host_is_forgotten() {
+        let key = SetKey::new("default", "web");
+        let cache = ReconcileCache::default();
+        let mut entry = entry("a", "8", false);
+        let status = FederatedReplicaSetStatus {
+            replicas: 3,
+            ..FederatedReplicaSetStatus::default()
+        };
+        cache.put_finalizer(&key, &entry, Some("10".to_owned()));
+        cache.put_status(&key, status.clone());
+        cache.put_published(&key, status.clone(), Some("12".to_owned()));
+        entry.times_restored += 1;
+        assert_eq!(cache.status(&key, &entry), status, "the memory stays");
+        assert_eq!(cache.published(&key), (None, None));
+        assert!(!cache.has_finalizer(&key, &entry));
     }
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use fedrs_api::{EventReason, FederatedReplicaSet, SetKey};
+use fedrs_api::{DeletionPolicy, EventReason, SetKey};
 use futures::future::join_all;
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::{RETRY, Reconciler, frs_path, is_current, log_failed_write, subject};
 use crate::{
@@ -21,8 +22,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 impl Reconciler {
     /// Releases or deletes the local sets of `entry`, as its deletion policy says, then removes the finalizer.
-    pub(super) async fn delete(&self, key: &SetKey, entry: &Entry) {
-        if !finalizer::is_present(&entry.object) {
+    pub(super) async fn delete(&self, key: &SetKey, entry: &Entry, policy: DeletionPolicy) {
+        if !finalizer::is_present(&entry.metadata) {
             self.forget(key);
             return;
         }
@@ -34,14 +35,14 @@ impl Reconciler {
         let open: Vec<String> = join_all(
             members
                 .iter()
-                .map(|member| self.delete_in_member(key, entry, member)),
+                .map(|member| self.delete_in_member(key, entry, policy, member)),
         )
         .await
         .into_iter()
         .flatten()
         .collect();
         if !open.is_empty() {
-            let until = deadline(&entry.object, self.config.deletion_deadline);
+            let until = deadline(&entry.metadata, self.config.deletion_deadline);
             if self.clock.now() < until {
                 self.wait_for(key, entry, &open, until);
                 return;
@@ -59,10 +60,11 @@ impl Reconciler {
         &self,
         key: &SetKey,
         entry: &Entry,
+        policy: DeletionPolicy,
         member: &check::Member,
     ) -> Option<String> {
         let open = Some(member.name.clone());
-        let known = entry.object.status.as_ref().is_some_and(|status| {
+        let known = entry.status.as_ref().is_some_and(|status| {
             status
                 .clusters
                 .iter()
@@ -80,7 +82,6 @@ impl Reconciler {
             return open;
         }
         let access = self.members.access(&member.name)?;
-        let policy = entry.object.spec.deletion_policy;
         let done = self
             .executor
             .release_or_delete(key, &access, set, policy)
@@ -95,7 +96,7 @@ impl Reconciler {
     }
 
     fn wait_for(&self, key: &SetKey, entry: &Entry, members: &[String], until: Timestamp) {
-        if self.cache.put_waited_for(key, &entry.object, members) {
+        if self.cache.put_waited_for(key, entry, members) {
             let message = messages::deletion_pending(members, until);
             self.record(
                 key,
@@ -118,7 +119,7 @@ impl Reconciler {
     }
 
     async fn remove_finalizer(&self, key: &SetKey, entry: &Entry) -> Result<(), CallError> {
-        let patch = finalizer::removal(&entry.object);
+        let patch = finalizer::removal(&entry.metadata);
         let path = frs_path(key);
         let call = calls::merge_patch(&self.host, &path, &patch);
         match self.host_call(call).await {
@@ -131,7 +132,7 @@ impl Reconciler {
 }
 
 /// Until when the deletion waits for members that don't answer (F5).
-fn deadline(frs: &FederatedReplicaSet, patience: Duration) -> Timestamp {
-    let since = frs.metadata.deletion_timestamp.as_ref();
+fn deadline(metadata: &ObjectMeta, patience: Duration) -> Timestamp {
+    let since = metadata.deletion_timestamp.as_ref();
     since.map_or(Timestamp::MIN, |time| check::after(time.0, patience))
 }

@@ -21,8 +21,8 @@ impl Reconciler {
         let (previous, members) = self.look(key, entry, now);
         let invalid = InvalidFrs {
             errors,
-            generation: entry.object.metadata.generation,
-            preferences_hash: &fedrs_api::preferences_hash(&entry.object),
+            generation: entry.metadata.generation,
+            preferences_hash: &entry.preferences_hash,
             previous: &previous,
             members: &members,
             settings: &self.settings,
@@ -64,7 +64,7 @@ impl Reconciler {
         if published.as_ref() == Some(status) {
             return;
         }
-        let metadata = &entry.object.metadata;
+        let metadata = &entry.metadata;
         let version = later(version, metadata.resource_version.clone());
         let seen = (metadata.uid.as_deref(), version.as_deref());
         let path = frs_path(key);

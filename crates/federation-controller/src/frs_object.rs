@@ -1,0 +1,110 @@
+//! A FederatedReplicaSet as the host shows it. One that this version of the controller can't read is still there: it must
+//! not be taken for deleted, nor hide its status.
+
+use fedrs_api::{
+    FederatedReplicaSet, FederatedReplicaSetSpec, FederatedReplicaSetStatus, FieldError, ValidFrs,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use reflector::Versioned;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// A FederatedReplicaSet with a spec and a status that need not be readable.
+#[derive(Clone, Debug)]
+pub(crate) struct FrsObject {
+    pub(crate) metadata: ObjectMeta,
+    pub(crate) spec: Result<FederatedReplicaSetSpec, UnreadableSpec>,
+    /// None also if it can't be read: a check then begins without what the last one knew.
+    pub(crate) status: Option<FederatedReplicaSetStatus>,
+}
+
+/// A spec that another version of the CRD allows.
+#[derive(Clone, Debug)]
+pub(crate) struct UnreadableSpec {
+    /// Whose it is, as far as the object says so.
+    pub(crate) federation: String,
+    pub(crate) error: FieldError,
+}
+
+impl FrsObject {
+    /// The valid form, or everything that is wrong with it (F4).
+    pub(crate) fn validate(self) -> Result<ValidFrs, Vec<FieldError>> {
+        let spec = self.spec.map_err(|unreadable| vec![unreadable.error])?;
+        ValidFrs::check(&FederatedReplicaSet {
+            metadata: self.metadata,
+            spec,
+            status: None,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for FrsObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Raw {
+            metadata: ObjectMeta,
+            #[serde(default)]
+            spec: Value,
+            #[serde(default)]
+            status: Value,
+        }
+        let Raw {
+            metadata,
+            spec,
+            status,
+        } = Raw::deserialize(deserializer)?;
+        let federation = spec["federation"].as_str().unwrap_or_default().to_owned();
+        let spec = serde_json::from_value(spec).map_err(|error| UnreadableSpec {
+            federation,
+            error: FieldError {
+                field: "spec".to_owned(),
+                message: format!("this version of fedrs can't read it: {error}"),
+            },
+        });
+        let status = serde_json::from_value(status).unwrap_or_else(|error| {
+            let (namespace, name) = (&metadata.namespace, &metadata.name);
+            tracing::warn!(?namespace, ?name, %error, "failed to read the status of a FederatedReplicaSet");
+            None
+        });
+        Ok(Self {
+            metadata,
+            spec,
+            status,
+        })
+    }
+}
+
+impl Versioned for FrsObject {
+    fn resource_version(&self) -> Option<&str> {
+        self.metadata.resource_version.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn f4_a_spec_or_status_of_another_version_does_not_hide_the_object() {
+        let template =
+            json!({ "metadata": { "labels": { "app": "web" } }, "spec": { "containers": [{}] } });
+        let object = json!({
+            "metadata": { "name": "web", "namespace": "default", "resourceVersion": "7" },
+            "spec": {
+                "replicas": 3, "selector": { "matchLabels": { "app": "web" } }, "template": template,
+                "federation": "blue", "deletionPolicy": "Archive",
+            },
+            "status": { "replicas": "three" },
+        });
+        let read: FrsObject = serde_json::from_value(object).unwrap();
+        assert_eq!(read.resource_version(), Some("7"));
+        assert_eq!(read.status, None);
+        assert_eq!(read.spec.as_ref().unwrap_err().federation, "blue");
+        let errors = read.validate().unwrap_err();
+        assert_eq!(
+            errors[0].to_string(),
+            "spec: this version of fedrs can't read it: unknown variant `Archive`, expected `Orphan` or `Delete`"
+        );
+    }
+}
