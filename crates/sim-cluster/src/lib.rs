@@ -10,7 +10,7 @@
 //!
 //! The modules form layers: each one uses only modules of the layers below it. From the bottom to the top:
 //!
-//! 1. `clock`, `field` (errors of fields), `names`, `quantity`, `verb`, `version`, `kubeconfig`, `certificates`
+//! 1. `clock`, `field` and `validation` (errors of fields), `names`, `quantity`, `verb`, `version`, `kubeconfig`, `certificates`
 //! 2. `object` (reading and editing JSON), `schema` (types of objects)
 //! 3. `patch`, `apply`, `openapi`, `resources` (the kinds)
 //! 4. `status` (errors of the API)
@@ -48,6 +48,7 @@ mod service;
 mod status;
 mod store;
 mod tables;
+mod validation;
 mod verb;
 mod version;
 

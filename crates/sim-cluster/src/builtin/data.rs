@@ -7,117 +7,98 @@ use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
 use serde_json::Value;
 
-use super::checks::{fields, immutable};
-use crate::field::FieldError;
 use crate::names::explain_format;
+use crate::validation::Field;
 
 /// The largest size of the data of a ConfigMap or Secret in bytes.
 const BYTES_MAX: u64 = 1024 * 1024;
 const KEY_FORMAT: &str = "[-._a-zA-Z0-9]+";
 
 /// Validates the content of a ConfigMap.
-pub(super) fn validate_config_map(object: &Value) -> Vec<FieldError> {
-    let (mut errors, texts) = validate_keys(object, "data", str::len);
-    let (more, bytes) = validate_keys(object, "binaryData", decoded_length);
-    errors.extend(more);
-    if texts + bytes > BYTES_MAX {
-        errors.push(FieldError::too_long("", BYTES_MAX));
-    }
-    errors
+pub(super) fn validate_config_map(object: &Field<'_>) {
+    let texts = validate_keys(&object.field("data"), str::len);
+    let bytes = validate_keys(&object.field("binaryData"), decoded_length);
+    object.require_at_most(texts + bytes, BYTES_MAX);
 }
 
 /// Validates the content of a Secret.
-pub(super) fn validate_secret(object: &Value) -> Vec<FieldError> {
-    let (mut errors, bytes) = validate_keys(object, "data", decoded_length);
-    if bytes > BYTES_MAX {
-        errors.push(FieldError::too_long("data", BYTES_MAX));
-    }
-    errors.extend(validate_type(object));
-    errors
+pub(super) fn validate_secret(object: &Field<'_>) {
+    let data = object.field("data");
+    data.require_at_most(validate_keys(&data, decoded_length), BYTES_MAX);
+    validate_type(object, &data);
 }
 
-/// Validates a change, apart from the new object itself.
-pub(super) fn validate_data_update(kind: &str, old: &Value, new: &Value) -> Vec<FieldError> {
+/// Validates the fields of a ConfigMap or Secret that do not change.
+pub(super) fn validate_data_update(kind: &str, old: &Value, new: &Field<'_>) {
     const WORDS: &str = "field is immutable when `immutable` is set";
-    let mut errors = Vec::new();
-    if kind == "Secret" && old["type"] != new["type"] {
-        errors.push(immutable("type", &new["type"]));
+    if kind == "Secret" {
+        new.field("type").require_unchanged(&old["type"]);
     }
-    if old["immutable"] == Value::Bool(true) {
-        if new["immutable"] != Value::Bool(true) {
-            errors.push(FieldError::forbidden("immutable", WORDS));
-        }
-        for field in ["data", "binaryData"] {
-            if old[field] != new[field] {
-                errors.push(FieldError::forbidden(field, WORDS));
-            }
+    if old["immutable"] != true {
+        return;
+    }
+    for name in ["immutable", "data", "binaryData"] {
+        let field = new.field(name);
+        if *field.value != old[name] {
+            field.forbidden(WORDS);
         }
     }
-    errors
 }
 
-/// The errors of the keys of a list, and the size of its values in bytes.
-fn validate_keys(
-    object: &Value,
-    list: &str,
-    length: impl Fn(&str) -> usize,
-) -> (Vec<FieldError>, u64) {
+/// Validates the keys of a map. Returns the length of its values in bytes.
+fn validate_keys(map: &Field<'_>, length: impl Fn(&str) -> usize) -> u64 {
     static KEY: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(&format!("^{KEY_FORMAT}$")).expect("the format is a constant"));
     let words = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'";
-    let mut errors = Vec::new();
     let mut bytes = 0;
-    for (key, value) in fields(&object[list]) {
-        bytes += value.as_str().map_or(0, &length) as u64;
+    for (key, value) in map.entries() {
+        bytes += length(value.text()) as u64;
         if !KEY.is_match(key) {
-            let detail = explain_format(words, KEY_FORMAT, &["key.name", "KEY_NAME", "key-name"]);
-            let path = format!("{list}[{key}]");
-            errors.push(FieldError::invalid(path, key.as_str(), detail));
+            let examples = &["key.name", "KEY_NAME", "key-name"];
+            value.invalid_as(key.as_str(), &explain_format(words, KEY_FORMAT, examples));
         }
     }
-    (errors, bytes)
+    bytes
 }
 
-/// The decoded size of a value in base64, which has been validated.
+/// The number of bytes that a text in base64 decodes to.
 fn decoded_length(encoded: &str) -> usize {
     encoded.trim_end_matches('=').len() * 3 / 4
 }
 
-/// Validates the required fields of a Secret of a known type.
-fn validate_type(object: &Value) -> Option<FieldError> {
-    const ACCOUNT: &str = "kubernetes.io/service-account.name";
-    let has = |key: &str| object["data"].get(key).is_some();
-    let missing = |key: &str| FieldError::required(format!("data[{key}]"), "");
-    let must_have = |key: &str| (!has(key)).then(|| missing(key));
-    match object["type"].as_str().unwrap_or_default() {
-        "kubernetes.io/service-account-token" => {
-            let account = object["metadata"]["annotations"][ACCOUNT].as_str();
-            let path = format!("metadata.annotations[{ACCOUNT}]");
-            (account.unwrap_or_default().is_empty()).then(|| FieldError::required(path, ""))
+/// Validates what the type of a Secret requires.
+fn validate_type(object: &Field<'_>, data: &Field<'_>) {
+    let require = |key: &str| {
+        if data.value[key].is_null() {
+            data.entry(key).required("");
         }
-        "kubernetes.io/dockercfg" => validate_json(object, ".dockercfg"),
-        "kubernetes.io/dockerconfigjson" => validate_json(object, ".dockerconfigjson"),
-        "kubernetes.io/basic-auth" if has("username") || has("password") => None,
-        "kubernetes.io/basic-auth" => Some(missing("username")),
-        "kubernetes.io/ssh-auth" => must_have("ssh-privatekey"),
-        "kubernetes.io/tls" => must_have("tls.crt").or_else(|| must_have("tls.key")),
-        _ => None,
+    };
+    match object.field("type").text() {
+        "kubernetes.io/service-account-token" => {
+            let annotations = object.field("metadata").field("annotations");
+            annotations
+                .entry("kubernetes.io/service-account.name")
+                .require_text("");
+        }
+        "kubernetes.io/dockercfg" => validate_json(&data.entry(".dockercfg")),
+        "kubernetes.io/dockerconfigjson" => validate_json(&data.entry(".dockerconfigjson")),
+        "kubernetes.io/basic-auth" if data.value["password"].is_null() => require("username"),
+        "kubernetes.io/ssh-auth" => require("ssh-privatekey"),
+        "kubernetes.io/tls" if data.value["tls.crt"].is_null() => require("tls.crt"),
+        "kubernetes.io/tls" => require("tls.key"),
+        _ => {}
     }
 }
 
-/// The value of the key must exist and be JSON.
-fn validate_json(object: &Value, key: &str) -> Option<FieldError> {
-    let path = format!("data[{key}]");
-    let Some(encoded) = object["data"][key].as_str() else {
-        return Some(FieldError::required(path, ""));
+/// Validates an entry of a Secret that must be JSON.
+fn validate_json(entry: &Field<'_>) {
+    let Some(encoded) = entry.value.as_str() else {
+        return entry.required("");
     };
     let decoded = STANDARD.decode(encoded).unwrap_or_default();
-    let error = serde_json::from_slice::<serde::de::IgnoredAny>(&decoded).err()?;
-    Some(FieldError::invalid(
-        path,
-        "<secret contents redacted>",
-        error.to_string(),
-    ))
+    if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(&decoded) {
+        entry.invalid_as("<secret contents redacted>", &error.to_string());
+    }
 }
 
 #[cfg(test)]
@@ -126,6 +107,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::field::FieldError;
+    use crate::validation::errors_of;
 
     fn texts(errors: &[FieldError]) -> Vec<String> {
         errors.iter().map(ToString::to_string).collect()
@@ -153,20 +136,23 @@ mod tests {
         #[case] expected: &str,
     ) {
         let secret = json!({"metadata": {"name": "s"}, "type": of_type, "data": data});
-        assert_eq!(texts(&validate_secret(&secret)).join("; "), expected);
+        assert_eq!(
+            texts(&errors_of(&secret, validate_secret)).join("; "),
+            expected
+        );
     }
 
     #[test]
     fn the_size_is_that_of_the_decoded_bytes() {
         let secret = |bytes: usize| json!({"data": {"a": STANDARD.encode(vec![0; bytes])}});
         let limit = usize::try_from(BYTES_MAX).unwrap();
-        assert_eq!(validate_secret(&secret(limit)), []);
+        assert_eq!(errors_of(&secret(limit), validate_secret), []);
         assert_eq!(
-            texts(&validate_secret(&secret(limit + 1))),
+            texts(&errors_of(&secret(limit + 1), validate_secret)),
             ["data: Too long: may not be more than 1048576 bytes"]
         );
         let map = json!({"data": {"a": "x"}, "binaryData": {"b": STANDARD.encode(vec![0; limit])}});
-        assert_eq!(validate_config_map(&map).len(), 1);
+        assert_eq!(errors_of(&map, validate_config_map).len(), 1);
     }
 
     #[test]
@@ -183,7 +169,12 @@ mod tests {
                 ],
             ),
         ] {
-            assert_eq!(texts(&validate_data_update("Secret", &old, &new)), expected);
+            assert_eq!(
+                texts(&errors_of(&new, |new| validate_data_update(
+                    "Secret", &old, new
+                ))),
+                expected
+            );
         }
     }
 }

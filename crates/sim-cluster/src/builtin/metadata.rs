@@ -2,49 +2,29 @@
 
 use serde_json::Value;
 
-use super::checks::fields;
 use crate::field::{FieldError, quote};
 use crate::names::{NameRule, is_dns1123_label, validate_label_value, validate_qualified_name};
 use crate::object::strings;
+use crate::validation::{Field, errors_of};
 
 const ANNOTATIONS_MAX: u64 = 256 * 1024;
 
-/// Validates labels at `path`.
-pub(super) fn validate_labels(labels: &Value, path: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    for (key, value) in fields(labels) {
-        errors.extend(
-            validate_qualified_name(key)
-                .into_iter()
-                .map(|what| FieldError::invalid(path, key.as_str(), what)),
-        );
-        let text = value.as_str().unwrap_or_default();
-        errors.extend(
-            validate_label_value(text)
-                .into_iter()
-                .map(|what| FieldError::invalid(path, text, what)),
-        );
+/// Validates labels, also those that a node selector wants. Errors are about the whole map.
+pub(super) fn validate_labels(labels: &Field<'_>) {
+    for (key, value) in labels.entries() {
+        labels.invalid_text(key, validate_qualified_name(key));
+        labels.invalid_text(value.text(), validate_label_value(value.text()));
     }
-    errors
 }
 
-/// Validates annotations at `path`.
-pub(super) fn validate_annotations(annotations: &Value, path: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+/// Validates annotations.
+pub(super) fn validate_annotations(annotations: &Field<'_>) {
     let mut size = 0;
-    for (key, value) in fields(annotations) {
-        let wrong = validate_qualified_name(&key.to_lowercase());
-        errors.extend(
-            wrong
-                .into_iter()
-                .map(|what| FieldError::invalid(path, key.as_str(), what)),
-        );
-        size += (key.len() + value.as_str().map_or(0, str::len)) as u64;
+    for (key, value) in annotations.entries() {
+        annotations.invalid_text(key, validate_qualified_name(&key.to_lowercase()));
+        size += (key.len() + value.text().len()) as u64;
     }
-    if size > ANNOTATIONS_MAX {
-        errors.push(FieldError::too_long(path, ANNOTATIONS_MAX));
-    }
-    errors
+    annotations.require_at_most(size, ANNOTATIONS_MAX);
 }
 
 /// Validates the metadata of a new object, with its generated name. Only `builtin` kinds have finalizers without a domain.
@@ -54,73 +34,47 @@ pub(crate) fn validate_metadata(
     rule: NameRule,
     builtin: bool,
 ) -> Vec<FieldError> {
-    let metadata = &object["metadata"];
-    let mut errors = Vec::new();
-    if let Some(prefix) = metadata["generateName"]
-        .as_str()
-        .filter(|prefix| !prefix.is_empty())
-    {
-        // A suffix will follow: a dash at the end is valid.
-        let wrong = rule.check(&format!("{prefix}a"));
-        errors.extend(
-            wrong
-                .into_iter()
-                .map(|what| FieldError::invalid("metadata.generateName", prefix, what)),
-        );
-    }
-    match metadata["name"].as_str().unwrap_or_default() {
-        "" => errors.push(FieldError::required(
-            "metadata.name",
-            "name or generateName is required",
-        )),
-        name => errors.extend(
-            rule.check(name)
-                .into_iter()
-                .map(|what| FieldError::invalid("metadata.name", name, what)),
-        ),
-    }
-    let namespace = metadata["namespace"].as_str().unwrap_or_default();
-    if namespaced && namespace.is_empty() {
-        errors.push(FieldError::required("metadata.namespace", ""));
-    } else if namespaced {
-        let wrong = is_dns1123_label(namespace);
-        errors.extend(
-            wrong
-                .into_iter()
-                .map(|what| FieldError::invalid("metadata.namespace", namespace, what)),
-        );
-    } else if !namespace.is_empty() {
-        errors.push(FieldError::forbidden(
-            "metadata.namespace",
-            "not allowed on this type",
-        ));
-    }
-    errors.extend(validate_common(metadata, builtin));
-    errors
+    errors_of(object, |object| {
+        let metadata = object.field("metadata");
+        let prefix = metadata.field("generateName");
+        if !prefix.text().is_empty() {
+            // A suffix will follow: a dash at the end is valid.
+            let wrong = rule.check(&format!("{}a", prefix.text()));
+            prefix.invalid_text(prefix.text(), wrong);
+        }
+        let name = metadata.field("name");
+        if name.require_text("name or generateName is required") {
+            name.invalid_text(name.text(), rule.check(name.text()));
+        }
+        let namespace = metadata.field("namespace");
+        match (namespaced, namespace.text()) {
+            (true, "") => namespace.required(""),
+            (true, text) => namespace.invalid_text(text, is_dns1123_label(text)),
+            (false, "") => {}
+            (false, _) => namespace.forbidden("not allowed on this type"),
+        }
+        validate_common(&metadata, builtin);
+    })
 }
 
 /// Validates the metadata of an updated object against the stored one.
 pub(crate) fn validate_metadata_update(old: &Value, new: &Value, builtin: bool) -> Vec<FieldError> {
-    let (before, after) = (&old["metadata"], &new["metadata"]);
-    let mut errors = Vec::new();
-    for field in [
-        "name",
-        "namespace",
-        "uid",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-    ] {
-        if before[field] != after[field] {
-            errors.push(FieldError::invalid(
-                format!("metadata.{field}"),
-                after[field].clone(),
-                "field is immutable",
-            ));
+    errors_of(new, |new| {
+        let metadata = new.field("metadata");
+        for field in [
+            "name",
+            "namespace",
+            "uid",
+            "creationTimestamp",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+        ] {
+            metadata
+                .field(field)
+                .require_unchanged(&old["metadata"][field]);
         }
-    }
-    errors.extend(validate_common(after, builtin));
-    errors
+        validate_common(&metadata, builtin);
+    })
 }
 
 /// The finalizers that an update adds: an error if the object is being deleted.
@@ -140,87 +94,52 @@ pub(crate) fn added_finalizers(old: &Value, new: &Value) -> Option<FieldError> {
     })
 }
 
-fn validate_common(metadata: &Value, builtin: bool) -> Vec<FieldError> {
-    let mut errors = validate_labels(&metadata["labels"], "metadata.labels");
-    errors.extend(validate_annotations(
-        &metadata["annotations"],
-        "metadata.annotations",
-    ));
-    errors.extend(validate_owners(&metadata["ownerReferences"]));
-    errors.extend(validate_finalizers(&metadata["finalizers"], builtin));
-    errors
+fn validate_common(metadata: &Field<'_>, builtin: bool) {
+    validate_labels(&metadata.field("labels"));
+    validate_annotations(&metadata.field("annotations"));
+    validate_owners(&metadata.field("ownerReferences"));
+    validate_finalizers(&metadata.field("finalizers"), builtin);
 }
 
-fn validate_owners(owners: &Value) -> Vec<FieldError> {
-    const PATH: &str = "metadata.ownerReferences";
-    let mut errors = Vec::new();
-    let mut controller: Option<&str> = None;
-    for owner in owners.as_array().into_iter().flatten() {
-        let text = |field: &str| owner[field].as_str().unwrap_or_default();
-        if text("apiVersion")
-            .rsplit('/')
-            .next()
-            .unwrap_or_default()
-            .is_empty()
-        {
-            errors.push(FieldError::invalid(
-                format!("{PATH}.apiVersion"),
-                text("apiVersion"),
-                "version must not be empty",
-            ));
+/// Validates owners. Errors name a field of the list, not the item.
+fn validate_owners(owners: &Field<'_>) {
+    let mut controller = None;
+    for owner in owners.items().map(|owner| owners.with(owner.value)) {
+        let version = owner.field("apiVersion");
+        if version.text().is_empty() || version.text().ends_with('/') {
+            version.invalid_as(version.text(), "version must not be empty");
         }
-        for field in ["kind", "name", "uid"] {
-            if text(field).is_empty() {
-                errors.push(FieldError::invalid(
-                    format!("{PATH}.{field}"),
-                    "",
-                    "must not be empty",
-                ));
+        for field in ["kind", "name", "uid"].map(|name| owner.field(name)) {
+            if field.text().is_empty() {
+                field.invalid_as("", "must not be empty");
             }
         }
-        if owner["controller"] == Value::Bool(true) {
+        if owner.value["controller"] == Value::Bool(true) {
+            let name = owner.field("name").text();
             if let Some(first) = controller {
-                let words = "Only one reference can have Controller set to true. Found \"true\" in references for";
-                let detail = format!("{words} {first} and {}", text("name"));
-                errors.push(FieldError::invalid(PATH, owners.clone(), detail));
+                owners.invalid(&format!(
+                    "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {name}"
+                ));
                 break;
             }
-            controller = Some(text("name"));
+            controller = Some(name);
         }
     }
-    errors
 }
 
-fn validate_finalizers(finalizers: &Value, builtin: bool) -> Vec<FieldError> {
-    const PATH: &str = "metadata.finalizers";
+fn validate_finalizers(finalizers: &Field<'_>, builtin: bool) {
     const STANDARD: &[&str] = &["kubernetes", "orphan", "foregroundDeletion"];
-    let mut errors = Vec::new();
-    let mut has = (false, false);
-    let names = finalizers.as_array().into_iter().flatten();
-    for (index, name) in names.filter_map(Value::as_str).enumerate() {
-        errors.extend(
-            validate_qualified_name(name)
-                .into_iter()
-                .map(|what| FieldError::invalid(PATH, name, what)),
-        );
-        if builtin && !name.contains('/') && !STANDARD.contains(&name) {
-            let detail = "name is neither a standard finalizer name nor is it fully qualified";
-            errors.push(FieldError::invalid(
-                format!("{PATH}[{index}]"),
-                name,
-                detail,
-            ));
+    for name in finalizers.items() {
+        let text = name.text();
+        finalizers.invalid_text(text, validate_qualified_name(text));
+        if builtin && !text.contains('/') && !STANDARD.contains(&text) {
+            name.invalid("name is neither a standard finalizer name nor is it fully qualified");
         }
-        has = (
-            has.0 || name == "orphan",
-            has.1 || name == "foregroundDeletion",
-        );
     }
-    if has == (true, true) {
-        let detail = "finalizer orphan and foregroundDeletion cannot be both set";
-        errors.push(FieldError::invalid(PATH, finalizers.clone(), detail));
+    let has = |wanted: &str| finalizers.items().any(|name| name.text() == wanted);
+    if has("orphan") && has("foregroundDeletion") {
+        finalizers.invalid("finalizer orphan and foregroundDeletion cannot be both set");
     }
-    errors
 }
 
 #[cfg(test)]

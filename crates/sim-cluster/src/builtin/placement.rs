@@ -2,307 +2,186 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
-use super::checks::{fields, items, one_of};
+use super::metadata::validate_labels;
 use super::selector::{Operators, validate_label_selector, validate_requirement};
-use crate::field::FieldError;
 use crate::names::{is_dns1123_label, validate_label_value, validate_qualified_name};
+use crate::validation::Field;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
-/// Validates the placement in the specification at `path`.
-pub(super) fn validate_placement(spec: &Value, path: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    validate_node_selector(spec, path, &mut errors);
-    let at = format!("{path}.affinity");
-    validate_node_affinity(
-        &spec["affinity"]["nodeAffinity"],
-        &format!("{at}.nodeAffinity"),
-        &mut errors,
+/// Validates the placement in a pod's specification.
+pub(super) fn validate_placement(spec: &Field<'_>) {
+    validate_labels(&spec.field("nodeSelector"));
+    let affinity = spec.field("affinity");
+    validate_node_affinity(&affinity.field("nodeAffinity"));
+    validate_pod_affinity(&affinity.field("podAffinity"));
+    validate_pod_affinity(&affinity.field("podAntiAffinity"));
+    validate_scheduling_gates(spec);
+    let constraints: Vec<_> = spec.field("topologySpreadConstraints").items().collect();
+    for (index, constraint) in constraints.iter().enumerate() {
+        validate_spreading(constraint, &constraints[index + 1..]);
+    }
+    for toleration in spec.field("tolerations").items() {
+        validate_toleration(&toleration);
+    }
+}
+
+fn validate_node_affinity(affinity: &Field<'_>) {
+    let required = affinity.field(REQUIRED);
+    let terms = required.field("nodeSelectorTerms");
+    if required.value.is_object() && terms.len() == 0 {
+        terms.required("must have at least one node selector term");
+    }
+    for term in terms.items() {
+        validate_node_term(&term);
+    }
+    for term in affinity.field(PREFERRED).items() {
+        validate_weight(&term.field("weight"));
+        validate_node_term(&term.field("preference"));
+    }
+}
+
+fn validate_node_term(term: &Field<'_>) {
+    for rule in term.field("matchExpressions").items() {
+        validate_requirement(&rule, Operators::OfNodes);
+    }
+    for rule in term.field("matchFields").items() {
+        let (key, operator) = (rule.field("key"), rule.field("operator"));
+        match operator.text() {
+            "In" | "NotIn" if rule.field("values").len() == 1 => {}
+            "In" | "NotIn" => rule.field("values").required(
+                "must be only one value when `operator` is 'In' or 'NotIn' for node field selector",
+            ),
+            other => operator.invalid_as(other, "not a valid selector operator"),
+        }
+        if key.text() != "metadata.name" {
+            key.invalid_as(key.text(), "not a valid field selector key");
+        }
+    }
+}
+
+fn validate_pod_affinity(affinity: &Field<'_>) {
+    for term in affinity.field(REQUIRED).items() {
+        validate_pod_term(&term);
+    }
+    for term in affinity.field(PREFERRED).items() {
+        validate_weight(&term.field("weight"));
+        validate_pod_term(&term.field("podAffinityTerm"));
+    }
+}
+
+fn validate_pod_term(term: &Field<'_>) {
+    validate_label_selector(&term.field("labelSelector"));
+    validate_label_selector(&term.field("namespaceSelector"));
+    for namespace in term.field("namespaces").items() {
+        let wrong = is_dns1123_label(namespace.text());
+        term.field("namespace")
+            .invalid_text(namespace.text(), wrong);
+    }
+    let key = term.field("topologyKey");
+    key.require_text("can not be empty");
+    key.invalid_text(key.text(), validate_qualified_name(key.text()));
+}
+
+fn validate_weight(weight: &Field<'_>) {
+    let number = weight.number().unwrap_or_default();
+    if !(1..=100).contains(&number) {
+        weight.invalid_as(number, "must be in the range 1-100");
+    }
+}
+
+/// Validates a constraint for spreading; `later` are those after it.
+fn validate_spreading(constraint: &Field<'_>, later: &[Field<'_>]) {
+    require_positive(&constraint.field("maxSkew"));
+    let (key, action) = (
+        constraint.field("topologyKey"),
+        constraint.field("whenUnsatisfiable"),
     );
-    for kind in ["podAffinity", "podAntiAffinity"] {
-        validate_pod_affinity(
-            &spec["affinity"][kind],
-            &format!("{at}.{kind}"),
-            &mut errors,
-        );
-    }
-    validate_scheduling_gates(spec, path, &mut errors);
-    validate_spreading(spec, path, &mut errors);
-    validate_tolerations(spec, path, &mut errors);
-    errors
-}
-
-fn validate_node_selector(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    for (key, value) in fields(&spec["nodeSelector"]) {
-        let at = format!("{path}.nodeSelector");
-        errors.extend(
-            validate_qualified_name(key)
-                .into_iter()
-                .map(|what| FieldError::invalid(&at, key.as_str(), what)),
-        );
-        let text = value.as_str().unwrap_or_default();
-        errors.extend(
-            validate_label_value(text)
-                .into_iter()
-                .map(|what| FieldError::invalid(&at, text, what)),
-        );
-    }
-}
-
-fn validate_node_affinity(affinity: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    let required = &affinity[REQUIRED];
-    let at = format!("{path}.{REQUIRED}.nodeSelectorTerms");
-    if required.is_object() && items(required, "nodeSelectorTerms").next().is_none() {
-        errors.push(FieldError::required(
-            at.clone(),
-            "must have at least one node selector term",
-        ));
-    }
-    for (index, term) in items(required, "nodeSelectorTerms") {
-        validate_node_term(term, &format!("{at}[{index}]"), errors);
-    }
-    for (index, term) in items(affinity, PREFERRED) {
-        let at = format!("{path}.{PREFERRED}[{index}]");
-        validate_weight(term, &at, errors);
-        validate_node_term(&term["preference"], &format!("{at}.preference"), errors);
-    }
-}
-
-fn validate_node_term(term: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    for (index, rule) in items(term, "matchExpressions") {
-        let at = format!("{path}.matchExpressions[{index}]");
-        errors.extend(validate_requirement(rule, &at, Operators::OfNodes));
-    }
-    for (index, rule) in items(term, "matchFields") {
-        let at = format!("{path}.matchFields[{index}]");
-        let text = |field: &str| rule[field].as_str().unwrap_or_default();
-        match text("operator") {
-            "In" | "NotIn" if items(rule, "values").count() == 1 => {}
-            "In" | "NotIn" => {
-                let detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
-                errors.push(FieldError::required(format!("{at}.values"), detail));
-            }
-            other => {
-                let detail = "not a valid selector operator";
-                errors.push(FieldError::invalid(format!("{at}.operator"), other, detail));
-            }
-        }
-        if text("key") != "metadata.name" {
-            let detail = "not a valid field selector key";
-            errors.push(FieldError::invalid(
-                format!("{at}.key"),
-                text("key"),
-                detail,
-            ));
-        }
-    }
-}
-
-fn validate_pod_affinity(affinity: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    for (index, term) in items(affinity, REQUIRED) {
-        validate_pod_term(term, &format!("{path}.{REQUIRED}[{index}]"), errors);
-    }
-    for (index, term) in items(affinity, PREFERRED) {
-        let at = format!("{path}.{PREFERRED}[{index}]");
-        validate_weight(term, &at, errors);
-        validate_pod_term(
-            &term["podAffinityTerm"],
-            &format!("{at}.podAffinityTerm"),
-            errors,
-        );
-    }
-}
-
-fn validate_pod_term(term: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    for selector in ["labelSelector", "namespaceSelector"] {
-        errors.extend(validate_label_selector(
-            &term[selector],
-            &format!("{path}.{selector}"),
-        ));
-    }
-    for (_, namespace) in items(term, "namespaces") {
-        let namespace = namespace.as_str().unwrap_or_default();
-        let wrong = is_dns1123_label(namespace).into_iter();
-        errors.extend(
-            wrong.map(|what| FieldError::invalid(format!("{path}.namespace"), namespace, what)),
-        );
-    }
-    let key = term["topologyKey"].as_str().unwrap_or_default();
-    let at = format!("{path}.topologyKey");
-    if key.is_empty() {
-        errors.push(FieldError::required(at.clone(), "can not be empty"));
-    }
-    let wrong = validate_qualified_name(key).into_iter();
-    errors.extend(wrong.map(|what| FieldError::invalid(&at, key, what)));
-}
-
-fn validate_weight(term: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    let weight = term["weight"].as_i64().unwrap_or_default();
-    if !(1..=100).contains(&weight) {
-        let detail = "must be in the range 1-100";
-        errors.push(FieldError::invalid(
-            format!("{path}.weight"),
-            weight,
-            detail,
-        ));
-    }
-}
-
-fn validate_spreading(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    let all: Vec<&Value> = items(spec, "topologySpreadConstraints")
-        .map(|(_, one)| one)
-        .collect();
-    for (index, constraint) in all.iter().enumerate() {
-        let at = format!("{path}.topologySpreadConstraints[{index}]");
-        let text = |field: &str| constraint[field].as_str().unwrap_or_default();
-        errors.extend(not_positive(constraint, &at, "maxSkew"));
-        if text("topologyKey").is_empty() {
-            errors.push(FieldError::required(
-                format!("{at}.topologyKey"),
-                "can not be empty",
-            ));
-        }
-        errors.extend(one_of(
-            constraint,
-            &at,
-            "whenUnsatisfiable",
-            &["DoNotSchedule", "ScheduleAnyway"],
-        ));
-        let same = |other: &&Value| {
-            let mut fields = ["topologyKey", "whenUnsatisfiable"].into_iter();
-            fields.all(|field| other[field] == constraint[field])
-        };
-        if all[index + 1..].iter().any(same) {
-            let pair = format!("{{{}, {}}}", text("topologyKey"), text("whenUnsatisfiable"));
-            errors.push(FieldError::duplicate(
-                format!("{at}.{{topologyKey, whenUnsatisfiable}}"),
-                pair,
-            ));
-        }
-        validate_min_domains(constraint, &at, errors);
-        for policy in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {
-            if constraint[policy].is_string() {
-                errors.extend(one_of(constraint, &at, policy, &["Ignore", "Honor"]));
-            }
-        }
-        errors.extend(validate_label_selector(
-            &constraint["labelSelector"],
-            &format!("{at}.labelSelector"),
-        ));
-    }
-}
-
-fn not_positive(constraint: &Value, path: &str, field: &str) -> Option<FieldError> {
-    let number = constraint[field].as_i64().unwrap_or_default();
-    let detail = "must be greater than zero";
-    (number <= 0).then(|| FieldError::invalid(format!("{path}.{field}"), number, detail))
-}
-
-fn validate_min_domains(constraint: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    let Some(number) = constraint["minDomains"].as_i64() else {
-        return;
+    key.require_text("can not be empty");
+    action.require_one_of(&["DoNotSchedule", "ScheduleAnyway"]);
+    let is_same = |other: &Field<'_>| {
+        let mut fields = ["topologyKey", "whenUnsatisfiable"].into_iter();
+        fields.all(|field| other.value[field] == constraint.value[field])
     };
-    errors.extend(not_positive(constraint, path, "minDomains"));
-    let action = constraint["whenUnsatisfiable"].as_str().unwrap_or_default();
-    if action != "DoNotSchedule" {
-        let detail =
-            format!("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}");
-        errors.push(FieldError::invalid(
-            format!("{path}.minDomains"),
-            number,
-            detail,
-        ));
+    if later.iter().any(is_same) {
+        let pair = format!("{{{}, {}}}", key.text(), action.text()).into();
+        let fields = constraint.field("{topologyKey, whenUnsatisfiable}");
+        fields.with(&pair).duplicate();
     }
-}
-
-fn validate_tolerations(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    for (index, toleration) in items(spec, "tolerations") {
-        let at = format!("{path}.tolerations[{index}]");
-        let text = |field: &str| toleration[field].as_str().unwrap_or_default();
-        if !text("key").is_empty() {
-            let wrong = validate_qualified_name(text("key"));
-            errors.extend(
-                wrong
-                    .into_iter()
-                    .map(|what| FieldError::invalid(format!("{at}.key"), text("key"), what)),
-            );
-        } else if text("operator") != "Exists" {
-            let detail = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
-            errors.push(FieldError::invalid(
-                format!("{at}.operator"),
-                text("operator"),
-                detail,
-            ));
-        }
-        if toleration["tolerationSeconds"].is_i64() && text("effect") != "NoExecute" {
-            let detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
-            errors.push(FieldError::invalid(
-                format!("{at}.effect"),
-                text("effect"),
-                detail,
-            ));
-        }
-        match text("operator") {
-            "" | "Equal" => {
-                let wrong = validate_label_value(text("value"));
-                errors.extend(wrong.into_iter().map(|what| {
-                    FieldError::invalid(format!("{at}.operator"), text("value"), what)
-                }));
-            }
-            "Exists" if !text("value").is_empty() => {
-                let detail = "value must be empty when `operator` is 'Exists'";
-                errors.push(FieldError::invalid(
-                    format!("{at}.operator"),
-                    text("value"),
-                    detail,
-                ));
-            }
-            "Exists" => {}
-            other => errors.push(FieldError::not_supported(
-                format!("{at}.operator"),
-                other,
-                &["Equal", "Exists"],
-            )),
-        }
-        if !["", "NoSchedule", "PreferNoSchedule", "NoExecute"].contains(&text("effect")) {
-            let effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-            errors.push(FieldError::not_supported(
-                format!("{at}.effect"),
-                text("effect"),
-                &effects,
+    let domains = constraint.field("minDomains");
+    if domains.number().is_some() {
+        require_positive(&domains);
+        if action.text() != "DoNotSchedule" {
+            domains.invalid(&format!(
+                "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {}",
+                action.text()
             ));
         }
     }
+    for policy in ["nodeAffinityPolicy", "nodeTaintsPolicy"].map(|name| constraint.field(name)) {
+        if policy.value.is_string() {
+            policy.require_one_of(&["Ignore", "Honor"]);
+        }
+    }
+    validate_label_selector(&constraint.field("labelSelector"));
 }
 
-fn validate_scheduling_gates(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
+fn require_positive(field: &Field<'_>) {
+    let number = field.number().unwrap_or_default();
+    if number <= 0 {
+        field.invalid_as(number, "must be greater than zero");
+    }
+}
+
+fn validate_toleration(toleration: &Field<'_>) {
+    let [key, operator, effect] = ["key", "operator", "effect"].map(|name| toleration.field(name));
+    let value = toleration.field("value").text();
+    if !key.text().is_empty() {
+        key.invalid_text(key.text(), validate_qualified_name(key.text()));
+    } else if operator.text() != "Exists" {
+        let detail = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
+        operator.invalid_as(operator.text(), detail);
+    }
+    if toleration.value["tolerationSeconds"].is_i64() && effect.text() != "NoExecute" {
+        let detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
+        effect.invalid_as(effect.text(), detail);
+    }
+    match operator.text() {
+        "" | "Equal" => operator.invalid_text(value, validate_label_value(value)),
+        "Exists" if !value.is_empty() => {
+            operator.invalid_as(value, "value must be empty when `operator` is 'Exists'");
+        }
+        "Exists" => {}
+        _ => operator.not_supported(&["Equal", "Exists"]),
+    }
+    let effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+    if !effect.text().is_empty() && !effects.contains(&effect.text()) {
+        effect.not_supported(&effects);
+    }
+}
+
+fn validate_scheduling_gates(spec: &Field<'_>) {
     let mut seen = BTreeSet::new();
-    for (index, gate) in items(spec, "schedulingGates") {
-        let at = format!("{path}.schedulingGates[{index}].name");
-        let name = gate["name"].as_str().unwrap_or_default();
-        errors.extend(
-            validate_qualified_name(name)
-                .into_iter()
-                .map(|what| FieldError::invalid(&at, name, what)),
-        );
-        if !seen.insert(name) {
-            errors.push(FieldError::duplicate(at, name));
+    for gate in spec.field("schedulingGates").items() {
+        let name = gate.field("name");
+        name.invalid_text(name.text(), validate_qualified_name(name.text()));
+        if !seen.insert(name.text()) {
+            name.duplicate();
         }
     }
-    if !seen.is_empty() && spec["nodeName"].is_string() {
+    if !seen.is_empty() && spec.value["nodeName"].is_string() {
         let detail = "cannot be set until all schedulingGates have been cleared";
-        errors.push(FieldError::forbidden(format!("{path}.nodeName"), detail));
+        spec.field("nodeName").forbidden(detail);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::validation::errors_of;
     use rstest::rstest;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn near(term: &Value) -> Value {
         json!({ "affinity": { "podAffinity": { REQUIRED: [term] } } })
@@ -340,7 +219,7 @@ mod tests {
     #[case::policy(spread(&json!({ "nodeTaintsPolicy": "x" })), &["nodeTaintsPolicy: Unsupported value: \"x\""])]
     #[case::a_value(json!({ "tolerations": [{ "operator": "Exists", "value": "x" }] }), &["operator: Invalid value: \"x\": value must be empty"])]
     fn a_bad_placement_is_explained(#[case] spec: Value, #[case] wanted: &[&str]) {
-        let errors = validate_placement(&spec, "spec");
+        let errors = errors_of(&spec, validate_placement);
         assert_eq!(errors.len(), wanted.len(), "{errors:?}");
         for (error, wanted) in errors.iter().zip(wanted) {
             assert!(error.to_string().contains(wanted), "{error}");

@@ -2,235 +2,147 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
-use super::checks::{fields, items, one_of};
 use super::placement::validate_placement;
 use super::pod_resources::quantity;
-use crate::field::FieldError;
+use crate::field::FieldErrorKind;
 use crate::names::{is_dns1123_label, is_dns1123_subdomain};
+use crate::validation::Field;
 
-/// Validates a pod's specification at `path`, with its defaults.
-pub(super) fn validate_pod_spec(spec: &Value, path: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let volumes = validate_volumes(spec, path, &mut errors);
-    validate_containers(spec, path, &volumes, &mut errors);
-    errors.extend(one_of(
-        spec,
-        path,
-        "restartPolicy",
-        &["Always", "OnFailure", "Never"],
-    ));
-    errors.extend(one_of(
-        spec,
-        path,
-        "dnsPolicy",
-        &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"],
-    ));
-    if let Some(seconds) = spec["activeDeadlineSeconds"].as_i64()
-        && !(1..=i64::from(i32::MAX)).contains(&seconds)
+/// Validates a pod's specification, with its defaults.
+pub(super) fn validate_pod_spec(spec: &Field<'_>) {
+    let volumes = validate_volumes(&spec.field("volumes"));
+    validate_containers(spec, &volumes);
+    spec.field("restartPolicy")
+        .require_one_of(&["Always", "OnFailure", "Never"]);
+    spec.field("dnsPolicy").require_one_of(&[
+        "ClusterFirstWithHostNet",
+        "ClusterFirst",
+        "Default",
+        "None",
+    ]);
+    let deadline = spec.field("activeDeadlineSeconds");
+    if deadline
+        .number()
+        .is_some_and(|seconds| !(1..=i64::from(i32::MAX)).contains(&seconds))
     {
-        let detail = "must be between 1 and 2147483647, inclusive";
-        errors.push(FieldError::invalid(
-            format!("{path}.activeDeadlineSeconds"),
-            seconds,
-            detail,
-        ));
+        deadline.invalid("must be between 1 and 2147483647, inclusive");
     }
     for field in ["nodeName", "serviceAccountName", "priorityClassName"] {
-        if let Some(name) = spec[field].as_str() {
-            let wrong = is_dns1123_subdomain(name);
-            errors.extend(
-                wrong
-                    .into_iter()
-                    .map(|what| FieldError::invalid(format!("{path}.{field}"), name, what)),
-            );
+        let name = spec.field(field);
+        if name.value.is_string() {
+            name.invalid_text(name.text(), is_dns1123_subdomain(name.text()));
         }
     }
-    errors.extend(validate_placement(spec, path));
-    errors
+    validate_placement(spec);
 }
 
-fn validate_volumes<'a>(
-    spec: &'a Value,
-    path: &str,
-    errors: &mut Vec<FieldError>,
-) -> BTreeSet<&'a str> {
+/// Validates the volumes. Returns their names.
+fn validate_volumes<'a>(volumes: &Field<'a>) -> BTreeSet<&'a str> {
     let mut names = BTreeSet::new();
-    for (index, volume) in items(spec, "volumes") {
-        let at = format!("{path}.volumes[{index}]");
-        let name = volume["name"].as_str().unwrap_or_default();
-        validate_name(name, &format!("{at}.name"), &mut names, errors);
-        let sources = volume.as_object().map_or(0, |fields| {
-            fields.keys().filter(|key| *key != "name").count()
-        });
-        if sources == 0 {
-            errors.push(FieldError::required(&at, "must specify a volume type"));
-        } else if sources > 1 {
-            let second = volume
-                .as_object()
-                .and_then(|fields| fields.keys().filter(|key| *key != "name").nth(1));
-            let second = second.map(String::as_str).unwrap_or_default();
-            errors.push(FieldError::forbidden(
-                format!("{at}.{second}"),
-                "may not specify more than 1 volume type",
-            ));
+    for volume in volumes.items() {
+        validate_name(&volume.field("name"), &mut names);
+        let fields = volume.value.as_object().into_iter().flatten();
+        let mut sources = fields.map(|(key, _)| key).filter(|key| *key != "name");
+        match (sources.next(), sources.next()) {
+            (None, _) => volume.required("must specify a volume type"),
+            (_, None) => {}
+            (_, Some(second)) => {
+                let detail = "may not specify more than 1 volume type";
+                volume.field(second).forbidden(detail);
+            }
         }
     }
     names
 }
 
 /// Validates a name that must be a unique DNS label.
-fn validate_name<'a>(
-    name: &'a str,
-    at: &str,
-    seen: &mut BTreeSet<&'a str>,
-    errors: &mut Vec<FieldError>,
-) {
-    if name.is_empty() {
-        errors.push(FieldError::required(at, ""));
-        return;
-    }
-    errors.extend(
-        is_dns1123_label(name)
-            .into_iter()
-            .map(|what| FieldError::invalid(at, name, what)),
-    );
-    if !seen.insert(name) {
-        errors.push(FieldError::duplicate(at, name));
+fn validate_name<'a>(name: &Field<'a>, seen: &mut BTreeSet<&'a str>) {
+    if name.require_text("") {
+        name.invalid_text(name.text(), is_dns1123_label(name.text()));
+        if !seen.insert(name.text()) {
+            name.duplicate();
+        }
     }
 }
 
-fn validate_containers(
-    spec: &Value,
-    path: &str,
-    volumes: &BTreeSet<&str>,
-    errors: &mut Vec<FieldError>,
-) {
-    if items(spec, "containers").next().is_none() {
-        errors.push(FieldError::required(format!("{path}.containers"), ""));
+fn validate_containers(spec: &Field<'_>, volumes: &BTreeSet<&str>) {
+    if spec.field("containers").len() == 0 {
+        spec.field("containers").required("");
     }
     let mut names = BTreeSet::new();
     for list in ["containers", "initContainers", "ephemeralContainers"] {
-        for (index, container) in items(spec, list) {
-            let at = format!("{path}.{list}[{index}]");
-            let name = container["name"].as_str().unwrap_or_default();
-            validate_name(name, &format!("{at}.name"), &mut names, errors);
-            validate_container(container, &at, volumes, errors);
+        for container in spec.field(list).items() {
+            validate_name(&container.field("name"), &mut names);
+            validate_container(&container, volumes);
         }
     }
 }
 
-fn validate_container(
-    container: &Value,
-    at: &str,
-    volumes: &BTreeSet<&str>,
-    errors: &mut Vec<FieldError>,
-) {
-    let image = container["image"].as_str().unwrap_or_default();
-    if image.is_empty() {
-        errors.push(FieldError::required(format!("{at}.image"), ""));
-    } else if image.trim() != image {
-        let detail = "must not have leading or trailing whitespace";
-        errors.push(FieldError::invalid(format!("{at}.image"), image, detail));
+fn validate_container(container: &Field<'_>, volumes: &BTreeSet<&str>) {
+    let image = container.field("image");
+    if image.require_text("") && image.text().trim() != image.text() {
+        image.invalid("must not have leading or trailing whitespace");
     }
-    validate_ports(container, at, errors);
-    for (index, variable) in items(container, "env") {
-        if variable["name"].as_str().unwrap_or_default().is_empty() {
-            errors.push(FieldError::required(format!("{at}.env[{index}].name"), ""));
-        }
+    validate_ports(&container.field("ports"));
+    for variable in container.field("env").items() {
+        variable.field("name").require_text("");
     }
     let mut paths = BTreeSet::new();
-    for (index, mount) in items(container, "volumeMounts") {
-        let mount_at = format!("{at}.volumeMounts[{index}]");
-        match mount["name"].as_str().unwrap_or_default() {
-            "" => errors.push(FieldError::required(format!("{mount_at}.name"), "")),
-            name if !volumes.contains(name) => {
-                errors.push(FieldError::new(
-                    crate::field::FieldErrorKind::NotFound,
-                    format!("{mount_at}.name"),
-                    name,
-                    "",
-                ));
-            }
-            _ => {}
+    for mount in container.field("volumeMounts").items() {
+        let (name, path) = (mount.field("name"), mount.field("mountPath"));
+        if name.require_text("") && !volumes.contains(name.text()) {
+            name.report(FieldErrorKind::NotFound, name.text(), "");
         }
-        match mount["mountPath"].as_str().unwrap_or_default() {
-            "" => errors.push(FieldError::required(format!("{mount_at}.mountPath"), "")),
-            path if !paths.insert(path) => {
-                errors.push(FieldError::invalid(
-                    format!("{mount_at}.mountPath"),
-                    path,
-                    "must be unique",
-                ));
-            }
-            _ => {}
+        if path.require_text("") && !paths.insert(path.text()) {
+            path.invalid("must be unique");
         }
     }
-    errors.extend(one_of(
-        container,
-        at,
-        "imagePullPolicy",
-        &["Always", "IfNotPresent", "Never"],
-    ));
-    errors.extend(one_of(
-        container,
-        at,
-        "terminationMessagePolicy",
-        &["FallbackToLogsOnError", "File"],
-    ));
-    validate_resources(&container["resources"], &format!("{at}.resources"), errors);
+    container
+        .field("imagePullPolicy")
+        .require_one_of(&["Always", "IfNotPresent", "Never"]);
+    container
+        .field("terminationMessagePolicy")
+        .require_one_of(&["FallbackToLogsOnError", "File"]);
+    validate_resources(&container.field("resources"));
 }
 
-fn validate_ports(container: &Value, at: &str, errors: &mut Vec<FieldError>) {
+fn validate_ports(ports: &Field<'_>) {
     let mut names = BTreeSet::new();
-    for (index, port) in items(container, "ports") {
-        let port_at = format!("{at}.ports[{index}]");
-        if let Some(name) = port["name"].as_str()
-            && !names.insert(name)
-        {
-            errors.push(FieldError::duplicate(format!("{port_at}.name"), name));
+    for port in ports.items() {
+        let name = port.field("name");
+        if name.value.is_string() && !names.insert(name.text()) {
+            name.duplicate();
         }
         for field in ["containerPort", "hostPort"] {
-            match port[field].as_i64() {
-                None | Some(0) if field == "hostPort" => {}
-                None | Some(0) => {
-                    errors.push(FieldError::required(format!("{port_at}.{field}"), ""));
-                }
-                Some(number) if (1..=65535).contains(&number) => {}
-                Some(number) => {
-                    let detail = "must be between 1 and 65535, inclusive";
-                    errors.push(FieldError::invalid(
-                        format!("{port_at}.{field}"),
-                        number,
-                        detail,
-                    ));
-                }
+            let number = port.field(field);
+            match number.number().unwrap_or(0) {
+                0 if field == "hostPort" => {}
+                0 => number.required(""),
+                1..=65535 => {}
+                _ => number.invalid("must be between 1 and 65535, inclusive"),
             }
         }
-        errors.extend(one_of(port, &port_at, "protocol", &["SCTP", "TCP", "UDP"]));
+        port.field("protocol")
+            .require_one_of(&["SCTP", "TCP", "UDP"]);
     }
 }
 
-fn validate_resources(resources: &Value, at: &str, errors: &mut Vec<FieldError>) {
-    for of in ["limits", "requests"] {
-        for (name, value) in fields(&resources[of]) {
-            let Some(amount) = quantity(value) else {
+fn validate_resources(resources: &Field<'_>) {
+    for amounts in ["limits", "requests"].map(|name| resources.field(name)) {
+        for (name, value) in amounts.entries() {
+            let Some(amount) = quantity(value.value) else {
                 continue;
             };
-            let path = format!("{at}.{of}");
             if amount.is_negative() {
                 let detail = "must be greater than or equal to 0";
-                errors.push(FieldError::invalid(
-                    format!("{path}[{name}]"),
-                    amount.to_string(),
-                    detail,
-                ));
+                value.invalid_as(amount.to_string(), detail);
             }
-            let limit = quantity(&resources["limits"][name]).filter(|_| of == "requests");
-            if let Some(limit) = limit.filter(|limit| amount > *limit) {
+            // A limit is not above itself.
+            if let Some(limit) = quantity(&resources.value["limits"][name])
+                && amount > limit
+            {
                 let detail = format!("must be less than or equal to {name} limit of {limit}");
-                errors.push(FieldError::invalid(path, amount.to_string(), detail));
+                amounts.invalid_as(amount.to_string(), &detail);
             }
         }
     }
@@ -239,8 +151,9 @@ fn validate_resources(resources: &Value, at: &str, errors: &mut Vec<FieldError>)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::validation::errors_of;
     use rstest::rstest;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn pod(spec: &Value) -> Value {
         let mut pod = json!({ "spec": spec });
@@ -257,7 +170,7 @@ mod tests {
     #[case(json!({"containers": [{"name": "a", "image": "x", "volumeMounts": [{"name": "v", "mountPath": "/v"}]}]}), "spec.containers[0].volumeMounts[0].name: Not found: \"v\"")]
     #[case(json!({"containers": [{"name": "a", "image": "x", "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}}]}), "spec.containers[0].resources.requests: Invalid value: \"2\": must be less than or equal to cpu limit of 1")]
     fn a_bad_specification_is_explained(#[case] spec: Value, #[case] message: &str) {
-        let errors = validate_pod_spec(&pod(&spec)["spec"], "spec");
+        let errors = errors_of(&pod(&spec), |pod| validate_pod_spec(&pod.field("spec")));
         assert_eq!(errors.len(), 1, "{errors:?}");
         assert!(errors[0].to_string().starts_with(message), "{}", errors[0]);
     }

@@ -3,95 +3,71 @@
 use serde_json::Value;
 
 use super::checks::items;
-use crate::field::FieldError;
+use crate::validation::Field;
 
 /// The mutable fields of a pod, as the error for all others lists them.
 const MUTABLE_WORDS: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
 /// Validates an update of a pod's specification; `old` and `new` are complete pods.
-pub(super) fn validate_pod_update(old: &Value, new: &Value) -> Vec<FieldError> {
-    let (before, after) = (&old["spec"], &new["spec"]);
-    let mut errors = Vec::new();
+pub(super) fn validate_pod_update(old: &Value, new: &Field<'_>) {
+    let (before, after) = (&old["spec"], new.field("spec"));
     for list in ["containers", "initContainers"] {
-        if items(before, list).count() != items(after, list).count() {
-            errors.push(FieldError::forbidden(
-                format!("spec.{list}"),
-                "pod updates may not add or remove containers",
-            ));
-            return errors;
+        let containers = after.field(list);
+        if items(before, list).count() != containers.len() {
+            return containers.forbidden("pod updates may not add or remove containers");
         }
-        for (index, container) in items(after, list) {
-            let image = container["image"].as_str().unwrap_or_default();
-            if image.is_empty() {
-                errors.push(FieldError::required(
-                    format!("spec.{list}[{index}].image"),
-                    "",
-                ));
-            }
+        for container in containers.items() {
+            container.field("image").require_text("");
         }
     }
-    errors.extend(deadline_errors(before, after));
-    errors.extend(toleration_errors(before, after));
-    let gates = |spec: &Value| {
-        items(spec, "schedulingGates")
-            .map(|(_, gate)| gate["name"].clone())
-            .collect::<Vec<_>>()
-    };
-    let known = gates(before);
-    for (index, gate) in gates(after).iter().enumerate() {
-        if known.contains(gate) {
-            continue;
-        }
-        let name = gate.as_str().unwrap_or_default();
-        let detail = format!("only deletion is allowed, but found new scheduling gate '{name}'");
-        let at = format!("spec.schedulingGates[{index}].name");
-        errors.push(FieldError::forbidden(at, detail));
-    }
-    if errors.is_empty() && frozen(before, before) != frozen(after, before) {
-        errors.push(FieldError::forbidden("spec", MUTABLE_WORDS));
-    }
-    errors
-}
-
-fn deadline_errors(before: &Value, after: &Value) -> Option<FieldError> {
-    const PATH: &str = "spec.activeDeadlineSeconds";
-    let (old, new) = (
-        before["activeDeadlineSeconds"].as_i64(),
-        after["activeDeadlineSeconds"].as_i64(),
+    validate_deadline(
+        &before["activeDeadlineSeconds"],
+        &after.field("activeDeadlineSeconds"),
     );
-    match (old, new) {
-        (Some(old), Some(new)) if new > old => Some(FieldError::invalid(
-            PATH,
-            new,
-            "must be less than or equal to previous value",
-        )),
-        (Some(_), None) => Some(FieldError::invalid(
-            PATH,
-            Value::Null,
-            "must not update from a positive integer to nil value",
-        )),
-        _ => None,
+    validate_tolerations(&before["tolerations"], &after.field("tolerations"));
+    for gate in after.field("schedulingGates").items() {
+        let name = gate.field("name");
+        if !items(before, "schedulingGates").any(|(_, known)| known["name"] == *name.value) {
+            name.forbidden(&format!(
+                "only deletion is allowed, but found new scheduling gate '{}'",
+                name.text()
+            ));
+        }
+    }
+    if !after.has_errors() && frozen(before, before) != frozen(after.value, before) {
+        after.forbidden(MUTABLE_WORDS);
     }
 }
 
-fn toleration_errors(before: &Value, after: &Value) -> Option<FieldError> {
-    let without_seconds = |toleration: &Value| {
-        let mut toleration = toleration.clone();
-        if let Value::Object(fields) = &mut toleration {
-            fields.remove("tolerationSeconds");
+/// A deadline can be set or shortened.
+fn validate_deadline(old: &Value, new: &Field<'_>) {
+    match (old.as_i64(), new.number()) {
+        (Some(old), Some(number)) if number > old => {
+            new.invalid("must be less than or equal to previous value");
         }
-        toleration
+        (Some(_), None) => {
+            new.invalid_as(
+                Value::Null,
+                "must not update from a positive integer to nil value",
+            );
+        }
+        _ => {}
+    }
+}
+
+/// Tolerations can be added; of the existing ones only `tolerationSeconds` can change.
+fn validate_tolerations(old: &Value, new: &Field<'_>) {
+    let all = |list: &Value| {
+        let mut tolerations = list.as_array().cloned().unwrap_or_default();
+        for toleration in tolerations.iter_mut().filter_map(Value::as_object_mut) {
+            toleration.remove("tolerationSeconds");
+        }
+        tolerations
     };
-    let kept: Vec<Value> = items(after, "tolerations")
-        .map(|(_, one)| without_seconds(one))
-        .collect();
-    let lost = items(before, "tolerations").any(|(_, one)| !kept.contains(&without_seconds(one)));
-    lost.then(|| {
-        FieldError::forbidden(
-            "spec.tolerations",
-            "existing toleration can not be modified except its tolerationSeconds",
-        )
-    })
+    let kept = all(new.value);
+    if all(old).iter().any(|toleration| !kept.contains(toleration)) {
+        new.forbidden("existing toleration can not be modified except its tolerationSeconds");
+    }
 }
 
 /// The specification without its mutable fields; the placement of a gated pod is mutable as well.
@@ -132,6 +108,8 @@ fn frozen(spec: &Value, before: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::field::FieldError;
+    use crate::validation::errors_of;
     use serde_json::json;
 
     fn pod(spec: &Value) -> Value {
@@ -140,14 +118,18 @@ mod tests {
         pod
     }
 
+    fn update_errors(old: &Value, new: &Value) -> Vec<FieldError> {
+        errors_of(new, |new| validate_pod_update(old, new))
+    }
+
     #[test]
     fn only_the_image_of_a_container_may_change() {
         let old = pod(&json!({ "containers": [{ "name": "a", "image": "x" }] }));
         let mut image = old.clone();
         image["spec"]["containers"][0]["image"] = "y".into();
-        assert_eq!(validate_pod_update(&old, &image), []);
+        assert_eq!(update_errors(&old, &image), []);
         let mut command = old.clone();
         command["spec"]["containers"][0]["command"] = json!(["sh"]);
-        assert!(validate_pod_update(&old, &command)[0].to_string().starts_with("spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"));
+        assert!(update_errors(&old, &command)[0].to_string().starts_with("spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"));
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::checks::{fields, immutable, not_negative};
 use super::data::{validate_config_map, validate_data_update, validate_secret};
 use super::metadata::{validate_metadata, validate_metadata_update};
 use super::pod::validate_pod_spec;
+use super::pod_resources::quantity;
 use super::pod_update::validate_pod_update;
 use super::rights::{validate_role, validate_role_ref};
 use super::selector::validate_label_selector;
@@ -15,11 +15,12 @@ use super::templates::{validate_template, validate_workload_spec};
 use crate::field::{FieldError, FieldErrorKind};
 use crate::names::{NameRule, validate_qualified_name};
 use crate::quantity::Quantity;
+use crate::validation::{Field, errors_of};
 
 /// Validates a new object, with its defaults, generated name and namespace.
 pub(crate) fn validate_create(kind: &str, object: &Value, namespaced: bool) -> Vec<FieldError> {
     let mut errors = validate_metadata(object, namespaced, NameRule::of(kind), true);
-    errors.extend(validate_content(kind, object));
+    errors.extend(errors_of(object, |object| validate_content(kind, object)));
     errors
 }
 
@@ -31,243 +32,166 @@ pub(crate) fn validate_update(
     new: &Value,
 ) -> Vec<FieldError> {
     let mut errors = validate_metadata_update(old, new, true);
-    if subresource == "status" {
-        errors.extend(validate_status(kind, new));
-        return errors;
-    }
+    errors.extend(errors_of(new, |new| {
+        if subresource == "status" {
+            validate_status(kind, &new.field("status"));
+        } else {
+            validate_content_update(kind, old, new);
+        }
+    }));
+    errors
+}
+
+fn validate_content_update(kind: &str, old: &Value, new: &Field<'_>) {
     match kind {
-        "Pod" => errors.extend(validate_pod_update(old, new)),
+        "Pod" => validate_pod_update(old, new),
         "Namespace" => {}
-        _ => errors.extend(validate_content(kind, new)),
+        _ => validate_content(kind, new),
     }
     match kind {
-        "ReplicaSet" | "Deployment" if old["spec"]["selector"] != new["spec"]["selector"] => {
-            errors.push(immutable("spec.selector", &new["spec"]["selector"]));
+        "ReplicaSet" | "Deployment" => {
+            let selector = new.field("spec").field("selector");
+            selector.require_unchanged(&old["spec"]["selector"]);
         }
-        "ControllerRevision" if old["data"] != new["data"] => {
-            errors.push(immutable("data", &new["data"]));
+        "ControllerRevision" => new.field("data").require_unchanged(&old["data"]),
+        "ConfigMap" | "Secret" => validate_data_update(kind, old, new),
+        "RoleBinding" | "ClusterRoleBinding" if *new.field("roleRef").value != old["roleRef"] => {
+            new.field("roleRef").invalid("cannot change roleRef");
         }
-        "ConfigMap" | "Secret" => errors.extend(validate_data_update(kind, old, new)),
-        "RoleBinding" | "ClusterRoleBinding" if old["roleRef"] != new["roleRef"] => {
-            errors.push(FieldError::invalid(
-                "roleRef",
-                new["roleRef"].clone(),
-                "cannot change roleRef",
-            ));
-        }
-        "ResourceQuota" if old["spec"]["scopes"] != new["spec"]["scopes"] => {
-            errors.push(immutable("spec.scopes", &new["spec"]["scopes"]));
+        "ResourceQuota" => {
+            let scopes = new.field("spec").field("scopes");
+            scopes.require_unchanged(&old["spec"]["scopes"]);
         }
         _ => {}
     }
-    errors
 }
 
-fn validate_content(kind: &str, object: &Value) -> Vec<FieldError> {
+fn validate_content(kind: &str, object: &Field<'_>) {
+    let spec = object.field("spec");
     match kind {
-        "Pod" => validate_pod_spec(&object["spec"], "spec"),
-        "PodTemplate" => validate_template(&object["template"], "template"),
-        "ReplicaSet" | "Deployment" => validate_workload_spec(kind, &object["spec"]),
-        "Node" => validate_node(object),
+        "Pod" => validate_pod_spec(&spec),
+        "PodTemplate" => validate_template(&object.field("template")),
+        "ReplicaSet" | "Deployment" => validate_workload_spec(kind, &spec),
+        "Node" => validate_taints(&spec.field("taints")),
         "ConfigMap" => validate_config_map(object),
         "Secret" => validate_secret(object),
-        "ResourceQuota" => validate_quota(&object["spec"]["hard"], "spec.hard"),
-        "Lease" => validate_lease(&object["spec"]),
+        "ResourceQuota" => validate_quota(&spec.field("hard")),
+        "Lease" => validate_lease(&spec),
         "Event" => validate_event(object),
-        "ControllerRevision" => validate_revision(object),
-        "PodDisruptionBudget" => validate_budget(&object["spec"]),
+        "ControllerRevision" => {
+            if object.value["data"].is_null() {
+                object.field("data").required("data is mandatory");
+            }
+            object.field("revision").require_not_negative();
+        }
+        "PodDisruptionBudget" => validate_budget(&spec),
         "Role" | "ClusterRole" => validate_role(object),
         "RoleBinding" | "ClusterRoleBinding" => validate_role_ref(kind, object),
-        _ => Vec::new(),
+        _ => {}
     }
 }
 
-fn validate_status(kind: &str, object: &Value) -> Vec<FieldError> {
-    let status = &object["status"];
+fn validate_status(kind: &str, status: &Field<'_>) {
     match kind {
         "ResourceQuota" => {
-            let mut errors = validate_quota(&status["hard"], "status.hard");
-            errors.extend(validate_quota(&status["used"], "status.used"));
-            errors
+            validate_quota(&status.field("hard"));
+            validate_quota(&status.field("used"));
         }
-        "ReplicaSet" => [
-            "replicas",
-            "fullyLabeledReplicas",
-            "readyReplicas",
-            "availableReplicas",
-            "observedGeneration",
-        ]
-        .into_iter()
-        .filter_map(|field| not_negative(status, "status", field))
-        .chain(more_than_replicas(status))
-        .collect(),
-        _ => Vec::new(),
+        "ReplicaSet" => validate_counts(status),
+        _ => {}
     }
 }
 
-fn more_than_replicas(status: &Value) -> Vec<FieldError> {
-    let count = |field: &str| status[field].as_i64().unwrap_or(0);
-    let mut errors = Vec::new();
-    let mut at_most = |field: &str, other: &str, words: &str| {
-        if count(field) > count(other) {
-            errors.push(FieldError::invalid(
-                format!("status.{field}"),
-                count(field),
-                format!("cannot be greater than {words}"),
-            ));
+/// Validates the counts of replicas in a status.
+fn validate_counts(status: &Field<'_>) {
+    for field in [
+        "replicas",
+        "fullyLabeledReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "observedGeneration",
+    ] {
+        status.field(field).require_not_negative();
+    }
+    for (field, other, shown) in [
+        ("fullyLabeledReplicas", "replicas", "status.replicas"),
+        ("readyReplicas", "replicas", "status.replicas"),
+        ("availableReplicas", "replicas", "status.replicas"),
+        ("availableReplicas", "readyReplicas", "readyReplicas"),
+    ] {
+        let [count, most] = [field, other].map(|field| status.field(field));
+        if count.number().unwrap_or(0) > most.number().unwrap_or(0) {
+            count.invalid(&format!("cannot be greater than {shown}"));
         }
-    };
-    at_most("fullyLabeledReplicas", "replicas", "status.replicas");
-    at_most("readyReplicas", "replicas", "status.replicas");
-    at_most("availableReplicas", "replicas", "status.replicas");
-    at_most("availableReplicas", "readyReplicas", "readyReplicas");
-    errors
+    }
 }
 
-fn validate_node(node: &Value) -> Vec<FieldError> {
-    const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-    let mut errors = Vec::new();
+fn validate_taints(taints: &Field<'_>) {
     let mut seen = BTreeSet::new();
-    for (index, taint) in node["spec"]["taints"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .enumerate()
-    {
-        let at = format!("spec.taints[{index}]");
-        let text = |field: &str| taint[field].as_str().unwrap_or_default();
-        let wrong = validate_qualified_name(text("key"));
-        errors.extend(
-            wrong
-                .into_iter()
-                .map(|what| FieldError::invalid(format!("{at}.key"), text("key"), what)),
-        );
-        match text("effect") {
-            "" => errors.push(FieldError::required(format!("{at}.effect"), "")),
-            effect if !EFFECTS.contains(&effect) => {
-                errors.push(FieldError::not_supported(
-                    format!("{at}.effect"),
-                    effect,
-                    &EFFECTS,
-                ));
-            }
-            _ => {}
-        }
-        if !seen.insert((text("key"), text("effect"))) {
+    for taint in taints.items() {
+        let (key, effect) = (taint.field("key"), taint.field("effect"));
+        key.invalid_text(key.text(), validate_qualified_name(key.text()));
+        effect.require_one_of(&["NoSchedule", "PreferNoSchedule", "NoExecute"]);
+        if !seen.insert((key.text(), effect.text())) {
             let detail = "taints must be unique by key and effect pair";
-            errors.push(FieldError::new(
-                FieldErrorKind::Duplicate,
-                at,
-                taint.clone(),
-                detail,
-            ));
+            taint.report(FieldErrorKind::Duplicate, taint.value.clone(), detail);
         }
     }
-    errors
 }
 
-fn validate_quota(hard: &Value, path: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    for (name, value) in fields(hard) {
-        let at = format!("{path}[{name}]");
-        let Some(amount) = value
-            .as_str()
-            .and_then(|text| text.parse::<Quantity>().ok())
-        else {
+/// Validates amounts of a quota.
+fn validate_quota(amounts: &Field<'_>) {
+    const OBJECTS: &[&str] = &[
+        "pods",
+        "services",
+        "secrets",
+        "configmaps",
+        "replicationcontrollers",
+        "resourcequotas",
+    ];
+    for (name, value) in amounts.entries() {
+        let Some(amount) = quantity(value.value) else {
             continue;
         };
         if amount.is_negative() {
-            errors.push(FieldError::invalid(
-                &at,
-                amount.to_string(),
-                "must be greater than or equal to 0",
-            ));
+            value.invalid_as(amount.to_string(), "must be greater than or equal to 0");
         }
-        let counts_objects = name.starts_with("count/")
-            || [
-                "pods",
-                "services",
-                "secrets",
-                "configmaps",
-                "replicationcontrollers",
-                "resourcequotas",
-            ]
-            .contains(&name.as_str());
+        let counts_objects = name.starts_with("count/") || OBJECTS.contains(&name.as_str());
         if counts_objects && amount != Quantity::units(amount.value()) {
-            errors.push(FieldError::invalid(
-                at,
-                amount.to_string(),
-                "must be an integer",
-            ));
+            value.invalid_as(amount.to_string(), "must be an integer");
         }
     }
-    errors
 }
 
-fn validate_lease(spec: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    if let Some(seconds) = spec["leaseDurationSeconds"]
-        .as_i64()
-        .filter(|seconds| *seconds <= 0)
-    {
-        errors.push(FieldError::invalid(
-            "spec.leaseDurationSeconds",
-            seconds,
-            "must be greater than 0",
-        ));
+fn validate_lease(spec: &Field<'_>) {
+    let duration = spec.field("leaseDurationSeconds");
+    if duration.number().is_some_and(|seconds| seconds <= 0) {
+        duration.invalid("must be greater than 0");
     }
-    errors.extend(not_negative(spec, "spec", "leaseTransitions"));
-    errors
+    spec.field("leaseTransitions").require_not_negative();
 }
 
-fn validate_event(event: &Value) -> Vec<FieldError> {
-    let about = event
-        .get("involvedObject")
-        .or_else(|| event.get("regarding"));
-    let field = if event.get("involvedObject").is_some() {
-        "involvedObject"
-    } else {
-        "regarding"
-    };
-    let of = about
-        .and_then(|about| about["namespace"].as_str())
-        .unwrap_or_default();
-    let own = event["metadata"]["namespace"].as_str().unwrap_or_default();
+/// Validates that an event is in the namespace of its object.
+fn validate_event(event: &Field<'_>) {
+    let has = |field: &&str| event.value.get(*field).is_some();
+    let field = Some("involvedObject").filter(has).unwrap_or("regarding");
+    let namespace = event.field(field).field("namespace");
+    let (of, own) = (
+        namespace.text(),
+        event.field("metadata").field("namespace").text(),
+    );
     // Events about cluster-scoped objects are in the default namespace.
     let fits = of == own || (of.is_empty() && ["default", "kube-system"].contains(&own));
-    if fits {
-        return Vec::new();
+    if !fits {
+        namespace.invalid_as(of, "does not match event.namespace");
     }
-    vec![FieldError::invalid(
-        format!("{field}.namespace"),
-        of,
-        "does not match event.namespace",
-    )]
 }
 
-fn validate_revision(object: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    if object["data"].is_null() {
-        errors.push(FieldError::required("data", "data is mandatory"));
+fn validate_budget(spec: &Field<'_>) {
+    if !spec.value["minAvailable"].is_null() && !spec.value["maxUnavailable"].is_null() {
+        spec.invalid("minAvailable and maxUnavailable cannot be both set");
     }
-    if let Some(number) = object["revision"].as_i64().filter(|number| *number < 0) {
-        errors.push(FieldError::invalid(
-            "revision",
-            number,
-            "must be greater than or equal to 0",
-        ));
-    }
-    errors
-}
-
-fn validate_budget(spec: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    if !spec["minAvailable"].is_null() && !spec["maxUnavailable"].is_null() {
-        let detail = "minAvailable and maxUnavailable cannot be both set";
-        errors.push(FieldError::invalid("spec", spec.clone(), detail));
-    }
-    errors.extend(validate_label_selector(&spec["selector"], "spec.selector"));
-    errors
+    validate_label_selector(&spec.field("selector"));
 }
 
 #[cfg(test)]
