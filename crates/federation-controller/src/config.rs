@@ -24,8 +24,8 @@ pub struct Config {
     /// How long a pod may stay without a node before its replica goes elsewhere (F34, X). 60 s.
     #[serde(with = "duration")]
     pub unscheduled_timeout: Duration,
-    /// Replicas left waiting in a full cluster (F34). 2.
-    pub probe_replicas: u32,
+    /// Capacity probes: replicas left pending in a full cluster (F34). 2.
+    pub capacity_probes: u32,
     /// Surplus replicas during moves, in percent of N, at least one replica (F20). 25.
     pub max_move_surge_percent: u32,
     /// Time before the second try of what failed; doubles each time (F28, F34). 60 s.
@@ -110,7 +110,7 @@ impl Default for Config {
             recheck_interval: check.recheck_interval,
             status_delay: Duration::from_millis(500),
             unscheduled_timeout: check.unscheduled_timeout,
-            probe_replicas: check.probe_replicas,
+            capacity_probes: check.capacity_probes,
             max_move_surge_percent: check.max_move_surge_percent,
             backoff_initial: check.backoff_initial,
             backoff_max: check.backoff_max,
@@ -224,7 +224,7 @@ impl Config {
             joining_timeout: self.joining_timeout,
             recheck_interval: self.recheck_interval,
             max_move_surge_percent: self.max_move_surge_percent,
-            probe_replicas: self.probe_replicas,
+            capacity_probes: self.capacity_probes,
             backoff_initial: self.backoff_initial,
             backoff_max: self.backoff_max,
         }

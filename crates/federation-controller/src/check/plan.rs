@@ -51,7 +51,7 @@ pub(super) fn plan(
         key: &key,
         replicas: u64::from(snapshot.frs.replicas).saturating_sub(unknown_replicas(members)),
         rebalance: snapshot.frs.placement.rebalance,
-        probe_replicas: u64::from(snapshot.settings.probe_replicas),
+        capacity_probes: u64::from(snapshot.settings.capacity_probes),
     };
     let eligible: Vec<_> = members
         .iter()

@@ -14,7 +14,7 @@ pub struct CheckSettings {
     /// Surplus replicas during moves, in percent of N, at least one replica (F20).
     pub max_move_surge_percent: u32,
     /// Capacity probes: replicas left pending in a full cluster (F34).
-    pub probe_replicas: u32,
+    pub capacity_probes: u32,
     /// Time before the second attempt of a rejected creation (F28) or of growth that failed (F34); doubles each time.
     pub backoff_initial: Duration,
     /// Longest time between two attempts.
@@ -28,7 +28,7 @@ impl Default for CheckSettings {
             joining_timeout: Duration::from_secs(10),
             recheck_interval: Duration::from_secs(60),
             max_move_surge_percent: 25,
-            probe_replicas: 2,
+            capacity_probes: 2,
             backoff_initial: Duration::from_secs(60),
             backoff_max: Duration::from_secs(600),
         }

@@ -53,7 +53,7 @@ pub(super) struct Demand<'a> {
     /// Whether running replicas move to bring clusters to their shares (F13).
     pub(super) rebalance: bool,
     /// Capacity probes of a full cluster (F34).
-    pub(super) probe_replicas: u64,
+    pub(super) capacity_probes: u64,
 }
 
 /// What each candidate with a limited capacity would get if its capacity had no limit and moves were free; `None` for the
@@ -120,7 +120,7 @@ pub(super) fn targets(
             && candidate.schedulable
         {
             let missing = share.saturating_sub(target.layout);
-            let probes = missing.min(demand.probe_replicas);
+            let probes = missing.min(demand.capacity_probes);
             target.probes = probes.saturating_sub(target.pending);
         }
     }

@@ -39,7 +39,7 @@ mod tests {
     #[test]
     fn the_expected_capacity_probes_are_the_default() {
         assert_eq!(
-            u64::from(controller().probe_replicas),
+            u64::from(controller().capacity_probes),
             crate::demo::expectation::CAPACITY_PROBES
         );
     }
