@@ -3,7 +3,7 @@
 use federated_scheduler::{Cluster, Layout, Preference, Reason, Request, plan};
 use rstest::rstest;
 
-/// A cluster by name with min, max, weight, present and capacity; `-1` stands for none.
+/// A cluster by name with min, max, weight, present and capacity; `-1` means none.
 type Row = (&'static str, u64, i64, u64, u64, i64);
 
 fn layout_of(replicas: u64, rebalance: bool, rows: &[Row]) -> Layout {

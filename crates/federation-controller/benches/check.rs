@@ -50,7 +50,11 @@ fn moving_world(count: u32) -> World {
 /// One in `of` members has pods that wait for a node, for longer than the limit.
 fn full_world(count: u32, of: usize) -> World {
     let mut world = settled_world(count);
-    let names = world.members.iter().step_by(of).map(|it| it.name.clone());
+    let names = world
+        .members
+        .iter()
+        .step_by(of)
+        .map(|member| member.name.clone());
     for name in names.collect::<Vec<_>>() {
         world.set_room(&name, EACH / 2);
     }

@@ -6,7 +6,11 @@ use serde_json::json;
 use crate::world::{World, condition, desired, even, frs};
 
 fn drained(mut world: World, name: &str) -> World {
-    let member = world.members.iter_mut().find(|it| it.name == name).unwrap();
+    let member = world
+        .members
+        .iter_mut()
+        .find(|member| member.name == name)
+        .unwrap();
     member.draining = true;
     world
 }
@@ -70,7 +74,11 @@ fn a_drained_member_says_why_its_replicas_leave() {
         "{reason}"
     );
     let second = world.step();
-    let down = second.actions.iter().find(|it| it.member == "c").unwrap();
+    let down = second
+        .actions
+        .iter()
+        .find(|action| action.member == "c")
+        .unwrap();
     assert!(
         down.event.message.contains(": draining"),
         "{:?}",
@@ -199,20 +207,20 @@ proptest! {
         rebalance: bool,
     ) {
         let names = ["a", "b", "c", "d"];
-        let preference = |it: &Cluster| {
-            let mut preference = json!({ "weight": it.weight });
-            if let Some(max) = it.max {
+        let preference = |cluster: &Cluster| {
+            let mut preference = json!({ "weight": cluster.weight });
+            if let Some(max) = cluster.max {
                 preference["maxReplicas"] = json!(max);
             }
             preference
         };
         let preferences: serde_json::Map<_, _> = names.iter().zip(&clusters)
-            .map(|(name, it)| ((*name).to_owned(), preference(it)))
+            .map(|(name, cluster)| ((*name).to_owned(), preference(cluster)))
             .collect();
         let placement = json!({ "rebalance": rebalance, "clusters": preferences });
         let mut world = World::new(frs(replicas.try_into().unwrap(), placement), &names[..clusters.len()]);
-        for (name, it) in names.iter().zip(&clusters) {
-            world.set_room(name, it.room);
+        for (name, cluster) in names.iter().zip(&clusters) {
+            world.set_room(name, cluster.room);
         }
         settle_above(&mut world, 0);
         let which = which % clusters.len();
@@ -220,8 +228,8 @@ proptest! {
         let mut world = drained(world, names[which]);
         settle_above(&mut world, floor);
         let others: u32 = clusters.iter().enumerate()
-            .filter(|(i, it)| *i != which && it.weight > 0)
-            .map(|(_, it)| it.room.min(it.max.unwrap_or(u32::MAX)))
+            .filter(|(i, cluster)| *i != which && cluster.weight > 0)
+            .map(|(_, cluster)| cluster.room.min(cluster.max.unwrap_or(u32::MAX)))
             .sum();
         let left = world.members[which].view.workload.as_ref().map_or(0, |set| set.ready_replicas);
         if others >= replicas {
@@ -243,7 +251,10 @@ fn f18_what_finds_no_room_names_the_members_that_are_closed() {
     world.step();
     let decided = world.check();
     let conditions = &decided.status.conditions;
-    let placed = conditions.iter().find(|it| it.type_ == "Placed").unwrap();
+    let placed = conditions
+        .iter()
+        .find(|condition| condition.type_ == "Placed")
+        .unwrap();
     assert_eq!(placed.reason, "InsufficientCapacity");
     assert!(
         placed

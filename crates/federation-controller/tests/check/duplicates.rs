@@ -6,12 +6,12 @@ use serde_json::json;
 use crate::world::{World, at, condition, even, frs, running};
 
 /// 12 replicas over a, b and c, and another kubeconfig for b.
-fn world_with_twin(name: &str) -> World {
+fn world_with_duplicate(name: &str) -> World {
     let mut world = World::new(frs(12, even(true)), &["a", "b", "c"]);
     world.settle(1);
-    let mut twin = running(name, 0);
-    twin.view = world.members[1].view.clone();
-    world.members.push(twin);
+    let mut duplicate = running(name, 0);
+    duplicate.view = world.members[1].view.clone();
+    world.members.push(duplicate);
     world.members.sort_by(|a, b| a.name.cmp(&b.name));
     world
 }
@@ -20,34 +20,37 @@ fn world_with_twin(name: &str) -> World {
 fn f20_another_name_of_a_member_counts_for_nothing() {
     // It may come before or after the name that counts.
     for (name, place) in [("another", 1), ("z", 3)] {
-        let mut world = world_with_twin(name);
+        let mut world = world_with_duplicate(name);
         let decided = world.check();
         assert_eq!(decided.actions, []);
-        let twin = &decided.status.clusters[place];
-        assert_eq!(twin.name, name);
+        let duplicate = &decided.status.clusters[place];
+        assert_eq!(duplicate.name, name);
         assert_eq!(
             (
-                twin.desired_replicas,
-                twin.replicas,
-                twin.available_replicas,
-                twin.internal.template.as_ref()
+                duplicate.desired_replicas,
+                duplicate.replicas,
+                duplicate.available_replicas,
+                duplicate.internal.template.as_ref()
             ),
             (0, 0, 0, None)
         );
-        assert_eq!(twin.message, "same cluster as b, which counts its replicas");
+        assert_eq!(
+            duplicate.message,
+            "same cluster as b, which counts its replicas"
+        );
         assert_eq!(decided.status.available_replicas, 12);
         assert_eq!(condition(&decided, "Reconciling"), "");
         assert_eq!(decided.next_check, None);
-        let reasons: Vec<_> = decided.events.iter().map(|it| it.reason).collect();
+        let reasons: Vec<_> = decided.events.iter().map(|event| event.reason).collect();
         assert_eq!(reasons, ["DuplicateMember"]);
         world.previous = decided.status;
-        assert_eq!(world.check().events, [], "told once");
+        assert_eq!(world.check().events, [], "recorded once");
     }
 }
 
 #[test]
 fn f20_the_other_name_takes_over_when_the_first_goes() {
-    let mut world = world_with_twin("z");
+    let mut world = world_with_duplicate("z");
     world.step();
     world.members[1].removed = Some(at(0));
     world.now = 1;
@@ -61,7 +64,11 @@ fn f20_the_other_name_takes_over_when_the_first_goes() {
         z.message
     );
     assert_eq!(b.message, "same cluster as z, which counts its replicas");
-    let touched: Vec<_> = decided.actions.iter().map(|it| &it.member).collect();
+    let touched: Vec<_> = decided
+        .actions
+        .iter()
+        .map(|action| &action.member)
+        .collect();
     assert_eq!(
         touched,
         ["z"],
@@ -78,7 +85,7 @@ fn f20_the_other_name_takes_over_when_the_first_goes() {
 
 #[test]
 fn f20_a_name_that_is_not_reached_gives_way_to_one_that_is() {
-    let mut world = world_with_twin("z");
+    let mut world = world_with_duplicate("z");
     world.members[1].health = Health::Failing {
         since: at(0),
         message: "timeout".into(),
@@ -90,7 +97,7 @@ fn f20_a_name_that_is_not_reached_gives_way_to_one_that_is() {
 
 #[test]
 fn f20_after_a_restart_the_name_that_the_set_is_marked_with_is_waited_for() {
-    let mut world = world_with_twin("another");
+    let mut world = world_with_duplicate("another");
     world.step();
     world.members[2].joined = at(0);
     world.members[2].sync = SyncState::NotSynced;
@@ -101,10 +108,10 @@ fn f20_after_a_restart_the_name_that_the_set_is_marked_with_is_waited_for() {
 }
 
 #[test]
-fn f20_a_twin_raises_no_bound() {
+fn f20_a_duplicate_raises_no_bound() {
     // With b's maximum counted twice, 8 would have to run before any of a's can go.
     let of = |max| json!({ "weight": 1, "maxReplicas": max });
-    let mut world = world_with_twin("z");
+    let mut world = world_with_duplicate("z");
     let clusters = json!({ "a": of(2), "b": of(4), "c": of(0), "z": of(4) });
     world.frs = frs(12, json!({ "rebalance": true, "clusters": clusters }));
     world.settle(1);

@@ -1,4 +1,4 @@
-//! Writes that fail: tried again, but not in a loop, and told (F38).
+//! Writes that fail: retried, but not in a loop, and reported (F38).
 
 use federation_controller::check::{Outcome, Outcomes, SetChange, with_outcomes};
 
@@ -15,7 +15,7 @@ fn tries(outcome: &Outcome) -> (World, Vec<i64>) {
         world.now = now;
         let decided = world.check();
         let mut actions = decided.actions.iter();
-        let is_tried = actions.any(|it| it.member == "a");
+        let is_tried = actions.any(|action| action.member == "a");
         world.previous = decided.status;
         if is_tried {
             tried.push(now);
@@ -30,7 +30,7 @@ fn tries(outcome: &Outcome) -> (World, Vec<i64>) {
 
 #[test]
 fn f38_what_can_not_be_written_is_tried_after_pauses_that_double() {
-    for (outcome, told) in [
+    for (outcome, is_shown) in [
         (Outcome::Failed("a webhook says no".into()), true),
         (Outcome::Unknown("no answer within 10s".into()), true),
         (Outcome::Conflict("changed meanwhile".into()), false),
@@ -43,7 +43,7 @@ fn f38_what_can_not_be_written_is_tried_after_pauses_that_double() {
             unreachable!("as listed above")
         };
         let reason = world.check().status.clusters[0].message.clone();
-        assert_eq!(reason.contains(words), told, "{reason}");
+        assert_eq!(reason.contains(words), is_shown, "{reason}");
         assert!(reason.contains("next write at"), "{reason}");
     }
 }

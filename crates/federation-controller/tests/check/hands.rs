@@ -52,14 +52,14 @@ fn f29_the_more_often_a_set_is_changed_the_longer_it_takes_to_put_it_right() {
 }
 
 #[test]
-fn f22_how_long_a_set_waits_to_be_put_right_is_told() {
+fn f22_the_status_says_how_long_a_set_waits_to_be_restored() {
     let mut world = settled();
     world.now = 100;
     meddle(&mut world);
     world.step();
     meddle(&mut world);
     world.now = 104;
-    // A world that does nothing also looks without acting, and is told the same.
+    // A world that does nothing also refreshes its status, which is the same.
     let decided = world.step();
     assert_eq!(decided.actions, []);
     assert_eq!(

@@ -8,6 +8,7 @@
 
 mod bounds;
 mod drain;
+mod duplicates;
 mod failing;
 mod hands;
 mod lag;
@@ -18,6 +19,5 @@ mod selection;
 mod sets;
 mod status;
 mod texts;
-mod twins;
 mod unready;
 mod world;

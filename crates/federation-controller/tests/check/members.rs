@@ -91,7 +91,9 @@ fn f39_nothing_is_scaled_down_while_a_view_is_stale() {
             .check()
             .actions
             .into_iter()
-            .filter(|it| matches!(it.change, SetChange::Scale { from, to, .. } if to < from))
+            .filter(
+                |action| matches!(action.change, SetChange::Scale { from, to, .. } if to < from),
+            )
             .collect();
         assert_eq!(downs, [], "{health:?} {sync:?}");
     }
@@ -116,10 +118,14 @@ fn f23_a_member_that_was_just_added_is_waited_for_a_little() {
 }
 
 #[test]
-fn f23_after_a_restart_what_was_told_stays_until_the_members_have_answered() {
+fn f23_after_a_restart_the_status_stays_until_the_members_have_answered() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     world.settle(1);
-    let views: Vec<_> = world.members.iter().map(|it| it.view.clone()).collect();
+    let views: Vec<_> = world
+        .members
+        .iter()
+        .map(|member| member.view.clone())
+        .collect();
     for (member, health) in
         world
             .members
@@ -133,8 +139,8 @@ fn f23_after_a_restart_what_was_told_stays_until_the_members_have_answered() {
     }
     for (i, view) in views.into_iter().enumerate() {
         let decided = world.check();
-        let told = (&decided.status, decided.actions.len(), decided.events.len());
-        assert_eq!(told, (&world.previous, 0, 0), "{i} have answered");
+        let decisions = (&decided.status, decided.actions.len(), decided.events.len());
+        assert_eq!(decisions, (&world.previous, 0, 0), "{i} have answered");
         let member = &mut world.members[i];
         (member.health, member.sync) = (Health::Healthy, SyncState::Synced);
         member.view = view;
@@ -180,7 +186,7 @@ fn preferences_for_clusters_that_are_no_members_are_named() {
         .status
         .conditions
         .iter()
-        .find(|it| it.type_ == "Placed")
+        .find(|condition| condition.type_ == "Placed")
         .unwrap();
     assert!(
         placed.message.contains("3 of 5 replicas have no cluster"),

@@ -69,8 +69,8 @@ fn f20_a_scale_down_under_way_is_not_counted_on() {
             .check()
             .actions
             .iter()
-            .any(|it| it.member == "b"
-                && matches!(it.change, SetChange::Scale { to, .. } if to < 25)),
+            .any(|action| action.member == "b"
+                && matches!(action.change, SetChange::Scale { to, .. } if to < 25)),
         "only 25 of a's 30 will be left"
     );
 }

@@ -20,7 +20,7 @@ fn f31_a_deleted_set_is_created_again() {
 }
 
 #[test]
-fn f29_drift_is_told_from_a_new_template() {
+fn f29_drift_is_distinguished_from_a_new_template() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     world.settle(1);
     world.members[0].view.workload.as_mut().unwrap().spec_hash = 1;
@@ -37,7 +37,7 @@ fn f29_drift_is_told_from_a_new_template() {
         decided
             .actions
             .iter()
-            .all(|it| matches!(it.change, SetChange::Overwrite { drifted: false, .. }))
+            .all(|action| matches!(action.change, SetChange::Overwrite { drifted: false, .. }))
     );
 }
 
@@ -103,8 +103,8 @@ fn pods_of_another_template_are_counted_until_they_are_gone() {
         let conditions = world.check().status.conditions;
         let condition = conditions
             .into_iter()
-            .find(|it| it.type_ == "TemplateOutdated");
-        condition.map(|it| it.message)
+            .find(|condition| condition.type_ == "TemplateOutdated");
+        condition.map(|condition| condition.message)
     };
     assert_eq!(outdated(&world), None);
     world.members[0].view.pods.by_template = vec![(0, 1), (1, 2), (TEMPLATE, 13)];
@@ -152,7 +152,7 @@ fn f28_a_refused_creation_backs_off_and_its_replicas_go_elsewhere_meanwhile() {
         decided
             .actions
             .iter()
-            .any(|it| it.member == "c" && it.change == create),
+            .any(|action| action.member == "c" && action.change == create),
         "tried with a couple: {:?}",
         decided.actions
     );

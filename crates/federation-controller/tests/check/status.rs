@@ -258,7 +258,7 @@ fn f4_an_invalid_spec_is_stalled_and_its_counts_stay_current() {
     let refresh = rejected(&world, "does not match");
     let status = &refresh.status;
     assert_eq!(status.observed_generation, Some(2), "rejecting observes");
-    let told: Vec<_> = status
+    let conditions: Vec<_> = status
         .conditions
         .iter()
         .map(|condition| {
@@ -267,7 +267,7 @@ fn f4_an_invalid_spec_is_stalled_and_its_counts_stay_current() {
         })
         .collect();
     assert_eq!(
-        told,
+        conditions,
         [
             "Accepted=False InvalidSpec",
             "Placed=True AllReplicasPlaced",
@@ -304,13 +304,13 @@ fn f4_an_invalid_spec_is_stalled_and_its_counts_stay_current() {
 fn f4_a_new_set_with_an_invalid_spec_is_stalled() {
     let world = World::new(frs(9, even(true)), &["a", "b"]);
     let status = rejected(&world, "does not match").status;
-    let told: Vec<_> = status
+    let conditions: Vec<_> = status
         .conditions
         .iter()
         .map(|condition| (condition.type_.as_str(), condition.status.as_str()))
         .collect();
     assert_eq!(
-        told,
+        conditions,
         [
             ("Accepted", "False"),
             ("Placed", "False"),

@@ -1,10 +1,10 @@
-//! Replacements that have a node and never get ready: what they were to replace stays, and people are told (F20).
+//! Replacements that have a node and never get ready: what they were to replace stays, and a condition says so (F20).
 
 use cluster_informer::Health;
 use federation_controller::check::{Check, check};
 use serde_json::json;
 
-use crate::world::{World, at, condition, even, frs, frs_with, hold};
+use crate::world::{World, at, condition, condition_message, even, frs, frs_with, hold};
 
 /// A move of 4 replicas from a to b, where 2 have been started and `ready` of them are ready.
 fn moving(ready: u32) -> World {
@@ -23,9 +23,11 @@ fn look(world: &mut World) -> Check {
     decided
 }
 
-fn told(decided: &Check) -> usize {
+fn recorded(decided: &Check) -> usize {
     let events = decided.events.iter();
-    events.filter(|it| it.reason == "NotBecomingReady").count()
+    events
+        .filter(|event| event.reason == "NotBecomingReady")
+        .count()
 }
 
 #[test]
@@ -36,12 +38,11 @@ fn f20_replacements_that_never_get_ready_are_named_after_ten_minutes() {
         let decided = look(&mut world);
         assert_eq!(condition(&decided, "NotBecomingReady"), holds, "at {now}");
         assert_eq!(condition(&decided, "MoveBlocked"), holds, "at {now}");
-        assert_eq!(told(&decided), events, "at {now}");
+        assert_eq!(recorded(&decided), events, "at {now}");
     }
     let decided = world.check();
-    let conditions = &decided.status.conditions;
-    let it = conditions.iter().find(|it| it.type_ == "NotBecomingReady");
-    assert!(it.unwrap().message.contains("2 pods in b"), "{it:?}");
+    let message = condition_message(&decided, "NotBecomingReady");
+    assert!(message.contains("2 pods in b"), "{message}");
     hold(&mut world.members[1], 2, 2);
     let decided = look(&mut world);
     assert_eq!(condition(&decided, "NotBecomingReady"), "");

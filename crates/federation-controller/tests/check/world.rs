@@ -148,7 +148,11 @@ impl World {
             ..
         } in &decided.actions
         {
-            let member = self.members.iter_mut().find(|it| it.name == *name).unwrap();
+            let member = self
+                .members
+                .iter_mut()
+                .find(|member| member.name == *name)
+                .unwrap();
             let replicas = match change {
                 SetChange::Create { replicas } | SetChange::Overwrite { replicas, .. } => *replicas,
                 SetChange::Scale { to, .. } => *to,
@@ -194,15 +198,16 @@ impl World {
     pub(crate) fn placed(&self) -> Vec<u32> {
         self.members
             .iter()
-            .map(|it| it.view.workload.as_ref().map_or(0, |set| set.replicas))
+            .map(|member| member.view.workload.as_ref().map_or(0, |set| set.replicas))
             .collect()
     }
 
     pub(crate) fn ready(&self) -> u32 {
         self.members
             .iter()
-            .map(|it| {
-                it.view
+            .map(|member| {
+                member
+                    .view
                     .workload
                     .as_ref()
                     .map_or(0, |set| set.ready_replicas)
@@ -212,7 +217,11 @@ impl World {
 
     pub(crate) fn set_room(&mut self, name: &str, room: u32) {
         self.room.insert(name.to_owned(), room);
-        let member = self.members.iter_mut().find(|it| it.name == name).unwrap();
+        let member = self
+            .members
+            .iter_mut()
+            .find(|member| member.name == name)
+            .unwrap();
         let Some(replicas) = member.view.workload.as_ref().map(|set| set.replicas) else {
             return;
         };
@@ -223,7 +232,7 @@ impl World {
 /// Gives `member` a set of `replicas`, of which those beyond `room` wait: since `now`, or for as long as others did.
 fn run(member: &mut Member, replicas: u32, room: u32, now: i64) {
     let waiting = &member.view.pods.unscheduled_since;
-    let since = waiting.first().map_or(at(now), |it| it.0);
+    let since = waiting.first().map_or(at(now), |(since, _)| *since);
     let ready = replicas.min(room);
     hold(member, replicas, ready);
     if replicas > ready {
@@ -237,23 +246,23 @@ pub(crate) fn desired(check: &Check) -> Vec<i32> {
         .status
         .clusters
         .iter()
-        .map(|it| it.desired_replicas)
+        .map(|cluster| cluster.desired_replicas)
         .collect()
 }
 
 pub(crate) fn condition<'a>(check: &'a Check, type_: &str) -> &'a str {
-    find_condition(check, type_).map_or("", |it| it.status.as_str())
+    find_condition(check, type_).map_or("", |found| found.status.as_str())
 }
 
 pub(crate) fn condition_message<'a>(check: &'a Check, type_: &str) -> &'a str {
-    find_condition(check, type_).map_or("", |it| it.message.as_str())
+    find_condition(check, type_).map_or("", |found| found.message.as_str())
 }
 
 pub(crate) fn condition_reason<'a>(check: &'a Check, type_: &str) -> &'a str {
-    find_condition(check, type_).map_or("", |it| it.reason.as_str())
+    find_condition(check, type_).map_or("", |found| found.reason.as_str())
 }
 
 fn find_condition<'a>(check: &'a Check, type_: &str) -> Option<&'a Condition> {
     let mut conditions = check.status.conditions.iter();
-    conditions.find(|it| it.type_ == type_)
+    conditions.find(|condition| condition.type_ == type_)
 }
