@@ -11,6 +11,8 @@ use fedrs_api::names::FIELD_MANAGER;
 
 use crate::error_text::format_api_error;
 
+const JSON: &str = "application/json";
+
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallError {
@@ -63,55 +65,27 @@ pub(crate) async fn within<T>(
 
 /// Reads the object at `path`.
 pub(crate) async fn get(client: &Client, path: &str) -> kube::Result<Value> {
-    send(client, "GET", path, "application/json", None).await
+    send(client, "GET", path, JSON, None).await
 }
 
 /// Creates `object` in the collection at `path`.
 pub(crate) async fn post(client: &Client, path: &str, object: &Value) -> kube::Result<Value> {
-    send(
-        client,
-        "POST",
-        &managed(path),
-        "application/json",
-        Some(object),
-    )
-    .await
+    write(client, "POST", path, JSON, object).await
 }
 
 /// Replaces the object at `path`; conditional on the resourceVersion in `object`.
 pub(crate) async fn put(client: &Client, path: &str, object: &Value) -> kube::Result<Value> {
-    send(
-        client,
-        "PUT",
-        &managed(path),
-        "application/json",
-        Some(object),
-    )
-    .await
+    write(client, "PUT", path, JSON, object).await
 }
 
 /// Changes the object at `path`; conditional on uid and resourceVersion where `patch` names them.
 pub(crate) async fn merge_patch(client: &Client, path: &str, patch: &Value) -> kube::Result<Value> {
-    send(
-        client,
-        "PATCH",
-        &managed(path),
-        "application/merge-patch+json",
-        Some(patch),
-    )
-    .await
+    write(client, "PATCH", path, "application/merge-patch+json", patch).await
 }
 
 /// Changes the object at `path` by the operations in `patch`; conditional on its `test` operations.
 pub(crate) async fn json_patch(client: &Client, path: &str, patch: &Value) -> kube::Result<Value> {
-    send(
-        client,
-        "PATCH",
-        &managed(path),
-        "application/json-patch+json",
-        Some(patch),
-    )
-    .await
+    write(client, "PATCH", path, "application/json-patch+json", patch).await
 }
 
 /// Replaces the status of the object at `path`, its subresource, if the object has this uid and this version.
@@ -131,11 +105,19 @@ pub(crate) async fn put_status(
 
 /// Deletes the object at `path` with DeleteOptions.
 pub(crate) async fn delete(client: &Client, path: &str, options: &Value) -> kube::Result<Value> {
-    send(client, "DELETE", path, "application/json", Some(options)).await
+    send(client, "DELETE", path, JSON, Some(options)).await
 }
 
-fn managed(path: &str) -> String {
-    format!("{path}?fieldManager={FIELD_MANAGER}")
+/// Sends one request that creates or changes an object: fedrs's name is recorded in its managed fields.
+async fn write(
+    client: &Client,
+    method: &str,
+    path: &str,
+    content_type: &str,
+    body: &Value,
+) -> kube::Result<Value> {
+    let path = format!("{path}?fieldManager={FIELD_MANAGER}");
+    send(client, method, &path, content_type, Some(body)).await
 }
 
 /// Sends one request. An unexpected response is not logged, because it may hold a token; the client's own decoder would log

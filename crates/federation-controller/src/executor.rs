@@ -22,7 +22,7 @@ mod release;
 use std::{sync::Arc, time::Duration};
 
 use cluster_informer::{MemberView, WorkloadState};
-use fedrs_api::{RejectionKind, SetKey, ValidFrs, labels};
+use fedrs_api::{DeletionPolicy, RejectionKind, SetKey, ValidFrs, labels};
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::{
@@ -50,7 +50,7 @@ pub(crate) struct MemberAccess {
 }
 
 impl MemberAccess {
-    /// Waits until one of the few may be written that are written at the same time; for as long as it is held.
+    /// Waits for a write slot: few writes are sent to one member at a time.
     async fn turn(&self) -> SemaphorePermit<'_> {
         let turn = self.permits.acquire().await;
         turn.expect("the permits are never closed")
@@ -82,14 +82,12 @@ pub(crate) struct LateOutcome {
 /// How long the work on a set waits for members' answers. Healthy ones take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The path of the ReplicaSets of `namespace`.
-fn sets_path(namespace: &str) -> String {
-    format!("/apis/apps/v1/namespaces/{namespace}/replicasets")
-}
-
-/// The path of the local set of `key`.
-pub(crate) fn set_path(key: &SetKey) -> String {
-    format!("{}/{}", sets_path(&key.namespace), key.name)
+/// The local set of one FederatedReplicaSet in one member, which may exist.
+#[derive(Clone, Copy)]
+struct LocalSet<'a> {
+    executor: &'a Executor,
+    member: &'a MemberAccess,
+    key: &'a SetKey,
 }
 
 impl Executor {
@@ -145,7 +143,12 @@ impl Executor {
                 if Instant::now() > latest {
                     return Outcome::Conflict("timed out waiting for a write slot".to_owned());
                 }
-                this.act(frs, &access, &action).await
+                let set = LocalSet {
+                    executor: &this,
+                    member: &access,
+                    key: &frs.key,
+                };
+                set.act(frs, &action).await
             };
             let Some(outcome) = cancel.run_until_cancelled(act).await else {
                 return;
@@ -163,31 +166,39 @@ impl Executor {
         answered
     }
 
-    async fn act(&self, frs: &ValidFrs, member: &MemberAccess, action: &Action) -> Outcome {
+    /// Finishes a local set of a FederatedReplicaSet that is being deleted (F5).
+    pub(crate) async fn release_or_delete(
+        &self,
+        key: &SetKey,
+        member: &MemberAccess,
+        uid: &str,
+        policy: DeletionPolicy,
+    ) -> Result<(), CallError> {
+        let _turn = member.turn().await;
+        let set = LocalSet {
+            executor: self,
+            member,
+            key,
+        };
+        set.release_or_delete(uid, policy).await
+    }
+}
+
+impl LocalSet<'_> {
+    async fn act(self, frs: &ValidFrs, action: &Action) -> Outcome {
         // Read before the write, which changes the managed fields.
         let by = if action.repairs {
-            self.last_writer(&frs.key, member).await
+            self.last_writer().await
         } else {
             None
         };
         let done = match &action.change {
-            SetChange::Create { replicas } => Ok(self.create(frs, member, *replicas).await),
-            SetChange::Scale { seen, from, to } => {
-                if to < from {
-                    member
-                        .store
-                        .observe_scale_down(&frs.key, &seen.uid, seen.generation, *to);
-                }
-                let patch = self.scale_patch(seen, *from, *to);
-                self.scale(frs, member, &patch).await
-            }
+            SetChange::Create { replicas } => Ok(self.create(frs, *replicas).await),
+            SetChange::Scale { seen, from, to } => self.scale(seen, *from, *to).await,
             SetChange::Overwrite { seen, replicas, .. } => {
-                self.overwrite(frs, member, seen, *replicas).await
+                self.overwrite(frs, seen, *replicas).await
             }
-            SetChange::LabelPods { seen } => {
-                self.label_pods(frs, member, &seen.uid, seen.generation)
-                    .await
-            }
+            SetChange::LabelPods { seen } => self.label_pods(frs, &seen.uid, seen.generation).await,
         };
         match done.unwrap_or_else(|error| undecided(&error)) {
             Outcome::Written(set) if action.repairs => Outcome::Repaired { set, by },
@@ -195,29 +206,20 @@ impl Executor {
         }
     }
 
-    async fn scale(
-        &self,
-        frs: &ValidFrs,
-        member: &MemberAccess,
-        patch: &Value,
-    ) -> Result<Outcome, CallError> {
-        let path = set_path(&frs.key);
-        let call = calls::json_patch(&member.client, &path, patch);
-        match self.written(member, "scale", call).await {
-            // The API server doesn't say which of the tests failed.
-            Err(error) if error.is_failed_test() => Ok(changed_meanwhile()),
-            answer => answer,
-        }
-    }
-
     /// Sets the replicas of the very set that was seen, unless somebody has changed its spec or taken it over since.
-    fn scale_patch(&self, seen: &Precondition, from: u32, to: u32) -> Value {
-        let mark = labels::FEDERATION.replace('/', "~1");
+    async fn scale(self, seen: &Precondition, from: u32, to: u32) -> Result<Outcome, CallError> {
+        if to < from {
+            self.observe_scale_down(seen, to);
+        }
+        let label = labels::FEDERATION.replace('/', "~1");
         let mut expected = vec![
             ("/metadata/uid".to_owned(), json!(seen.uid)),
             ("/metadata/generation".to_owned(), json!(seen.generation)),
             ("/spec/replicas".to_owned(), json!(from)),
-            (format!("/metadata/labels/{mark}"), json!(*self.federation)),
+            (
+                format!("/metadata/labels/{label}"),
+                json!(*self.executor.federation),
+            ),
         ];
         if !seen.has_owners {
             // Passes only if the field is absent.
@@ -226,29 +228,35 @@ impl Executor {
         if let Some(version) = &seen.resource_version {
             expected.push(("/metadata/resourceVersion".to_owned(), json!(version)));
         }
-        let mut patch: Vec<_> = expected
+        let tests = expected
             .into_iter()
-            .map(|(path, value)| json!({ "op": "test", "path": path, "value": value }))
-            .collect();
-        patch.push(json!({ "op": "replace", "path": "/spec/replicas", "value": to }));
-        patch.into()
+            .map(|(path, value)| json!({ "op": "test", "path": path, "value": value }));
+        let replace = json!({ "op": "replace", "path": "/spec/replicas", "value": to });
+        let patch: Value = tests.chain([replace]).collect();
+        let path = self.path();
+        let call = calls::json_patch(&self.member.client, &path, &patch);
+        match self.written("scale", call).await {
+            // The API server doesn't say which of the tests failed.
+            Err(error) if error.is_failed_test() => Ok(changed_meanwhile()),
+            answer => answer,
+        }
     }
 
-    /// F28: whatever keeps the set from being created counts as a refusal.
-    async fn create(&self, frs: &ValidFrs, member: &MemberAccess, replicas: u32) -> Outcome {
-        let set = manifest::replica_set(frs, &self.federation, &member.name, replicas);
-        let error = match self.post_set(frs, member, &set).await {
+    /// F28: whatever keeps the set from being created counts as a rejection.
+    async fn create(self, frs: &ValidFrs, replicas: u32) -> Outcome {
+        let object = self.desired(frs, replicas);
+        let error = match self.post(&object).await {
             Ok(outcome) => return outcome,
             Err(error) => error,
         };
         let retried = match error.code() {
-            // Our credentials are refused, and not the set: the probe will say so as well.
+            // Our credentials are rejected, and not the set: the probe will say so as well.
             Some(401) => return undecided(&error),
-            Some(404) => match self.create_namespace(frs, member).await {
-                Ok(()) => self.post_set(frs, member, &set).await,
+            Some(404) => match self.create_namespace().await {
+                Ok(()) => self.post(&object).await,
                 Err(error) => Err(error),
             },
-            Some(409) => return self.adopt(frs, member, replicas).await,
+            Some(409) => return self.adopt(frs, replicas).await,
             _ => Err(error),
         };
         retried.unwrap_or_else(|error| Outcome::Rejected {
@@ -257,30 +265,15 @@ impl Executor {
         })
     }
 
-    async fn post_set(
-        &self,
-        frs: &ValidFrs,
-        member: &MemberAccess,
-        set: &Value,
-    ) -> Result<Outcome, CallError> {
-        let path = sets_path(&frs.key.namespace);
-        self.written(member, "create", calls::post(&member.client, &path, set))
-            .await
-    }
-
-    async fn create_namespace(
-        &self,
-        frs: &ValidFrs,
-        member: &MemberAccess,
-    ) -> Result<(), CallError> {
-        let name = &*frs.key.namespace;
-        if name.starts_with("kube-") && !self.create_kube_namespaces {
+    async fn create_namespace(self) -> Result<(), CallError> {
+        let name = &*self.key.namespace;
+        if name.starts_with("kube-") && !self.executor.create_kube_namespaces {
             return Err(CallError::Answer(messages::namespace_not_created(name)));
         }
         let namespace =
             json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
-        let call = calls::post(&member.client, "/api/v1/namespaces", &namespace);
-        match self.call(member, "create namespace", call).await {
+        let call = calls::post(&self.member.client, "/api/v1/namespaces", &namespace);
+        match self.call("create namespace", call).await {
             Err(error) if error.code() != Some(409) => Err(error),
             _ => Ok(()),
         }
@@ -288,53 +281,84 @@ impl Executor {
 
     /// Writes the whole set, if its spec is still the one that was seen (F29).
     async fn overwrite(
-        &self,
+        self,
         frs: &ValidFrs,
-        member: &MemberAccess,
         seen: &Precondition,
         replicas: u32,
     ) -> Result<Outcome, CallError> {
-        let path = set_path(&frs.key);
-        let live = self
-            .call(member, "get", calls::get(&member.client, &path))
-            .await?;
+        let live = self.get().await?;
         let metadata = &live["metadata"];
         if metadata["uid"] != *seen.uid || metadata["generation"] != seen.generation {
             return Ok(changed_meanwhile());
         }
-        if foreign_owner(&live, &self.federation).is_some() {
+        if self.foreign_owner(&live).is_some() {
             return Ok(changed_meanwhile());
         }
-        let store = &member.store;
-        store.observe_scale_down(&frs.key, &seen.uid, seen.generation, replicas);
-        self.write_over(frs, member, live, replicas).await
+        self.observe_scale_down(seen, replicas);
+        self.write_over(frs, live, replicas).await
+    }
+
+    /// The store counts no more than `to` replicas from now on: the write may be carried out, whatever its response is.
+    fn observe_scale_down(self, seen: &Precondition, to: u32) {
+        let store = &self.member.store;
+        store.observe_scale_down(self.key, &seen.uid, seen.generation, to);
+    }
+
+    /// Whose the set `live` is, if it isn't ours: it must not be written or deleted (F29, F40).
+    fn foreign_owner(self, live: &Value) -> Option<String> {
+        foreign_owner(live, &self.executor.federation)
+    }
+
+    /// The object that fedrs writes.
+    fn desired(self, frs: &ValidFrs, replicas: u32) -> Value {
+        manifest::replica_set(frs, &self.executor.federation, &self.member.name, replicas)
+    }
+
+    fn path(self) -> String {
+        format!("{}/{}", self.folder(), self.key.name)
+    }
+
+    fn folder(self) -> String {
+        format!(
+            "/apis/apps/v1/namespaces/{}/replicasets",
+            self.key.namespace
+        )
+    }
+
+    async fn get(self) -> Result<Value, CallError> {
+        self.call("get", calls::get(&self.member.client, &self.path()))
+            .await
+    }
+
+    async fn post(self, object: &Value) -> Result<Outcome, CallError> {
+        let folder = self.folder();
+        self.written("create", calls::post(&self.member.client, &folder, object))
+            .await
     }
 
     /// Waits for `call` within the deadline, and measures it.
     async fn call<T>(
-        &self,
-        member: &MemberAccess,
+        self,
         verb: &'static str,
         call: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, CallError> {
         let started = Instant::now();
-        let answer = calls::within(self.call_timeout, call).await;
-        self.metrics
-            .called(&member.name, verb, answer.as_ref().err(), started.elapsed());
+        let answer = calls::within(self.executor.call_timeout, call).await;
+        let (metrics, error) = (&self.executor.metrics, answer.as_ref().err());
+        metrics.called(&self.member.name, verb, error, started.elapsed());
         answer
     }
 
     /// Waits for a write of a set, and takes the answer into the member's store.
     async fn written(
-        &self,
-        member: &MemberAccess,
+        self,
         verb: &'static str,
         call: impl Future<Output = kube::Result<Value>>,
     ) -> Result<Outcome, CallError> {
-        let answer = self.call(member, verb, call).await?;
+        let answer = self.call(verb, call).await?;
         let set = WorkloadState::from_value(answer)
             .map_err(|error| CallError::Answer(error.to_string()))?;
-        member.store.observe_write(set.clone());
+        self.member.store.observe_write(set.clone());
         Ok(Outcome::Written(set))
     }
 }

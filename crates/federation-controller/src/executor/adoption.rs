@@ -5,11 +5,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::{Executor, MemberAccess, foreign_owner, set_path, undecided};
+use super::{LocalSet, foreign_owner, undecided};
 use crate::{
     calls::{self, CallError},
     check::Outcome,
-    manifest, messages,
+    messages,
 };
 
 /// What to do with an existing ReplicaSet.
@@ -56,35 +56,24 @@ fn adopted(outcome: Outcome, frs: &ValidFrs, before: &Value) -> Outcome {
     Outcome::Adopted { set, changed }
 }
 
-impl Executor {
+impl LocalSet<'_> {
     /// Adopts an existing ReplicaSet of this name (F29), or answers why it must not.
-    pub(super) async fn adopt(
-        &self,
-        frs: &ValidFrs,
-        member: &MemberAccess,
-        replicas: u32,
-    ) -> Outcome {
-        let path = set_path(&frs.key);
-        let live = match self
-            .call(member, "get", calls::get(&member.client, &path))
-            .await
-        {
+    pub(super) async fn adopt(self, frs: &ValidFrs, replicas: u32) -> Outcome {
+        let live = match self.get().await {
             Ok(live) => live,
             // Gone since the POST: the next check creates it.
             Err(error) => return undecided(&error),
         };
-        let answer = match claim(&live, frs, &self.federation) {
+        let answer = match claim(&live, frs, &self.executor.federation) {
             Claim::Overwrite => {
                 // Running replicas stay: later checks remove the surplus without a dip.
-                let running = live["spec"]["replicas"]
-                    .as_u64()
-                    .and_then(|it| u32::try_from(it).ok());
-                let replicas = replicas.max(running.unwrap_or(0));
+                let running = live["spec"]["replicas"].as_u64().unwrap_or(0);
+                let replicas = replicas.max(u32::try_from(running).unwrap_or(0));
                 let before = live["spec"].clone();
-                let written = self.write_over(frs, member, live, replicas).await;
+                let written = self.write_over(frs, live, replicas).await;
                 written.map(|outcome| adopted(outcome, frs, &before))
             }
-            Claim::Replace => self.replace(frs, member, &live).await,
+            Claim::Replace => self.replace(&live).await,
             Claim::Wait => Ok(Outcome::Conflict(
                 "the existing ReplicaSet is being deleted".to_owned(),
             )),
@@ -98,16 +87,15 @@ impl Executor {
 
     /// Writes our spec and labels into `live`, and keeps the metadata of others.
     pub(super) async fn write_over(
-        &self,
+        self,
         frs: &ValidFrs,
-        member: &MemberAccess,
         mut live: Value,
         replicas: u32,
     ) -> Result<Outcome, CallError> {
         if live["spec"]["selector"] != json!(frs.selector) {
-            return self.replace(frs, member, &live).await;
+            return self.replace(&live).await;
         }
-        let ours = manifest::replica_set(frs, &self.federation, &member.name, replicas);
+        let ours = self.desired(frs, replicas);
         live["spec"] = ours["spec"].clone();
         let labels = ours["metadata"]["labels"].as_object().into_iter().flatten();
         for (key, value) in labels {
@@ -116,22 +104,16 @@ impl Executor {
         if let Some(metadata) = live["metadata"].as_object_mut() {
             metadata.remove("managedFields");
         }
-        let path = set_path(&frs.key);
-        let call = calls::put(&member.client, &path, &live);
-        self.written(member, "overwrite", call).await
+        let path = self.path();
+        let call = calls::put(&self.member.client, &path, &live);
+        self.written("overwrite", call).await
     }
 
     /// Deletes the set without its pods; the next check creates ours, which adopts them.
-    async fn replace(
-        &self,
-        frs: &ValidFrs,
-        member: &MemberAccess,
-        live: &Value,
-    ) -> Result<Outcome, CallError> {
-        self.delete_set(&frs.key, member, live, "Orphan").await?;
-        Ok(Outcome::Replaced {
-            was: described(live),
-        })
+    async fn replace(self, live: &Value) -> Result<Outcome, CallError> {
+        self.delete(live, "Orphan").await?;
+        let was = described(live);
+        Ok(Outcome::Replaced { was })
     }
 }
 
@@ -151,6 +133,6 @@ fn described(live: &Value) -> String {
 fn images(spec: &Value) -> Vec<String> {
     let containers = spec["containers"].as_array().into_iter().flatten();
     containers
-        .filter_map(|it| it["image"].as_str().map(str::to_owned))
+        .filter_map(|container| container["image"].as_str().map(str::to_owned))
         .collect()
 }

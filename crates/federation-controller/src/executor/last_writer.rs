@@ -1,19 +1,14 @@
 //! Who changed a local set's spec, as far as the member's API server recorded it.
 
-use fedrs_api::{SetKey, names};
+use fedrs_api::names;
 use serde_json::Value;
 
-use super::{Executor, MemberAccess, set_path};
-use crate::calls;
+use super::LocalSet;
 
-impl Executor {
-    /// The field manager that last wrote the spec of the local set; `None` if it is unknown.
-    pub(super) async fn last_writer(&self, key: &SetKey, member: &MemberAccess) -> Option<String> {
-        let path = set_path(key);
-        let live = self
-            .call(member, "get", calls::get(&member.client, &path))
-            .await;
-        last_writer(&live.ok()?)
+impl LocalSet<'_> {
+    /// The field manager that last wrote the spec; `None` if it is unknown.
+    pub(super) async fn last_writer(self) -> Option<String> {
+        last_writer(&self.get().await.ok()?)
     }
 }
 
@@ -23,9 +18,13 @@ fn last_writer(live: &Value) -> Option<String> {
     let writers = live["metadata"]["managedFields"].as_array()?;
     let of_spec = writers
         .iter()
-        .filter(|it| it["fieldsV1"].get("f:spec").is_some());
-    let last =
-        of_spec.max_by_key(|it| (it["time"].as_str(), it["manager"] != names::FIELD_MANAGER))?;
+        .filter(|writer| writer["fieldsV1"].get("f:spec").is_some());
+    let last = of_spec.max_by_key(|writer| {
+        (
+            writer["time"].as_str(),
+            writer["manager"] != names::FIELD_MANAGER,
+        )
+    })?;
     last["manager"].as_str().map(str::to_owned)
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use fedrs_api::{SetKey, ValidFrs, annotations, labels, names};
+use fedrs_api::{ValidFrs, annotations, labels, names};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
@@ -13,7 +13,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use super::{Executor, MemberAccess};
+use super::LocalSet;
 use crate::{calls::CallError, check::Outcome, manifest};
 
 /// Concurrent writes of pods.
@@ -23,65 +23,48 @@ const PAGE: u32 = 500;
 
 type PodMeta = PartialObjectMeta<Pod>;
 
-impl Executor {
+impl LocalSet<'_> {
     /// Adds our labels to the pods of the set with this uid that have none (F30).
     pub(super) async fn label_pods(
-        &self,
+        self,
         frs: &ValidFrs,
-        member: &MemberAccess,
         uid: &str,
         generation: i64,
     ) -> Result<Outcome, CallError> {
-        let marks: BTreeMap<_, _> = manifest::own_labels(frs, &self.federation).into();
-        let pods = self.pods(&frs.key, member, &frs.selector_text).await?;
-        let unmarked = pods
-            .into_iter()
-            .filter(|pod| is_controlled_by(pod, uid) && !has_labels(pod, &marks))
-            .collect();
-        let pods = self
-            .patch_pods(&frs.key, member, unmarked, &json!({ "labels": marks }))
-            .await?;
+        let labels: BTreeMap<_, _> = manifest::own_labels(frs, &self.executor.federation).into();
+        let mut pods = self.pods(&frs.selector_text).await?;
+        pods.retain(|pod| is_controlled_by(pod, uid) && !has_labels(pod, &labels));
+        let pods = self.patch_pods(pods, &json!({ "labels": labels })).await?;
         Ok(Outcome::PodsLabeled { pods, generation })
     }
 
     /// Removes our labels from the pods of the set with this uid (F5).
-    pub(super) async fn unlabel_pods(
-        &self,
-        key: &SetKey,
-        member: &MemberAccess,
-        uid: &str,
-    ) -> Result<(), CallError> {
-        let selector = format!(
-            "{}={},{}={}",
-            labels::REPLICA_SET,
-            key.name,
-            labels::FEDERATION,
-            self.federation
-        );
-        let mut pods = self.pods(key, member, &selector).await?;
+    pub(super) async fn unlabel_pods(self, uid: &str) -> Result<(), CallError> {
+        let (name, federation) = (&self.key.name, &self.executor.federation);
+        let own = [
+            (labels::REPLICA_SET, name),
+            (labels::FEDERATION, federation),
+        ];
+        let selector = own
+            .map(|(label, value)| format!("{label}={value}"))
+            .join(",");
+        let mut pods = self.pods(&selector).await?;
         pods.retain(|pod| is_controlled_by(pod, uid));
         let bare = json!({
             "labels": { labels::REPLICA_SET: null, labels::FEDERATION: null },
             "annotations": { annotations::TEMPLATE_HASH: null },
         });
-        self.patch_pods(key, member, pods, &bare).await?;
+        self.patch_pods(pods, &bare).await?;
         Ok(())
     }
 
     /// The pods in the namespace of the set that `selector` matches.
-    async fn pods(
-        &self,
-        key: &SetKey,
-        member: &MemberAccess,
-        selector: &str,
-    ) -> Result<Vec<PodMeta>, CallError> {
-        let api: Api<Pod> = Api::namespaced(member.client.clone(), &key.namespace);
+    async fn pods(self, selector: &str) -> Result<Vec<PodMeta>, CallError> {
+        let api = self.pod_api();
         let mut page = ListParams::default().labels(selector).limit(PAGE);
         let mut pods = Vec::new();
         loop {
-            let list = self
-                .call(member, "list pods", api.list_metadata(&page))
-                .await?;
+            let list = self.call("list pods", api.list_metadata(&page)).await?;
             pods.extend(list.items);
             match list.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => page = page.continue_token(&token),
@@ -91,14 +74,8 @@ impl Executor {
     }
 
     /// Merges `metadata` into the metadata of each pod; answers how many pods still existed.
-    async fn patch_pods(
-        &self,
-        key: &SetKey,
-        member: &MemberAccess,
-        pods: Vec<PodMeta>,
-        metadata: &Value,
-    ) -> Result<usize, CallError> {
-        let api: Api<Pod> = Api::namespaced(member.client.clone(), &key.namespace);
+    async fn patch_pods(self, pods: Vec<PodMeta>, metadata: &Value) -> Result<usize, CallError> {
+        let api = self.pod_api();
         let params = PatchParams {
             field_manager: Some(names::FIELD_MANAGER.to_owned()),
             ..PatchParams::default()
@@ -111,7 +88,7 @@ impl Executor {
             metadata["uid"] = uid.into();
             let patch = Patch::Merge(json!({ "metadata": metadata }));
             let call = api.patch_metadata(&name, &params, &patch);
-            match self.call(member, "mark pod", call).await {
+            match self.call("mark pod", call).await {
                 // The pod is gone, or another one has its name: none of our labels is left.
                 Err(error) if matches!(error.code(), Some(404 | 409)) => Ok(0),
                 answer => answer.map(|_| 1),
@@ -123,6 +100,10 @@ impl Executor {
             .try_fold(0, async |sum, pods| Ok(sum + pods))
             .await
     }
+
+    fn pod_api(self) -> Api<Pod> {
+        Api::namespaced(self.member.client.clone(), &self.key.namespace)
+    }
 }
 
 fn is_controlled_by(pod: &PodMeta, uid: &str) -> bool {
@@ -132,7 +113,10 @@ fn is_controlled_by(pod: &PodMeta, uid: &str) -> bool {
 
 fn has_labels(pod: &PodMeta, labels: &BTreeMap<&str, &str>) -> bool {
     let of_pod = pod.metadata.labels.as_ref();
-    labels
-        .iter()
-        .all(|(key, value)| of_pod.and_then(|it| it.get(*key)).map(String::as_str) == Some(*value))
+    labels.iter().all(|(key, value)| {
+        of_pod
+            .and_then(|labels| labels.get(*key))
+            .map(String::as_str)
+            == Some(*value)
+    })
 }
