@@ -12,7 +12,7 @@ mod outcome_event;
 mod status;
 mod triggers;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use cluster_informer::{Health, SyncState};
 use fedrs_api::{FederatedReplicaSetStatus, SetKey, ValidFrs, names};
@@ -24,12 +24,12 @@ pub(crate) use self::cache::ReconcileCache;
 use self::outcome_event::outcome_event;
 use crate::{
     calls::{self, CallError},
-    check::{self, Check, CheckSettings, Outcome, Outcomes, Snapshot},
+    check::{self, CheckSettings, Outcome, Outcomes, Snapshot, StatusRefresh},
     clock::Clock,
     config::Config,
-    event::Event,
+    event::{Event, EventType},
     event_recorder::{EventRecorder, Subject},
-    executor::Executor,
+    executor::{Executor, LateOutcome},
     finalizer,
     frs_store::{Entry, FrsStore},
     members::Registry,
@@ -87,24 +87,24 @@ impl Reconciler {
     /// (F5). Answers whether it is there.
     async fn ensure_finalizer(&self, key: &SetKey, entry: &Entry) -> bool {
         let metadata = &entry.metadata;
-        if finalizer::is_present(metadata) || self.cache.has_finalizer(key, entry) {
+        let has_finalizer =
+            || (self.cache).of_object(key, entry, |cached| cached.has_finalizer(metadata));
+        if finalizer::is_present(metadata) || has_finalizer() {
             return true;
         }
         let patch = finalizer::addition(metadata);
         let path = frs_path(key);
         let call = calls::merge_patch(&self.host, &path, &patch);
-        match self.host_call(call).await {
+        let answer = self.host_call(call).await;
+        match &answer {
             // The watch shows the finalizer later; the check does not wait for it.
             Ok(answer) => {
-                self.cache
-                    .put_finalizer(key, entry, cache::version_of(&answer));
-                true
+                let version = cache::version_of(answer);
+                (self.cache).of_object(key, entry, |cached| cached.put_finalizer(version));
             }
-            Err(error) => {
-                log_failed_write(key, &error, "failed to add the finalizer");
-                false
-            }
+            Err(error) => log_failed_write(key, error, "failed to add the finalizer"),
         }
+        answer.is_ok()
     }
 
     /// Forgets an object that is gone, or that the controller no longer holds.
@@ -137,32 +137,31 @@ impl Reconciler {
             return self.report(key, entry, refreshed).await;
         }
         let decided = self.metrics.time("check", || check::check(&snapshot, now));
-        let Check {
-            actions,
-            status,
-            events,
-            next_check,
-            moving,
-        } = decided;
+        let refresh = StatusRefresh {
+            status: decided.status,
+            events: decided.events,
+            moving: decided.moving,
+        };
         // Stored before the writes: a watch may show the effect of a write before the write returns.
-        self.cache.put_moving(key, moving);
-        let subject = subject(entry);
-        for event in events {
-            self.record(key, &subject, event);
-        }
+        let status = self.record_decision(key, entry, refresh);
         let started = Instant::now();
-        let outcomes = self.carry_out(key, entry, &actions).await;
+        let outcomes = self.carry_out(key, entry, &decided.actions).await;
         self.metrics.spent("carry out", started);
-        for action in &actions {
+        for action in &decided.actions {
             if let Some(outcome) = outcomes.get(&action.member) {
-                self.record_outcome(key, &subject, &action.member, &action.event, outcome);
+                self.record_outcome(key, entry, &action.member, &action.event, outcome);
             }
         }
         let now = self.clock.now();
         let hash = entry.desired_spec_hash;
         let status = check::with_outcomes(status, &outcomes, hash, now, &self.settings);
         self.put_and_publish(key, entry, status).await;
-        self.plan_next(key, &outcomes, next_check, now);
+        if outcomes.values().any(Outcome::needs_retry) {
+            self.queue.add_check(key.clone(), RETRY);
+        }
+        if let Some(time) = decided.next_check {
+            self.queue.add_check(key.clone(), until(now, time));
+        }
     }
 
     /// The previous status, with the outcomes that came late, and the members.
@@ -172,25 +171,25 @@ impl Reconciler {
         entry: &Entry,
         now: Timestamp,
     ) -> (FederatedReplicaSetStatus, Vec<check::Member>) {
-        let mut previous = self.cache.status(key, entry);
-        let (arrived, pending) = self.cache.take_late(key);
+        let (mut previous, (arrived, pending)) = (self.cache).of_object(key, entry, |cached| {
+            (cached.status.clone(), cached.take_late())
+        });
         for late in arrived {
-            self.record_outcome(
-                key,
-                &subject(entry),
-                &late.member,
-                &late.event,
-                &late.outcome,
-            );
+            self.record_outcome(key, entry, &late.member, &late.event, &late.outcome);
             let outcomes = Outcomes::from([(late.member, late.outcome)]);
             let hash = late.desired_spec_hash;
             previous = check::with_outcomes(previous, &outcomes, hash, now, &self.settings);
         }
+        (previous, self.snapshot_members(key, &pending))
+    }
+
+    /// All members; those in `pending` have not answered a write.
+    fn snapshot_members(&self, key: &SetKey, pending: &BTreeSet<String>) -> Vec<check::Member> {
         let mut members = self.metrics.time("snapshot", || self.members.snapshot(key));
         for member in &mut members {
             member.write_pending = pending.contains(&member.name);
         }
-        (previous, members)
+        members
     }
 
     /// Carries `actions` out. An answer that takes long causes a check when it arrives.
@@ -202,9 +201,11 @@ impl Reconciler {
     ) -> Outcomes {
         let late = {
             let (this, key) = (Arc::downgrade(self), key.clone());
-            move |outcome| {
+            move |outcome: LateOutcome| {
                 if let Some(this) = this.upgrade() {
-                    this.cache.put_late(&key, outcome);
+                    this.cache.of_key(&key, |cached| {
+                        cached.pending.insert(outcome.member.clone(), Some(outcome));
+                    });
                     this.queue.add_check(key.clone(), Duration::ZERO);
                 }
             }
@@ -214,34 +215,23 @@ impl Reconciler {
             .executor
             .carry_out(entry, actions, access, Arc::new(late))
             .await;
-        for (member, outcome) in &outcomes {
-            if *outcome == Outcome::Pending {
-                self.cache.put_pending(key, member);
+        let pending = outcomes
+            .iter()
+            .filter(|(_, outcome)| **outcome == Outcome::Pending);
+        self.cache.of_key(key, |cached| {
+            for (member, _) in pending {
+                // The outcome may have arrived since the wait ended.
+                cached.pending.entry(member.clone()).or_insert(None);
             }
-        }
+        });
         outcomes
-    }
-
-    fn plan_next(
-        &self,
-        key: &SetKey,
-        outcomes: &Outcomes,
-        next_check: Option<Timestamp>,
-        now: Timestamp,
-    ) {
-        if outcomes.values().any(Outcome::needs_retry) {
-            self.queue.add_check(key.clone(), RETRY);
-        }
-        if let Some(time) = next_check {
-            self.queue.add_check(key.clone(), until(now, time));
-        }
     }
 
     /// Records the event of an action's outcome in `cluster`; `done` is the event if the action was carried out.
     fn record_outcome(
         &self,
         key: &SetKey,
-        subject: &Subject,
+        entry: &Entry,
         cluster: &str,
         done: &Event,
         outcome: &Outcome,
@@ -250,13 +240,17 @@ impl Reconciler {
             tracing::debug!(frs = %key, cluster, message, "write not carried out, decided again");
         }
         if let Some(event) = outcome_event(cluster, done, outcome) {
-            self.record(key, subject, event);
+            self.record(key, entry, event);
         }
     }
 
-    fn record(&self, key: &SetKey, subject: &Subject, event: Event) {
-        tracing::info!(frs = %key, reason = event.reason, "{}", event.message);
-        self.recorder.record(subject, event);
+    fn record(&self, key: &SetKey, entry: &Entry, event: Event) {
+        let (frs, reason, message) = (key, event.reason, &event.message);
+        match event.type_ {
+            EventType::Normal => tracing::info!(%frs, reason, "{message}"),
+            EventType::Warning => tracing::warn!(%frs, reason, "{message}"),
+        }
+        self.recorder.record(&subject(entry), event);
     }
 
     /// A call to the host with the deadline of all calls.

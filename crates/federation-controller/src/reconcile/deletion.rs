@@ -7,7 +7,7 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::{RETRY, Reconciler, frs_path, is_current, log_failed_write, subject};
+use super::{RETRY, Reconciler, cache::Cached, frs_path, is_current, log_failed_write};
 use crate::{
     calls::{self, CallError},
     check,
@@ -27,20 +27,12 @@ impl Reconciler {
             self.forget(key);
             return;
         }
-        let mut members = self.members.snapshot(key);
-        let (_, pending) = self.cache.take_late(key);
-        for member in &mut members {
-            member.write_pending = pending.contains(&member.name);
-        }
-        let open: Vec<String> = join_all(
-            members
-                .iter()
-                .map(|member| self.delete_in_member(key, entry, policy, member)),
-        )
-        .await
-        .into_iter()
-        .flatten()
-        .collect();
+        let (_, pending) = self.cache.of_key(key, Cached::take_late);
+        let members = self.snapshot_members(key, &pending);
+        let deletions = members
+            .iter()
+            .map(|member| self.delete_in_member(key, entry, policy, member));
+        let open: Vec<String> = join_all(deletions).await.into_iter().flatten().collect();
         if !open.is_empty() {
             let until = deadline(&entry.metadata, self.config.deletion_deadline);
             if self.clock.now() < until {
@@ -64,27 +56,19 @@ impl Reconciler {
         member: &check::Member,
     ) -> Option<String> {
         let open = Some(member.name.clone());
-        let known = entry.status.as_ref().is_some_and(|status| {
-            status
-                .clusters
-                .iter()
-                .any(|cluster| cluster.name == member.name && cluster.internal.template.is_some())
-        });
-        let Some(set) = &member.view.workload else {
+        let clusters = entry.status.iter().flat_map(|status| &status.clusters);
+        let had_set = clusters
+            .filter(|cluster| cluster.name == member.name)
+            .any(|cluster| cluster.internal.template.is_some());
+        let Some(set) = member.view.workload.as_ref().filter(|_| is_current(member)) else {
             // A pending write may still create one.
-            return if is_current(member) || !(known || member.write_pending) {
-                None
-            } else {
-                open
-            };
+            let may_have_set = member.view.workload.is_some() || had_set || member.write_pending;
+            return open.filter(|_| may_have_set && !is_current(member));
         };
-        if !is_current(member) {
-            return open;
-        }
         let access = self.members.access(&member.name)?;
         let done = self
             .executor
-            .release_or_delete(key, &access, set, policy)
+            .release_or_delete(key, &access, &set.uid, policy)
             .await;
         match done {
             Ok(()) => None,
@@ -96,11 +80,14 @@ impl Reconciler {
     }
 
     fn wait_for(&self, key: &SetKey, entry: &Entry, members: &[String], until: Timestamp) {
-        if self.cache.put_waited_for(key, entry, members) {
+        let reported = (self.cache).of_object(key, entry, |cached| {
+            std::mem::replace(&mut cached.waited_for, members.to_vec())
+        });
+        if reported != members {
             let message = messages::deletion_pending(members, until);
             self.record(
                 key,
-                &subject(entry),
+                entry,
                 Event::warning(EventReason::DeletionPending, message),
             );
         }
@@ -110,12 +97,8 @@ impl Reconciler {
 
     fn leave_behind(&self, key: &SetKey, entry: &Entry, members: &[String]) {
         let message = messages::left_behind(members, self.config.deletion_deadline);
-        tracing::warn!(frs = %key, "{message}");
         self.metrics.left_behind.inc_by(members.len() as u64);
-        self.recorder.record(
-            &subject(entry),
-            Event::warning(EventReason::LeftBehind, message),
-        );
+        self.record(key, entry, Event::warning(EventReason::LeftBehind, message));
     }
 
     async fn remove_finalizer(&self, key: &SetKey, entry: &Entry) -> Result<(), CallError> {

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use super::{
     RETRY, Reconciler,
     cache::{later, version_of},
-    frs_path, subject,
+    frs_path,
 };
 use crate::{
     calls,
@@ -31,51 +31,64 @@ impl Reconciler {
     }
 
     /// Records and publishes a status that no write in a member belongs to.
-    pub(super) async fn report(&self, key: &SetKey, entry: &Entry, refreshed: StatusRefresh) {
-        self.cache.put_moving(key, refreshed.moving);
-        let subject = subject(entry);
-        for event in refreshed.events {
-            self.record(key, &subject, event);
-        }
-        self.put_and_publish(key, entry, refreshed.status).await;
+    pub(super) async fn report(&self, key: &SetKey, entry: &Entry, refresh: StatusRefresh) {
+        let status = self.record_decision(key, entry, refresh);
+        self.put_and_publish(key, entry, status).await;
     }
 
-    /// Keeps `status` as the next check's previous one, and publishes it.
+    /// Records what was decided; returns the status.
+    pub(super) fn record_decision(
+        &self,
+        key: &SetKey,
+        entry: &Entry,
+        refresh: StatusRefresh,
+    ) -> FederatedReplicaSetStatus {
+        (self.cache).of_key(key, |cached| cached.moving = refresh.moving);
+        for event in refresh.events {
+            self.record(key, entry, event);
+        }
+        refresh.status
+    }
+
+    /// Keeps `status` as the next check's previous one, and writes it to the host if it differs from the last one (F22, F38).
     pub(super) async fn put_and_publish(
         &self,
         key: &SetKey,
         entry: &Entry,
         status: FederatedReplicaSetStatus,
     ) {
-        self.cache.put_status(key, status.clone());
         let started = Instant::now();
-        self.publish(key, entry, &status).await;
+        let (is_published, version) = self.cache.of_key(key, |cached| {
+            cached.status = status.clone();
+            let is_published = cached.published.as_ref() == Some(&status);
+            (is_published, cached.resource_version.clone())
+        });
+        if !is_published {
+            self.publish(key, entry, version, status).await;
+        }
         self.metrics.spent("publish", started);
     }
 
-    /// Writes `status` to the host if it differs from the last one (F22, F38).
-    pub(super) async fn publish(
+    /// Writes `status` to the host; `version` is the one after our last write.
+    async fn publish(
         &self,
         key: &SetKey,
         entry: &Entry,
-        status: &FederatedReplicaSetStatus,
+        version: Option<String>,
+        status: FederatedReplicaSetStatus,
     ) {
-        let (published, version) = self.cache.published(key);
-        if published.as_ref() == Some(status) {
-            return;
-        }
         let metadata = &entry.metadata;
         let version = later(version, metadata.resource_version.clone());
         let seen = (metadata.uid.as_deref(), version.as_deref());
         let path = frs_path(key);
-        let call = calls::put_status(&self.host, &path, seen, status);
+        let call = calls::put_status(&self.host, &path, seen, &status);
         match self.host_call(call).await {
-            Ok(answer) => {
-                let version = version_of(&answer);
-                self.cache.put_published(key, status.clone(), version);
-            }
+            Ok(answer) => self.cache.of_key(key, |cached| {
+                cached.published = Some(status);
+                cached.resource_version = version_of(&answer);
+            }),
             // The object is gone.
-            Err(error) if matches!(error.code(), Some(404)) => {}
+            Err(error) if error.code() == Some(404) => {}
             Err(error) => {
                 tracing::debug!(frs = %key, %error, "failed to write the status");
                 self.queue.add_check(key.clone(), RETRY);

@@ -15,7 +15,7 @@ impl ChangeHandler for Reconciler {
             WorkloadChange::Drift => Duration::ZERO,
             // Local sets and pods come by two watches: the later one of the two completes the picture of a move (F20).
             WorkloadChange::MoreAvailable | WorkloadChange::Status | WorkloadChange::Pods
-                if self.cache.is_moving(key) =>
+                if self.cache.of_key(key, |cached| cached.moving) =>
             {
                 Duration::ZERO
             }
