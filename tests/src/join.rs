@@ -21,8 +21,8 @@ pub const SECRETS_PATH: &str = "/api/v1/namespaces/fedrs-system/secrets";
 
 impl SimFederation {
     /// Creates the controller's ServiceAccount in the member with its RBAC rules, a Secret with a kubeconfig whose token
-    /// expires after `life` seconds, and a MemberCluster that references it. Returns the token.
-    pub async fn join(&mut self, name: &str, life: i64) -> String {
+    /// expires after `seconds`, and a MemberCluster that references it. Returns the token.
+    pub async fn join(&mut self, name: &str, seconds: i64) -> String {
         self.joined.insert(name.to_owned());
         let namespace = json!({ "metadata": { "name": names::SYSTEM_NAMESPACE } });
         // The first member creates it.
@@ -31,7 +31,7 @@ impl SimFederation {
         for manifest in Access::usual(Place::Member).manifests() {
             create(&member, manifest.to_value()).await;
         }
-        let token = self.token(name, life).await;
+        let token = self.token(name, seconds).await;
         self.apply_secret(name, &kubeconfig(name, &token)).await;
         let object = json!({
             "apiVersion": "fedrs.dev/v1alpha1",
@@ -43,13 +43,13 @@ impl SimFederation {
         token
     }
 
-    /// A token of the controller's account in a member that expires after `life` seconds.
-    pub async fn token(&self, member: &str, life: i64) -> String {
+    /// A token of the controller's account in a member that expires after `seconds`.
+    pub async fn token(&self, member: &str, seconds: i64) -> String {
         let path = format!("{}/token", account_path());
         let wanted = json!({
             "apiVersion": "authentication.k8s.io/v1",
             "kind": "TokenRequest",
-            "spec": { "expirationSeconds": life },
+            "spec": { "expirationSeconds": seconds },
         });
         let answer = self.on_member(member, "POST", &path, &wanted).await;
         let token = answer.unwrap()["status"]["token"].clone();

@@ -263,7 +263,7 @@ async fn f5_a_recreated_set_adopts_the_local_sets_of_the_deleted_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f5_a_set_of_the_name_of_one_that_went_unseen_gets_its_own_finalizer() {
+async fn f5_a_recreated_set_whose_deletion_was_missed_gets_its_own_finalizer() {
     deletes_the_local_sets_of_a_successor(frs("web", 9, &even(true))).await;
 }
 
@@ -320,7 +320,7 @@ async fn f5_a_user_who_removes_the_finalizer_ends_a_deletion_that_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f5_a_set_that_goes_before_it_has_its_finalizer_leaves_nothing() {
+async fn f5_a_set_that_is_deleted_before_it_has_its_finalizer_leaves_nothing() {
     let federation = SimFederation::start(SimFederationSpec::default()).await;
     let patches = RequestMatcher::all()
         .verb(Verb::Patch)

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 const DAY: i64 = 24 * 3600;
 
 /// A federation whose members all have Secrets, in which `replicas` of `web` run.
-async fn joined(replicas: u32, life: i64) -> SimFederation {
+async fn joined(replicas: u32, seconds: i64) -> SimFederation {
     let mut federation = SimFederation::start_clusters(SimFederationSpec::default()).await;
     for name in federation.member_names() {
-        federation.join(&name, life).await;
+        federation.join(&name, seconds).await;
     }
     federation.start_controller().await;
     federation.run(replicas).await;
@@ -448,11 +448,11 @@ async fn f20_draining_reschedules_all_replicas_without_a_dip_and_reports_progres
         (federation.layout("web")["b"], federation.layout("api")["b"]),
         (0, 0)
     );
-    let going = "False Draining: ";
+    let draining = "False Draining: ";
     assert!(
         conditions
             .iter()
-            .any(|message| message.starts_with(going)
+            .any(|message| message.starts_with(draining)
                 && message.contains("default/api, default/web")),
         "{conditions:?}"
     );

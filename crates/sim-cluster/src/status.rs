@@ -331,7 +331,7 @@ mod tests {
     use crate::resources::kinds;
 
     #[test]
-    fn words_refusals_as_the_api_server_does() {
+    fn rejections_have_the_messages_of_the_api_server() {
         let conflict = Status::modified(&kinds::REPLICA_SETS, "x");
         assert_eq!(
             conflict.message,

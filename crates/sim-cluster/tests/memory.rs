@@ -98,7 +98,7 @@ async fn terminated_pods_use_no_resources() {
 /// A cluster in which nothing happens but heartbeats, with pods that run and one that waits, takes no more after six
 /// hours than after one.
 #[tokio::test(start_paused = true)]
-async fn time_takes_nothing() {
+async fn memory_does_not_grow_with_time() {
     let _alone = ALONE.lock().await;
     let cluster = with_a_set();
     scale(&cluster, PODS).await;

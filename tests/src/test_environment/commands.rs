@@ -52,8 +52,8 @@ impl TestEnvironment {
         });
         let output = ran.await.expect("the task does not panic");
         let output = output.expect("the program can be run");
-        let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let output_text = format!("{}{}", said(&output.stdout), said(&output.stderr));
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let output_text = format!("{}{}", text(&output.stdout), text(&output.stderr));
         assert!(output.status.success(), "{output_text}");
         output_text
     }

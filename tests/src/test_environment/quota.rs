@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::TestEnvironment;
 
 /// The name of the quota.
-const NAME: &str = "room";
+const NAME: &str = "capacity";
 
 impl TestEnvironment {
     /// Limits a `resource`, such as `pods`, in a member to `most` from now on, until the quota is

@@ -88,9 +88,9 @@ fn apply(
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
+    let errors = String::from_utf8_lossy(&output.stderr);
     Err(format!(
-        "{}: kubectl apply of {}: {said}",
+        "{}: kubectl apply of {}: {errors}",
         cluster.name(),
         source.display()
     ))

@@ -49,11 +49,11 @@ pub(crate) fn pods_are_admitted_where_pod_security_is_restricted(host: &Host) {
         host.must(&create, &pod.to_string());
         let mut root = pod.clone();
         root["spec"]["securityContext"]["runAsNonRoot"] = json!(false);
-        let said = host.kubectl(&create, &root.to_string());
+        let output = host.kubectl(&create, &root.to_string());
         assert!(
-            said.errors.contains("violates PodSecurity"),
+            output.errors.contains("violates PodSecurity"),
             "{}",
-            said.errors
+            output.errors
         );
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct Host {
 }
 
 /// The result of a program.
-pub(crate) struct Said {
+pub(crate) struct ProgramOutput {
     pub(crate) succeeded: bool,
     pub(crate) out: String,
     pub(crate) errors: String,
@@ -51,30 +51,30 @@ impl Host {
     }
 
     /// Runs kubectl against the host; `input` is its standard input.
-    pub(crate) fn kubectl(&self, arguments: &[&str], input: &str) -> Said {
+    pub(crate) fn kubectl(&self, arguments: &[&str], input: &str) -> ProgramOutput {
         self.run(Program::Kubectl, arguments, input)
     }
 
     /// Runs kubectl, which must succeed without a warning. Returns its output.
     pub(crate) fn must(&self, arguments: &[&str], input: &str) -> String {
-        let said = self.kubectl(arguments, input);
-        assert!(said.succeeded, "kubectl {arguments:?}: {}", said.errors);
-        assert!(!said.errors.contains("Warning"), "{}", said.errors);
-        said.out
+        let output = self.kubectl(arguments, input);
+        assert!(output.succeeded, "kubectl {arguments:?}: {}", output.errors);
+        assert!(!output.errors.contains("Warning"), "{}", output.errors);
+        output.out
     }
 
     /// An object of the host; null if it does not exist.
     pub(crate) fn get(&self, arguments: &[&str]) -> Value {
         let arguments = [&["get", "--output=json"], arguments].concat();
-        let said = self.kubectl(&arguments, "");
-        serde_json::from_str(&said.out).unwrap_or(Value::Null)
+        let output = self.kubectl(&arguments, "");
+        serde_json::from_str(&output.out).unwrap_or(Value::Null)
     }
 
-    pub(crate) fn helm(&self, arguments: &[&str]) -> Said {
+    pub(crate) fn helm(&self, arguments: &[&str]) -> ProgramOutput {
         self.run(Program::Helm, arguments, "")
     }
 
-    fn run(&self, program: Program, arguments: &[&str], input: &str) -> Said {
+    fn run(&self, program: Program, arguments: &[&str], input: &str) -> ProgramOutput {
         let mut child = Command::new(self.programs.path(program))
             .args(arguments)
             .env("KUBECONFIG", &self.kubeconfig)
@@ -90,11 +90,11 @@ impl Host {
             .unwrap()
             .write_all(input.as_bytes())
             .unwrap();
-        Said::from(child.wait_with_output().unwrap())
+        ProgramOutput::from(child.wait_with_output().unwrap())
     }
 }
 
-impl From<Output> for Said {
+impl From<Output> for ProgramOutput {
     fn from(output: Output) -> Self {
         Self {
             succeeded: output.status.success(),

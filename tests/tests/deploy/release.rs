@@ -18,9 +18,9 @@ pub(crate) fn install_upgrade_and_uninstall_keep_the_crds(host: &Host) {
         "",
     );
     let helm = |arguments: &[&str]| {
-        let said = host.helm(&[arguments, &["--namespace", NAMESPACE]].concat());
-        assert!(said.succeeded, "helm {arguments:?}: {}", said.errors);
-        said.out
+        let output = host.helm(&[arguments, &["--namespace", NAMESPACE]].concat());
+        assert!(output.succeeded, "helm {arguments:?}: {}", output.errors);
+        output.out
     };
     let notes = helm(&["install", "fedrs", CHART, "--create-namespace"]);
     assert!(notes.contains("fedrs join"), "{notes}");

@@ -24,9 +24,9 @@ pub(crate) fn template(host: &Host, values: &[&str]) -> String {
     for value in values {
         arguments.extend(["--set", value]);
     }
-    let said = host.helm(&arguments);
-    assert!(said.succeeded, "helm {arguments:?}: {}", said.errors);
-    said.out
+    let output = host.helm(&arguments);
+    assert!(output.succeeded, "helm {arguments:?}: {}", output.errors);
+    output.out
 }
 
 fn chart(host: &Host, values: &[&str]) -> Objects {
@@ -65,9 +65,9 @@ pub(crate) fn the_chart_has_the_version_of_the_program(host: &Host) {
 }
 
 pub(crate) fn lint_finds_nothing(host: &Host) {
-    let said = host.helm(&["lint", "--strict", "--quiet", CHART]);
-    assert!(said.succeeded, "{}{}", said.out, said.errors);
-    assert_eq!(said.out.trim(), "", "{}", said.errors);
+    let output = host.helm(&["lint", "--strict", "--quiet", CHART]);
+    assert!(output.succeeded, "{}{}", output.out, output.errors);
+    assert_eq!(output.out.trim(), "", "{}", output.errors);
 }
 
 pub(crate) fn the_defaults_are_the_overlay_one(host: &Host) {
@@ -111,9 +111,9 @@ pub(crate) fn invalid_values_are_rejected_by_name(host: &Host) {
         ("crds.install=maybe", "install"),
         ("resources.limit.memory=1Gi", "limit"),
     ] {
-        let said = host.helm(&["template", "fedrs", CHART, "--set", value]);
-        assert!(!said.succeeded, "{value} was accepted");
-        assert!(said.errors.contains(named), "{value}: {}", said.errors);
+        let output = host.helm(&["template", "fedrs", CHART, "--set", value]);
+        assert!(!output.succeeded, "{value} was accepted");
+        assert!(output.errors.contains(named), "{value}: {}", output.errors);
     }
 }
 

@@ -63,8 +63,9 @@ fn scenario(case: Arc<Case>) -> Scenario {
 }
 
 async fn play(case: &Case, env: &mut TestEnvironment) {
-    for (cluster, room) in &case.capacity {
-        env.set_quota(&cluster.to_lowercase(), "pods", *room).await;
+    for (cluster, capacity) in &case.capacity {
+        env.set_quota(&cluster.to_lowercase(), "pods", *capacity)
+            .await;
     }
     let placement = lowercase(&case.preferences);
     let there: u64 = case.current.values().sum();
@@ -124,7 +125,7 @@ fn lowercase(preferences: &Value) -> Value {
     if let Some(clusters) = preferences["clusters"].as_object_mut() {
         *clusters = std::mem::take(clusters)
             .into_iter()
-            .map(|(name, it)| (name.to_lowercase(), it))
+            .map(|(name, placement)| (name.to_lowercase(), placement))
             .collect();
     }
     preferences

@@ -116,10 +116,10 @@ pub(crate) async fn f29_f30_an_existing_set_is_adopted_with_its_pods(env: &mut T
     assert!(reasons.contains(&"Overwritten".to_owned()), "{reasons:?}");
     env.wait_until("its pods are labelled", 90, async |env| {
         let pods = env.pods("a").await;
-        let alive = pods
+        let running = pods
             .iter()
             .filter(|pod| pod["metadata"]["deletionTimestamp"].is_null());
-        let mut marks = alive.map(|pod| &pod["metadata"]["labels"]["fedrs.dev/replica-set"]);
+        let mut marks = running.map(|pod| &pod["metadata"]["labels"]["fedrs.dev/replica-set"]);
         marks.all(|mark| mark == "web")
     })
     .await;

@@ -188,14 +188,14 @@ pub(crate) async fn f36_fedrs_join_adds_a_member_and_fedrs_unjoin_removes_it(
     let placement = json!({ "rebalance": true, "clusters": { "*": { "weight": 1 } } });
     env.run(&frs("web", 12, &placement)).await;
     let dips = env.watch("web").await;
-    let said = env.join("c").await;
-    assert!(said.contains("c is ready"), "{said}");
+    let output = env.join("c").await;
+    assert!(output.contains("c is ready"), "{output}");
     env.wait_until("three clusters share", 60, async |env| {
         env.sorted_layout("web").await == [4, 4, 4] && env.available("web").await == 12
     })
     .await;
-    let said = env.unjoin("c").await;
-    assert!(said.contains("c is no longer a member"), "{said}");
+    let output = env.unjoin("c").await;
+    assert!(output.contains("c is no longer a member"), "{output}");
     let layout = env.layout("web").await;
     assert_eq!([layout["a"], layout["b"]], [6, 6]);
     assert!(

@@ -301,7 +301,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sets_obey_the_laws(left in sets(), right in sets()) {
+        fn field_sets_obey_the_laws_of_sets(left in sets(), right in sets()) {
             prop_assert_eq!(left.difference(&right).union(&left.intersection(&right)), left.clone());
             prop_assert_eq!(left.intersection(&right), right.intersection(&left));
             prop_assert!(left.difference(&left).is_empty());

@@ -168,7 +168,7 @@ fn bindings_mean_users_groups_and_accounts() {
 }
 
 #[test]
-fn decisions_and_refusals_are_in_the_api_servers_words() {
+fn decisions_and_rejections_have_the_messages_of_the_api_server() {
     let store = store();
     let reason = |user: &User, asked: &str| decide(&store, user, &attributes(asked)).reason;
     let robot = User::service_account("x", "robot");

@@ -31,7 +31,7 @@ pub(crate) struct DisruptionBudgets {
 
 /// The numbers of a budget's status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Room {
+struct BudgetStatus {
     expected: i64,
     healthy: i64,
     desired: i64,
@@ -48,7 +48,7 @@ impl DisruptionBudgets {
 }
 
 /// The status of `budget` with these pods.
-fn room(budget: &Value, pods: &[Pod<'_>]) -> Room {
+fn budget_status(budget: &Value, pods: &[Pod<'_>]) -> BudgetStatus {
     let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     let expected = number(pods.len());
     let healthy = number(
@@ -66,7 +66,7 @@ fn room(budget: &Value, pods: &[Pod<'_>]) -> Room {
     } else {
         (healthy - desired).max(0)
     };
-    Room {
+    BudgetStatus {
         expected,
         healthy,
         desired,
@@ -100,7 +100,7 @@ fn recount(context: &Context, (within, name): &(String, String)) -> Result<(), S
             !pod.is_terminal() && selector::matches(&budget["spec"]["selector"], pod.labels())
         })
         .collect();
-    let room = room(&budget, &pods);
+    let counts = budget_status(&budget, &pods);
     let now = context.now();
     ignore_not_found(context.edit(
         MANAGER,
@@ -110,15 +110,15 @@ fn recount(context: &Context, (within, name): &(String, String)) -> Result<(), S
             let generation = integer(budget, "/metadata/generation").unwrap_or_default();
             let status = &mut budget["status"];
             for (field, number) in [
-                ("expectedPods", room.expected),
-                ("currentHealthy", room.healthy),
-                ("desiredHealthy", room.desired),
-                ("disruptionsAllowed", room.allowed),
+                ("expectedPods", counts.expected),
+                ("currentHealthy", counts.healthy),
+                ("desiredHealthy", counts.desired),
+                ("disruptionsAllowed", counts.allowed),
                 ("observedGeneration", generation),
             ] {
                 status[field] = json!(number);
             }
-            let (status, reason) = if room.allowed > 0 {
+            let (status, reason) = if counts.allowed > 0 {
                 ("True", "SufficientPods")
             } else {
                 ("False", "InsufficientPods")
@@ -212,7 +212,7 @@ mod tests {
     #[case::max_percent_rounds_up(json!({"maxUnavailable": "5%"}), 39, 39, [39, 39, 37, 2])]
     #[case::used_up(json!({"maxUnavailable": 1}), 3, 2, [3, 2, 2, 0])]
     #[case::no_pods(json!({"minAvailable": 0}), 0, 0, [0, 0, 0, 0])]
-    fn rooms(
+    fn allowed_disruptions(
         #[case] spec: Value,
         #[case] expected: usize,
         #[case] ready: usize,
@@ -224,9 +224,14 @@ mod tests {
         };
         let pods: Vec<Value> = (0..expected).map(|i| pod(i < ready)).collect();
         let pods: Vec<Pod<'_>> = pods.iter().map(Pod).collect();
-        let room = room(&json!({"spec": spec}), &pods);
+        let counts = budget_status(&json!({"spec": spec}), &pods);
         assert_eq!(
-            [room.expected, room.healthy, room.desired, room.allowed],
+            [
+                counts.expected,
+                counts.healthy,
+                counts.desired,
+                counts.allowed
+            ],
             numbers
         );
     }

@@ -29,14 +29,14 @@ const FINALIZER: &str = "kubernetes";
 pub(crate) struct Namespaces {
     queue: Queue<String>,
     /// Only removals in terminating namespaces matter: each may be the last one.
-    going: std::collections::BTreeSet<String>,
+    terminating: std::collections::BTreeSet<String>,
 }
 
 impl Namespaces {
     pub(crate) fn new(context: &Context) -> Self {
         Self {
             queue: Queue::new(context.settings.sync_latency),
-            going: std::collections::BTreeSet::new(),
+            terminating: std::collections::BTreeSet::new(),
         }
     }
 }
@@ -234,17 +234,17 @@ impl Controller for Namespaces {
         if change.kind == *kinds::NAMESPACES {
             match &change.new {
                 Some(namespace) if is_terminating(namespace) => {
-                    self.going.insert(change.name.clone());
+                    self.terminating.insert(change.name.clone());
                     self.queue.add(change.name.clone());
                 }
                 Some(_) if change.old.is_none() => self.queue.add(change.name.clone()),
                 Some(_) => {}
                 None => {
-                    self.going.remove(&change.name);
+                    self.terminating.remove(&change.name);
                     self.queue.remove(&change.name);
                 }
             }
-        } else if self.going.contains(&change.namespace) {
+        } else if self.terminating.contains(&change.namespace) {
             self.queue.add(change.namespace.clone());
         } else if change.new.is_none()
             && matches!(change.name.as_str(), "default" | "kube-root-ca.crt")

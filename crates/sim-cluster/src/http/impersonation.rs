@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn others_need_the_right_to() {
+    fn other_users_need_the_verb_impersonate() {
         assert_eq!(
             acting(User::named("alice", &[]), &[(USER, "bob")]),
             Err("users \"bob\" is forbidden: User \"alice\" cannot impersonate resource \"users\" in API group \

@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_stand_in_kubernetes_order() {
+    fn versions_are_in_the_order_of_kubernetes() {
         let mut versions = [
             "foo1",
             "v1alpha1",

@@ -94,7 +94,11 @@ mod tests {
     #[case("hostname", "a-b.example", true)]
     #[case("hostname", "-a", false)]
     #[case("made-up", "anything", true)]
-    fn a_text_fits_or_not(#[case] format: &str, #[case] text: &str, #[case] fits: bool) {
+    fn texts_are_checked_against_formats(
+        #[case] format: &str,
+        #[case] text: &str,
+        #[case] fits: bool,
+    ) {
         assert_eq!(fits_format(format, text), fits);
     }
 }

@@ -416,7 +416,7 @@ mod tests {
     #[case(json!({"rule": "self.replicas > 1", "message": "too few"}), "spec: Invalid value: too few")]
     #[case(json!({"rule": "self.replicas > 1", "messageExpression": "'only ' + string(self.replicas)"}), "spec: Invalid value: only 1")]
     #[case(json!({"rule": "self.replicas > 1", "message": "no", "reason": "FieldValueForbidden", "fieldPath": ".replicas"}), "spec.replicas: Forbidden: no")]
-    fn a_rule_that_fails_speaks(#[case] rule: Value, #[case] message: &str) {
+    fn a_failed_rule_reports_its_message(#[case] rule: Value, #[case] message: &str) {
         assert_eq!(errors(&rule, &json!({ "replicas": 1 }), None), [message]);
     }
 
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unchanged_part_is_not_held_against_an_update() {
+    fn an_update_does_not_check_unchanged_parts() {
         let rule = json!({ "rule": "self.replicas > 1" });
         assert_eq!(
             errors(

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_other_fields() {
+    fn rejects_other_fields() {
         let refused = FieldSelector::parse(&kinds::PODS, "spec.foo=1").unwrap_err();
         assert_eq!(refused.message, "field label not supported: spec.foo");
         let refused = FieldSelector::parse(&kinds::CONFIG_MAPS, "data.a=1").unwrap_err();

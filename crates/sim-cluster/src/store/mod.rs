@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_past_can_be_listed_until_it_is_compacted() {
+    fn earlier_versions_can_be_listed_until_they_are_compacted() {
         let mut store = Store::new(16);
         let kind = &kinds::CONFIG_MAPS;
         store.put(kind, "default", "a", named("a", "1"));

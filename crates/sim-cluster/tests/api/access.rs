@@ -136,7 +136,7 @@ async fn token_requests_are_checked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_is_good_until_its_time_or_its_account_is_over() {
+async fn a_token_is_valid_until_it_expires_or_its_account_is_deleted() {
     let (cluster, admin) = cluster().await;
     let maps = "/api/v1/namespaces/default/configmaps";
     let token = token(&admin, json!({"expirationSeconds": 600})).await;
@@ -285,7 +285,7 @@ async fn reviews_answer_for_the_user_of_the_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_tokens_can_be_admitted_and_dismissed() {
+async fn other_tokens_can_be_added_and_removed() {
     let (cluster, _) = cluster().await;
     let api = cluster.api();
     api.admit_token("of-alice", User::named("alice", &["team"]));

@@ -276,7 +276,7 @@ async fn an_unchanged_write_keeps_its_version() {
     json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "spec": {"replicas": 2}})
 )]
 #[tokio::test(start_paused = true)]
-async fn every_patch_patches(#[case] form: &str, #[case] patch: Value) {
+async fn every_patch_format_changes_the_object(#[case] form: &str, #[case] patch: Value) {
     let (_cluster, client) = cluster();
     client.post(SETS, replica_set("web", 0)).await.expect(201);
     let path = format!(

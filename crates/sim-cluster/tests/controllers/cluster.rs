@@ -18,7 +18,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Nodes `node-1`, `node-2`, ... with room for `pods` each.
+    /// Nodes `node-1`, `node-2`, ... with capacity for `pods` each.
     pub(crate) async fn new(nodes: usize, pods: u32) -> Self {
         Self::with(nodes, pods, Settings::default()).await
     }

@@ -29,7 +29,7 @@ fn namespace(cluster: &Cluster) -> Option<Value> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_namespace_is_furnished_and_again_when_someone_clears_it() {
+async fn a_namespace_gets_its_default_objects_again_after_they_are_deleted() {
     let cluster = with_team().await;
     assert!(
         cluster

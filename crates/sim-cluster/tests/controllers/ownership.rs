@@ -75,13 +75,13 @@ async fn only_blocking_dependents_are_waited_for() {
     create(&cluster, "blocking", &[&owner], &["example.com/hold"], true);
     create(&cluster, "other", &[&owner], &["example.com/hold"], false);
     cluster.delete(&kinds::CONFIG_MAPS, "owner", Some(Propagation::Foreground));
-    let going = |c: &Cluster, name: &str| {
+    let is_terminating = |c: &Cluster, name: &str| {
         !c.api.get(&kinds::CONFIG_MAPS, "default", name).unwrap()["metadata"]["deletionTimestamp"]
             .is_null()
     };
     cluster
-        .until("both are told to go", |c| {
-            going(c, "blocking") && going(c, "other")
+        .until("both are terminating", |c| {
+            is_terminating(c, "blocking") && is_terminating(c, "other")
         })
         .await;
     cluster.pass(600).await;
@@ -113,7 +113,7 @@ async fn foreground_without_blocking_dependents_ends_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dependent_that_stops_blocking_lets_its_owner_go() {
+async fn an_owner_is_removed_when_its_dependent_stops_blocking() {
     let cluster = Cluster::new(0, 0).await;
     let owner = create(&cluster, "owner", &[], &[], false);
     create(&cluster, "child", &[&owner], &["example.com/hold"], true);
@@ -130,7 +130,7 @@ async fn a_dependent_that_stops_blocking_lets_its_owner_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn orphans_keep_living_without_the_reference() {
+async fn orphans_are_kept_without_the_owner_reference() {
     let cluster = Cluster::new(0, 0).await;
     let owner = create(&cluster, "owner", &[], &[], false);
     let child = create(&cluster, "child", &[&owner], &[], true);
@@ -149,7 +149,7 @@ async fn orphans_keep_living_without_the_reference() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_two_owners_the_living_one_counts() {
+async fn a_dependent_with_one_existing_owner_is_kept() {
     let cluster = Cluster::new(0, 0).await;
     let (one, two) = (
         create(&cluster, "one", &[], &[], false),
@@ -191,7 +191,7 @@ async fn an_owner_with_another_uid_does_not_exist() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_circle_under_foreground_deletion_ends() {
+async fn foreground_deletion_of_a_cycle_of_owners_completes() {
     let cluster = Cluster::new(0, 0).await;
     let one = create(&cluster, "one", &[], &[], false);
     let two = create(&cluster, "two", &[&one], &[], true);
@@ -218,7 +218,7 @@ fn widgets() -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_custom_owner_waits_for_a_marker_with_a_finalizer() {
+async fn a_custom_owner_waits_for_a_dependent_with_a_finalizer() {
     let cluster = Cluster::new(0, 0).await;
     cluster.create(&kinds::CUSTOM_RESOURCE_DEFINITIONS, widgets());
     let widget = cluster.api.kind_of("example.org/v1", "Widget").unwrap();
@@ -233,10 +233,12 @@ async fn a_custom_owner_waits_for_a_marker_with_a_finalizer() {
     );
     cluster.create(&kinds::CONFIG_MAPS, marker);
     cluster.delete(&widget, "w", Some(Propagation::Foreground));
-    let going = |c: &Cluster| {
+    let is_terminating = |c: &Cluster| {
         !c.api.get(&kinds::CONFIG_MAPS, "default", "marker").unwrap()["metadata"]["deletionTimestamp"].is_null()
     };
-    cluster.until("the marker is told to go", going).await;
+    cluster
+        .until("the dependent is terminating", is_terminating)
+        .await;
     cluster.edit(&kinds::CONFIG_MAPS, "marker", |marker| {
         marker["metadata"]["finalizers"] = json!([]);
     });

@@ -73,7 +73,7 @@ async fn a_crashing_pod_restarts_less_and_less_often() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_image_that_is_missing_can_be_put_right_in_place() {
+async fn a_missing_image_can_be_corrected_in_place() {
     let cluster = Cluster::new(1, 110).await;
     create_pod(&cluster, &json!({"sim-cluster.dev/fail": "image-pull"}));
     cluster
@@ -124,7 +124,7 @@ async fn an_image_changed_in_place_restarts_the_container_of_the_same_pod() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_readiness_gate_opens_and_closes_the_pod() {
+async fn a_readiness_gate_decides_whether_the_pod_is_ready() {
     let cluster = Cluster::new(1, 110).await;
     let mut spec = pod_spec();
     spec["readinessGates"] = json!([{"conditionType": "example.com/open"}]);

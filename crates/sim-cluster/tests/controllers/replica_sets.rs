@@ -268,7 +268,7 @@ async fn many_sets_settle_in_little_simulated_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quota_stops_creation_and_a_raised_one_lets_it_go_on() {
+async fn creation_stops_at_a_quota_and_continues_when_it_is_raised() {
     let cluster = Cluster::new(1, 110).await;
     let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": {"pods": "3"}}});
     cluster.create(&kinds::RESOURCE_QUOTAS, quota);

@@ -1,4 +1,4 @@
-//! Scheduling: full clusters, room that appears, gates, cordons.
+//! Scheduling: full clusters, capacity that is freed, gates, cordons.
 
 use serde_json::json;
 use sim_cluster::NodeSpec;
@@ -61,7 +61,7 @@ async fn pods_stay_pending_until_the_cluster_has_capacity() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_ends_makes_room_for_one_that_waits() {
+async fn a_terminated_pod_frees_capacity_for_a_pending_one() {
     let cluster = Cluster::new(1, 2).await;
     cluster.create_set("web", 2);
     cluster
@@ -73,7 +73,7 @@ async fn a_pod_that_ends_makes_room_for_one_that_waits() {
     let before = cluster.api.clock().now();
     cluster.scale("web", 1);
     cluster
-        .until("it got the room", |c| {
+        .until("the pod is scheduled", |c| {
             c.set("db")["status"]["readyReplicas"] == 1
         })
         .await;
@@ -81,7 +81,7 @@ async fn a_pod_that_ends_makes_room_for_one_that_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn gates_hold_a_pod_back() {
+async fn a_pod_with_scheduling_gates_is_not_scheduled() {
     let cluster = Cluster::new(1, 110).await;
     let mut spec = pod_spec();
     spec["schedulingGates"] = json!([{"name": "example.com/wait"}]);

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_life_from_start_to_crash_and_back() {
+    fn a_container_starts_crashes_and_restarts() {
         let mut pod = pod();
         assert_eq!(
             after(&mut pod, Step::Start { ready: false }),

@@ -68,7 +68,7 @@ pub(crate) fn sync(set: &Value, pods: &[Pod<'_>], related: &[Pod<'_>], now: Time
 fn claim(set: &Value, pod: Pod<'_>, index: usize, plan: &mut Plan) {
     let matches = selector::matches(&set["spec"]["selector"], pod.labels());
     let controller = pod.controller_uid();
-    let going = is_terminating(set);
+    let terminating = is_terminating(set);
     if controller == uid(set) && matches && pod.is_terminating() && !pod.is_terminal() {
         plan.terminating.push(index);
     }
@@ -78,10 +78,10 @@ fn claim(set: &Value, pod: Pod<'_>, index: usize, plan: &mut Plan) {
     if controller == uid(set) {
         if matches {
             plan.claimed.push(index);
-        } else if !going {
+        } else if !terminating {
             plan.release.push(index);
         }
-    } else if controller.is_empty() && matches && !going {
+    } else if controller.is_empty() && matches && !terminating {
         plan.adopt.push(index);
         plan.claimed.push(index);
     }
@@ -147,7 +147,7 @@ mod tests {
         pod
     }
 
-    fn going(mut object: Value) -> Value {
+    fn terminating(mut object: Value) -> Value {
         object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         object
     }
@@ -166,9 +166,9 @@ mod tests {
     #[case::strange_orphan(pod("db", "", "Running"), [0, 0, 0, 0])]
     #[case::failed(pod("web", "rs", "Failed"), [0, 0, 0, 0])]
     #[case::succeeded_orphan(pod("web", "", "Succeeded"), [0, 0, 0, 0])]
-    #[case::terminating(going(pod("web", "rs", "Running")), [0, 0, 0, 1])]
-    #[case::terminating_orphan(going(pod("web", "", "Running")), [0, 0, 0, 0])]
-    #[case::terminating_and_failed(going(pod("web", "rs", "Failed")), [0, 0, 0, 0])]
+    #[case::terminating(terminating(pod("web", "rs", "Running")), [0, 0, 0, 1])]
+    #[case::terminating_orphan(terminating(pod("web", "", "Running")), [0, 0, 0, 0])]
+    #[case::terminating_and_failed(terminating(pod("web", "rs", "Failed")), [0, 0, 0, 0])]
     fn claims(#[case] pod: Value, #[case] expected: [usize; 4]) {
         let plan = decide(&set(1), &[pod]);
         assert_eq!(
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_set_being_deleted_adopts_releases_and_manages_nothing() {
         let plan = decide(
-            &going(set(3)),
+            &terminating(set(3)),
             &[
                 pod("web", "", "Running"),
                 pod("db", "rs", "Running"),

@@ -191,13 +191,13 @@ mod tests {
         pod("a", "n", "Pending", None, 61),
         pod("b", "n", "Pending", None, 60)
     )]
-    fn goes_before(#[case] first: Value, #[case] second: Value) {
+    fn is_deleted_before(#[case] first: Value, #[case] second: Value) {
         assert_eq!(order(&[first.clone(), second.clone()], &[]), [0, 1]);
         assert_eq!(order(&[second, first], &[]), [1, 0]);
     }
 
     #[test]
-    fn r5_the_more_doubled_up_on_a_node_go_first_if_the_set_has_a_controller() {
+    fn r5_pods_that_share_a_node_are_deleted_first_if_the_set_has_a_controller() {
         let pods = [
             pod("a", "n1", "Running", Some(50), 99),
             pod("b", "n2", "Running", Some(50), 99),

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_node_could_be_emptied() {
+    fn a_full_node_reports_each_missing_resource() {
         let mut info = NodeInfo::new(Arc::new(node()));
         let pod = json!({"metadata": {"name": "p", "uid": "p"}, "spec": ask("1500m")});
         info.add(Arc::new(pod.clone()));
@@ -247,7 +247,7 @@ mod tests {
     #[case::of_the_pod_alone(port(json!({"containerPort": 80})), false)]
     #[case::another_protocol(port(json!({"hostPort": 80, "protocol": "UDP"})), false)]
     #[case::one_address(port(json!({"hostPort": 80, "hostIP": "10.0.0.1"})), true)]
-    fn a_port_of_the_node_is_one_pods(#[case] spec: Value, #[case] refused: bool) {
+    fn a_host_port_is_used_by_one_pod(#[case] spec: Value, #[case] refused: bool) {
         let mut info = NodeInfo::new(Arc::new(
             json!({"metadata": {"name": "n"}, "status": {"allocatable": {"pods": "9"}}}),
         ));

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn no_node_at_all() {
+    fn a_cluster_without_nodes_has_a_message_of_its_own() {
         assert_eq!(
             fill(&mut BTreeMap::new(), "web", &json!({}), 1).unwrap_err(),
             "no nodes available to schedule pods"
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sentence_counts_reasons() {
+    fn the_message_counts_reasons() {
         let mut nodes: BTreeMap<_, _> = [
             node("n1", "a", "1", "10"),
             node("n2", "a", "500m", "10"),

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_is_0_is_none() {
+    fn a_host_port_of_0_is_no_port() {
         let port = |number: u8| [vec![3 << 3, 80], vec![5 << 3, number]].concat();
         let ports = [delimited(1, &port(0)), delimited(1, &port(9))].concat();
         let service = object(&body("v1", "Service", &delimited(2, &ports))).unwrap();
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_the_rest() {
+    fn rejects_other_messages() {
         assert!(object(b"k8s\0\x0a\xff").is_none());
         assert!(object(b"{}").is_none());
         assert!(object(&body("v1", "Node", b"")).is_none());

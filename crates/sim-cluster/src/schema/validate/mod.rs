@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn null_needs_leave() {
+    fn null_is_rejected_unless_nullable() {
         let root = |nullable: bool| json!({ "type": "object", "properties": { "a": { "type": "string", "nullable": nullable } } });
         assert_eq!(validate(&json!({ "a": null }), None, &root(true)), []);
         assert_eq!(validate(&json!({ "a": null }), None, &root(false)).len(), 1);

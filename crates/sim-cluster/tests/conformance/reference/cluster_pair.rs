@@ -126,7 +126,7 @@ impl ClusterPair {
 
 /// The embedded cluster, with the timeouts and the nodes of the real one.
 fn embedded() -> SimCluster {
-    let room = NodeResources::default();
+    let capacity = NodeResources::default();
     let settings = Settings {
         node_grace: std::time::Duration::from_secs(20),
         start_time: std::time::Duration::ZERO,
@@ -139,9 +139,9 @@ fn embedded() -> SimCluster {
     let nodes = (1..=NODES).map(|number| {
         NodeSpec::new(format!("{NAME}-node-{number}"))
             .label("control-plane.dev/managed", "true")
-            .capacity("cpu", &room.cpu)
-            .capacity("memory", &room.memory)
-            .capacity("pods", &room.pods.to_string())
+            .capacity("cpu", &capacity.cpu)
+            .capacity("memory", &capacity.memory)
+            .capacity("pods", &capacity.pods.to_string())
     });
     nodes.fold(builder, ClusterBuilder::node).start()
 }

@@ -4,11 +4,11 @@
 pub(crate) const REASONS: &[(&str, &str)] = &[
     (
         "admission",
-        "No admission looks up a pod's ServiceAccount or PriorityClass, mounts a token, or applies a LimitRange: no container runs.",
+        "Admission does not look up the ServiceAccount or PriorityClass of a pod, mount a token, or apply a LimitRange: no container runs.",
     ),
     (
         "budget",
-        "The condition of a PodDisruptionBudget says no generation and no empty message.",
+        "The condition of a PodDisruptionBudget has no `observedGeneration` and no empty message.",
     ),
     (
         "columns",
@@ -16,57 +16,63 @@ pub(crate) const REASONS: &[(&str, &str)] = &[
     ),
     (
         "custom-body",
-        "A custom resource of another kind is refused in the words for built-in ones.",
+        "A custom resource of another kind is rejected with the message for built-in kinds.",
     ),
-    ("deprecation", "Nothing warns of deprecated kinds."),
+    (
+        "deprecation",
+        "Requests for deprecated kinds have no warnings.",
+    ),
     (
         "duplicates",
-        "Of a field that a body has twice the last one counts, also where Go merges both; YAML with such a field is refused.",
+        "If a body has a field twice, the last one is used, also where Go merges both. YAML with such a field is rejected.",
     ),
     (
         "generation",
-        "`metadata.generation` that a writer sets on a kind without one is dropped.",
+        "If a writer sets `metadata.generation` on a kind without generations, the field is dropped.",
     ),
     (
         "go-words",
-        "Messages that show Go's values or the insides of its parsers are worded otherwise; codes and reasons are the same.",
+        "Messages that show Go values or internals of Go's parsers have other words. Codes and reasons are the same.",
     ),
     (
         "initial-events",
-        "The bookmark that ends a Table's initial events has its mark on the Table, not in a row.",
+        "The bookmark that ends the initial events of a Table has its annotation on the Table, not on a row.",
     ),
     (
         "issuer",
-        "Tokens are issued by `https://kubernetes.default.svc.cluster.local`, the default of kubeadm.",
+        "The issuer of tokens is `https://kubernetes.default.svc.cluster.local`, the default of kubeadm.",
     ),
     (
         "managers",
-        "Reviews and token requests, which are never stored, have no `managedFields`; usage of a quota is always written by its controller.",
+        "Reviews and token requests, which are never stored, have no `managedFields`. The controller of quotas always owns their usage.",
     ),
     (
         "media-types",
-        "Protobuf is not written, and so not offered.",
+        "Responses are never encoded in protobuf, and discovery does not offer it.",
     ),
     (
         "node-report",
-        "Real nodes are kwok's: what they report, under which name and in which order, is not what kubelets do.",
+        "The nodes of the real cluster are simulated by kwok, which reports other conditions than kubelets do, under another name and in another order.",
     ),
     (
         "node-taint",
-        "A new node has no taint `not-ready`: its kubelet reports at once.",
+        "A new node has no taint `not-ready`: its kubelet reports immediately.",
     ),
-    ("not-served", "What is not served: see below."),
+    (
+        "not-served",
+        "Some APIs are not served: see What it cannot do.",
+    ),
     (
         "openapi-v2",
-        "`/openapi/v2` is not served: kubectl can't say what a version is that there isn't.",
+        "`/openapi/v2` is not served. For a version that does not exist, kubectl prints another error.",
     ),
     (
         "order",
-        "Fields stand in alphabetical order, also in messages that quote an object.",
+        "Fields are in alphabetical order, also in messages that quote an object.",
     ),
     (
         "patched-kind",
-        "A patch that changes `kind` changes nothing instead of being refused.",
+        "A patch that changes `kind` has no effect; the API server rejects it.",
     ),
     (
         "schemas",
@@ -74,24 +80,24 @@ pub(crate) const REASONS: &[(&str, &str)] = &[
     ),
     (
         "service",
-        "Services get no addresses, families or policies.",
+        "Services are not assigned addresses, families or policies.",
     ),
     ("storage-hash", "Discovery has no `storageVersionHash`."),
     (
         "strategic-replace",
-        "`$patch: replace` on a map that isn't there sets it, where the API server drops it.",
+        "`$patch: replace` on a map that does not exist sets it; the API server drops it.",
     ),
     (
         "typed-duplicates",
-        "Items of a list with the same key are refused by validation (422), not by the merge of an apply (500).",
+        "Items of a list with the same key are rejected by validation (422), not by the merge of an apply (500).",
     ),
     (
         "unset-time",
-        "A manager's time stays where the API server loses it.",
+        "Some entries of `managedFields` keep a time that the API server drops.",
     ),
     (
         "warned",
-        "A refused custom resource comes without warnings of its unknown fields.",
+        "The response for a rejected custom resource has no warnings about its unknown fields.",
     ),
 ];
 

@@ -12,11 +12,11 @@ const SET: &str = "apps/v1:replicasets/web";
 
 fn count(list: &Value) -> usize {
     let items = list["items"].as_array();
-    let alive = items
+    let running = items
         .into_iter()
         .flatten()
         .filter(|pod| pod["metadata"]["deletionTimestamp"].is_null());
-    alive.count()
+    running.count()
 }
 
 /// The number of items, terminating ones included.
