@@ -211,6 +211,7 @@ impl Controller {
             settings: self.config.check_settings(),
             config: self.config.clone(),
             cache: crate::reconcile::ReconcileCache::default(),
+            deletions: crate::reconcile::Deletions::new(self.config.workers),
         };
         (Arc::new(reconciler), registry)
     }

@@ -44,6 +44,8 @@ pub struct Metrics {
     pub parts: Family<PartLabels, Histogram>,
     /// Events that were dropped because too many waited.
     pub events_dropped: Counter,
+    /// Writes of FederatedReplicaSets on the host that failed.
+    pub host_write_failures: Counter,
     /// FederatedReplicaSets known.
     pub sets: Gauge,
     /// FederatedReplicaSets whose spec is invalid.
@@ -66,6 +68,7 @@ impl Default for Metrics {
             calls: Family::new_with_constructor(|| Histogram::new(CALL_BUCKETS)),
             parts: Family::new_with_constructor(|| Histogram::new(PART_BUCKETS)),
             events_dropped: Counter::default(),
+            host_write_failures: Counter::default(),
             sets: Gauge::default(),
             invalid_sets: Gauge::default(),
             left_behind: Counter::default(),
@@ -120,6 +123,11 @@ impl Metrics {
             "events_dropped",
             "Events dropped because the queue was full",
             shown.events_dropped,
+        );
+        registry.register(
+            "host_write_failures",
+            "Failed writes of FederatedReplicaSets on the host",
+            shown.host_write_failures,
         );
         registry.register("sets", "FederatedReplicaSets", shown.sets);
         registry.register(

@@ -8,6 +8,7 @@
 
 mod cache;
 mod deletion;
+mod host_write;
 mod outcome_event;
 mod status;
 mod triggers;
@@ -20,8 +21,8 @@ use jiff::Timestamp;
 use kube::Client;
 use tokio::time::Instant;
 
-pub(crate) use self::cache::ReconcileCache;
 use self::outcome_event::outcome_event;
+pub(crate) use self::{cache::ReconcileCache, deletion::Deletions};
 use crate::{
     calls::{self, CallError},
     check::{self, CheckSettings, Outcome, Outcomes, Snapshot, StatusRefresh},
@@ -50,6 +51,7 @@ pub(crate) struct Reconciler {
     pub(crate) config: Config,
     pub(crate) settings: CheckSettings,
     pub(crate) cache: ReconcileCache,
+    pub(crate) deletions: Deletions,
 }
 
 /// How soon a failed write is decided again, if no event of a watch comes first.
@@ -68,7 +70,7 @@ impl Reconciler {
         if let Some(policy) = entry.deletion_policy
             && entry.metadata.deletion_timestamp.is_some()
         {
-            self.delete(key, &entry, policy).await;
+            self.start_deletion(key, &entry, policy);
             return;
         }
         let frs = match &entry.valid {
@@ -77,7 +79,6 @@ impl Reconciler {
         };
         let is_check = work == ReconcileWork::Check;
         if is_check && !self.ensure_finalizer(key, &entry).await {
-            self.queue.add_check(key.clone(), RETRY);
             return;
         }
         self.check(key, &entry, frs, work).await;
@@ -92,6 +93,9 @@ impl Reconciler {
         if finalizer::is_present(metadata) || has_finalizer() {
             return true;
         }
+        if !self.may_write_host(key) {
+            return false;
+        }
         let patch = finalizer::addition(metadata);
         let path = frs_path(key);
         let call = calls::merge_patch(&self.host, &path, &patch);
@@ -102,7 +106,7 @@ impl Reconciler {
                 let version = cache::version_of(answer);
                 (self.cache).of_object(key, entry, |cached| cached.put_finalizer(version));
             }
-            Err(error) => log_failed_write(key, error, "failed to add the finalizer"),
+            Err(error) => self.retry_host_write(key, entry, error, "failed to add the finalizer"),
         }
         answer.is_ok()
     }
@@ -142,6 +146,7 @@ impl Reconciler {
             events: decided.events,
             moving: decided.moving,
         };
+        let waits_for_replacements = decided.moving && decided.actions.is_empty();
         // Stored before the writes: a watch may show the effect of a write before the write returns.
         let status = self.record_decision(key, entry, refresh);
         let started = Instant::now();
@@ -155,7 +160,13 @@ impl Reconciler {
         let now = self.clock.now();
         let hash = entry.desired_spec_hash;
         let status = check::with_outcomes(status, &outcomes, hash, now, &self.settings);
-        self.put_and_publish(key, entry, status).await;
+        if waits_for_replacements {
+            // Each pod event causes a check meanwhile: the status follows with its usual delay (F22).
+            self.cache.of_key(key, |cached| cached.status = status);
+            self.queue.add_status(key.clone());
+        } else {
+            self.put_and_publish(key, entry, status).await;
+        }
         if outcomes.values().any(Outcome::needs_retry) {
             self.queue.add_check(key.clone(), RETRY);
         }
@@ -283,16 +294,6 @@ fn subject(entry: &Entry) -> Subject {
         namespace: metadata.namespace.clone().unwrap_or_default(),
         name: metadata.name.clone().unwrap_or_default(),
         uid: metadata.uid.clone().unwrap_or_default(),
-    }
-}
-
-/// Logs that a write on the host failed, which is tried again.
-fn log_failed_write(key: &SetKey, error: &CallError, message: &str) {
-    if error.code() == Some(409) {
-        // The object has changed: the watch shows it.
-        tracing::debug!(frs = %key, %error, "{message}");
-    } else {
-        tracing::warn!(frs = %key, %error, "{message}");
     }
 }
 

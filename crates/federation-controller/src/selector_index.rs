@@ -33,9 +33,9 @@ impl SelectorIndex {
 
     pub(crate) fn remove(&mut self, frs: &ValidFrs) {
         for label in labels(frs) {
-            remove(&mut self.by_label, label, &frs.key);
+            remove(&mut self.by_label, &label, &frs.key);
         }
-        remove(&mut self.by_required, required(frs), &frs.key);
+        remove(&mut self.by_required, &required(frs), &frs.key);
     }
 
     /// The sets that may overlap with `frs`, each once; [`overlap`] decides.
@@ -71,11 +71,11 @@ fn required(frs: &ValidFrs) -> Label {
     (Arc::clone(&frs.key.namespace), label)
 }
 
-fn remove(index: &mut BTreeMap<Label, BTreeSet<SetKey>>, label: Label, key: &SetKey) {
-    if let Some(sets) = index.get_mut(&label) {
+fn remove(index: &mut BTreeMap<Label, BTreeSet<SetKey>>, label: &Label, key: &SetKey) {
+    if let Some(sets) = index.get_mut(label) {
         sets.remove(key);
         if sets.is_empty() {
-            index.remove(&label);
+            index.remove(label);
         }
     }
 }

@@ -11,6 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use reflector::ResourceVersion;
 use serde_json::Value;
 
+use super::host_write::FailedAttempts;
 use crate::{executor::LateOutcome, finalizer, frs_store::Entry};
 
 /// What is kept of one object.
@@ -29,6 +30,8 @@ pub(super) struct Cached {
     pub(super) resource_version: Option<String>,
     /// The resourceVersion after our write of the finalizer.
     finalizer_version: Option<ResourceVersion>,
+    /// Attempts in a row to write the object that failed.
+    pub(super) failed_attempts: Option<FailedAttempts>,
     /// Members that the deletion waits for, as last reported.
     pub(super) waited_for: Vec<String>,
     /// Members that have not answered our last write, with the outcome once it arrives.
@@ -59,7 +62,13 @@ impl Cached {
     /// The finalizer was written, which made this version.
     pub(super) fn put_finalizer(&mut self, version: Option<String>) {
         self.finalizer_version = Some(parse(version.as_deref()));
+        self.put_written(version);
+    }
+
+    /// The object was written, which made this version.
+    pub(super) fn put_written(&mut self, version: Option<String>) {
         self.resource_version = version;
+        self.failed_attempts = None;
     }
 
     /// Whether this process wrote the finalizer, and the object shows it or is older than that.

@@ -1,13 +1,15 @@
 //! The deletion of a FederatedReplicaSet (F5): its local sets are released or deleted before the object disappears.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use dashmap::DashSet;
 use fedrs_api::{DeletionPolicy, EventReason, SetKey};
 use futures::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use tokio::sync::Semaphore;
 
-use super::{RETRY, Reconciler, cache::Cached, frs_path, is_current, log_failed_write};
+use super::{Reconciler, cache::Cached, frs_path, is_current};
 use crate::{
     calls::{self, CallError},
     check,
@@ -20,9 +22,45 @@ use crate::{
 /// How often a deletion looks at the members that it waits for.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
+/// The deletions that are under way. They are not the workers' own, which a member that hangs would keep from repairs.
+pub(crate) struct Deletions {
+    keys: DashSet<SetKey>,
+    /// Bounds the writes to the host.
+    host_writes: Semaphore,
+}
+
+impl Deletions {
+    /// None yet; at most so many write to the host at the same time.
+    pub(crate) fn new(host_writes: u32) -> Self {
+        Self {
+            keys: DashSet::new(),
+            host_writes: Semaphore::new(host_writes as usize),
+        }
+    }
+}
+
 impl Reconciler {
+    /// Has the local sets of `entry` released or deleted, unless that is under way.
+    pub(super) fn start_deletion(
+        self: &Arc<Self>,
+        key: &SetKey,
+        entry: &Arc<Entry>,
+        policy: DeletionPolicy,
+    ) {
+        if !self.deletions.keys.insert(key.clone()) {
+            return;
+        }
+        let (this, key, entry) = (Arc::clone(self), key.clone(), Arc::clone(entry));
+        let cancel = self.executor.cancel.clone();
+        self.executor.tasks.spawn(async move {
+            let deletion = this.delete(&key, &entry, policy);
+            cancel.run_until_cancelled(deletion).await;
+            this.deletions.keys.remove(&key);
+        });
+    }
+
     /// Releases or deletes the local sets of `entry`, as its deletion policy says, then removes the finalizer.
-    pub(super) async fn delete(&self, key: &SetKey, entry: &Entry, policy: DeletionPolicy) {
+    async fn delete(&self, key: &SetKey, entry: &Entry, policy: DeletionPolicy) {
         if !finalizer::is_present(&entry.metadata) {
             self.forget(key);
             return;
@@ -42,8 +80,7 @@ impl Reconciler {
             self.leave_behind(key, entry, &open);
         }
         if let Err(error) = self.remove_finalizer(key, entry).await {
-            log_failed_write(key, &error, "failed to remove the finalizer");
-            self.queue.add_check(key.clone(), RETRY);
+            self.retry_host_write(key, entry, &error, "failed to remove the finalizer");
         }
     }
 
@@ -102,6 +139,8 @@ impl Reconciler {
     }
 
     async fn remove_finalizer(&self, key: &SetKey, entry: &Entry) -> Result<(), CallError> {
+        let permit = self.deletions.host_writes.acquire().await;
+        let _permit = permit.expect("the semaphore is never closed");
         let patch = finalizer::removal(&entry.metadata);
         let path = frs_path(key);
         let call = calls::merge_patch(&self.host, &path, &patch);

@@ -4,7 +4,7 @@ use fedrs_api::{FederatedReplicaSetStatus, FieldError, SetKey};
 use tokio::time::Instant;
 
 use super::{
-    RETRY, Reconciler,
+    Reconciler,
     cache::{later, version_of},
     frs_path,
 };
@@ -63,7 +63,7 @@ impl Reconciler {
             let is_published = cached.published.as_ref() == Some(&status);
             (is_published, cached.resource_version.clone())
         });
-        if !is_published {
+        if !is_published && self.may_write_host(key) {
             self.publish(key, entry, version, status).await;
         }
         self.metrics.spent("publish", started);
@@ -85,13 +85,12 @@ impl Reconciler {
         match self.host_call(call).await {
             Ok(answer) => self.cache.of_key(key, |cached| {
                 cached.published = Some(status);
-                cached.resource_version = version_of(&answer);
+                cached.put_written(version_of(&answer));
             }),
             // The object is gone.
             Err(error) if error.code() == Some(404) => {}
             Err(error) => {
-                tracing::debug!(frs = %key, %error, "failed to write the status");
-                self.queue.add_check(key.clone(), RETRY);
+                self.retry_host_write(key, entry, &error, "failed to write the status");
             }
         }
     }
