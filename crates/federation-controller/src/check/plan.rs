@@ -140,11 +140,12 @@ fn bounds(snapshot: &Snapshot<'_>, members: &[MemberEvaluation<'_>], targets: &[
     let unknown = unknown_replicas(members);
     let desired: u64 = targets.iter().map(|target| target.desired()).sum();
     let probes: u64 = targets.iter().map(|target| target.probes).sum();
-    let on_hold: u64 = members
+    let on_hold: Vec<_> = members
         .iter()
-        .filter(|member| member.eligibility.is_eligible() && !member.eligibility.is_writable())
+        .filter(|member| member.eligibility == Eligibility::Eligible { on_hold: true })
         .map(MemberEvaluation::possibly_requested)
-        .sum();
+        .collect();
+    let possibly_requested: u64 = on_hold.iter().sum();
     // F39: replicas of a member whose state is not known don't count as available, so that nothing is removed elsewhere
     // because of them. Nor because a selected cluster can't take them now: preferences bind once replacements run.
     let floor = (desired + unknown)
@@ -153,7 +154,8 @@ fn bounds(snapshot: &Snapshot<'_>, members: &[MemberEvaluation<'_>], targets: &[
     let surge = snapshot.settings.surge(replicas);
     Bounds {
         floor,
-        ceiling: (replicas + surge + probes).saturating_sub(unknown + on_hold),
+        ceiling: (replicas + surge + probes).saturating_sub(unknown + possibly_requested),
+        on_hold: !on_hold.is_empty(),
     }
 }
 

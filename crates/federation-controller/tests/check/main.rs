@@ -11,6 +11,7 @@ mod drain;
 mod duplicates;
 mod failing;
 mod hands;
+mod holds;
 mod lag;
 mod members;
 mod moves;
