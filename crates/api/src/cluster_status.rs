@@ -235,6 +235,22 @@ impl TemplateRecord {
             live: hex(live),
         }
     }
+
+    /// Whether the controller wrote the spec with this hash.
+    #[must_use]
+    pub fn has_desired(&self, hash: u64) -> bool {
+        is_hash(&self.desired, hash)
+    }
+
+    /// Whether the member stored the spec with this hash.
+    #[must_use]
+    pub fn has_live(&self, hash: u64) -> bool {
+        is_hash(&self.live, hash)
+    }
+}
+
+fn is_hash(digits: &str, hash: u64) -> bool {
+    u64::from_str_radix(digits, 16) == Ok(hash)
 }
 
 /// Reads a word that a newer controller may have written: an unknown one counts as absent.

@@ -1,6 +1,5 @@
 //! The next safe step to the targets: the third stage of a check. At most one write for each member.
 
-use fedrs_api::TemplateRecord;
 use jiff::Timestamp;
 
 use super::{
@@ -164,15 +163,15 @@ fn change(
     let recorded = member
         .previous
         .and_then(|previous| previous.internal.template.as_ref());
-    let live = TemplateRecord::new(snapshot.desired_spec_hash, set.spec_hash);
-    if recorded != Some(&live) || !member.member.has_label() {
-        // Without a record it isn't known who wrote the set: it is overwritten all the same, without blaming anybody.
-        let drifted = recorded.is_some_and(|recorded| recorded.desired == live.desired);
+    // Without a record it isn't known who wrote the set: it is overwritten all the same, without blaming anybody.
+    let is_desired = recorded.is_some_and(|record| record.has_desired(snapshot.desired_spec_hash));
+    let is_live = recorded.is_some_and(|record| record.has_live(set.spec_hash));
+    if !is_desired || !is_live || !member.member.has_label() {
         return Some(SetChange::Overwrite {
             seen: set.into(),
             // Replicas that don't run are removed by a write of its own, which fails if they run by then.
             replicas: if removes_idle { set.replicas } else { next },
-            drifted,
+            drifted: is_desired,
         });
     }
     if next == set.replicas {

@@ -47,12 +47,12 @@ pub(super) fn observed(
     template_hash: Option<u32>,
     now: Timestamp,
 ) -> ClusterStatus {
-    let mut status = ClusterStatus {
-        name: member.member.name.clone(),
-        state: Some(member.eligibility.state()),
-        same_cluster_as: None,
-        ..member.previous.cloned().unwrap_or_default()
-    };
+    let mut status = member.previous.cloned().unwrap_or_default();
+    if status.name.is_empty() {
+        status.name.clone_from(&member.member.name);
+    }
+    status.state = Some(member.eligibility.state());
+    status.same_cluster_as = None;
     match member.eligibility {
         Eligibility::Lost { since } => {
             status = ClusterStatus {

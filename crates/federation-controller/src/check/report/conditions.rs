@@ -82,10 +82,7 @@ pub(super) fn conditions(
     use {ConditionReason as Reason, ConditionType as Type};
     let valid = "the spec and its preferences are valid";
     let unready = unready_for_long(decision);
-    let reconciling = reconciling(decision, status);
-    let reconciling_reason = reconciling_reason(decision, placement);
-    let while_true = [
-        (Type::Reconciling, reconciling_reason, reconciling),
+    let problems = [
         (
             Type::NameConflict,
             Reason::OwnedByAnother,
@@ -110,7 +107,7 @@ pub(super) fn conditions(
         ),
         (Type::Paused, Reason::Paused, paused(decision)),
     ];
-    let while_true = while_true
+    let problems = problems
         .into_iter()
         .filter_map(|(type_, reason, message)| Some(Finding::new(type_, true, reason, message?)));
     let always = [
@@ -119,7 +116,10 @@ pub(super) fn conditions(
         ready(decision, status, placement),
     ];
     let previous = &decision.snapshot.previous.conditions;
-    let findings = always.into_iter().chain(while_true);
+    let findings = always
+        .into_iter()
+        .chain(reconciling(decision, status, placement));
+    let findings = findings.chain(problems);
     build(previous, status.observed_generation, decision.now, findings)
 }
 
@@ -170,7 +170,11 @@ fn ready(
 }
 
 /// What the controller waits for, cluster by cluster.
-fn reconciling(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> Option<String> {
+fn reconciling(
+    decision: &Decision<'_>,
+    status: &FederatedReplicaSetStatus,
+    placement: &PlacementReport,
+) -> Option<Finding> {
     if decision.snapshot.frs.paused || decision.is_settled(status) {
         return None;
     }
@@ -178,10 +182,17 @@ fn reconciling(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> O
         let parts = waiting_for(decision, &member).into_iter();
         parts.map(move |part| format!("{}: {part}", member.name()))
     });
-    list(waiting, "; ").or_else(|| {
+    let message = list(waiting, "; ").unwrap_or_else(|| {
         let unplaced = pluralize(from_status(status.unplaced_replicas), "replica");
-        Some(format!("waiting for capacity for {unplaced}"))
-    })
+        format!("waiting for capacity for {unplaced}")
+    });
+    let reason = reconciling_reason(decision, placement);
+    Some(Finding::new(
+        ConditionType::Reconciling,
+        true,
+        reason,
+        message,
+    ))
 }
 
 /// The most significant reason for being on the way.
