@@ -4,7 +4,7 @@
 use std::{fmt::Display, time::Duration};
 
 use cluster_informer::WorkloadTotals;
-use fedrs_api::{names, pluralize};
+use fedrs_api::pluralize;
 use jiff::Timestamp;
 
 // Readiness.
@@ -18,39 +18,6 @@ pub(crate) fn failed_to_list(kind: &str, error: &str) -> String {
 }
 
 // Events of a FederatedReplicaSet.
-
-/// `done` says what was restored, `manager` who changed it.
-pub(crate) fn repaired(done: &str, manager: Option<&str>) -> String {
-    match manager {
-        Some(names::FIELD_MANAGER) => {
-            format!("{done} (changed by fedrs itself, before a restart or by a second controller)")
-        }
-        Some(manager) => format!("{done} (changed by {manager})"),
-        None => done.to_owned(),
-    }
-}
-
-pub(crate) fn adopted(cluster: &str, changed: &str) -> String {
-    format!("{cluster}: adopted an existing ReplicaSet of this name: {changed}")
-}
-
-pub(crate) fn replaced(cluster: &str, was: &str) -> String {
-    format!(
-        "{cluster}: deleted an existing ReplicaSet of this name ({was}) without its pods, because its selector is immutable"
-    )
-}
-
-pub(crate) fn creation_rejected(cluster: &str, message: &str) -> String {
-    format!("{cluster} rejects the ReplicaSet: {message}")
-}
-
-pub(crate) fn write_rejected(cluster: &str, message: &str) -> String {
-    format!("{cluster} rejects a change of the ReplicaSet: {message}")
-}
-
-pub(crate) fn pods_labeled(done: &str, pods: usize) -> String {
-    format!("{done}: {}", pluralize(pods, "pod"))
-}
 
 pub(crate) fn deletion_pending(members: &[String], until: Timestamp) -> String {
     format!(

@@ -1,6 +1,6 @@
 //! Shows each text once.
 
-use fedrs_api::SetKey;
+use fedrs_api::{SetKey, names};
 
 use super::*;
 use crate::{
@@ -22,21 +22,12 @@ fn each_text_once() {
         replicas,
         first: first.to_vec(),
     };
-    let done = "eu: scaled from 3 to 5";
     let secret = "Secret fedrs-system/eu";
     let texts = [
         crds_missing("MemberClusters"),
         failed_to_list("MemberClusters", "connection refused"),
-        repaired(done, None),
-        repaired(done, Some("kubectl-scale")),
-        repaired(done, Some(names::FIELD_MANAGER)),
-        adopted("eu", "replicas 2 to 5; template and labels"),
         adopted_changes(Some((&2, 5)), Some(("web:1", "web:2"))),
         adopted_changes(None::<(&u32, u32)>, None),
-        replaced("eu", "replicas 2, images web:1, selector app=old"),
-        creation_rejected("eu", "exceeded quota"),
-        write_rejected("eu", "admission webhook denied the request"),
-        pods_labeled("eu: labeled adopted pods", 1),
         deletion_pending(&members, at(1_800_000_000)),
         left_behind(&members, Duration::from_secs(600)),
         other_federation("blue"),
