@@ -5,33 +5,34 @@
 //!      `-if that fails: raw objects --> object  each by itself: an invalid one is reported, the others are used
 //! ```
 
-use std::{fmt, marker::PhantomData};
+use std::borrow::Cow;
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor},
-};
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 use crate::{
     error::ErrorKind,
     invalid_object::{InvalidObject, InvalidObjectCause},
-    partial::{Text, null_as_default},
+    partial::null_as_default,
     uid::Uid,
 };
 
 /// One line of a watch.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", content = "object", rename_all = "UPPERCASE")]
 pub(crate) enum Event<T> {
+    #[serde(rename = "ADDED", alias = "MODIFIED")]
     Applied(T),
     Deleted(T),
-    Bookmark {
-        version: String,
-    },
+    Bookmark(AnyObject),
     Error(Status),
     /// A type that later versions of Kubernetes may add.
+    #[serde(skip)]
     Unknown,
 }
+
+/// The types of events that [`Event`] can read.
+const EVENT_TYPES: [&str; 5] = ["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"];
 
 /// Kubernetes' `Status`, from response bodies and `ERROR` events.
 #[derive(Debug, Default, Deserialize)]
@@ -72,90 +73,20 @@ impl From<Status> for ErrorKind {
     }
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-enum Kind {
-    Added,
-    Modified,
-    Deleted,
-    Bookmark,
-    Error,
-    #[serde(other)]
-    Unknown,
-}
-
 /// The part of any object's metadata that a watch needs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Meta {
+pub(crate) struct Meta {
     namespace: Option<String>,
     name: Option<String>,
     uid: Option<Uid>,
-    resource_version: String,
+    pub(crate) resource_version: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct AnyObject {
-    metadata: Meta,
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Event<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Envelope<T>(PhantomData<T>);
-
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Envelope<T> {
-            type Value = Event<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a watch event")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Event<T>, A::Error> {
-                let mut kind = None;
-                let mut event = None;
-                while let Some(Text(member)) = members.next_key()? {
-                    match &*member {
-                        "type" => kind = Some(members.next_value()?),
-                        "object" => {
-                            let kind = kind.ok_or_else(|| {
-                                A::Error::custom("the object comes before its type")
-                            })?;
-                            event = Some(object_of(kind, &mut members)?);
-                        }
-                        _ => {
-                            members.next_value::<IgnoredAny>()?;
-                        }
-                    }
-                }
-                event.ok_or_else(|| A::Error::missing_field("object"))
-            }
-        }
-
-        deserializer.deserialize_map(Envelope(PhantomData))
-    }
-}
-
-fn object_of<'de, T, A>(kind: Kind, members: &mut A) -> Result<Event<T>, A::Error>
-where
-    T: Deserialize<'de>,
-    A: MapAccess<'de>,
-{
-    Ok(match kind {
-        Kind::Added | Kind::Modified => Event::Applied(members.next_value()?),
-        Kind::Deleted => Event::Deleted(members.next_value()?),
-        Kind::Bookmark => {
-            let object: AnyObject = members.next_value()?;
-            Event::Bookmark {
-                version: object.metadata.resource_version,
-            }
-        }
-        Kind::Error => Event::Error(members.next_value()?),
-        Kind::Unknown => {
-            members.next_value::<IgnoredAny>()?;
-            Event::Unknown
-        }
-    })
+pub(crate) struct AnyObject {
+    pub(crate) metadata: Meta,
 }
 
 /// Reads a line of a watch whose object has at most `limit` bytes.
@@ -163,45 +94,30 @@ pub(crate) fn event<T: DeserializeOwned>(
     line: &[u8],
     limit: usize,
 ) -> Result<Event<T>, InvalidObject> {
-    // An object in a line within the limit is, too.
-    if line.len() <= limit
-        && let Ok(event) = serde_json::from_slice(line)
-    {
-        return Ok(event);
-    }
-    event_in_two_passes(line, limit)
-}
-
-fn event_in_two_passes<T: DeserializeOwned>(
-    line: &[u8],
-    limit: usize,
-) -> Result<Event<T>, InvalidObject> {
     #[derive(Deserialize)]
     struct Raw<'a> {
-        r#type: Kind,
+        #[serde(borrow)]
+        r#type: Cow<'a, str>,
         #[serde(borrow)]
         object: &'a RawValue,
     }
+    let event = serde_json::from_slice(line);
+    // An object in a line within the limit is, too.
+    if line.len() <= limit
+        && let Ok(event) = event
+    {
+        return Ok(event);
+    }
     let raw: Raw<'_> = serde_json::from_slice(line)
         .map_err(|error| InvalidObject::without_metadata(error.into()))?;
-    let object = raw.object.get();
-    let deleted = matches!(raw.r#type, Kind::Deleted);
+    let (object, deleted) = (raw.object.get(), raw.r#type == "DELETED");
     if object.len() > limit {
-        return Err(invalid(
-            object,
-            deleted,
-            InvalidObjectCause::TooLarge { limit },
-        ));
+        let cause = InvalidObjectCause::TooLarge { limit };
+        return Err(invalid(object, deleted, cause));
     }
-    let event = match raw.r#type {
-        Kind::Added | Kind::Modified => serde_json::from_str(object).map(Event::Applied),
-        Kind::Deleted => serde_json::from_str(object).map(Event::Deleted),
-        Kind::Bookmark => serde_json::from_str::<AnyObject>(object).map(|object| Event::Bookmark {
-            version: object.metadata.resource_version,
-        }),
-        Kind::Error => serde_json::from_str(object).map(Event::Error),
-        Kind::Unknown => Ok(Event::Unknown),
-    };
+    if !EVENT_TYPES.contains(&&*raw.r#type) {
+        return Ok(Event::Unknown);
+    }
     event.map_err(|error| invalid(object, deleted, error.into()))
 }
 
@@ -274,11 +190,8 @@ pub(crate) fn page<T: DeserializeOwned>(
     Ok(list.into_page(|item| {
         let object = item.get();
         if object.len() > limit {
-            return Err(invalid(
-                object,
-                false,
-                InvalidObjectCause::TooLarge { limit },
-            ));
+            let cause = InvalidObjectCause::TooLarge { limit };
+            return Err(invalid(object, false, cause));
         }
         serde_json::from_str(object).map_err(|error| invalid(object, false, error.into()))
     }))
@@ -318,7 +231,9 @@ mod tests {
             Ok(Event::Unknown)
         ));
         let bookmark = r#"{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"7"},"spec":{}}}"#;
-        assert!(matches!(read(bookmark), Ok(Event::Bookmark { version }) if version == "7"));
+        assert!(
+            matches!(read(bookmark), Ok(Event::Bookmark(object)) if object.metadata.resource_version == "7")
+        );
         let gone = r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}"#;
         assert!(matches!(
             read(gone),

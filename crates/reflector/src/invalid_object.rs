@@ -1,11 +1,10 @@
 //! An object that can't be read. The list or watch continues without it.
 
-use std::fmt;
-
 use crate::uid::Uid;
 
 /// An object that could not be read, with as much of its metadata as could.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("invalid object{}: {cause}", self.name_with_space())]
 pub struct InvalidObject {
     /// Its namespace.
     pub namespace: Option<String>,
@@ -16,6 +15,7 @@ pub struct InvalidObject {
     /// Whether the event says that the object was deleted, or no longer matches the selectors.
     pub deleted: bool,
     /// What is wrong with it.
+    #[source]
     pub cause: InvalidObjectCause,
 }
 
@@ -50,22 +50,13 @@ impl InvalidObject {
             cause,
         }
     }
-}
 
-impl fmt::Display for InvalidObject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("invalid object")?;
+    /// Its name after a space, if it is known.
+    fn name_with_space(&self) -> String {
         match (&self.namespace, &self.name) {
-            (Some(namespace), Some(name)) => write!(f, " {namespace}/{name}")?,
-            (None, Some(name)) => write!(f, " {name}")?,
-            (_, None) => {}
+            (Some(namespace), Some(name)) => format!(" {namespace}/{name}"),
+            (None, Some(name)) => format!(" {name}"),
+            (_, None) => String::new(),
         }
-        write!(f, ": {}", self.cause)
-    }
-}
-
-impl std::error::Error for InvalidObject {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.cause)
     }
 }

@@ -240,7 +240,8 @@ impl<I: Transport, H> ListWatch<I, H> {
                 advance(from, object.resource_version());
                 self.handler.on_delete(object);
             }
-            Ok(Event::Bookmark { version }) => {
+            Ok(Event::Bookmark(object)) => {
+                let version = object.metadata.resource_version;
                 if is_older(&version, from) {
                     let from = from.clone();
                     return Err(ErrorKind::WentBack { from, to: version });
