@@ -21,6 +21,9 @@ pub enum WorkloadChange {
     },
 }
 
+/// A change of the local workload with this key, or of its pods.
+pub(crate) type KeyedChange = (SetKey, WorkloadChange);
+
 /// Receives changes from the task that owns the member's state: must not block.
 pub trait ChangeHandler: Send + Sync + 'static {
     /// The local workload `key` in `cluster`, or its pods, changed.

@@ -7,7 +7,7 @@ use reflector::{Error, EventHandler, InvalidObject, ResourceVersion, Uid};
 use tracing::{debug, info};
 
 use crate::{
-    change::{ChangeHandler, WorkloadChange},
+    change::{ChangeHandler, KeyedChange, WorkloadChange},
     health::Health,
     member_view::MemberView,
     metrics::WatchMetrics,
@@ -48,94 +48,69 @@ impl Notifier {
             self.handler.on_cluster_change(&self.cluster);
         }
     }
-
-    fn begin_list(&self, watch: Watch) {
-        self.store.begin_list(watch);
-        self.check_sync_state();
-    }
-
-    fn activity(&self, watch: Watch) {
-        if self.store.record_activity(watch) {
-            self.check_sync_state();
-        }
-    }
-
-    fn error(&self, watch: Watch, error: &Error) {
-        debug!(?watch, %error, "watch failed");
-        self.store.record_failure(watch, error.needs_relist());
-        self.check_sync_state();
-    }
 }
 
-/// Handles the events of the local ReplicaSets.
-pub(crate) struct WorkloadHandler {
+/// Handles the events of one watch.
+pub(crate) struct WatchHandler {
+    pub(crate) watch: Watch,
     pub(crate) notifier: Notifier,
     pub(crate) metrics: WatchMetrics,
 }
 
-impl WorkloadHandler {
-    fn update_size(&self) {
-        let (workloads, _) = self.notifier.store.size();
-        self.metrics.set_objects(workloads);
-    }
-
-    fn delete(&self, key: &SetKey, uid: Uid, version: ResourceVersion) {
-        if let Some(change) = self.notifier.store.delete_workload(key, uid, version) {
-            self.notifier.workload_change(key, change);
+impl WatchHandler {
+    fn report(&self, changes: impl IntoIterator<Item = KeyedChange>) {
+        for (key, change) in changes {
+            self.notifier.workload_change(&key, change);
         }
+        self.metrics
+            .set_objects(self.notifier.store.size(self.watch));
     }
 }
 
-impl EventHandler<ReplicaSetObject> for WorkloadHandler {
+impl<T: WatchedObject> EventHandler<T> for WatchHandler {
     fn on_init(&mut self) {
         self.metrics.lists.inc();
-        self.notifier.begin_list(Watch::Workloads);
+        self.notifier.store.begin_list(self.watch);
+        self.notifier.check_sync_state();
     }
 
-    fn on_apply(&mut self, object: ReplicaSetObject) {
+    fn on_apply(&mut self, object: T) {
         self.metrics.events.inc();
-        let workload = WorkloadState::from(object);
-        let key = workload.key.clone();
-        if let Some(change) = self.notifier.store.apply_workload(workload) {
-            self.notifier.workload_change(&key, change);
-        }
-        self.update_size();
+        self.report(object.apply(&self.notifier.store));
     }
 
-    fn on_delete(&mut self, object: ReplicaSetObject) {
+    fn on_delete(&mut self, object: T) {
         self.metrics.events.inc();
-        let workload = WorkloadState::from(object);
-        let version = ResourceVersion::parse(&workload.resource_version);
-        self.delete(&workload.key, workload.id(), version);
-        self.update_size();
+        self.report(object.delete(&self.notifier.store));
     }
 
     fn on_init_done(&mut self, resource_version: &str) {
         let version = ResourceVersion::parse(resource_version);
-        for (key, change) in self.notifier.store.end_workload_list(version) {
-            self.notifier.workload_change(&key, change);
-        }
-        self.update_size();
+        self.report(self.notifier.store.end_list(self.watch, version));
         self.notifier.check_sync_state();
     }
 
     fn on_error(&mut self, error: &Error) {
         self.metrics.failures.inc();
-        self.notifier.error(Watch::Workloads, error);
+        debug!(watch = ?self.watch, %error, "watch failed");
+        let store = &self.notifier.store;
+        store.record_failure(self.watch, error.needs_relist());
+        self.notifier.check_sync_state();
     }
 
     fn on_activity(&mut self) {
-        self.notifier.activity(Watch::Workloads);
+        if self.notifier.store.record_activity(self.watch) {
+            self.notifier.check_sync_state();
+        }
     }
 
     fn on_invalid(&mut self, object: &InvalidObject) {
         self.metrics.invalid_objects.inc();
         let Some(uid) = object.uid else { return };
-        if !object.deleted {
-            self.notifier.store.keep_workload(uid);
-        } else if let (Some(namespace), Some(name)) = (&object.namespace, &object.name) {
-            let key = SetKey::new(&**namespace, &**name);
-            self.delete(&key, uid, ResourceVersion::default());
+        if object.deleted {
+            self.report(T::delete_invalid(&self.notifier.store, uid, object));
+        } else {
+            self.notifier.store.keep(self.watch, uid);
         }
     }
 
@@ -144,72 +119,51 @@ impl EventHandler<ReplicaSetObject> for WorkloadHandler {
     }
 }
 
-/// Handles the events of the pods.
-pub(crate) struct PodHandler {
-    pub(crate) notifier: Notifier,
-    pub(crate) metrics: WatchMetrics,
+/// A kind of object that is watched in members.
+pub(crate) trait WatchedObject: Sized {
+    /// Stores that the object exists, in this state. Returns what changed.
+    fn apply(self, store: &MemberStore) -> Vec<KeyedChange>;
+    /// Stores that the object was deleted, in this last state.
+    fn delete(self, store: &MemberStore) -> Option<KeyedChange>;
+    /// Stores that an object was deleted whose last state can't be read.
+    fn delete_invalid(store: &MemberStore, uid: Uid, object: &InvalidObject)
+    -> Option<KeyedChange>;
 }
 
-impl PodHandler {
-    fn update_size(&self) {
-        let (_, pods) = self.notifier.store.size();
-        self.metrics.set_objects(pods);
+impl WatchedObject for ReplicaSetObject {
+    fn apply(self, store: &MemberStore) -> Vec<KeyedChange> {
+        let workload = WorkloadState::from(self);
+        let key = workload.key.clone();
+        let change = store.apply_workload(workload);
+        change.map(|change| (key, change)).into_iter().collect()
     }
 
-    fn delete(&self, uid: Uid, resource_version: &str) {
-        if let Some((key, change)) = self.notifier.store.delete_pod(uid, resource_version) {
-            self.notifier.workload_change(&key, change);
-        }
+    fn delete(self, store: &MemberStore) -> Option<KeyedChange> {
+        let workload = WorkloadState::from(self);
+        let version = ResourceVersion::parse(&workload.resource_version);
+        store.delete_workload(&workload.key, workload.id(), version)
+    }
+
+    fn delete_invalid(
+        store: &MemberStore,
+        uid: Uid,
+        object: &InvalidObject,
+    ) -> Option<KeyedChange> {
+        let key = SetKey::new(object.namespace.as_deref()?, object.name.as_deref()?);
+        store.delete_workload(&key, uid, ResourceVersion::default())
     }
 }
 
-impl EventHandler<PodObject> for PodHandler {
-    fn on_init(&mut self) {
-        self.metrics.lists.inc();
-        self.notifier.begin_list(Watch::Pods);
+impl WatchedObject for PodObject {
+    fn apply(self, store: &MemberStore) -> Vec<KeyedChange> {
+        store.apply_pod(self)
     }
 
-    fn on_apply(&mut self, object: PodObject) {
-        self.metrics.events.inc();
-        for (key, change) in self.notifier.store.apply_pod(object) {
-            self.notifier.workload_change(&key, change);
-        }
-        self.update_size();
+    fn delete(self, store: &MemberStore) -> Option<KeyedChange> {
+        store.delete_pod(self.metadata.uid, &self.metadata.resource_version)
     }
 
-    fn on_delete(&mut self, object: PodObject) {
-        self.metrics.events.inc();
-        self.delete(object.metadata.uid, &object.metadata.resource_version);
-        self.update_size();
-    }
-
-    fn on_init_done(&mut self, _resource_version: &str) {
-        for key in self.notifier.store.end_pod_list() {
-            self.notifier.workload_change(&key, WorkloadChange::Pods);
-        }
-        self.update_size();
-        self.notifier.check_sync_state();
-    }
-
-    fn on_error(&mut self, error: &Error) {
-        self.metrics.failures.inc();
-        self.notifier.error(Watch::Pods, error);
-    }
-
-    fn on_activity(&mut self) {
-        self.notifier.activity(Watch::Pods);
-    }
-
-    fn on_invalid(&mut self, object: &InvalidObject) {
-        self.metrics.invalid_objects.inc();
-        match object.uid {
-            Some(uid) if object.deleted => self.delete(uid, ""),
-            Some(uid) => self.notifier.store.keep_pod(uid),
-            None => {}
-        }
-    }
-
-    fn on_short_watch(&mut self) {
-        self.metrics.short_watches.inc();
+    fn delete_invalid(store: &MemberStore, uid: Uid, _: &InvalidObject) -> Option<KeyedChange> {
+        store.delete_pod(uid, "")
     }
 }

@@ -19,10 +19,12 @@ use tracing::{Instrument, info_span};
 use crate::{
     change::ChangeHandler,
     cluster_info_poll::{self, ClusterInfoSettings},
-    handlers::{Notifier, PodHandler, WorkloadHandler},
+    handlers::{Notifier, WatchHandler},
     metrics::{ClusterMetrics, InformerMetrics, PODS, REPLICA_SETS, WatchMetrics},
+    pod::PodObject,
     probe::{self, FailureStreak, ProbeSettings},
-    store::{Clock, HealthChange, MemberStore},
+    replica_set::ReplicaSetObject,
+    store::{Clock, HealthChange, MemberStore, Watch},
 };
 
 /// A failing watch becomes stale without any event, so the sync state is checked periodically.
@@ -168,15 +170,16 @@ impl Informer {
                 .seed(seed(part))
                 .relist_on(Arc::clone(relist))
         };
+        let handler = |watch, metrics: &WatchMetrics| WatchHandler {
+            watch,
+            notifier: self.notifier.clone(),
+            metrics: metrics.clone(),
+        };
         let workloads = reflector("/apis/apps/v1/replicasets", 0, &relist_workloads);
-        let workloads = workloads.run(WorkloadHandler {
-            notifier: self.notifier.clone(),
-            metrics: self.metrics.workloads.clone(),
-        });
-        let pods = reflector("/api/v1/pods", 1, &relist_pods).run(PodHandler {
-            notifier: self.notifier.clone(),
-            metrics: self.metrics.pods.clone(),
-        });
+        let handler_of_workloads = handler(Watch::Workloads, &self.metrics.workloads);
+        let workloads = workloads.run::<ReplicaSetObject, _>(handler_of_workloads);
+        let pods = reflector("/api/v1/pods", 1, &relist_pods);
+        let pods = pods.run::<PodObject, _>(handler(Watch::Pods, &self.metrics.pods));
         let probe = probe::run(
             clients.clone(),
             self.settings.probe.clone(),

@@ -4,9 +4,9 @@ use fedrs_api::SetKey;
 use jiff::Timestamp;
 use reflector::{
     Versioned,
-    partial::{for_each_item, is_present, null_as_default},
+    partial::{is_present, null_as_default},
 };
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
@@ -70,44 +70,32 @@ struct ReplicaSetStatus {
     ready_replicas: u32,
     available_replicas: u32,
     fully_labeled_replicas: u32,
-    #[serde(deserialize_with = "replica_failure")]
-    conditions: Option<ReplicaFailure>,
+    #[serde(deserialize_with = "null_as_default")]
+    conditions: Vec<Condition>,
 }
 
-/// The condition `ReplicaFailure`, while it is true (F32).
-fn replica_failure<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<ReplicaFailure>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Condition {
-        r#type: String,
-        status: String,
-        last_transition_time: Option<Timestamp>,
-        #[serde(default, deserialize_with = "null_as_default")]
-        message: String,
-    }
-    #[derive(Default)]
-    struct Conditions(Option<ReplicaFailure>);
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Condition {
+    r#type: String,
+    status: String,
+    last_transition_time: Option<Timestamp>,
+    #[serde(default, deserialize_with = "null_as_default")]
+    message: String,
+}
 
-    impl<'de> Deserialize<'de> for Conditions {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let mut failure = None;
-            for_each_item(deserializer, |condition: Condition| {
-                if condition.r#type == "ReplicaFailure" && condition.status == "True" {
-                    failure = Some(ReplicaFailure {
-                        since: condition
-                            .last_transition_time
-                            .unwrap_or(Timestamp::UNIX_EPOCH),
-                        message: condition.message.chars().take(MAX_MESSAGE_CHARS).collect(),
-                    });
-                }
-            })?;
-            Ok(Self(failure))
-        }
+impl ReplicaSetStatus {
+    /// The condition `ReplicaFailure`, while it is true (F32).
+    fn replica_failure(&self) -> Option<ReplicaFailure> {
+        let mut conditions = self.conditions.iter();
+        let failure = conditions
+            .find(|condition| condition.r#type == "ReplicaFailure" && condition.status == "True")?;
+        let since = failure.last_transition_time;
+        Some(ReplicaFailure {
+            since: since.unwrap_or(Timestamp::UNIX_EPOCH),
+            message: failure.message.chars().take(MAX_MESSAGE_CHARS).collect(),
+        })
     }
-
-    Ok(null_as_default::<D, Conditions>(deserializer)?.0)
 }
 
 impl Versioned for ReplicaSetObject {
@@ -136,7 +124,7 @@ impl From<ReplicaSetObject> for WorkloadState {
             ready_replicas: status.ready_replicas,
             available_replicas: status.available_replicas,
             fully_labeled_replicas: status.fully_labeled_replicas,
-            replica_failure: status.conditions,
+            replica_failure: status.replica_failure(),
             spec_hash: spec_hash(&spec.template, spec.min_ready_seconds, &spec.selector),
             lowest_replicas: spec.replicas,
             federation: labels.federation.map(String::from).unwrap_or_default(),

@@ -3,7 +3,7 @@
 //!
 //! The lock is held for one event, one lookup, or the end of one list, and never across an await.
 
-use std::{collections::BTreeSet, fmt, mem, sync::Arc, time::Duration};
+use std::{fmt, mem, sync::Arc, time::Duration};
 
 use fedrs_api::SetKey;
 use jiff::{SignedDuration, Timestamp};
@@ -11,7 +11,7 @@ use parking_lot::RwLock;
 use reflector::{ResourceVersion, Uid};
 
 use crate::{
-    change::WorkloadChange,
+    change::{KeyedChange, WorkloadChange},
     cluster_info::ClusterInfo,
     health::Health,
     member_view::{MemberView, WorkloadTotals},
@@ -106,10 +106,13 @@ impl MemberStore {
         }
     }
 
-    /// The numbers of local workloads and of pods.
-    pub fn size(&self) -> (usize, usize) {
+    /// The number of objects that a watch has brought.
+    pub(crate) fn size(&self, watch: Watch) -> usize {
         let state = self.state.read();
-        (state.workloads.len(), state.pods.len())
+        match watch {
+            Watch::Workloads => state.workloads.len(),
+            Watch::Pods => state.pods.len(),
+        }
     }
 
     /// The age of the view, while it is stale.
@@ -147,27 +150,13 @@ impl MemberStore {
         key: &SetKey,
         uid: Uid,
         version: ResourceVersion,
-    ) -> Option<WorkloadChange> {
-        self.state.write().workloads.delete(key, uid, version)
-    }
-
-    pub(crate) fn keep_workload(&self, uid: Uid) {
-        self.state.write().workloads.keep(uid);
-    }
-
-    pub(crate) fn end_workload_list(
-        &self,
-        version: ResourceVersion,
-    ) -> Vec<(SetKey, WorkloadChange)> {
-        let now = (self.clock)();
+    ) -> Option<KeyedChange> {
         let mut state = self.state.write();
-        let lost = state.workloads.end_list(version);
-        let reported = state.workload_watch.has_listed();
-        state.workload_watch.end_list(now);
-        if reported { lost } else { Vec::new() }
+        let change = state.workloads.delete(key, uid, version)?;
+        Some((key.clone(), change))
     }
 
-    pub(crate) fn apply_pod(&self, pod: PodObject) -> Vec<(SetKey, WorkloadChange)> {
+    pub(crate) fn apply_pod(&self, pod: PodObject) -> Vec<KeyedChange> {
         let now = (self.clock)();
         let mut state = self.state.write();
         let changes = state.pods.apply(pod, now);
@@ -178,25 +167,33 @@ impl MemberStore {
         }
     }
 
-    pub(crate) fn delete_pod(
-        &self,
-        uid: Uid,
-        resource_version: &str,
-    ) -> Option<(SetKey, WorkloadChange)> {
+    pub(crate) fn delete_pod(&self, uid: Uid, resource_version: &str) -> Option<KeyedChange> {
         self.state.write().pods.delete(uid, resource_version)
     }
 
-    pub(crate) fn keep_pod(&self, uid: Uid) {
-        self.state.write().pods.keep(uid);
+    /// An object exists and can't be read: what is known of it stays.
+    pub(crate) fn keep(&self, watch: Watch, uid: Uid) {
+        let mut state = self.state.write();
+        match watch {
+            Watch::Workloads => state.workloads.keep(uid),
+            Watch::Pods => state.pods.keep(uid),
+        }
     }
 
-    pub(crate) fn end_pod_list(&self) -> BTreeSet<SetKey> {
+    pub(crate) fn end_list(&self, watch: Watch, version: ResourceVersion) -> Vec<KeyedChange> {
         let now = (self.clock)();
         let mut state = self.state.write();
-        let lost = state.pods.end_list();
-        let reported = state.pod_watch.has_listed();
-        state.pod_watch.end_list(now);
-        if reported { lost } else { BTreeSet::new() }
+        let lost = match watch {
+            Watch::Workloads => state.workloads.end_list(version),
+            Watch::Pods => {
+                let lost = state.pods.end_list().into_iter();
+                lost.map(|key| (key, WorkloadChange::Pods)).collect()
+            }
+        };
+        let watch = state.watch(watch);
+        let reported = watch.has_listed();
+        watch.end_list(now);
+        if reported { lost } else { Vec::new() }
     }
 
     /// The server sent something. Returns whether the watch had been failing.
@@ -326,10 +323,6 @@ impl MemberView for MemberStore {
 
 impl fmt::Debug for MemberStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (workloads, pods) = self.size();
-        f.debug_struct("MemberStore")
-            .field("workloads", &workloads)
-            .field("pods", &pods)
-            .finish_non_exhaustive()
+        f.debug_struct("MemberStore").finish_non_exhaustive()
     }
 }
