@@ -231,8 +231,8 @@ impl Elector {
         let now = self.clock.now();
         let before = found.as_ref().map(record);
         let spec = match (step, before) {
-            (Step::Renew, Some(before)) => step::renewed(&self.me, before.clone(), now),
-            _ => step::taken(&self.me, before, now),
+            (Step::Renew, Some(before)) => step::renewed(&self.me, before, now),
+            (_, before) => step::taken(&self.me, before, now),
         };
         let since = Instant::now();
         let lease = match found {
@@ -240,7 +240,7 @@ impl Elector {
                 let spec = Some(spec);
                 self.lease.replace(&Lease { spec, ..lease }).await?
             }
-            None => self.lease.create(&spec).await?,
+            None => self.lease.create(spec).await?,
         };
         self.view.look(Some(record(&lease)), Instant::now());
         self.held = Some(lease);
@@ -285,7 +285,7 @@ impl Elector {
     }
 
     async fn replace_released(&self, lease: Lease) -> Result<Lease, LeaseError> {
-        let spec = step::released(record(&lease).clone(), self.clock.now());
+        let spec = step::released(record(&lease), self.clock.now());
         self.lease
             .replace(&Lease {
                 spec: Some(spec),
@@ -339,15 +339,6 @@ impl Elector {
 }
 
 /// The record of the Lease; a Lease without one has no holder.
-fn record(lease: &Lease) -> &LeaseSpec {
-    const NONE: &LeaseSpec = &LeaseSpec {
-        acquire_time: None,
-        holder_identity: None,
-        lease_duration_seconds: None,
-        lease_transitions: None,
-        preferred_holder: None,
-        renew_time: None,
-        strategy: None,
-    };
-    lease.spec.as_ref().unwrap_or(NONE)
+fn record(lease: &Lease) -> LeaseSpec {
+    lease.spec.clone().unwrap_or_default()
 }

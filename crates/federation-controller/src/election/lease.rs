@@ -2,10 +2,16 @@
 
 use std::time::Duration;
 
+use fedrs_api::names::FIELD_MANAGER;
 use jiff::Timestamp;
-use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use kube::Client;
-use serde_json::{Value, json};
+use k8s_openapi::api::{
+    coordination::v1::{Lease, LeaseSpec},
+    core::v1::Namespace,
+};
+use kube::{
+    Api, Client,
+    api::{ObjectMeta, PostParams},
+};
 
 use crate::{
     calls::{self, CallError},
@@ -13,19 +19,16 @@ use crate::{
     event_recorder::{Subject, event_object},
 };
 
-/// Why a call about the Lease did not bring what it was made for.
+/// Why a call about the Lease failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LeaseError {
-    /// Somebody else wrote, made or deleted it since it was read.
+    /// Another process has written, created or deleted it since it was read.
     #[error("another process has written it")]
     Conflict,
-    /// The host said no, could not be asked, or didn't answer in time.
+    /// The host rejects the call, or does not answer.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// The answer is not a Lease.
-    #[error("unexpected response: {0}")]
-    Answer(#[from] serde_json::Error),
-    /// There is nowhere to make it.
+    /// The namespace of the Lease does not exist.
     #[error(
         "failed to create namespace {namespace} on the host ({source}): create it, or choose another with --namespace"
     )]
@@ -56,40 +59,40 @@ pub(super) struct HostLease {
 }
 
 impl HostLease {
-    /// The Lease, if it is there.
+    /// The Lease, if it exists.
     pub(super) async fn get(&self) -> Result<Option<Lease>, LeaseError> {
-        match self.call(calls::get(&self.host, &self.path())).await {
-            Ok(lease) => Ok(Some(serde_json::from_value(lease)?)),
-            Err(error) if error.code() == Some(404) => Ok(None),
-            Err(error) => Err(error),
-        }
+        self.call(self.leases().get_opt(&self.name)).await
     }
 
-    /// Makes it, and its namespace where that is missing.
-    pub(super) async fn create(&self, spec: &LeaseSpec) -> Result<Lease, LeaseError> {
-        match self.post(spec).await {
+    /// Creates the Lease, and its namespace if that does not exist.
+    pub(super) async fn create(&self, spec: LeaseSpec) -> Result<Lease, LeaseError> {
+        let lease = Lease {
+            metadata: ObjectMeta {
+                name: Some(self.name.clone()),
+                ..ObjectMeta::default()
+            },
+            spec: Some(spec),
+        };
+        let (leases, managed) = (self.leases(), managed());
+        let created = match self.call(leases.create(&managed, &lease)).await {
             Err(error) if error.code() == Some(404) => {
                 self.create_namespace().await?;
-                self.post(spec).await
+                self.call(leases.create(&managed, &lease)).await
             }
-            answer => answer,
-        }
+            created => created,
+        };
+        created.map_err(conflict_if(&[409]))
     }
 
-    /// Writes `lease` over what it was read from.
+    /// Writes `lease`, unless it has changed since it was read.
     pub(super) async fn replace(&self, lease: &Lease) -> Result<Lease, LeaseError> {
-        let object = serde_json::to_value(lease)?;
-        match self
-            .call(calls::put(&self.host, &self.path(), &object))
-            .await
-        {
-            Ok(lease) => Ok(serde_json::from_value(lease)?),
-            Err(error) if matches!(error.code(), Some(404 | 409)) => Err(LeaseError::Conflict),
-            Err(error) => Err(error),
-        }
+        let replaced = self
+            .call(self.leases().replace(&self.name, &managed(), lease))
+            .await;
+        replaced.map_err(conflict_if(&[404, 409]))
     }
 
-    /// Tells of the Lease, for `kubectl describe lease`.
+    /// Records an event about the Lease, for `kubectl describe lease`.
     pub(super) async fn record(
         &self,
         lease: &Lease,
@@ -111,38 +114,21 @@ impl HostLease {
         Ok(())
     }
 
-    async fn post(&self, spec: &LeaseSpec) -> Result<Lease, LeaseError> {
-        let object = json!({
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": { "name": self.name, "namespace": self.namespace },
-            "spec": spec,
-        });
-        match self
-            .call(calls::post(&self.host, &self.folder(), &object))
-            .await
-        {
-            Ok(lease) => Ok(serde_json::from_value(lease)?),
-            Err(error) if error.code() == Some(409) => Err(LeaseError::Conflict),
-            Err(error) => Err(error),
-        }
-    }
-
     async fn create_namespace(&self) -> Result<(), LeaseError> {
-        let namespace = json!({
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": { "name": self.namespace },
-        });
-        match self
-            .call(calls::post(&self.host, "/api/v1/namespaces", &namespace))
-            .await
-        {
+        let namespace = Namespace {
+            metadata: ObjectMeta {
+                name: Some(self.namespace.clone()),
+                ..ObjectMeta::default()
+            },
+            ..Namespace::default()
+        };
+        let namespaces = Api::<Namespace>::all(self.host.clone());
+        match self.call(namespaces.create(&managed(), &namespace)).await {
             Ok(_) => {
                 tracing::info!(namespace = %self.namespace, "created the namespace of the Lease");
                 Ok(())
             }
-            // Another candidate was quicker.
+            // Another candidate created it first.
             Err(error) if error.code() == Some(409) => Ok(()),
             Err(LeaseError::Call(source @ CallError::Api(_))) => Err(LeaseError::Namespace {
                 namespace: self.namespace.clone(),
@@ -152,21 +138,26 @@ impl HostLease {
         }
     }
 
-    async fn call(
-        &self,
-        call: impl Future<Output = kube::Result<Value>>,
-    ) -> Result<Value, LeaseError> {
+    async fn call<T>(&self, call: impl Future<Output = kube::Result<T>>) -> Result<T, LeaseError> {
         Ok(calls::within(self.timeout, call).await?)
     }
 
-    fn folder(&self) -> String {
-        format!(
-            "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
-            self.namespace
-        )
+    fn leases(&self) -> Api<Lease> {
+        Api::namespaced(self.host.clone(), &self.namespace)
     }
+}
 
-    fn path(&self) -> String {
-        format!("{}/{}", self.folder(), self.name)
+fn managed() -> PostParams {
+    PostParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        ..PostParams::default()
+    }
+}
+
+/// Takes a rejection with one of these HTTP statuses for a conflict.
+fn conflict_if(codes: &'static [u16]) -> impl Fn(LeaseError) -> LeaseError {
+    |error| match error.code() {
+        Some(code) if codes.contains(&code) => LeaseError::Conflict,
+        _ => error,
     }
 }

@@ -25,12 +25,16 @@ pub(super) struct View {
 }
 
 impl View {
-    /// Takes in what was found at `now`.
-    pub(super) fn look(&mut self, found: Option<&LeaseSpec>, now: Instant) {
+    /// Records the Lease as it was found at `now`.
+    pub(super) fn look(&mut self, found: Option<LeaseSpec>, now: Instant) {
         self.is_there = found.is_some();
         let Some(found) = found else { return };
-        if self.observed.as_ref().is_none_or(|(seen, _)| seen != found) {
-            self.observed = Some((found.clone(), now));
+        if self
+            .observed
+            .as_ref()
+            .is_none_or(|(seen, _)| *seen != found)
+        {
+            self.observed = Some((found, now));
         }
     }
 }
@@ -76,7 +80,7 @@ fn holder(record: &LeaseSpec) -> Option<&str> {
     record
         .holder_identity
         .as_deref()
-        .filter(|it| !it.is_empty())
+        .filter(|identity| !identity.is_empty())
 }
 
 fn duration(record: &LeaseSpec) -> Option<Duration> {
@@ -85,13 +89,15 @@ fn duration(record: &LeaseSpec) -> Option<Duration> {
 }
 
 /// The record of a Lease that `me` takes at `now`, after another's or nobody's.
-pub(super) fn taken(me: &Candidate, before: Option<&LeaseSpec>, now: Timestamp) -> LeaseSpec {
-    let transitions = before.map(|it| it.lease_transitions.unwrap_or(0).saturating_add(1));
+pub(super) fn taken(me: &Candidate, before: Option<LeaseSpec>, now: Timestamp) -> LeaseSpec {
+    let transitions = before
+        .as_ref()
+        .map(|record| record.lease_transitions.unwrap_or(0).saturating_add(1));
     LeaseSpec {
         holder_identity: Some(me.identity.clone()),
         acquire_time: Some(MicroTime(now)),
         lease_transitions: Some(transitions.unwrap_or(0)),
-        ..renewed(me, before.cloned().unwrap_or_default(), now)
+        ..renewed(me, before.unwrap_or_default(), now)
     }
 }
 
@@ -116,7 +122,7 @@ pub(super) fn released(before: LeaseSpec, now: Timestamp) -> LeaseSpec {
     }
 }
 
-/// Rounded up: others must not wait for less than the holder counts on.
+/// Rounded up: others must not wait for less time than the holder leads.
 fn whole_seconds(duration: Duration) -> i32 {
     let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
     i32::try_from(seconds).unwrap_or(i32::MAX)
@@ -151,7 +157,7 @@ mod tests {
         let at = |second| start + Duration::from_secs(second);
         let mut view = View::default();
         for (second, found) in looks {
-            view.look(found.as_ref(), at(*second));
+            view.look(found.clone(), at(*second));
         }
         (step(&me(), leads, &view, at(10)), start)
     }
@@ -267,7 +273,7 @@ mod tests {
         assert_eq!(first.lease_transitions, Some(0));
         assert_eq!(holder(&first), Some("me"));
 
-        let took = taken(&me(), Some(&record("other", 5, 0)), now);
+        let took = taken(&me(), Some(record("other", 5, 0)), now);
         assert_eq!(took.lease_transitions, Some(4));
         assert_eq!(took.acquire_time, Some(MicroTime(now)));
         assert_eq!(took.lease_duration_seconds, Some(15));
