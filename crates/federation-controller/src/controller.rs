@@ -96,7 +96,11 @@ impl Controller {
         );
         let member_handler =
             MemberClusterHandler::new(Arc::clone(&inbox), &self.config.federation, members_listed);
-        let secret_handler = SecretHandler::new(Arc::clone(&inbox), &self.secrets.namespace);
+        let secret_handler = SecretHandler {
+            inbox: Arc::clone(&inbox),
+            namespace: self.secrets.namespace.clone(),
+            has_listed: false,
+        };
         let namespace = &self.secrets.namespace;
         let secrets = format!("/api/v1/namespaces/{namespace}/secrets");
         let of_kubeconfigs = format!("type={}", names::KUBECONFIG_TYPE);

@@ -3,123 +3,137 @@
 //!
 //! ```text
 //! MemberClusters --MemberClusterHandler-.
-//!                             +--> Inbox --next--> the members' task
-//! Secrets --------SecretHandler--'
+//!                                       +--> Inbox --next--> the members' task
+//! Secrets --------SecretHandler---------'
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::{mem, sync::Arc};
 
-use fedrs_api::{MemberCluster, MemberClusterSpec};
+use fedrs_api::MemberCluster;
+use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use parking_lot::Mutex;
 use reflector::{Error, EventHandler};
 use tokio::sync::{Notify, watch};
 
-use super::secret::{KubeconfigSecret, SecretObject};
-use crate::readiness::{ListProgress, ListState};
+use super::{secret::KubeconfigSecret, source_error::SecretsForbidden};
+use crate::{
+    error_text::format_error,
+    readiness::{ListProgress, ListState},
+};
 
-/// A MemberCluster as far as it matters.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct MemberObject {
-    pub(crate) uid: String,
-    pub(crate) generation: Option<i64>,
-    pub(crate) spec: MemberClusterSpec,
-}
-
-/// One thing that the host says.
+/// A change on the host.
 pub(crate) enum HostInput {
-    /// What the MemberCluster of this name asks for; none if it is gone.
-    Object(String, Option<MemberObject>),
-    /// The Secret of this name; none if it is gone.
+    /// The MemberCluster of this name; `None` if it was deleted.
+    Object(String, Option<MemberCluster>),
+    /// The Secret of this name; `None` if it was deleted.
     Secret(String, Option<KubeconfigSecret>),
     /// All MemberClusters are listed.
     ObjectsListed,
-    /// All Secrets are listed.
-    SecretsListed,
-    /// Secrets may not be read.
-    SecretsUnreadable(String),
+    /// All Secrets are listed, or the controller may not read them.
+    SecretsListed(Result<(), SecretsForbidden>),
 }
 
-/// What has arrived and was not yet taken.
+/// The changes that the members' task has not taken yet.
 #[derive(Default)]
 pub(crate) struct Inbox {
-    waiting: Mutex<Waiting>,
+    state: Mutex<State>,
     arrived: Notify,
 }
 
 #[derive(Default)]
-struct Waiting {
-    objects: BTreeMap<String, Option<MemberObject>>,
-    secrets: BTreeMap<String, Option<KubeconfigSecret>>,
+struct State {
+    objects: Objects<MemberCluster>,
     objects_listed: bool,
-    secrets_listed: Option<Result<(), String>>,
+    secrets: Objects<KubeconfigSecret>,
+    secrets_listed: Option<Result<(), SecretsForbidden>>,
 }
 
-impl Waiting {
-    /// The next input; that a list is complete comes after its objects.
+impl State {
+    /// The next change; that a list is complete comes after its objects.
     fn next(&mut self) -> Option<HostInput> {
-        if let Some((name, secret)) = self.secrets.pop_first() {
+        if let Some((name, secret)) = self.secrets.changed.pop_first() {
             return Some(HostInput::Secret(name, secret));
         }
         if let Some(listed) = self.secrets_listed.take() {
-            return Some(match listed {
-                Ok(()) => HostInput::SecretsListed,
-                Err(message) => HostInput::SecretsUnreadable(message),
-            });
+            return Some(HostInput::SecretsListed(listed));
         }
-        if let Some((name, object)) = self.objects.pop_first() {
+        if let Some((name, object)) = self.objects.changed.pop_first() {
             return Some(HostInput::Object(name, object));
         }
         mem::take(&mut self.objects_listed).then_some(HostInput::ObjectsListed)
     }
 }
 
+/// The objects of one kind.
+struct Objects<T> {
+    /// Latest states that were not taken yet; `None` for deleted objects.
+    changed: BTreeMap<String, Option<T>>,
+    /// The names of the objects that exist.
+    known: BTreeSet<String>,
+    /// The names that the newest list, and the watch since, have shown.
+    seen: BTreeSet<String>,
+}
+
+impl<T> Default for Objects<T> {
+    fn default() -> Self {
+        Self {
+            changed: BTreeMap::new(),
+            known: BTreeSet::new(),
+            seen: BTreeSet::new(),
+        }
+    }
+}
+
+impl<T> Objects<T> {
+    fn begin_list(&mut self) {
+        self.seen.clear();
+    }
+
+    fn apply(&mut self, name: String, object: T) {
+        self.known.insert(name.clone());
+        self.seen.insert(name.clone());
+        self.changed.insert(name, Some(object));
+    }
+
+    fn delete(&mut self, name: &str) {
+        if self.known.remove(name) {
+            self.changed.insert(name.to_owned(), None);
+        }
+    }
+
+    /// The list is complete: objects that it did not contain no longer exist.
+    fn end_list(&mut self) {
+        let seen = mem::take(&mut self.seen);
+        let gone = self.known.difference(&seen);
+        self.changed.extend(gone.map(|name| (name.clone(), None)));
+        self.known = seen;
+    }
+}
+
 impl Inbox {
-    /// The next. For one task; nothing is lost if it stops waiting.
+    /// The next change. For one task; nothing is lost if it stops waiting.
     pub(crate) async fn next(&self) -> HostInput {
         loop {
-            if let Some(input) = self.waiting.lock().next() {
+            if let Some(input) = self.state.lock().next() {
                 return input;
             }
             self.arrived.notified().await;
         }
     }
 
-    fn put(&self, change: impl FnOnce(&mut Waiting)) {
-        change(&mut self.waiting.lock());
+    fn put(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state.lock());
         self.arrived.notify_one();
     }
 }
 
-/// Names that a list shows, so that those which it doesn't show any more are noticed.
-#[derive(Default)]
-struct Names {
-    known: BTreeSet<String>,
-    seen: BTreeSet<String>,
-}
-
-impl Names {
-    fn saw(&mut self, name: &str) {
-        self.known.insert(name.to_owned());
-        self.seen.insert(name.to_owned());
-    }
-
-    /// The list is complete: those that it didn't show.
-    fn swept(&mut self) -> BTreeSet<String> {
-        let seen = mem::take(&mut self.seen);
-        let gone = self.known.difference(&seen).cloned().collect();
-        self.known = seen;
-        gone
-    }
-}
-
-/// MemberClusters of a federation, for the members' task: others are none of ours (F40).
+/// Puts the MemberClusters of a federation into the inbox; those of others are not its members (F40).
 pub(crate) struct MemberClusterHandler {
     inbox: Arc<Inbox>,
     federation: String,
     progress: ListProgress,
-    names: Names,
 }
 
 impl MemberClusterHandler {
@@ -132,52 +146,39 @@ impl MemberClusterHandler {
             inbox,
             federation: federation.to_owned(),
             progress: ListProgress::new("MemberClusters", listed),
-            names: Names::default(),
         }
-    }
-
-    fn put(&self, name: String, object: Option<MemberObject>) {
-        self.inbox.put(|waiting| {
-            waiting.objects.insert(name, object);
-        });
     }
 }
 
 impl EventHandler<MemberCluster> for MemberClusterHandler {
     fn on_init(&mut self) {
-        self.names.seen.clear();
+        self.inbox.put(|state| state.objects.begin_list());
     }
 
     fn on_apply(&mut self, object: MemberCluster) {
         let name = object.name_any();
-        if object.spec.federation != self.federation {
-            // It may have been ours.
-            if self.names.known.remove(&name) {
-                self.put(name, None);
+        let is_ours = object.spec.federation == self.federation;
+        self.inbox.put(|state| {
+            if is_ours {
+                // One that is being deleted counts as long as it exists.
+                state.objects.apply(name, object);
+            } else {
+                // It may have been ours.
+                state.objects.delete(&name);
             }
-            return;
-        }
-        self.names.saw(&name);
-        let object = MemberObject {
-            uid: object.metadata.uid.unwrap_or_default(),
-            generation: object.metadata.generation,
-            spec: object.spec,
-        };
-        // One that is on its way out counts as long as it is there.
-        self.put(name, Some(object));
+        });
     }
 
     fn on_delete(&mut self, object: MemberCluster) {
-        if self.names.known.remove(&object.name_any()) {
-            self.put(object.name_any(), None);
-        }
+        let name = object.name_any();
+        self.inbox.put(|state| state.objects.delete(&name));
     }
 
     fn on_init_done(&mut self, _resource_version: &str) {
-        for name in self.names.swept() {
-            self.put(name, None);
-        }
-        self.inbox.put(|waiting| waiting.objects_listed = true);
+        self.inbox.put(|state| {
+            state.objects.end_list();
+            state.objects_listed = true;
+        });
         self.progress.complete();
     }
 
@@ -186,85 +187,73 @@ impl EventHandler<MemberCluster> for MemberClusterHandler {
     }
 }
 
-/// Secrets with kubeconfigs, for the members' task.
+/// Puts the Secrets with kubeconfigs into the inbox.
 pub(crate) struct SecretHandler {
-    inbox: Arc<Inbox>,
-    namespace: String,
-    names: Names,
-    has_listed: bool,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) namespace: String,
+    pub(crate) has_listed: bool,
 }
 
-impl SecretHandler {
-    pub(crate) fn new(inbox: Arc<Inbox>, namespace: &str) -> Self {
-        Self {
-            inbox,
-            namespace: namespace.to_owned(),
-            names: Names::default(),
-            has_listed: false,
-        }
-    }
-
-    fn put(&self, name: String, secret: Option<KubeconfigSecret>) {
-        self.inbox.put(|waiting| {
-            waiting.secrets.insert(name, secret);
-        });
-    }
-}
-
-impl EventHandler<SecretObject> for SecretHandler {
+impl EventHandler<Secret> for SecretHandler {
     fn on_init(&mut self) {
-        self.names.seen.clear();
+        self.inbox.put(|state| state.secrets.begin_list());
     }
 
-    fn on_apply(&mut self, secret: SecretObject) {
-        let name = secret.name().to_owned();
-        self.names.saw(&name);
-        self.put(name, Some(secret.into_kubeconfig()));
+    fn on_apply(&mut self, secret: Secret) {
+        let (name, secret) = (secret.name_any(), secret.into());
+        self.inbox.put(|state| state.secrets.apply(name, secret));
     }
 
-    fn on_delete(&mut self, secret: SecretObject) {
-        self.names.known.remove(secret.name());
-        self.put(secret.name().to_owned(), None);
+    fn on_delete(&mut self, secret: Secret) {
+        let name = secret.name_any();
+        self.inbox.put(|state| state.secrets.delete(&name));
     }
 
     fn on_init_done(&mut self, _resource_version: &str) {
-        for name in self.names.swept() {
-            self.put(name, None);
-        }
         self.has_listed = true;
-        self.inbox
-            .put(|waiting| waiting.secrets_listed = Some(Ok(())));
+        self.inbox.put(|state| {
+            state.secrets.end_list();
+            state.secrets_listed = Some(Ok(()));
+        });
     }
 
     /// A controller that may not read Secrets works with the folder alone; what was read before is still known.
     fn on_error(&mut self, error: &Error) {
-        if error.code() != Some(403) || self.has_listed {
-            return;
+        if error.code() == Some(403) && !self.has_listed {
+            let forbidden = SecretsForbidden {
+                namespace: self.namespace.clone(),
+                response: format_error(error),
+            };
+            self.inbox
+                .put(|state| state.secrets_listed = Some(Err(forbidden)));
         }
-        let message = format!(
-            "the controller may not read Secrets of namespace {}: {}",
-            self.namespace,
-            crate::error_text::format_error(error)
-        );
-        self.inbox
-            .put(|waiting| waiting.secrets_listed = Some(Err(message)));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use fedrs_api::MemberClusterSpec;
+
     use super::*;
 
     #[test]
     fn what_a_list_does_not_show_any_more_is_gone() {
-        let mut names = Names::default();
-        names.saw("a");
-        names.saw("b");
-        assert_eq!(names.swept(), BTreeSet::new());
-        names.saw("b");
-        assert_eq!(names.swept(), BTreeSet::from(["a".to_owned()]));
-        names.known.remove("b");
-        assert_eq!(names.swept(), BTreeSet::new());
+        let mut objects = Objects::default();
+        let listed = |objects: &mut Objects<()>, names: &[&str]| {
+            objects.begin_list();
+            for name in names {
+                objects.apply((*name).to_owned(), ());
+            }
+            objects.changed.clear();
+            objects.end_list();
+            mem::take(&mut objects.changed)
+                .into_keys()
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(listed(&mut objects, &["a", "b"]), [""; 0]);
+        assert_eq!(listed(&mut objects, &["b"]), ["a"]);
+        objects.delete("b");
+        assert_eq!(listed(&mut objects, &[]), [""; 0]);
     }
 
     #[test]
@@ -273,8 +262,8 @@ mod tests {
         let (listed, _) = watch::channel(ListState::default());
         let mut sink = MemberClusterHandler::new(Arc::clone(&inbox), "blue", listed);
         let received = || {
-            let mut waiting = inbox.waiting.lock();
-            let inputs = std::iter::from_fn(|| waiting.next()).map(|input| match input {
+            let mut state = inbox.state.lock();
+            let inputs = std::iter::from_fn(|| state.next()).map(|input| match input {
                 HostInput::Object(name, object) => (name, object.is_some()),
                 _ => panic!("an object"),
             });
@@ -301,18 +290,17 @@ mod tests {
 
     #[test]
     fn the_end_of_a_list_comes_after_its_objects() {
-        let mut waiting = Waiting {
+        let mut state = State {
             objects_listed: true,
             secrets_listed: Some(Ok(())),
-            ..Waiting::default()
+            ..State::default()
         };
-        waiting.objects.insert("a".to_owned(), None);
-        waiting.secrets.insert("s".to_owned(), None);
-        let words = std::iter::from_fn(|| waiting.next()).map(|input| match input {
+        state.objects.changed.insert("a".to_owned(), None);
+        state.secrets.changed.insert("s".to_owned(), None);
+        let words = std::iter::from_fn(|| state.next()).map(|input| match input {
             HostInput::Object(name, _) | HostInput::Secret(name, _) => name,
             HostInput::ObjectsListed => "objects".to_owned(),
-            HostInput::SecretsListed => "secrets".to_owned(),
-            HostInput::SecretsUnreadable(message) => message,
+            HostInput::SecretsListed(_) => "secrets".to_owned(),
         });
         assert_eq!(words.collect::<Vec<_>>(), ["s", "secrets", "a", "objects"]);
     }

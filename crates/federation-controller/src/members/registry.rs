@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use cluster_informer::{Health, SyncState, WorkloadView};
-use fedrs_api::{MemberClusterSpec, MemberSource, SetKey};
+use cluster_informer::{Health, SyncState};
+use fedrs_api::{MemberCluster, MemberClusterSpec, MemberSource, SetKey};
 use jiff::Timestamp;
 use kube::Client;
 use parking_lot::RwLock;
 
-use super::{inbox::MemberObject, source_error::SourceError};
+use super::source_error::SourceError;
 use crate::{check, executor::MemberAccess};
 
 /// What is known of the token, or the certificate, by which a member is reached.
@@ -20,21 +20,6 @@ pub(super) struct Credentials {
     pub(super) renewal_error: Option<String>,
     /// Where the kubeconfig is from.
     pub(super) source: Option<MemberSource>,
-}
-
-/// One member.
-#[derive(Clone)]
-struct Entry {
-    /// How to reach it; none if its kubeconfig never could be used.
-    access: Option<MemberAccess>,
-    joined: Timestamp,
-    removed: Option<Timestamp>,
-    source_error: Option<SourceError>,
-    /// Whether what `access` shows is followed; if not, it is from before.
-    followed: bool,
-    credentials: Credentials,
-    spec: MemberClusterSpec,
-    object: ObjectState,
 }
 
 /// What the members' task knows of a MemberCluster.
@@ -50,84 +35,74 @@ pub(super) struct ObjectState {
     pub(super) is_kept: bool,
 }
 
-/// What the status of a MemberCluster is made of.
-#[derive(Clone)]
-pub(super) struct MemberFacts {
+/// What is known of one member: what checks see of it, and what the status of its MemberCluster is made of.
+#[derive(Clone, Default)]
+pub(super) struct MemberState {
+    /// How to reach it; none if its kubeconfig never could be used.
     pub(super) access: Option<MemberAccess>,
+    pub(super) joined: Timestamp,
     pub(super) removed: Option<Timestamp>,
     pub(super) source_error: Option<SourceError>,
+    /// Whether an informer runs; if not, what `access` shows is from before.
     pub(super) followed: bool,
     pub(super) credentials: Credentials,
-    pub(super) draining: bool,
+    pub(super) spec: MemberClusterSpec,
     pub(super) object: ObjectState,
 }
 
 /// All members, by name.
 pub(crate) struct Registry {
-    entries: RwLock<BTreeMap<String, Entry>>,
+    members: RwLock<BTreeMap<String, MemberState>>,
     grace_period: Duration,
 }
 
 impl Registry {
     pub(crate) fn new(grace_period: Duration) -> Self {
         Self {
-            entries: RwLock::default(),
+            members: RwLock::default(),
             grace_period,
         }
     }
 
     /// The members as a check of `key` sees them, in order.
     pub(crate) fn snapshot(&self, key: &SetKey) -> Vec<check::Member> {
-        let entries = self.entries.read();
-        entries
+        let members = self.members.read();
+        members
             .iter()
-            .map(|(name, entry)| entry.member(name, key, self.grace_period))
+            .map(|(name, member)| member.view(name, key, self.grace_period))
             .collect()
     }
 
     /// How to reach `name`; not by credentials that were withdrawn.
     pub(crate) fn access(&self, name: &str) -> Option<MemberAccess> {
-        let entries = self.entries.read();
-        let entry = entries.get(name)?;
-        entry.access.clone().filter(|_| !entry.is_stopped())
+        let member = self.get(name)?;
+        member.access.clone().filter(|_| !member.is_stopped())
     }
 
-    /// What the status of the MemberCluster `name` is made of; `None` if it is no member.
-    pub(super) fn facts(&self, name: &str) -> Option<MemberFacts> {
-        let entries = self.entries.read();
-        let entry = entries.get(name)?;
-        Some(MemberFacts {
-            access: entry.access.clone(),
-            removed: entry.removed,
-            source_error: entry.source_error.clone(),
-            followed: entry.followed,
-            credentials: entry.credentials.clone(),
-            draining: entry.spec.drain,
-            object: entry.object.clone(),
-        })
+    /// What is known of `name`; `None` if it is no member.
+    pub(super) fn get(&self, name: &str) -> Option<MemberState> {
+        self.members.read().get(name).cloned()
     }
 
     /// When the grace period of a removed member is over.
     pub(super) fn lost_at(&self, name: &str) -> Option<Timestamp> {
-        let entries = self.entries.read();
-        let entry = entries.get(name)?;
-        Some(check::after(
-            entry.removed?,
-            entry.grace_period(self.grace_period),
-        ))
+        let member = self.get(name)?;
+        let grace_period = member.grace_period(self.grace_period);
+        Some(check::after(member.removed?, grace_period))
     }
 
-    /// `name` is a member from `now` on, if it isn't one. Whether it is new.
-    pub(super) fn admit(&self, name: &str, now: Timestamp) -> bool {
-        let mut entries = self.entries.write();
-        let is_new = !entries.contains_key(name);
-        if is_new {
-            entries.insert(name.to_owned(), Entry::unknown(now));
-        }
-        is_new
+    /// Makes `name` a member from `now` on, unless it is one.
+    pub(super) fn admit(&self, name: &str, now: Timestamp) {
+        let mut members = self.members.write();
+        members
+            .entry(name.to_owned())
+            .or_insert_with(|| MemberState {
+                joined: now,
+                ..MemberState::default()
+            });
     }
 
-    /// A member is followed by `access` from `now` on: nothing is known of it yet.
+    /// The member has an informer since `now`, whose view `access` has: nothing is known of it yet.
     pub(super) fn put_access(
         &self,
         access: MemberAccess,
@@ -135,108 +110,90 @@ impl Registry {
         now: Timestamp,
     ) {
         let name = access.name.to_string();
-        self.change(&name, |entry| {
-            entry.access = Some(access);
-            entry.joined = now;
-            entry.follow(credentials);
+        self.change(&name, |member| {
+            member.access = Some(access);
+            member.joined = now;
+            member.follow(credentials);
         });
     }
 
-    /// A member is followed by another client: what is known of it stays.
+    /// The informer of `name` uses another client: what is known of it stays.
     pub(super) fn put_client(&self, name: &str, client: Client, credentials: Credentials) {
-        self.change(name, |entry| {
-            if let Some(access) = &mut entry.access {
+        self.change(name, |member| {
+            if let Some(access) = &mut member.access {
                 access.client = client;
             }
-            entry.follow(credentials);
+            member.follow(credentials);
         });
     }
 
-    /// The source of `name` can't be used, or can again; the client in use stays. Answers whether that has changed.
+    /// The source of `name` can't be used, or can again; the client in use stays. Returns whether that has changed.
     pub(super) fn put_source_error(&self, name: &str, source_error: Option<SourceError>) -> bool {
-        self.change(name, |entry| {
-            let news = entry.source_error != source_error;
-            entry.source_error = source_error;
-            entry.removed = None;
-            news
+        self.change(name, |member| {
+            let has_changed = member.source_error != source_error;
+            member.source_error = source_error;
+            member.removed = None;
+            has_changed
         })
     }
 
     /// `name` is not watched any more: its view becomes stale.
     pub(super) fn stop(&self, name: &str) {
-        self.change(name, |entry| {
-            entry.followed = false;
-            entry.credentials = Credentials::default();
+        self.change(name, |member| {
+            member.followed = false;
+            member.credentials = Credentials::default();
         });
     }
 
-    /// No source of `name` is left since `now`, if not for longer. Whether that is news.
+    /// No source of `name` is left since `now`, or since an earlier call. Returns whether that has changed.
     pub(super) fn put_removed(&self, name: &str, now: Timestamp) -> bool {
-        self.change(name, |entry| {
-            let news = entry.removed.is_none();
-            entry.removed.get_or_insert(now);
-            entry.source_error = None;
-            news
+        self.change(name, |member| {
+            let has_changed = member.removed.is_none();
+            member.removed.get_or_insert(now);
+            member.source_error = None;
+            has_changed
         })
     }
 
     /// Why the token of `name` could not be renewed.
     pub(super) fn put_renewal_error(&self, name: &str, error: Option<String>) {
-        self.change(name, |entry| entry.credentials.renewal_error = error);
+        self.change(name, |member| member.credentials.renewal_error = error);
     }
 
-    /// What the MemberCluster of `name` asks for, or that it is gone. Whether that changes decisions.
-    pub(super) fn put_object(&self, name: &str, object: Option<MemberObject>) -> bool {
-        self.change(name, |entry| {
-            let Some(MemberObject {
-                uid,
-                generation,
-                spec,
-            }) = object
-            else {
-                // What it asked for stays for the member's last minute; one that comes back begins anew.
-                entry.object.uid = None;
-                entry.object.deletions = entry.object.deletions.wrapping_add(1);
+    /// The state of the MemberCluster of `name`; `None` if it was deleted. Returns whether its spec has changed.
+    pub(super) fn put_object(&self, name: &str, object: Option<MemberCluster>) -> bool {
+        self.change(name, |member| {
+            let Some(object) = object else {
+                // The spec stays while the member has its grace period; the next MemberCluster replaces it.
+                member.object.uid = None;
+                member.object.deletions = member.object.deletions.wrapping_add(1);
                 return false;
             };
-            entry.object.uid = Some(uid);
-            entry.object.generation = generation;
-            let changed = entry.spec != spec;
-            entry.spec = spec;
-            changed
+            member.object.uid = object.metadata.uid;
+            member.object.generation = object.metadata.generation;
+            let has_changed = member.spec != object.spec;
+            member.spec = object.spec;
+            has_changed
         })
     }
 
     /// Whether the MemberCluster of `name` is made where it is missing.
     pub(super) fn keep_object(&self, name: &str, is_kept: bool) {
-        self.change(name, |entry| entry.object.is_kept = is_kept);
+        self.change(name, |member| member.object.is_kept = is_kept);
     }
 
     /// Forgets a member.
     pub(super) fn forget(&self, name: &str) {
-        self.entries.write().remove(name);
+        self.members.write().remove(name);
     }
 
-    fn change<T: Default>(&self, name: &str, change: impl FnOnce(&mut Entry) -> T) -> T {
-        let mut entries = self.entries.write();
-        entries.get_mut(name).map(change).unwrap_or_default()
+    fn change<T: Default>(&self, name: &str, change: impl FnOnce(&mut MemberState) -> T) -> T {
+        let mut members = self.members.write();
+        members.get_mut(name).map(change).unwrap_or_default()
     }
 }
 
-impl Entry {
-    fn unknown(now: Timestamp) -> Self {
-        Self {
-            access: None,
-            joined: now,
-            removed: None,
-            source_error: None,
-            followed: false,
-            credentials: Credentials::default(),
-            spec: MemberClusterSpec::default(),
-            object: ObjectState::default(),
-        }
-    }
-
+impl MemberState {
     fn follow(&mut self, credentials: Credentials) {
         self.followed = true;
         self.credentials = credentials;
@@ -251,16 +208,14 @@ impl Entry {
 
     fn grace_period(&self, default: Duration) -> Duration {
         let own = self.spec.lost_grace_period_seconds;
-        own.and_then(|it| u64::try_from(it).ok())
+        own.and_then(|seconds| u64::try_from(seconds).ok())
             .map_or(default, Duration::from_secs)
     }
 
-    fn member(&self, name: &str, key: &SetKey, grace_period: Duration) -> check::Member {
-        let view = |access: &MemberAccess| access.store.workload(key);
-        let (health, sync) = match &self.access {
-            Some(access) if !self.is_stopped() => {
-                (access.store.health(), access.store.sync_state())
-            }
+    fn view(&self, name: &str, key: &SetKey, grace_period: Duration) -> check::Member {
+        let store = self.access.as_ref().map(|access| &access.store);
+        let (health, sync) = match store {
+            Some(store) if !self.is_stopped() => (store.health(), store.sync_state()),
             _ => (Health::Unknown, SyncState::NotSynced),
         };
         let error = self.source_error.as_ref().filter(|_| !self.followed);
@@ -275,10 +230,7 @@ impl Entry {
             health,
             sync,
             write_pending: false,
-            view: self
-                .access
-                .as_ref()
-                .map_or_else(WorkloadView::default, view),
+            view: store.map(|store| store.workload(key)).unwrap_or_default(),
         }
     }
 }

@@ -205,7 +205,7 @@ pub(super) fn subject(registry: &Registry, name: &str) -> Option<Subject> {
         kind: "MemberCluster",
         namespace: String::new(),
         name: name.to_owned(),
-        uid: registry.facts(name)?.object.uid?,
+        uid: registry.get(name)?.object.uid?,
     })
 }
 

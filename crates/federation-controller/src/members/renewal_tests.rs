@@ -4,6 +4,7 @@ use base64::{
     Engine,
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
+use fedrs_api::{MemberCluster, MemberClusterSpec};
 use http::{Method, Request, Response, StatusCode};
 use kube::client::Body;
 use parking_lot::Mutex;
@@ -103,11 +104,8 @@ impl Clusters {
         }
         let registry = Arc::new(Registry::new(Duration::from_secs(60)));
         registry.admit("eu", clock.now());
-        let object = super::super::inbox::MemberObject {
-            uid: "u-1".into(),
-            generation: Some(1),
-            spec: fedrs_api::MemberClusterSpec::default(),
-        };
+        let mut object = MemberCluster::new("eu", MemberClusterSpec::default());
+        object.metadata.uid = Some("u-1".to_owned());
         registry.put_object("eu", Some(object));
         let renewal = Renewal {
             member: self.client(),
@@ -125,7 +123,7 @@ impl Clusters {
         let _ended_or_not = timeout(Duration::from_secs(hours * HOUR), renewal.run()).await;
         // Events are written by tasks of their own.
         sleep(Duration::from_secs(1)).await;
-        registry.facts("eu").unwrap().credentials.renewal_error
+        registry.get("eu").unwrap().credentials.renewal_error
     }
 
     fn reasons(&self) -> Vec<String> {

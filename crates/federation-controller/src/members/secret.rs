@@ -1,37 +1,12 @@
 //! Secrets with kubeconfigs, as the host shows them. Only those of [`names::KUBECONFIG_TYPE`] are ever asked for.
 
-use std::collections::BTreeMap;
-
 use base64::{Engine, engine::general_purpose::STANDARD};
 use fedrs_api::{annotations, names};
-use reflector::Versioned;
-use serde::Deserialize;
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
 use serde_json::Value;
 
 use super::kubeconfig::KubeconfigError;
-
-/// A Secret as it comes over the wire, partially.
-#[derive(Deserialize)]
-pub(crate) struct SecretObject {
-    metadata: SecretMeta,
-    #[serde(default)]
-    data: Option<BTreeMap<String, String>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SecretMeta {
-    name: String,
-    resource_version: String,
-    #[serde(default)]
-    annotations: Option<BTreeMap<String, String>>,
-}
-
-impl Versioned for SecretObject {
-    fn resource_version(&self) -> Option<&str> {
-        Some(&self.metadata.resource_version)
-    }
-}
 
 /// What is used of a Secret.
 #[derive(Clone, PartialEq, Eq)]
@@ -42,26 +17,25 @@ pub(crate) struct KubeconfigSecret {
     pub(super) renew: bool,
 }
 
-impl SecretObject {
-    pub(crate) fn name(&self) -> &str {
-        &self.metadata.name
-    }
-
-    pub(crate) fn into_kubeconfig(self) -> KubeconfigSecret {
-        let annotations = self.metadata.annotations.unwrap_or_default();
-        let data = self.data.unwrap_or_default();
-        KubeconfigSecret {
-            text: text(data.get(names::KUBECONFIG_KEY).map(String::as_str)),
-            renew: annotations
-                .get(annotations::RENEW_TOKEN)
-                .is_some_and(|it| it == "true"),
+impl From<Secret> for KubeconfigSecret {
+    fn from(secret: Secret) -> Self {
+        let renew = secret.annotations().get(annotations::RENEW_TOKEN);
+        let renew = renew.is_some_and(|value| value == "true");
+        let content = secret
+            .data
+            .unwrap_or_default()
+            .remove(names::KUBECONFIG_KEY);
+        Self {
+            text: text(content.map(|content| content.0)),
+            renew,
         }
     }
 }
 
 /// The kubeconfig in the data of a Secret that was read as JSON.
 pub(super) fn kubeconfig_of(secret: &Value) -> Result<String, KubeconfigError> {
-    text(secret["data"][names::KUBECONFIG_KEY].as_str())
+    let encoded = secret["data"][names::KUBECONFIG_KEY].as_str();
+    text(encoded.and_then(|encoded| STANDARD.decode(encoded).ok()))
 }
 
 /// Puts another kubeconfig into a Secret that was read as JSON.
@@ -69,13 +43,9 @@ pub(super) fn put_kubeconfig(secret: &mut Value, text: &str) {
     secret["data"][names::KUBECONFIG_KEY] = STANDARD.encode(text).into();
 }
 
-fn text(encoded: Option<&str>) -> Result<String, KubeconfigError> {
-    let key = names::KUBECONFIG_KEY;
-    let encoded = encoded.ok_or(KubeconfigError::NoKey(key))?;
-    let bytes = STANDARD.decode(encoded).ok();
-    bytes
-        .and_then(|bytes| String::from_utf8(bytes).ok())
-        .ok_or(KubeconfigError::NotText)
+fn text(content: Option<Vec<u8>>) -> Result<String, KubeconfigError> {
+    let content = content.ok_or(KubeconfigError::NoKey(names::KUBECONFIG_KEY))?;
+    String::from_utf8(content).map_err(|_| KubeconfigError::NotText)
 }
 
 #[cfg(test)]
@@ -85,9 +55,7 @@ mod tests {
     use super::*;
 
     fn read(object: Value) -> KubeconfigSecret {
-        serde_json::from_value::<SecretObject>(object)
-            .unwrap()
-            .into_kubeconfig()
+        serde_json::from_value::<Secret>(object).unwrap().into()
     }
 
     #[test]
@@ -95,7 +63,7 @@ mod tests {
         let metadata = json!({ "name": "a", "resourceVersion": "1" });
         let renewed = json!({ "name": "a", "resourceVersion": "1", "annotations": { annotations::RENEW_TOKEN: "true" } });
         let found =
-            read(json!({ "metadata": renewed, "data": { "kubeconfig": "YTog", "other": "!" } }));
+            read(json!({ "metadata": renewed, "data": { "kubeconfig": "YTog", "other": "eA==" } }));
         assert_eq!((found.text.unwrap(), found.renew), ("a: ".to_owned(), true));
         let message = |data: Value| {
             let found = read(json!({ "metadata": metadata, "data": data }));

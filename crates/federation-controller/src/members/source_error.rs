@@ -21,13 +21,25 @@ pub(crate) enum SourceError {
     )]
     SecretMissing { place: String },
     /// The controller may not read Secrets.
-    #[error("{place} can't be read: {message}")]
-    SecretsForbidden { place: String, message: String },
+    #[error("{place} can't be read: {error}")]
+    SecretsForbidden {
+        place: String,
+        error: SecretsForbidden,
+    },
     /// The member has two kubeconfigs. A client of an earlier one stays in use.
     #[error(
         "{file} and {secret}, which spec.secretRef names, both hold the kubeconfig: remove one of them"
     )]
     Duplicate { file: String, secret: String },
+}
+
+/// The controller may not read Secrets.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the controller may not read Secrets of namespace {namespace}: {response}")]
+pub(crate) struct SecretsForbidden {
+    pub(crate) namespace: String,
+    /// The response of the host.
+    pub(crate) response: String,
 }
 
 impl SourceError {

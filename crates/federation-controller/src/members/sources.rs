@@ -19,7 +19,7 @@ use kube::Client;
 use super::{
     kubeconfig::{Kubeconfig, KubeconfigError},
     secret::KubeconfigSecret,
-    source_error::SourceError,
+    source_error::{SecretsForbidden, SourceError},
 };
 use crate::config::SecretKubeconfigs;
 
@@ -68,14 +68,6 @@ struct SecretSource {
     source: Source,
 }
 
-/// Whether Secrets can be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Reading {
-    NotYet,
-    Done,
-    Forbidden(String),
-}
-
 /// All sources.
 pub(super) struct Sources {
     /// Of the Secrets.
@@ -85,7 +77,8 @@ pub(super) struct Sources {
     folder_complete: bool,
     folder_emptied: bool,
     secrets: BTreeMap<String, SecretSource>,
-    reading: Reading,
+    /// Whether the Secrets are listed, or the controller may not read them; `None` before the first list.
+    secrets_listed: Option<Result<(), SecretsForbidden>>,
     /// MemberClusters, with the Secrets they name.
     objects: BTreeMap<String, Option<String>>,
     objects_complete: bool,
@@ -127,7 +120,7 @@ impl Sources {
             folder_complete: false,
             folder_emptied: false,
             secrets: BTreeMap::new(),
-            reading: Reading::NotYet,
+            secrets_listed: None,
             objects: BTreeMap::new(),
             objects_complete: false,
             last_number: 0,
@@ -208,20 +201,17 @@ impl Sources {
         members.map(|(member, _)| member.clone()).collect()
     }
 
-    /// All Secrets are listed, or the controller may not read them. Answers whether that has changed.
-    pub(super) fn complete_secrets(&mut self, listed: Result<(), String>) -> bool {
-        let reading = match listed {
-            Ok(()) => Reading::Done,
-            Err(message) => Reading::Forbidden(message),
-        };
-        let news = self.reading != reading;
-        self.reading = reading;
-        news
+    /// All Secrets are listed, or the controller may not read them. Returns whether that has changed.
+    pub(super) fn complete_secrets(&mut self, listed: Result<(), SecretsForbidden>) -> bool {
+        let listed = Some(listed);
+        let has_changed = self.secrets_listed != listed;
+        self.secrets_listed = listed;
+        has_changed
     }
 
     /// Whether all sources have been read once.
     pub(super) fn is_complete(&self) -> bool {
-        self.folder_complete && self.objects_complete && self.reading != Reading::NotYet
+        self.folder_complete && self.objects_complete && self.secrets_listed.is_some()
     }
 
     /// All members that any source names.
@@ -273,15 +263,13 @@ impl Sources {
 
     fn resolve_secret(&self, name: &str) -> ResolvedSource<'_> {
         let place = self.place(name);
-        match (self.secrets.get(name), &self.reading) {
-            (None, Reading::NotYet) => ResolvedSource::Unknown,
-            (None, Reading::Forbidden(message)) => {
-                ResolvedSource::Error(SourceError::SecretsForbidden {
-                    place,
-                    message: message.clone(),
-                })
+        match (self.secrets.get(name), &self.secrets_listed) {
+            (None, None) => ResolvedSource::Unknown,
+            (None, Some(Err(error))) => {
+                let error = error.clone();
+                ResolvedSource::Error(SourceError::SecretsForbidden { place, error })
             }
-            (None, Reading::Done) => ResolvedSource::Error(SourceError::SecretMissing { place }),
+            (None, Some(Ok(()))) => ResolvedSource::Error(SourceError::SecretMissing { place }),
             (Some(SecretSource { secret, source }), _) => match &source.client {
                 Ok(client) => ResolvedSource::Follow(Follow {
                     origin: Origin::Secret(name.to_owned()),
@@ -488,14 +476,16 @@ mod tests {
             (words(&sources), sources.is_complete()),
             ("unknown".into(), false)
         );
-        assert!(sources.complete_secrets(Err("forbidden".into())));
-        assert!(
-            !sources.complete_secrets(Err("forbidden".into())),
-            "no news"
-        );
+        let forbidden = SecretsForbidden {
+            namespace: "fedrs-system".to_owned(),
+            response: "403".to_owned(),
+        };
+        assert!(sources.complete_secrets(Err(forbidden.clone())));
+        assert!(!sources.complete_secrets(Err(forbidden)), "no news");
         assert_eq!(
             words(&sources),
-            "SecretMissing withdrawn: Secret fedrs-system/eu-1 can't be read: forbidden"
+            "SecretMissing withdrawn: Secret fedrs-system/eu-1 can't be read: \
+             the controller may not read Secrets of namespace fedrs-system: 403"
         );
         assert!(sources.is_complete());
     }

@@ -7,7 +7,7 @@ use fedrs_api::{MemberClusterStatus, MemberConditionType, MemberReason, NodeCoun
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::registry::MemberFacts;
+use super::registry::MemberState;
 use crate::messages;
 
 /// The shortest time between two writes of mere progress, such as a drain.
@@ -39,19 +39,19 @@ impl Verdict {
     }
 }
 
-/// The status that `facts` come to, after `before`: a condition keeps the time of its last transition, and what is not
+/// The status that `member` come to, after `before`: a condition keeps the time of its last transition, and what is not
 /// known yet stays as it was.
 pub(super) fn status(
     before: &MemberClusterStatus,
-    facts: &MemberFacts,
+    member: &MemberState,
     now: Timestamp,
 ) -> MemberClusterStatus {
-    let store = facts.access.as_ref().map(|access| &access.store);
+    let store = member.access.as_ref().map(|access| &access.store);
     let health = store.map_or(Health::Unknown, |store| store.health());
     let info = store.map(|store| store.cluster_info()).unwrap_or_default();
     let totals = store.map(|store| store.totals(NAMES)).unwrap_or_default();
-    let (ready, synced) = (ready(facts, &health), synced(facts));
-    let drained = facts.draining.then(|| drained(&ready, &synced, &totals));
+    let (ready, synced) = (ready(member, &health), synced(member));
+    let drained = member.spec.drain.then(|| drained(&ready, &synced, &totals));
     let verdicts = [
         (MemberConditionType::Ready, Some(ready)),
         (MemberConditionType::Synced, Some(synced)),
@@ -63,7 +63,7 @@ pub(super) fn status(
             reason,
             message,
         } = verdict?;
-        let generation = facts.object.generation;
+        let generation = member.object.generation;
         Some(conditions::condition(
             &before.conditions,
             type_,
@@ -90,10 +90,10 @@ pub(super) fn status(
         ready_before.is_some_and(|condition| condition.reason == MemberReason::Removed.as_str());
     let unreachable_since = match health {
         // A restart does not begin it anew.
-        _ if facts.removed.is_some() && was_removed => {
+        _ if member.removed.is_some() && was_removed => {
             before.unreachable_since.as_ref().map(|time| time.0)
         }
-        _ if facts.removed.is_some() => facts.removed,
+        _ if member.removed.is_some() => member.removed,
         Health::Unreachable { since, .. } => Some(since),
         _ => None,
     };
@@ -101,24 +101,24 @@ pub(super) fn status(
         conditions: conditions.collect(),
         version: info.version.or_else(|| before.version.clone()),
         unreachable_since: unreachable_since.map(Time),
-        observed_generation: facts.object.generation,
+        observed_generation: member.object.generation,
         // After a restart the last source is a better guess than none.
-        source: match facts.removed {
+        source: match member.removed {
             Some(_) => None,
-            None => facts.credentials.source.or(before.source),
+            None => member.credentials.source.or(before.source),
         },
         workloads: number(totals.workloads),
         nodes,
         allocatable,
-        token_expires: facts.credentials.expires.map(Time),
+        token_expires: member.credentials.expires.map(Time),
     }
 }
 
-fn ready(facts: &MemberFacts, health: &Health) -> Verdict {
-    if facts.removed.is_some() {
+fn ready(member: &MemberState, health: &Health) -> Verdict {
+    if member.removed.is_some() {
         return Verdict::fails(MemberReason::Removed, messages::NO_KUBECONFIG);
     }
-    if let Some(error) = &facts.source_error {
+    if let Some(error) = &member.source_error {
         return Verdict::fails(error.reason(), error.to_string());
     }
     let mut verdict = match health {
@@ -128,19 +128,19 @@ fn ready(facts: &MemberFacts, health: &Health) -> Verdict {
         Health::Unauthorized { message } => Verdict::fails(MemberReason::Unauthorized, message),
         Health::Unreachable { message, .. } => Verdict::fails(MemberReason::Unreachable, message),
     };
-    if let Some(error) = &facts.credentials.renewal_error {
+    if let Some(error) = &member.credentials.renewal_error {
         verdict.message = format!("{}; {error}", verdict.message);
     }
     verdict
 }
 
-fn synced(facts: &MemberFacts) -> Verdict {
-    let sync = facts
+fn synced(member: &MemberState) -> Verdict {
+    let sync = member
         .access
         .as_ref()
         .map(|access| access.store.sync_state());
     match sync.unwrap_or(SyncState::NotSynced) {
-        _ if !facts.followed && sync.is_some() => {
+        _ if !member.followed && sync.is_some() => {
             Verdict::fails(MemberReason::NotWatched, messages::NOT_WATCHED)
         }
         SyncState::Synced => Verdict::holds(MemberReason::Synced, messages::SYNCED),

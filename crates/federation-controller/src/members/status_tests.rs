@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cluster_informer::{ClusterInfo, MemberView, NodeTotals, WorkloadState, WorkloadView};
-use fedrs_api::{MemberSource, SetKey};
+use fedrs_api::{MemberClusterSpec, MemberSource, SetKey};
 use kube::Client;
 use tokio::sync::Semaphore;
 
@@ -60,7 +60,7 @@ fn healthy() -> View {
     }
 }
 
-fn facts(view: Option<View>) -> MemberFacts {
+fn member(view: Option<View>) -> MemberState {
     let service = tower::service_fn(|_: http::Request<kube::client::Body>| async {
         Err::<http::Response<kube::client::Body>, _>(std::io::Error::other("nobody"))
     });
@@ -70,14 +70,17 @@ fn facts(view: Option<View>) -> MemberFacts {
         store: Arc::new(view),
         permits: Arc::new(Semaphore::new(1)),
     };
-    MemberFacts {
+    MemberState {
         followed: view.is_some(),
         access: view.map(access),
-        removed: None,
-        source_error: None,
-        credentials: Credentials::default(),
-        draining: false,
-        object: ObjectState::default(),
+        ..MemberState::default()
+    }
+}
+
+fn draining() -> MemberClusterSpec {
+    MemberClusterSpec {
+        drain: true,
+        ..MemberClusterSpec::default()
     }
 }
 
@@ -86,14 +89,14 @@ fn at(second: i64) -> Timestamp {
 }
 
 /// The conditions: type, status, reason.
-fn conditions(facts: &MemberFacts) -> Vec<String> {
-    let status = status(&MemberClusterStatus::default(), facts, at(100));
+fn conditions(member: &MemberState) -> Vec<String> {
+    let status = status(&MemberClusterStatus::default(), member, at(100));
     let words = |it: &Condition| format!("{} {} {}", it.type_, it.status, it.reason);
     status.conditions.iter().map(words).collect()
 }
 
-fn message(facts: &MemberFacts, type_: &str) -> String {
-    let status = status(&MemberClusterStatus::default(), facts, at(100));
+fn message(member: &MemberState, type_: &str) -> String {
+    let status = status(&MemberClusterStatus::default(), member, at(100));
     let found = status.conditions.into_iter().find(|it| it.type_ == type_);
     found.unwrap().message
 }
@@ -102,7 +105,7 @@ fn message(facts: &MemberFacts, type_: &str) -> String {
 async fn each_state_of_a_member_has_its_reason() {
     let (since, message) = (at(50), "reset".to_owned());
     let with = |health: Health, sync| {
-        facts(Some(View {
+        member(Some(View {
             health,
             sync,
             ..healthy()
@@ -117,28 +120,28 @@ async fn each_state_of_a_member_has_its_reason() {
         message: message.clone(),
     };
     let denied = Health::Unauthorized { message };
-    let stopped = |error: SourceError| MemberFacts {
+    let stopped = |error: SourceError| MemberState {
         source_error: Some(error),
         followed: false,
-        ..facts(Some(healthy()))
+        ..member(Some(healthy()))
     };
-    let going_on = |error: SourceError| MemberFacts {
+    let going_on = |error: SourceError| MemberState {
         source_error: Some(error),
-        ..facts(Some(healthy()))
+        ..member(Some(healthy()))
     };
-    let removed = MemberFacts {
+    let removed = MemberState {
         removed: Some(since),
         followed: false,
-        ..facts(Some(healthy()))
+        ..member(Some(healthy()))
     };
-    for (facts, ready, synced) in [
+    for (member, ready, synced) in [
         (
-            facts(Some(healthy())),
+            member(Some(healthy())),
             "Ready True Healthy",
             "Synced True Synced",
         ),
         (
-            facts(None),
+            member(None),
             "Ready False NotProbed",
             "Synced False NotSynced",
         ),
@@ -185,7 +188,7 @@ async fn each_state_of_a_member_has_its_reason() {
         ),
         (removed, "Ready False Removed", "Synced False NotWatched"),
     ] {
-        assert_eq!(conditions(&facts), [ready, synced]);
+        assert_eq!(conditions(&member), [ready, synced]);
     }
 }
 
@@ -197,12 +200,12 @@ async fn a_drain_says_how_far_it_is_and_never_that_all_is_gone_where_nobody_know
         replicas,
         first: names[..workloads].to_vec(),
     };
-    let drained = |view: View| MemberFacts {
-        draining: true,
-        ..facts(Some(view))
+    let drained = |view: View| MemberState {
+        spec: draining(),
+        ..member(Some(view))
     };
     assert_eq!(
-        conditions(&facts(Some(healthy()))).len(),
+        conditions(&member(Some(healthy()))).len(),
         2,
         "not drained: no condition"
     );
@@ -256,7 +259,7 @@ async fn unknown_fields_keep_their_last_value() {
         nodes,
     };
     let status_after = |before: &MemberClusterStatus, info| {
-        status(before, &facts(Some(View { info, ..healthy() })), at(100))
+        status(before, &member(Some(View { info, ..healthy() })), at(100))
     };
     let known = status_after(
         &MemberClusterStatus::default(),
@@ -283,15 +286,15 @@ async fn the_expiry_of_the_token_and_a_failed_renewal_are_shown() {
         renewal_error: Some("failed to renew the token".into()),
         source: Some(MemberSource::Secret),
     };
-    let facts = MemberFacts {
+    let member = MemberState {
         credentials,
-        ..facts(Some(healthy()))
+        ..member(Some(healthy()))
     };
     assert_eq!(
-        message(&facts, "Ready"),
+        message(&member, "Ready"),
         "the API server answers; failed to renew the token"
     );
-    let shown = status(&MemberClusterStatus::default(), &facts, at(100));
+    let shown = status(&MemberClusterStatus::default(), &member, at(100));
     assert_eq!(shown.token_expires, Some(Time(at(500))));
     assert_eq!(shown.source, Some(MemberSource::Secret));
 }
@@ -304,14 +307,14 @@ async fn a_condition_is_urgent_and_progress_is_not() {
             replicas,
             first: vec![SetKey::new("default", "a")],
         };
-        let facts = MemberFacts {
-            draining: true,
-            ..facts(Some(View {
+        let member = MemberState {
+            spec: draining(),
+            ..member(Some(View {
                 totals,
                 ..healthy()
             }))
         };
-        status(&MemberClusterStatus::default(), &facts, at(100))
+        status(&MemberClusterStatus::default(), &member, at(100))
     };
     assert!(with(2) != with(1) && !is_urgent(&with(2), &with(1)));
     assert!(
@@ -322,9 +325,9 @@ async fn a_condition_is_urgent_and_progress_is_not() {
 
 #[tokio::test]
 async fn a_condition_says_of_which_spec_it_is() {
-    let mut facts = facts(None);
-    facts.object.generation = Some(7);
-    let status = status(&MemberClusterStatus::default(), &facts, at(100));
+    let mut member = member(None);
+    member.object.generation = Some(7);
+    let status = status(&MemberClusterStatus::default(), &member, at(100));
     let generations = status.conditions.iter().map(|it| it.observed_generation);
     assert!(generations.into_iter().all(|it| it == Some(7)));
 }

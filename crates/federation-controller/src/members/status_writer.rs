@@ -7,15 +7,15 @@
 use std::{sync::Arc, time::Duration};
 
 use cluster_informer::{Health, SyncState};
-use fedrs_api::{MemberClusterSpec, MemberClusterStatus, names};
+use fedrs_api::{MemberCluster, MemberClusterSpec, MemberClusterStatus};
 use kube::Client;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Registry,
-    registry::MemberFacts,
+    registry::MemberState,
     status::{PROGRESS_PERIOD, is_urgent, status},
 };
 use crate::{
@@ -41,19 +41,10 @@ pub(super) struct MemberClusterStatusWriter {
     pub(super) joining_timeout: Duration,
 }
 
-/// The object as it was last read or written.
-#[derive(Clone, Default)]
-struct Written {
-    uid: Option<String>,
-    version: Option<String>,
-    federation: String,
-    status: MemberClusterStatus,
-}
-
 impl MemberClusterStatusWriter {
     /// Keeps the object current until `cancel`, or until the member is forgotten.
     pub(super) async fn run(self, cancel: CancellationToken) {
-        let mut written: Option<Written> = None;
+        let mut written: Option<MemberCluster> = None;
         let mut deletions = 0;
         let started = Instant::now();
         let mut last_progress: Option<Instant> = None;
@@ -61,21 +52,22 @@ impl MemberClusterStatusWriter {
         let mut ticks = tokio::time::interval(PERIOD);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         while cancel.run_until_cancelled(ticks.tick()).await.is_some() {
-            let Some(facts) = self.registry.facts(&self.name) else {
+            let Some(member) = self.registry.get(&self.name) else {
                 return;
             };
-            if std::mem::replace(&mut deletions, facts.object.deletions) != facts.object.deletions {
+            if std::mem::replace(&mut deletions, member.object.deletions) != member.object.deletions
+            {
                 written = None;
             }
-            let may_be_there = facts.object.is_kept || facts.object.uid.is_some();
+            let may_be_there = member.object.is_kept || member.object.uid.is_some();
             let rests = anothers_until.is_some_and(|time| Instant::now() < time);
             if written.is_none() && may_be_there && !rests {
-                written = self.read(facts.object.is_kept).await;
+                written = self.read(member.object.is_kept).await;
             }
             let Some(before) = &written else { continue };
-            if before.federation != self.federation {
+            if before.spec.federation != self.federation {
                 if anothers_until.is_none() {
-                    let whose = &before.federation;
+                    let whose = &before.spec.federation;
                     tracing::warn!(cluster = %self.name, "the MemberCluster belongs to federation {whose:?}: status not updated");
                 }
                 anothers_until = Some(Instant::now() + PROGRESS_PERIOD);
@@ -84,18 +76,19 @@ impl MemberClusterStatusWriter {
             }
             anothers_until = None;
             // Wait until the watch has shown its spec.
-            if facts.object.uid != before.uid {
+            if member.object.uid != before.metadata.uid {
                 continue;
             }
+            let status_before = before.status.clone().unwrap_or_default();
             // After a restart the previous status is a better guess than none.
-            let has_conditions = !before.status.conditions.is_empty();
-            if has_conditions && is_joining(&facts) && started.elapsed() < self.joining_timeout {
+            let has_conditions = !status_before.conditions.is_empty();
+            if has_conditions && is_joining(&member) && started.elapsed() < self.joining_timeout {
                 continue;
             }
-            let wanted = status(&before.status, &facts, self.clock.now());
-            let is_urgent = is_urgent(&before.status, &wanted);
+            let wanted = status(&status_before, &member, self.clock.now());
+            let is_urgent = is_urgent(&status_before, &wanted);
             let rested = last_progress.is_none_or(|time| time.elapsed() >= PROGRESS_PERIOD);
-            if wanted != before.status && (rested || is_urgent) {
+            if wanted != status_before && (rested || is_urgent) {
                 // Where it could not be written it may be gone, or changed: it is read, or made, again.
                 written = self.write(before, wanted).await;
                 if !is_urgent {
@@ -105,57 +98,56 @@ impl MemberClusterStatusWriter {
         }
     }
 
-    /// The object that the host has; made if it is missing and `is_kept`. A restart writes nothing.
-    async fn read(&self, is_kept: bool) -> Option<Written> {
-        let spec = MemberClusterSpec {
-            federation: self.federation.clone(),
-            ..MemberClusterSpec::default()
-        };
-        let object = json!({
-            "apiVersion": names::API_VERSION,
-            "kind": "MemberCluster",
-            "metadata": { "name": self.name },
-            "spec": spec,
-        });
-        let path = format!("{PATH}/{}", self.name);
-        let answer = match self.call(calls::get(&self.host, &path)).await {
+    /// Reads the object; creates it if it does not exist and `is_kept`. A restart writes nothing.
+    async fn read(&self, is_kept: bool) -> Option<MemberCluster> {
+        match self.call(calls::get(&self.host, &self.path())).await {
             Err(error) if error.code() == Some(404) && is_kept => {
-                self.call(calls::post(&self.host, PATH, &object)).await
+                let spec = MemberClusterSpec {
+                    federation: self.federation.clone(),
+                    ..MemberClusterSpec::default()
+                };
+                let object = MemberCluster::new(&self.name, spec);
+                let object = serde_json::to_value(object).expect("an object is plain data");
+                let created = self.call(calls::post(&self.host, PATH, &object)).await;
+                self.object_in(created)
             }
-            answer => answer,
-        };
-        self.answered(answer)
-    }
-
-    /// Writes `status` over the object as it was before; where it isn't so any more, nothing.
-    async fn write(&self, before: &Written, status: MemberClusterStatus) -> Option<Written> {
-        let path = format!("{PATH}/{}", self.name);
-        let seen = (before.uid.as_deref(), before.version.as_deref());
-        let call = calls::put_status(&self.host, &path, seen, &status);
-        let answer = self.call(call).await;
-        // The host may have cut times; what was meant is what the next is compared with.
-        self.answered(answer)
-            .map(|written| Written { status, ..written })
-    }
-
-    fn answered(&self, answer: Result<Value, CallError>) -> Option<Written> {
-        match answer {
-            Ok(object) => {
-                let text = |field: &str| object["metadata"][field].as_str().map(str::to_owned);
-                let status = object.get("status").cloned().unwrap_or_else(|| json!({}));
-                let federation = object["spec"]["federation"].as_str();
-                Some(Written {
-                    federation: federation.unwrap_or_default().to_owned(),
-                    uid: text("uid"),
-                    version: text("resourceVersion"),
-                    status: serde_json::from_value(status).unwrap_or_default(),
-                })
-            }
-            Err(error) => {
-                tracing::debug!(cluster = %self.name, %error, "failed to read or write the MemberCluster");
-                None
-            }
+            found => self.object_in(found),
         }
+    }
+
+    /// Writes `status` if the object has not changed since `before`.
+    async fn write(
+        &self,
+        before: &MemberCluster,
+        status: MemberClusterStatus,
+    ) -> Option<MemberCluster> {
+        let metadata = &before.metadata;
+        let seen = (
+            metadata.uid.as_deref(),
+            metadata.resource_version.as_deref(),
+        );
+        let path = self.path();
+        let call = calls::put_status(&self.host, &path, seen, &status);
+        let written = self.object_in(self.call(call).await)?;
+        // The host may have cut times: the next status is compared with the intended one.
+        Some(MemberCluster {
+            status: Some(status),
+            ..written
+        })
+    }
+
+    fn object_in(&self, answer: Result<Value, CallError>) -> Option<MemberCluster> {
+        let object = answer.and_then(|object| {
+            serde_json::from_value(object).map_err(|error| CallError::Answer(error.to_string()))
+        });
+        if let Err(error) = &object {
+            tracing::debug!(cluster = %self.name, %error, "failed to read or write the MemberCluster");
+        }
+        object.ok()
+    }
+
+    fn path(&self) -> String {
+        format!("{PATH}/{}", self.name)
     }
 
     async fn call(
@@ -167,11 +159,11 @@ impl MemberClusterStatusWriter {
 }
 
 /// Whether its first answers are still awaited.
-fn is_joining(facts: &MemberFacts) -> bool {
-    if facts.removed.is_some() || facts.source_error.is_some() {
+fn is_joining(member: &MemberState) -> bool {
+    if member.removed.is_some() || member.source_error.is_some() {
         return false;
     }
-    facts.access.as_ref().is_none_or(|member| {
+    member.access.as_ref().is_none_or(|member| {
         member.store.health() == Health::Unknown
             || (member.store.health() == Health::Healthy
                 && member.store.sync_state() == SyncState::NotSynced)

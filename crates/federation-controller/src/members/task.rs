@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
+use fedrs_api::MemberCluster;
 use jiff::Timestamp;
 use tokio::sync::{mpsc, watch};
 
@@ -9,7 +10,7 @@ use super::{
     MemberEvent,
     connection::Report,
     context::Context,
-    inbox::{HostInput, Inbox, MemberObject},
+    inbox::{HostInput, Inbox},
     member_handle::MemberHandle,
     sources::{ClientSource, ResolvedSource, Sources},
 };
@@ -120,23 +121,20 @@ impl Members {
                 self.sources.complete_objects();
                 self.converge_all();
             }
-            HostInput::SecretsListed => {
-                if self.sources.complete_secrets(Ok(())) {
-                    self.converge_all();
-                }
-            }
-            HostInput::SecretsUnreadable(message) => {
-                if self.sources.complete_secrets(Err(message.clone())) {
-                    tracing::warn!("{message}");
+            HostInput::SecretsListed(listed) => {
+                if self.sources.complete_secrets(listed.clone()) {
+                    if let Err(error) = listed {
+                        tracing::warn!("{error}");
+                    }
                     self.converge_all();
                 }
             }
         }
     }
 
-    fn object(&mut self, name: &str, object: Option<MemberObject>) {
-        let spec = object.as_ref().map(|it| &it.spec);
-        let news = self.sources.put_object(name, spec);
+    fn object(&mut self, name: &str, object: Option<MemberCluster>) {
+        let spec = object.as_ref().map(|object| &object.spec);
+        let has_other_source = self.sources.put_object(name, spec);
         if object.is_some() {
             self.context.registry.admit(name, self.context.clock.now());
         }
@@ -144,7 +142,7 @@ impl Members {
         if let Some(handle) = self.handles.get_mut(name) {
             handle.record_kept(&self.context);
         }
-        if news {
+        if has_other_source {
             self.converge(name);
         }
         if changed {

@@ -5,7 +5,10 @@ use fedrs_api::{SetKey, names};
 use super::*;
 use crate::{
     config::{Config, ConfigError},
-    members::{kubeconfig::KubeconfigError, source_error::SourceError},
+    members::{
+        kubeconfig::KubeconfigError,
+        source_error::{SecretsForbidden, SourceError},
+    },
     readiness::NotReady,
 };
 
@@ -97,7 +100,10 @@ fn each_error_of_a_kubeconfig_once() {
         },
         SourceError::SecretsForbidden {
             place: secret.to_owned(),
-            message: "forbidden".to_owned(),
+            error: SecretsForbidden {
+                namespace: "fedrs-system".to_owned(),
+                response: "403 Forbidden: no".to_owned(),
+            },
         },
         SourceError::Duplicate {
             file: file.to_owned(),
