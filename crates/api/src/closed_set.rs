@@ -2,7 +2,7 @@
 
 /// Declares an enum whose variants are written exactly as they are named.
 ///
-/// The enum gets `ALL`, `as_str`, `Display`, and `FromStr` for words that another process wrote.
+/// The enum gets `ALL`, `as_str` and `Display`.
 macro_rules! closed_set {
     ($(#[$attribute:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident,)+ }) => {
         $(#[$attribute])*
@@ -33,28 +33,7 @@ macro_rules! closed_set {
                 f.write_str(self.as_str())
             }
         }
-
-        impl std::str::FromStr for $name {
-            type Err = $crate::UnknownWord;
-
-            fn from_str(word: &str) -> Result<Self, Self::Err> {
-                let found = Self::ALL.iter().find(|known| known.as_str() == word);
-                found.copied().ok_or_else(|| $crate::UnknownWord(word.to_owned()))
-            }
-        }
     };
 }
 
 pub(crate) use closed_set;
-
-/// A word that does not belong to the closed set it was read as.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownWord(pub String);
-
-impl std::fmt::Display for UnknownWord {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "unknown value {:?}", self.0)
-    }
-}
-
-impl std::error::Error for UnknownWord {}

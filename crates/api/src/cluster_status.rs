@@ -1,10 +1,9 @@
 //! The entry of one member cluster in the status of a FederatedReplicaSet (F6, F19).
 
-use std::str::FromStr;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
 use crate::closed_set::closed_set;
 
@@ -254,11 +253,10 @@ fn is_hash(digits: &str, hash: u64) -> bool {
 }
 
 /// Reads a word that a newer controller may have written: an unknown one counts as absent.
-fn known_or_none<'de, D: serde::Deserializer<'de>, T: FromStr>(
+fn known_or_none<'de, D: serde::Deserializer<'de>, T: DeserializeOwned>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
-    let word = Option::<String>::deserialize(deserializer)?;
-    Ok(word.and_then(|word| word.parse().ok()))
+    Ok(T::deserialize(Value::deserialize(deserializer)?).ok())
 }
 
 #[expect(

@@ -134,26 +134,15 @@ closed_set! {
     }
 }
 
-/// The status of a condition: `True`, `False` or `Unknown`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConditionStatus {
-    /// The condition holds.
-    True,
-    /// The condition does not hold.
-    False,
-    /// It is not known whether the condition holds.
-    Unknown,
-}
-
-impl ConditionStatus {
-    /// The status as it appears in an object.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::True => "True",
-            Self::False => "False",
-            Self::Unknown => "Unknown",
-        }
+closed_set! {
+    /// The status of a condition.
+    pub enum ConditionStatus {
+        /// The condition holds.
+        True,
+        /// The condition does not hold.
+        False,
+        /// It is not known whether the condition holds.
+        Unknown,
     }
 }
 

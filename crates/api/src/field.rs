@@ -1,23 +1,14 @@
 //! Validation errors with the path of their field.
 
-use std::fmt;
-
 /// A validation error of one field.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {message}")]
 pub struct FieldError {
     /// Path of the field: `spec.placement.clusters[eu-1].maxReplicas`.
     pub field: String,
     /// The error, without the field: `must not be negative, but is -1`.
     pub message: String,
 }
-
-impl fmt::Display for FieldError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, self.message)
-    }
-}
-
-impl std::error::Error for FieldError {}
 
 /// The errors of an object, collected to report all of them at once.
 #[derive(Debug, Default)]

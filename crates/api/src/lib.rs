@@ -28,7 +28,6 @@ pub mod selector;
 pub mod set_key;
 pub mod valid;
 
-pub use closed_set::UnknownWord;
 pub use cluster_status::{
     ClusterInternalState, ClusterReason, ClusterState, ClusterStatus, Rejection, RejectionKind,
     TemplateRecord,

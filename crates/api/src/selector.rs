@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
+use kube::core::{Selector, SelectorExt};
+
 use crate::{
     FieldError,
     dns::{is_label_key, is_label_value},
@@ -101,59 +103,17 @@ pub fn normalized(selector: &LabelSelector) -> LabelSelector {
 /// Whether `labels` match `selector`, which must be valid.
 #[must_use]
 pub fn matches(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
-    let all_labels = selector
-        .match_labels
-        .iter()
-        .flatten()
-        .all(|(key, value)| labels.get(key) == Some(value));
-    all_labels
-        && selector
-            .match_expressions
-            .iter()
-            .flatten()
-            .all(|expression| {
-                let value = labels.get(&expression.key);
-                let listed = value.is_some_and(|value| {
-                    expression.values.iter().flatten().any(|one| one == value)
-                });
-                match expression.operator.as_str() {
-                    "In" => listed,
-                    "NotIn" => !listed,
-                    "Exists" => value.is_some(),
-                    _ => value.is_none(),
-                }
-            })
+    Selector::try_from(selector.clone()).is_ok_and(|selector| selector.matches(labels))
 }
 
 /// `selector` as `kubectl -l` and the scale subresource take it: `app=web,tier in (a,b),!canary`, by key.
 #[must_use]
 pub fn to_text(selector: &LabelSelector) -> String {
-    let labels = selector
-        .match_labels
-        .iter()
-        .flatten()
-        .map(|(key, value)| (key, format!("{key}={value}")));
-    let expressions = selector
-        .match_expressions
-        .iter()
-        .flatten()
-        .map(|expression| {
-            let mut values = expression.values.clone().unwrap_or_default();
-            values.sort_unstable();
-            let (key, values) = (&expression.key, values.join(","));
-            let text = match expression.operator.as_str() {
-                "In" => format!("{key} in ({values})"),
-                "NotIn" => format!("{key} notin ({values})"),
-                "Exists" => key.clone(),
-                _ => format!("!{key}"),
-            };
-            (key, text)
-        });
-    let mut terms: Vec<_> = labels.chain(expressions).collect();
-    terms.sort_by_key(|(key, _)| *key);
-    terms
-        .into_iter()
-        .map(|(_, text)| text)
-        .collect::<Vec<_>>()
-        .join(",")
+    let selector = Selector::try_from(selector.clone()).unwrap_or_default();
+    let mut terms: Vec<_> = selector.into_iter().map(|term| term.to_string()).collect();
+    terms.sort_by_key(|term| {
+        let key = term.trim_start_matches('!').split(['=', ' ']).next();
+        key.map(str::to_owned)
+    });
+    terms.join(",")
 }

@@ -3,17 +3,12 @@
 use std::fmt::Write as _;
 
 use fedrs_api::names;
-use k8s_openapi::{
-    api::{
-        core::v1::{Namespace, ServiceAccount},
-        rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding, RoleRef, Subject},
-    },
-    apimachinery::pkg::apis::meta::v1::ObjectMeta,
-};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Grant, rules};
+
+const RBAC_V1: &str = "rbac.authorization.k8s.io/v1";
 
 /// What the account is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,42 +58,38 @@ impl Access {
                 rules::member_namespace(&self.name),
             ),
         };
-        let namespace = Namespace {
-            metadata: ObjectMeta {
-                name: Some(self.namespace.clone()),
-                ..ObjectMeta::default()
-            },
-            ..Namespace::default()
+        let (anywhere, inside) = (
+            json!({ "name": self.name }),
+            json!({ "name": self.name, "namespace": self.namespace }),
+        );
+        let plain = |object| Manifest {
+            object,
+            grants: Vec::new(),
         };
-        let cluster_role = ClusterRole {
-            metadata: self.anywhere(),
-            ..ClusterRole::default()
+        let role = |kind: &str, metadata: &Value, grants| Manifest {
+            object: json!({ "apiVersion": RBAC_V1, "kind": kind, "metadata": metadata }),
+            grants,
         };
-        let account = ServiceAccount {
-            metadata: self.inside(),
-            ..ServiceAccount::default()
-        };
-        let cluster_role_binding = ClusterRoleBinding {
-            metadata: self.anywhere(),
-            role_ref: self.role("ClusterRole"),
-            subjects: Some(vec![self.subject()]),
-        };
-        let role = Role {
-            metadata: self.inside(),
-            ..Role::default()
-        };
-        let role_binding = RoleBinding {
-            metadata: self.inside(),
-            role_ref: self.role("Role"),
-            subjects: Some(vec![self.subject()]),
+        let binding = |role: &str, metadata: &Value| {
+            plain(json!({
+                "apiVersion": RBAC_V1,
+                "kind": format!("{role}Binding"),
+                "metadata": metadata,
+                "roleRef": { "apiGroup": rules::RBAC, "kind": role, "name": self.name },
+                "subjects": [{ "kind": "ServiceAccount", "name": self.name, "namespace": self.namespace }],
+            }))
         };
         vec![
-            Manifest::plain(&namespace),
-            Manifest::with_rules(&cluster_role, cluster),
-            Manifest::plain(&account),
-            Manifest::plain(&cluster_role_binding),
-            Manifest::with_rules(&role, own),
-            Manifest::plain(&role_binding),
+            plain(json!({
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": { "name": self.namespace },
+            })),
+            role("ClusterRole", &anywhere, cluster),
+            plain(json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": inside })),
+            binding("ClusterRole", &anywhere),
+            role("Role", &inside, own),
+            binding("Role", &inside),
         ]
     }
 
@@ -110,52 +101,9 @@ impl Access {
             .map(|manifest| ["---\n".to_owned(), manifest.to_yaml()].concat())
             .collect()
     }
-
-    fn anywhere(&self) -> ObjectMeta {
-        ObjectMeta {
-            name: Some(self.name.clone()),
-            ..ObjectMeta::default()
-        }
-    }
-
-    fn inside(&self) -> ObjectMeta {
-        ObjectMeta {
-            namespace: Some(self.namespace.clone()),
-            ..self.anywhere()
-        }
-    }
-
-    fn role(&self, kind: &str) -> RoleRef {
-        RoleRef {
-            api_group: "rbac.authorization.k8s.io".to_owned(),
-            kind: kind.to_owned(),
-            name: self.name.clone(),
-        }
-    }
-
-    fn subject(&self) -> Subject {
-        Subject {
-            kind: "ServiceAccount".to_owned(),
-            name: self.name.clone(),
-            namespace: Some(self.namespace.clone()),
-            ..Subject::default()
-        }
-    }
 }
 
 impl Manifest {
-    fn plain(object: &impl Serialize) -> Self {
-        Self::with_rules(object, Vec::new())
-    }
-
-    fn with_rules(object: &impl Serialize, grants: Vec<Grant>) -> Self {
-        let mut object = serde_json::to_value(object).expect("an object is plain data");
-        if let Some(fields) = object.as_object_mut() {
-            fields.remove("rules");
-        }
-        Self { object, grants }
-    }
-
     /// The rules of a role, with their reasons; none for other objects.
     pub fn grants(&self) -> &[Grant] {
         &self.grants
@@ -165,8 +113,7 @@ impl Manifest {
     pub fn to_value(&self) -> Value {
         let mut object = self.object.clone();
         if !self.grants.is_empty() {
-            let rules = self.grants.iter().map(|grant| to_value(&grant.rule));
-            object["rules"] = rules.collect();
+            object["rules"] = self.grants.iter().map(|grant| json!(grant.rule)).collect();
         }
         object
     }
@@ -182,10 +129,6 @@ impl Manifest {
         }
         text
     }
-}
-
-fn to_value(data: &impl Serialize) -> Value {
-    serde_json::to_value(data).expect("a rule is plain data")
 }
 
 fn yaml(data: &impl Serialize) -> String {

@@ -14,7 +14,7 @@ pub struct Grant {
 const CORE: &str = "";
 const APPS: &str = "apps";
 const FEDRS: &str = "fedrs.dev";
-const RBAC: &str = "rbac.authorization.k8s.io";
+pub(super) const RBAC: &str = "rbac.authorization.k8s.io";
 const COORDINATION: &str = "coordination.k8s.io";
 
 /// In a member, cluster-wide: local ReplicaSets may be in any namespace. `account` is the name of the controller's own role.
