@@ -27,7 +27,7 @@ use tokio_util::{
 use crate::DelayingQueueMetrics;
 
 /// The longest delay; longer ones are cut to it. The timers panic beyond about two years.
-pub const MAX_DELAY: Duration = Duration::from_hours(24 * 365);
+const MAX_DELAY: Duration = Duration::from_hours(24 * 365);
 
 /// Keys, each with the time at which it is due. Cheap to clone; clones are handles of the same queue.
 #[derive(Debug)]
@@ -119,26 +119,6 @@ impl<K: Clone + Eq + Hash + Ord + Send> DelayingQueue<K> {
         true
     }
 
-    /// The time at which `key` is due, if it is queued.
-    pub fn due(&self, key: &K) -> Option<Instant> {
-        self.shared
-            .state
-            .lock()
-            .entries
-            .get(key)
-            .map(|entry| entry.due)
-    }
-
-    /// How many keys are queued.
-    pub fn len(&self) -> usize {
-        self.shared.state.lock().entries.len()
-    }
-
-    /// Whether no key is queued.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Passes keys to `on_due` as soon as they are due (F25), until `cancel`.
     ///
     /// Keys that are due at the same poll come in the order of their due times, then of the keys.
@@ -191,6 +171,20 @@ impl<K: Clone + Eq + Hash + Ord + Send> DelayingQueue<K> {
 }
 
 #[cfg(test)]
+impl<K: Eq + Hash> DelayingQueue<K> {
+    /// The time at which `key` is due, if it is queued.
+    fn due(&self, key: &K) -> Option<Instant> {
+        let state = self.shared.state.lock();
+        state.entries.get(key).map(|entry| entry.due)
+    }
+
+    /// How many keys are queued.
+    pub(crate) fn len(&self) -> usize {
+        self.shared.state.lock().entries.len()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::{WorkQueue, WorkQueueMetrics};
@@ -238,7 +232,7 @@ mod tests {
         let start = Instant::now();
         to_check.add_after("a", MINUTE);
         assert_eq!(next(&work).await.1 - start, MINUTE);
-        assert!(to_check.is_empty());
+        assert_eq!(to_check.len(), 0);
     }
 
     #[tokio::test(start_paused = true)]

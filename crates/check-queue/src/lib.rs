@@ -13,6 +13,9 @@ mod delaying_queue;
 mod metrics;
 mod work_queue;
 
-pub use delaying_queue::{DelayingQueue, MAX_DELAY};
+#[cfg(test)]
+mod one_worker_per_key_tests;
+
+pub use delaying_queue::DelayingQueue;
 pub use metrics::{DelayingQueueMetrics, OldestAge, WorkQueueMetrics};
 pub use work_queue::{WorkItem, WorkQueue};

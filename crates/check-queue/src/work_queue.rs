@@ -61,13 +61,6 @@ impl<K, W> Clone for WorkQueue<K, W> {
     }
 }
 
-impl<K: Clone + Eq + Hash> WorkQueue<K> {
-    /// Queues `key` unless it is already queued. Never blocks. Has no effect after [`shut_down`](Self::shut_down).
-    pub fn add(&self, key: K) {
-        self.add_work(key, ());
-    }
-}
-
 impl<K: Clone + Eq + Hash, W: Copy + Ord> WorkQueue<K, W> {
     /// An empty queue.
     pub fn new(metrics: WorkQueueMetrics) -> Self {
@@ -147,22 +140,6 @@ impl<K: Clone + Eq + Hash, W: Copy + Ord> WorkQueue<K, W> {
         self.shared.ready.notify_waiters();
     }
 
-    /// How many keys are to be processed, those added again while a worker processes them included.
-    pub fn len(&self) -> usize {
-        self.shared.state.lock().dirty.len()
-    }
-
-    /// Whether no key is to be processed.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Whether no key is to be processed, and none is being processed.
-    pub fn is_idle(&self) -> bool {
-        let state = self.shared.state.lock();
-        state.dirty.is_empty() && state.processing.is_empty()
-    }
-
     fn try_get(&self) -> Next<K, W> {
         let mut state = self.shared.state.lock();
         let Some(key) = state.queue.pop_front() else {
@@ -216,11 +193,6 @@ impl<K: Clone + Eq + Hash, W: Copy + Ord> WorkItem<K, W> {
     pub fn work(&self) -> W {
         self.work
     }
-
-    /// Marks the key as done. It is queued again if it was added meanwhile.
-    pub fn done(self) {
-        drop(self);
-    }
 }
 
 impl<K: Clone + Eq + Hash, W: Copy + Ord> Deref for WorkItem<K, W> {
@@ -242,6 +214,24 @@ impl<K: Clone + Eq + Hash + fmt::Debug, W: Copy + Ord> fmt::Debug for WorkItem<K
 impl<K: Clone + Eq + Hash, W: Copy + Ord> Drop for WorkItem<K, W> {
     fn drop(&mut self) {
         self.queue.done(&self.key, self.started);
+    }
+}
+
+#[cfg(test)]
+impl<K: Clone + Eq + Hash> WorkQueue<K> {
+    pub(crate) fn add(&self, key: K) {
+        self.add_work(key, ());
+    }
+
+    /// How many keys are to be processed, those added again while a worker processes them included.
+    fn len(&self) -> usize {
+        self.shared.state.lock().dirty.len()
+    }
+
+    /// Whether no key is to be processed, and none is being processed.
+    pub(crate) fn is_idle(&self) -> bool {
+        let state = self.shared.state.lock();
+        state.dirty.is_empty() && state.processing.is_empty()
     }
 }
 
@@ -280,7 +270,7 @@ mod tests {
         queue.add(1);
         queue.add(1);
         assert!(nothing_ready(&queue).await, "a second worker got the key");
-        item.done();
+        drop(item);
         assert_eq!(*queue.get().await.unwrap(), 1);
         assert!(
             nothing_ready(&queue).await,
@@ -305,7 +295,7 @@ mod tests {
         queue.add(2);
         let item = queue.get().await.unwrap();
         queue.add(1);
-        item.done();
+        drop(item);
         assert_eq!(*queue.get().await.unwrap(), 2);
         assert_eq!(*queue.get().await.unwrap(), 1);
     }
@@ -349,7 +339,7 @@ mod tests {
         queue.shut_down();
         queue.add(2);
         assert!(waiting.await.unwrap(), "a waiting worker ends");
-        item.done();
+        drop(item);
         assert_eq!(
             *queue.get().await.unwrap(),
             1,
@@ -390,7 +380,7 @@ mod tests {
             (metrics.depth.get(), metrics.longest_running.get()),
             (0, Duration::from_secs(2))
         );
-        item.done();
+        drop(item);
         assert_eq!(metrics.longest_running.get(), Duration::ZERO);
     }
 

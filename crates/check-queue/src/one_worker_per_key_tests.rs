@@ -3,10 +3,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use check_queue::{DelayingQueue, DelayingQueueMetrics, WorkQueue, WorkQueueMetrics};
 use proptest::prelude::*;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
+
+use crate::{DelayingQueue, DelayingQueueMetrics, WorkQueue, WorkQueueMetrics};
 
 const KEYS: usize = 4;
 
@@ -84,7 +85,7 @@ async fn run(additions: Vec<Addition>, workers: Vec<(u64, u64)>) -> Vec<Seen> {
     // Longer than any delay and all the work together: 40 times 50 ms by one worker.
     sleep(Duration::from_secs(3)).await;
     assert!(
-        to_check.is_empty() && work.is_idle(),
+        to_check.len() == 0 && work.is_idle(),
         "left over: {to_check:?} {work:?}"
     );
     cancel.cancel();
