@@ -113,4 +113,8 @@ impl EventHandler<FrsObject> for FrsHandler {
     fn on_error(&mut self, error: &Error) {
         self.progress.failed(error);
     }
+
+    fn on_activity(&mut self) {
+        self.progress.answered();
+    }
 }

@@ -27,17 +27,16 @@ impl ListProgress {
         Self { kind, state }
     }
 
-    /// The list is complete, and the watch runs.
+    /// A list is complete.
     pub(crate) fn complete(&self) {
-        self.state.send_if_modified(|state| {
-            let done = ListState {
-                complete: true,
-                error: None,
-            };
-            let changed = *state != done;
-            *state = done;
-            changed
-        });
+        self.state
+            .send_if_modified(|state| !std::mem::replace(&mut state.complete, true));
+    }
+
+    /// The host has answered: a failure is over.
+    pub(crate) fn answered(&self) {
+        self.state
+            .send_if_modified(|state| state.error.take().is_some());
     }
 
     /// A list or a watch failed.
@@ -121,4 +120,36 @@ pub enum NotReady {
     /// Some sources of members have not been read.
     #[error("the controller has not read all members yet")]
     Members,
+}
+
+#[cfg(test)]
+mod tests {
+    use reflector::{ErrorKind, Verb};
+
+    use super::*;
+
+    #[test]
+    fn a_failure_of_the_host_ends_with_its_next_answer() {
+        let (listed, sets) = watch::channel(ListState::default());
+        let progress = ListProgress::new("FederatedReplicaSets", listed);
+        let complete = ListState {
+            complete: true,
+            error: None,
+        };
+        let (_listed, members) = watch::channel(complete);
+        let (_complete, all_known) = watch::channel(true);
+        let readiness = Readiness::new(sets, members, all_known);
+        assert_eq!(readiness.check(), Err(NotReady::Listing));
+        progress.complete();
+        assert_eq!(readiness.check(), Ok(()));
+        progress.failed(&Error {
+            verb: Verb::Watch,
+            path: "/apis".into(),
+            kind: ErrorKind::Timeout(std::time::Duration::from_secs(1)),
+        });
+        assert!(matches!(readiness.check(), Err(NotReady::Host(_))));
+        // The watch continues, without another list.
+        progress.answered();
+        assert_eq!(readiness.check(), Ok(()));
+    }
 }

@@ -185,6 +185,10 @@ impl EventHandler<MemberCluster> for MemberClusterHandler {
     fn on_error(&mut self, error: &Error) {
         self.progress.failed(error);
     }
+
+    fn on_activity(&mut self) {
+        self.progress.answered();
+    }
 }
 
 /// Puts the Secrets with kubeconfigs into the inbox.
