@@ -1,10 +1,10 @@
-//! The one place where the controller learns the time: the wall clock, or a simulation's.
+//! The source of the current time: the wall clock, or the clock of a simulation.
 
 use std::{fmt, sync::Arc};
 
 use jiff::Timestamp;
 
-/// Tells the time. Cheap to clone.
+/// Returns the current time. Cheap to clone.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
@@ -15,12 +15,12 @@ impl Clock {
         Self::new(Timestamp::now)
     }
 
-    /// A clock that asks `now`.
+    /// A clock that calls `now`.
     pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
 
-    /// The time.
+    /// The current time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         (self.0)()

@@ -1,4 +1,4 @@
-//! The controller's configuration: one file, unknown fields refused, checked once into types that can't be wrong.
+//! The controller's configuration: one file, validated once. Unknown fields are errors.
 
 use std::time::Duration;
 
@@ -6,78 +6,78 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::CheckSettings;
 
-/// What `--config` may hold. `config/controller.yaml` states and explains every default.
+/// The content of the file `--config`. `config/controller.yaml` has every default, with an explanation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Config {
-    /// The federation this controller handles (F40). Empty by default: the sets that name none.
+    /// The federation that this controller handles (F40). Empty by default: the objects without a federation.
     pub federation: String,
-    /// How long after a change of a local set or a pod the set is checked (F22). 1 min.
+    /// The delay of a check after a change of a local workload or a pod (F22). 1 min.
     #[serde(with = "duration")]
     pub check_delay: Duration,
-    /// How often a set that is not settled is checked again (F27, F37). 1 min.
+    /// The time between two checks of an object that is not in its desired state (F27, F37). 1 min.
     #[serde(with = "duration")]
     pub recheck_interval: Duration,
-    /// How long a status may lag behind what is seen (F22). 500 ms.
+    /// The delay of a status update after a change (F22). 500 ms.
     #[serde(with = "duration")]
     pub status_delay: Duration,
-    /// How long a pod may stay without a node before its replica goes elsewhere (F34, X). 60 s.
+    /// How long a pod may be unschedulable before its replica is rescheduled to another cluster (F34, X). 60 s.
     #[serde(with = "duration")]
     pub unscheduled_timeout: Duration,
     /// Capacity probes: replicas left pending in a full cluster (F34). 2.
     pub capacity_probes: u32,
     /// Surplus replicas during moves, in percent of N, at least one replica (F20). 25.
     pub max_move_surge_percent: u32,
-    /// Time before the second try of what failed; doubles each time (F28, F34). 60 s.
+    /// The time before the first retry of a failed write or capacity probe; each retry doubles it (F28, F34). 60 s.
     #[serde(with = "duration")]
     pub backoff_initial: Duration,
-    /// Longest time between two tries of what fails (F28, F34). 10 min.
+    /// The longest time between two retries (F28, F34). 10 min.
     #[serde(with = "duration")]
     pub backoff_max: Duration,
     /// The liveness probe of members (F33).
     pub probe: ProbeConfig,
-    /// How long a member may be unreachable before its replicas go elsewhere (F33). 60 s.
+    /// How long a member may be unreachable before its replicas are rescheduled (F33). 60 s.
     #[serde(with = "duration")]
     pub lost_grace_period: Duration,
-    /// How long a member that was just added may take to answer. 10 s.
+    /// How long the controller waits for the first answer of a new member. 10 s.
     #[serde(with = "duration")]
     pub joining_timeout: Duration,
-    /// How long a member that doesn't answer may hold up the deletion of a set (F5). 10 min.
+    /// How long the deletion of an object waits for a member that does not answer (F5). 10 min.
     #[serde(with = "duration")]
     pub deletion_deadline: Duration,
     /// The longest a call to a member or the host may take. 10 s.
     #[serde(with = "duration")]
     pub call_timeout: Duration,
-    /// Writes to one member at a time. 16.
+    /// The number of concurrent writes to one member. 16.
     pub calls_per_member: u32,
-    /// Sets worked on at a time (F25). 32: a worker mostly waits for answers.
+    /// The number of workers (F25). 32: a worker mostly waits for responses.
     pub workers: u32,
-    /// Whether missing namespaces named `kube-*` are created in members. No.
+    /// Whether the controller creates missing namespaces named `kube-*` in members. No.
     pub create_kube_namespaces: bool,
-    /// Which of several processes leads.
+    /// The leader election.
     pub leader_election: LeaderElectionConfig,
     /// What kubeconfigs from Secrets may contain.
     pub secret_kubeconfigs: SecretKubeconfigs,
 }
 
-/// Leader election by a Lease; the names are client-go's.
+/// The leader election, by a Lease. The names are those of client-go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LeaderElectionConfig {
-    /// Whether there is one. Yes: without it, two processes would both write.
+    /// Whether leaders are elected. Yes: without an election, several processes would write.
     pub enabled: bool,
-    /// How long standbys leave the Lease alone after its last renewal. 15 s.
+    /// How long standbys wait after the last renewal before they take the Lease. 15 s.
     #[serde(with = "duration")]
     pub lease_duration: Duration,
-    /// How long a leader leads after its last renewal. 10 s.
+    /// How long a term lasts after the last renewal. 10 s.
     #[serde(with = "duration")]
     pub renew_deadline: Duration,
-    /// How often the Lease is renewed, and looked at by standbys. 2 s.
+    /// How often the leader renews the Lease, and standbys read it. 2 s.
     #[serde(with = "duration")]
     pub retry_period: Duration,
 }
 
-/// What kubeconfigs from Secrets may contain: whoever can write such a Secret can make the controller do it.
+/// What kubeconfigs from Secrets may contain. Everybody who can write such a Secret decides what the controller does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SecretKubeconfigs {
@@ -94,10 +94,10 @@ pub struct ProbeConfig {
     /// How often a member is probed. 10 s.
     #[serde(with = "duration")]
     pub period: Duration,
-    /// How long an answer may take. 5 s.
+    /// How long a response may take. 5 s.
     #[serde(with = "duration")]
     pub timeout: Duration,
-    /// Failures in a row that make a member unreachable. 3.
+    /// The number of failures in a row after which a member is unreachable. 3.
     pub failure_threshold: u32,
 }
 
@@ -149,7 +149,7 @@ impl Default for ProbeConfig {
     }
 }
 
-/// Why a configuration can't be used.
+/// Why a configuration is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// Not YAML, an unknown field, a wrong type.
@@ -166,7 +166,7 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// Reads `yaml`; what it doesn't say has its default.
+    /// Reads `yaml`. Missing fields have their defaults.
     pub fn parse(yaml: &str) -> Result<Self, ConfigError> {
         let config = if yaml.trim().is_empty() {
             Self::default()
@@ -177,7 +177,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Whether all values are in their ranges; for a configuration that was changed after it was read.
+    /// Checks that all values are in their ranges; for a configuration that was changed after it was read.
     pub fn validate(&self) -> Result<(), ConfigError> {
         if !self.federation.is_empty() && !fedrs_api::is_dns_label(&self.federation) {
             return Err(ConfigError::Value {
@@ -216,7 +216,7 @@ impl Config {
         self.leader_election.validate()
     }
 
-    /// What a check needs of it.
+    /// The settings of a check.
     #[must_use]
     pub fn check_settings(&self) -> CheckSettings {
         CheckSettings {
@@ -232,7 +232,7 @@ impl Config {
 }
 
 impl LeaderElectionConfig {
-    /// A leader has to end before others may begin, and to have time for more than one try.
+    /// A term has to end before another process can become the leader, and to have time for more than one renewal.
     fn validate(&self) -> Result<(), ConfigError> {
         if self.lease_duration <= self.renew_deadline {
             return Err(ConfigError::Value {
@@ -250,7 +250,7 @@ impl LeaderElectionConfig {
     }
 }
 
-/// client-go's bound: a retry may come later than its period by that much.
+/// As in client-go: a retry may come later than its period by this factor.
 const RETRY_JITTER: f64 = 1.2;
 
 /// `90s`, `1m30s`, `500ms`: never negative.

@@ -1,8 +1,8 @@
-//! Asks for checks. Members and watches see no more of the reconciler than this.
+//! Requests checks. Members and watches know nothing else of the reconciler.
 
 use cluster_informer::ChangeHandler;
 
-/// Asks for checks, from any task: never blocks. Changes of single workloads arrive as [`ChangeHandler`].
+/// Requests checks, from any task: never blocks. Changes of single workloads arrive as [`ChangeHandler`].
 pub(crate) trait Trigger: ChangeHandler {
     /// Checks every FederatedReplicaSet without delay (F23).
     fn check_all(&self);

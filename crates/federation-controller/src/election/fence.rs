@@ -15,13 +15,13 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tower::{BoxError, Service};
 
-/// Why a write failed that was made after its term.
+/// Why a write failed after the end of its term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TermOver {
-    /// It was not sent.
+    /// The write was not sent.
     #[error("not sent: this process no longer leads")]
     NotSent,
-    /// The term ended before the answer came: it may or may not have taken effect.
+    /// The term ended before the response arrived: the write may or may not have taken effect.
     #[error("aborted: this process no longer leads")]
     GivenUp,
 }

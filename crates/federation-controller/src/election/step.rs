@@ -1,4 +1,4 @@
-//! What a candidate does about the Lease as it finds it. Pure: the time is an argument.
+//! Decides what a candidate does with the Lease. Pure: the time is an argument.
 
 use std::time::Duration;
 
@@ -6,21 +6,21 @@ use jiff::Timestamp;
 use k8s_openapi::{api::coordination::v1::LeaseSpec, apimachinery::pkg::apis::meta::v1::MicroTime};
 use tokio::time::Instant;
 
-/// Who takes part.
+/// A process that takes part in the election.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
-    /// Its name in the Lease, never used twice.
+    /// Its name in the Lease: unique, also among earlier processes.
     pub(super) identity: String,
-    /// How long others have to leave it alone after each renewal.
+    /// How long other candidates have to wait after each renewal.
     pub(super) lease_duration: Duration,
 }
 
-/// What a candidate has seen of the Lease.
+/// What a candidate has observed of the Lease.
 #[derive(Clone, Debug, Default)]
 pub(super) struct View {
     /// The last record, and since when it has not changed, by this process's own clock.
     observed: Option<(LeaseSpec, Instant)>,
-    /// Whether the Lease was there at the last look.
+    /// Whether the Lease existed when it was last read.
     is_there: bool,
 }
 
@@ -39,24 +39,24 @@ impl View {
     }
 }
 
-/// What to do about the Lease.
+/// What to do with the Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// It is not there.
+    /// Create it: it does not exist.
     Create,
-    /// It is nobody's, or its holder has let it expire.
+    /// Take it: it has no holder, or has expired.
     Take,
-    /// It is ours.
+    /// Renew it: this candidate holds it.
     Renew,
-    /// It is another's, who may rely on it until then.
+    /// Wait: another candidate holds it, and may rely on it until then.
     Follow { leader: String, until: Instant },
 }
 
-/// Decides for `me`, who believes to lead or not.
+/// Decides for `me`; `leads` is whether it believes to be the leader.
 ///
-/// A leader never takes the Lease from another, be it expired: that one has led in between. A standby that finds the
-/// Lease deleted leaves it to the holder it knew of, who makes it anew unless it is dead. Only a process that starts
-/// just then takes it at once, which the holder sees when it next renews.
+/// A leader never takes the Lease from another candidate, even if it has expired: the other one has led in between. If
+/// the Lease was deleted, a standby waits for the last known holder, which creates it again unless it is dead. Only a
+/// process that starts at this moment creates it at once; the holder notices this at its next renewal.
 pub(super) fn step(me: &Candidate, leads: bool, view: &View, now: Instant) -> Step {
     let found = match &view.observed {
         None => Step::Create,
@@ -88,7 +88,7 @@ fn duration(record: &LeaseSpec) -> Option<Duration> {
     (seconds > 0).then(|| Duration::from_secs(seconds))
 }
 
-/// The record of a Lease that `me` takes at `now`, after another's or nobody's.
+/// The record of a Lease that `me` takes at `now`, over the record `before`.
 pub(super) fn taken(me: &Candidate, before: Option<LeaseSpec>, now: Timestamp) -> LeaseSpec {
     let transitions = before
         .as_ref()
@@ -110,11 +110,11 @@ pub(super) fn renewed(me: &Candidate, before: LeaseSpec, now: Timestamp) -> Leas
     }
 }
 
-/// The record of a Lease that its holder gives up at `now`: anybody may take it at once.
+/// The record of a Lease that its holder releases at `now`: any candidate may take it at once.
 pub(super) fn released(before: LeaseSpec, now: Timestamp) -> LeaseSpec {
     LeaseSpec {
         holder_identity: Some(String::new()),
-        // The API server refuses 0.
+        // The API server rejects 0.
         lease_duration_seconds: Some(1),
         acquire_time: Some(MicroTime(now)),
         renew_time: Some(MicroTime(now)),
