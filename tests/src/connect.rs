@@ -1,4 +1,4 @@
-//! Clients for kubeconfigs in Secrets, without a network: the server's name is the member's name, and the member's API server
+//! Clients for kubeconfigs, without a network: the server's name is the member's name, and the member's API server
 //! authenticates and authorizes the token.
 
 use std::collections::BTreeMap;
@@ -10,6 +10,27 @@ use kube::{Client, client::Body};
 use tower::ServiceExt;
 
 use crate::crash::CrashableService;
+
+/// The token of kubeconfigs in files: requests with it are the administrator's.
+const ADMINISTRATOR: &str = "administrator";
+
+/// The kubeconfig of the administrator of the member `name`, as in a file of the members folder.
+pub fn administrator_kubeconfig(name: &str) -> Kubeconfig {
+    Kubeconfig::read(&crate::kubeconfig(name, ADMINISTRATOR)).expect("a valid kubeconfig")
+}
+
+/// Clients of the administrators of members, by name.
+pub struct AdministratorClients(pub BTreeMap<String, Client>);
+
+impl Connect for AdministratorClients {
+    fn connect(
+        &self,
+        kubeconfig: Kubeconfig,
+    ) -> BoxFuture<'static, Result<Client, KubeconfigError>> {
+        let name = kubeconfig.server().trim_start_matches("https://");
+        futures::future::ready(Ok(self.0[name].clone())).boxed()
+    }
+}
 
 /// The members' services, by name.
 pub(crate) struct Routes(pub(crate) BTreeMap<String, CrashableService>);
@@ -24,8 +45,12 @@ impl Connect for Routes {
             .0
             .get(name)
             .ok_or_else(|| KubeconfigError::Client(format!("no cluster {name}")));
-        // In this process a request without a token is the administrator's: no kubeconfig may do that.
+        // In this process a request without a token is the administrator's: no other kubeconfig may do that.
         let token = kubeconfig.token().unwrap_or("none");
+        if token == ADMINISTRATOR {
+            let client = service.map(|service| Client::new(service.clone(), "default"));
+            return futures::future::ready(client).boxed();
+        }
         let header = HeaderValue::try_from(format!("Bearer {token}"));
         let client = service.and_then(|service| {
             let header = header.map_err(|_| KubeconfigError::Token)?;

@@ -26,6 +26,7 @@ mod sim_federation;
 pub mod test_environment;
 mod watcher;
 
+pub use connect::{AdministratorClients, administrator_kubeconfig};
 pub use crash::{CrashPoint, Lifetime};
 pub use invariants::{HOST, InvariantChecker};
 pub use join::{MEMBERS_PATH, SECRETS_PATH, kubeconfig};

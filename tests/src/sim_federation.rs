@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     changes::ChangeWaiter,
-    connect::Routes,
+    connect::{Routes, administrator_kubeconfig},
     crash::{CrashPoint, CrashableService, Lifetime},
 };
 
@@ -242,11 +242,10 @@ impl SimFederation {
 
     /// Adds the member `cluster` to the controller under another name, `name`.
     pub async fn add_member_as(&mut self, name: &str, cluster: &str) {
-        let (_, _, lifetime) = self.controller.as_ref().unwrap();
-        let client = client_until_crash(&self.members[cluster], lifetime);
-        let event = MemberEvent::Present {
+        let event = MemberEvent::File {
             name: name.to_owned(),
-            client,
+            file: format!("{name}.yaml").into(),
+            kubeconfig: Ok(administrator_kubeconfig(cluster)),
         };
         self.events.send(event).await.unwrap();
     }

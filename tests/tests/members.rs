@@ -336,10 +336,7 @@ async fn f36_a_member_with_a_file_and_a_secret_is_an_error_that_names_both() {
     let mut federation = joined(12, DAY).await;
     federation.add_member("b").await;
     let condition = reason(&federation, "b", "DuplicateSource", 3).await;
-    for part in [
-        "file b of the members' folder",
-        "Secret fedrs-system/member-b",
-    ] {
+    for part in ["file b.yaml", "Secret fedrs-system/member-b"] {
         assert!(condition.contains(part), "{condition}");
     }
     federation

@@ -38,14 +38,16 @@ impl Watched {
     /// The next event in words; `nothing` if none comes within some looks.
     async fn next(&mut self) -> String {
         match timeout(Duration::from_secs(5), self.events.recv()).await {
-            Ok(Some(MemberEvent::Kubeconfig { name, file, .. })) => {
-                assert_eq!(file.parent(), Some(self.folder.path()));
-                format!("present {name}")
-            }
-            Ok(Some(MemberEvent::Present { .. })) => panic!("clients are made elsewhere"),
-            Ok(Some(MemberEvent::Broken { name, file, error })) => {
+            Ok(Some(MemberEvent::File {
+                name,
+                file,
+                kubeconfig,
+            })) => {
                 let file = file.strip_prefix(self.folder.path()).unwrap();
-                format!("broken {name} in {}: {error}", file.display())
+                match kubeconfig {
+                    Ok(_) => format!("present {name}"),
+                    Err(error) => format!("broken {name} in {}: {error}", file.display()),
+                }
             }
             Ok(Some(MemberEvent::Gone { name })) => format!("gone {name}"),
             Ok(Some(MemberEvent::Emptied)) => "emptied".to_owned(),

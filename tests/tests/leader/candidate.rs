@@ -1,6 +1,7 @@
 //! A process that takes part in the election on a fleet's host, as `fedrs controller` does.
 
 use std::{
+    collections::BTreeMap,
     future::poll_fn,
     sync::Arc,
     task::{Poll, Waker},
@@ -16,7 +17,9 @@ use federation_controller::{
     metrics::{ElectionMetrics, Metrics},
 };
 use fedrs_api::names;
-use fedrs_tests::{Lifetime, SimFederation, client_until_crash};
+use fedrs_tests::{
+    AdministratorClients, Lifetime, SimFederation, administrator_kubeconfig, client_until_crash,
+};
 use kube::Client;
 use parking_lot::Mutex;
 use tokio::{sync::mpsc, sync::watch, task::JoinHandle, time::Instant};
@@ -65,7 +68,7 @@ impl Candidate {
             metrics: metrics.clone(),
         });
         let state = elector.state();
-        let clients: Vec<_> = federation
+        let clients: BTreeMap<_, _> = federation
             .member_names()
             .into_iter()
             .map(|name| {
@@ -155,20 +158,25 @@ impl Candidate {
     }
 }
 
-async fn work(term: Term, host: Client, clients: Vec<(String, Client)>, clock: Clock) {
+async fn work(term: Term, host: Client, clients: BTreeMap<String, Client>, clock: Clock) {
     let (events, members) = mpsc::channel(clients.len() + 1);
-    for (name, client) in clients {
-        events
-            .send(MemberEvent::Present { name, client })
-            .await
-            .expect("there is room for all");
+    for name in clients.keys() {
+        let event = MemberEvent::File {
+            name: name.clone(),
+            file: format!("{name}.yaml").into(),
+            kubeconfig: Ok(administrator_kubeconfig(name)),
+        };
+        events.send(event).await.expect("there is room for all");
     }
     events
         .send(MemberEvent::Complete)
         .await
         .expect("there is room for all");
     let controller = Controller {
-        secrets: MemberSecrets::default(),
+        secrets: MemberSecrets {
+            namespace: NAMESPACE.to_owned(),
+            connect: Arc::new(AdministratorClients(clients)),
+        },
         host,
         members,
         config: Config::default(),

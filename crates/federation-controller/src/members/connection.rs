@@ -1,7 +1,7 @@
 //! Keeps a client of one kubeconfig current: it is made anew when a file that the kubeconfig names changes, before
 //! credentials of a plugin end, and after a failure.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use kube::Client;
@@ -12,6 +12,7 @@ use tokio::{
 
 use super::{
     kubeconfig::{Connect, Files, Kubeconfig, KubeconfigError},
+    sources::Source,
     token,
 };
 use crate::clock::Clock;
@@ -29,11 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(15);
 pub(super) struct Connection {
     /// The member's name.
     pub(super) name: String,
-    /// Which state of its source the kubeconfig is.
-    pub(super) number: u64,
+    pub(super) source: Arc<Source>,
+    /// The kubeconfig of the source.
     pub(super) kubeconfig: Kubeconfig,
-    /// Where relative paths in it begin.
-    pub(super) folder: PathBuf,
     pub(super) connect: Arc<dyn Connect>,
     pub(super) clock: Clock,
 }
@@ -50,8 +49,8 @@ pub(super) struct Connected {
 pub(super) struct Report {
     /// The member's name.
     pub(super) name: String,
-    /// Which state of its source the kubeconfig is.
-    pub(super) number: u64,
+    /// The source of the kubeconfig.
+    pub(super) source: Arc<Source>,
     /// A client, or why there is none.
     pub(super) made: Result<Connected, KubeconfigError>,
 }
@@ -61,7 +60,7 @@ impl Connection {
     pub(super) async fn run(self, reports: mpsc::Sender<Report>) {
         let mut failure: Option<KubeconfigError> = None;
         loop {
-            let files = self.kubeconfig.read_files(&self.folder).await;
+            let files = self.kubeconfig.read_files().await;
             let made = match &files {
                 Ok(files) => self.make(files, &reports).await,
                 Err(error) => Err(error.clone()),
@@ -88,7 +87,7 @@ impl Connection {
     ) {
         let report = Report {
             name: self.name.clone(),
-            number: self.number,
+            source: Arc::clone(&self.source),
             made,
         };
         // The receiver is gone at the end of the term.
@@ -100,8 +99,11 @@ impl Connection {
         files: &Files,
         reports: &mpsc::Sender<Report>,
     ) -> Result<Connected, KubeconfigError> {
-        let whole = self.kubeconfig.clone().with_files(files, &self.folder);
-        let expires = whole.token().and_then(token::claims).map(|it| it.expires);
+        let whole = self.kubeconfig.clone().with_files(files);
+        let expires = whole
+            .token()
+            .and_then(token::claims)
+            .map(|claims| claims.expires);
         let mut made = self.connect.connect(whole);
         let client = if let Ok(made) = timeout(PATIENCE, &mut made).await {
             made?
@@ -134,7 +136,7 @@ impl Connection {
             loop {
                 sleep(FILES_PERIOD).await;
                 // While one is being replaced it may be missing for a moment.
-                if let Ok(files) = self.kubeconfig.read_files(&self.folder).await
+                if let Ok(files) = self.kubeconfig.read_files().await
                     && files != before
                 {
                     return;
@@ -162,7 +164,7 @@ mod tests {
     use kube::client::Body;
     use parking_lot::Mutex;
 
-    use super::*;
+    use super::{super::sources::Origin, *};
 
     /// How long it takes, and when the credentials of the client end.
     type Answer = (Duration, Result<Option<Timestamp>, KubeconfigError>);
@@ -217,11 +219,17 @@ mod tests {
         let start = Instant::now();
         let mut received = Vec::new();
         let (reports, mut reported) = mpsc::channel::<Report>(1);
+        let kubeconfig = Kubeconfig::read(&yaml).unwrap().in_folder(folder);
+        let source = Source {
+            origin: Origin::File,
+            place: String::new(),
+            kubeconfig: Ok(kubeconfig.clone()),
+            secret: None,
+        };
         let connection = Connection {
             name: "eu".to_owned(),
-            number: 1,
-            kubeconfig: Kubeconfig::read(&yaml).unwrap(),
-            folder: folder.to_owned(),
+            source: source.into(),
+            kubeconfig,
             connect: Arc::new(script.clone()),
             clock: Clock::new(move || at(start.elapsed().as_secs())),
         };

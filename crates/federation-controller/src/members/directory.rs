@@ -1,8 +1,8 @@
-//! A folder of kubeconfigs, one per member, named after it: what it holds becomes [`MemberEvent`]s.
+//! Watches a folder of kubeconfigs, one for each member and named after it, and sends [`MemberEvent`]s.
 //!
 //! Reads the folder every second and compares the content: file notifications do not show how mounted Secrets change. A
-//! folder that can't be read, or that is suddenly empty, removes no member: each is a mistake more often than the loss of
-//! every member (F33, F36).
+//! folder that can't be read, or whose files are removed all at once, removes no member: this is rather a mistake than the
+//! removal of every member (F33, F36).
 
 use std::{
     collections::BTreeMap,
@@ -30,15 +30,15 @@ type Members = BTreeMap<String, File>;
 #[derive(PartialEq, Eq)]
 struct File {
     path: PathBuf,
-    /// What it holds, or why it can't be read.
+    /// Its content, or why it can't be read.
     content: Result<String, KubeconfigError>,
 }
 
-/// What was last found.
+/// The files that were found by one read of the folder.
 #[derive(Default)]
 struct Found {
     members: Members,
-    /// Names of kubeconfigs that can't be names of members.
+    /// Names of kubeconfigs that are not valid names of members.
     ignored: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: C
             }
             Ok(found) => found,
             Err(error) => {
-                trouble(&mut has_reported, &folder, &error.to_string());
+                report_failure(&mut has_reported, &folder, &error.to_string());
                 continue;
             }
         };
@@ -74,8 +74,8 @@ pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: C
                 tracing::warn!(%folder, file = name, "file ignored: the name of a member is a DNS label of at most 63 characters");
             }
         }
-        let anew = std::mem::take(&mut emptied);
-        for event in changes(&known.members, &found.members, anew) {
+        let was_emptied = std::mem::take(&mut emptied);
+        for event in changes(&folder, &known.members, &found.members, was_emptied) {
             if events.send(event).await.is_err() {
                 return;
             }
@@ -88,7 +88,7 @@ pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: C
     }
 }
 
-fn trouble(has_reported: &mut bool, folder: &Path, message: &str) {
+fn report_failure(has_reported: &mut bool, folder: &Path, message: &str) {
     if !std::mem::replace(has_reported, true) {
         tracing::warn!(folder = %folder.display(), "failed to read the members folder: {message}");
     }
@@ -117,7 +117,7 @@ async fn read(folder: &Path) -> io::Result<Found> {
     Ok(Found { members, ignored })
 }
 
-/// Which of two files of one name would be taken is anybody's guess: none is.
+/// Two files with the name of one member are an error: the choice between them would be arbitrary.
 fn two_files(one: &Path) -> File {
     File {
         path: one.with_extension("*"),
@@ -143,12 +143,12 @@ async fn read_text(path: &PathBuf) -> Result<String, KubeconfigError> {
     String::from_utf8(content).map_err(|_| KubeconfigError::NotText)
 }
 
-/// The events of the members whose files changed between two reads; of all members that have a file, if `anew`.
-fn changes(known: &Members, found: &Members, anew: bool) -> Vec<MemberEvent> {
+/// The events of the members whose files changed between two reads; of all members that have a file, if `all`.
+fn changes(folder: &Path, known: &Members, found: &Members, all: bool) -> Vec<MemberEvent> {
     let mut events = Vec::new();
     for (name, file) in found {
-        if anew || known.get(name) != Some(file) {
-            events.push(present(name, file));
+        if all || known.get(name) != Some(file) {
+            events.push(file_event(folder, name, file));
         }
     }
     for name in known.keys().filter(|name| !found.contains_key(*name)) {
@@ -157,15 +157,11 @@ fn changes(known: &Members, found: &Members, anew: bool) -> Vec<MemberEvent> {
     events
 }
 
-fn present(name: &str, File { path, content }: &File) -> MemberEvent {
-    let (name, file) = (name.to_owned(), path.clone());
-    let read = |content: &String| Kubeconfig::read(content);
-    match content.as_ref().map_err(Clone::clone).and_then(read) {
-        Ok(kubeconfig) => MemberEvent::Kubeconfig {
-            name,
-            kubeconfig,
-            file,
-        },
-        Err(error) => MemberEvent::Broken { name, file, error },
+fn file_event(folder: &Path, name: &str, File { path, content }: &File) -> MemberEvent {
+    let read = |text: &String| Ok(Kubeconfig::read(text)?.in_folder(folder));
+    MemberEvent::File {
+        name: name.to_owned(),
+        file: path.clone(),
+        kubeconfig: content.as_ref().map_err(Clone::clone).and_then(read),
     }
 }

@@ -16,7 +16,7 @@ use super::{
     registry::Credentials,
     renewal::{Renewal, subject},
     source_error::SourceError,
-    sources::{ClientSource, Follow, Origin},
+    sources::Source,
     status_writer::MemberClusterStatusWriter,
 };
 use crate::{event::Event, executor::MemberAccess, messages};
@@ -43,43 +43,24 @@ pub(super) struct MemberHandle {
 struct Informer {
     client: ClientSender,
     cancel: CancellationToken,
-    /// The address of the API server it follows, if that is known.
-    server: Option<String>,
+    /// The address of the API server that it watches.
+    server: String,
 }
 
-/// By what a member is followed, or is to be.
+/// The source of a member's client.
 struct Followed {
-    origin: Origin,
-    /// The origin, for messages.
-    place: String,
-    number: u64,
-    server: Option<String>,
-    /// The Secret's name and its text, where the token in it is to be renewed.
-    renewed: Option<(String, String)>,
+    source: Arc<Source>,
     /// Why no client could be made of it.
     failure: Option<KubeconfigError>,
 }
 
-impl Followed {
-    fn error(&self) -> Option<SourceError> {
-        let error = self.failure.clone()?;
-        let place = self.place.clone();
-        Some(SourceError::Invalid { place, error })
-    }
-}
-
 impl MemberHandle {
     /// Begins with a member that is known to the registry.
-    pub(super) fn begin(context: &Context, name: &str) -> Self {
+    pub(super) fn begin(context: &Arc<Context>, name: &str) -> Self {
         let cancel = context.cancel.child_token();
         let writer = MemberClusterStatusWriter {
-            host: context.host.clone(),
-            registry: Arc::clone(&context.registry),
+            context: Arc::clone(context),
             name: name.to_owned(),
-            federation: context.config.federation.clone(),
-            clock: context.clock.clone(),
-            call_timeout: context.config.call_timeout,
-            joining_timeout: context.config.joining_timeout,
         };
         context.tasks.spawn(writer.run(cancel.clone()));
         Self {
@@ -97,58 +78,37 @@ impl MemberHandle {
     pub(super) fn follow(
         &mut self,
         context: &Context,
-        follow: Follow<'_>,
+        source: &Arc<Source>,
         reports: &mpsc::Sender<Report>,
     ) {
-        let same = |followed: &&Followed| {
-            followed.origin == follow.origin && followed.number == follow.number
-        };
-        if let Some(followed) = self.followed.as_ref().filter(same) {
-            let error = followed.error();
+        if let Some(followed) = &self.followed
+            && Arc::ptr_eq(&followed.source, source)
+        {
+            let error = followed.failure.as_ref();
+            let error = error.map(|error| source.invalid(error));
             self.set_source_error(context, error);
             return;
         }
         self.source.cancel();
         self.source = self.cancel.child_token();
-        let renewed = match &follow.origin {
-            Origin::Secret(name) => follow.renewed.map(|text| (name.clone(), text.to_owned())),
-            Origin::File => None,
-        };
         self.followed = Some(Followed {
-            origin: follow.origin,
-            place: follow.place,
-            number: follow.number,
-            server: match follow.client {
-                ClientSource::Client(_) => None,
-                ClientSource::Kubeconfig(kubeconfig, _) => Some(kubeconfig.server().to_owned()),
-            },
-            renewed,
+            source: Arc::clone(source),
             failure: None,
         });
-        match follow.client {
-            ClientSource::Client(client) => {
-                let connected = Connected {
-                    client: client.clone(),
-                    expires: None,
-                };
-                self.adopt(context, connected);
-            }
-            ClientSource::Kubeconfig(kubeconfig, folder) => {
-                self.warn(context, kubeconfig);
-                let connection = Connection {
-                    name: self.name.clone(),
-                    number: follow.number,
-                    kubeconfig: kubeconfig.clone(),
-                    folder: folder.clone(),
-                    connect: Arc::clone(&context.secrets.connect),
-                    clock: context.clock.clone(),
-                };
-                let (source, reports) = (self.source.clone(), reports.clone());
-                let connect =
-                    async move { source.run_until_cancelled(connection.run(reports)).await };
-                context.tasks.spawn(connect);
-            }
-        }
+        let Ok(kubeconfig) = &source.kubeconfig else {
+            return;
+        };
+        self.warn(context, kubeconfig);
+        let connection = Connection {
+            name: self.name.clone(),
+            source: Arc::clone(source),
+            kubeconfig: kubeconfig.clone(),
+            connect: Arc::clone(&context.secrets.connect),
+            clock: context.clock.clone(),
+        };
+        let (source, reports) = (self.source.clone(), reports.clone());
+        let connect = async move { source.run_until_cancelled(connection.run(reports)).await };
+        context.tasks.spawn(connect);
     }
 
     /// Records what is insecure about a kubeconfig, unless that was so before.
@@ -166,43 +126,30 @@ impl MemberHandle {
         self.warnings = warnings;
     }
 
-    /// Takes in what came of the kubeconfig that is followed; one of an earlier state is passed over.
+    /// Uses the client that was made of the followed kubeconfig; ignores that of an earlier one.
     pub(super) fn report(&mut self, context: &Context, report: Report) {
-        let Some(followed) = self
-            .followed
-            .as_mut()
-            .filter(|followed| followed.number == report.number)
-        else {
+        let Some(followed) = &mut self.followed else {
             return;
         };
-        match report.made {
-            Ok(connected) => {
-                followed.failure = None;
-                self.adopt(context, connected);
-            }
-            Err(error) => followed.failure = Some(error),
+        if !Arc::ptr_eq(&followed.source, &report.source) {
+            return;
         }
-    }
-
-    /// Follows the member by another client.
-    fn adopt(&mut self, context: &Context, connected: Connected) {
-        let Connected { client, expires } = connected;
-        // All clients of members pass here: none can write after the term.
-        let client = context.fence.guard(&client);
+        followed.failure = report.made.as_ref().err().cloned();
+        let Ok(Connected { client, expires }) = report.made else {
+            return;
+        };
+        let source = report.source;
+        let server = source.kubeconfig.as_ref().map(Kubeconfig::server);
+        let server = server.unwrap_or_default().to_owned();
         let credentials = Credentials {
             expires,
             renewal_error: None,
-            source: self
-                .followed
-                .as_ref()
-                .map(|followed| followed.origin.source()),
+            source: Some(source.origin.source()),
         };
-        let server = self
-            .followed
-            .as_ref()
-            .and_then(|followed| followed.server.clone());
+        // All clients of members pass here: none can write after the term.
+        let client = context.fence.guard(&client);
         if let Some(informer) = &mut self.informer {
-            if server.is_some() && server == informer.server {
+            if server == informer.server {
                 informer.client.renew(client.clone());
             } else {
                 informer.client.replace(client.clone());
@@ -219,17 +166,14 @@ impl MemberHandle {
                 .put_access(access, credentials, context.clock.now());
             tracing::info!(cluster = %self.name, "member added");
         }
-        self.renew(context, client);
+        if let Some((secret, text)) = source.renewed() {
+            self.renew(context, client, secret.to_owned(), text.to_owned());
+        }
         context.trigger.check_all();
     }
 
     /// Starts the informer.
-    fn inform(
-        &mut self,
-        context: &Context,
-        client: Client,
-        server: Option<String>,
-    ) -> MemberAccess {
+    fn inform(&mut self, context: &Context, client: Client, server: String) -> MemberAccess {
         let cancel = self.cancel.child_token();
         let handler: Arc<dyn ChangeHandler> = Arc::clone(&context.trigger) as _;
         let clock = context.clock.clone();
@@ -262,15 +206,8 @@ impl MemberHandle {
         }
     }
 
-    /// Renews the token of the Secret, if it asks for that.
-    fn renew(&self, context: &Context, member: Client) {
-        let renewed = self
-            .followed
-            .as_ref()
-            .and_then(|followed| followed.renewed.clone());
-        let Some((secret, text)) = renewed else {
-            return;
-        };
+    /// Renews the token in `text`, the kubeconfig of `secret`, before it expires.
+    fn renew(&self, context: &Context, member: Client, secret: String, text: String) {
         let renewal = Renewal {
             member,
             host: context.host.clone(),

@@ -26,7 +26,6 @@ mod token;
 use std::{path::PathBuf, sync::Arc};
 
 use fedrs_api::names;
-use kube::Client;
 
 use self::kubeconfig::{Connect, Kubeconfig, KubeconfigError, OverNetwork};
 pub use self::token::token_request;
@@ -38,35 +37,19 @@ pub(crate) use self::{
     task::Members,
 };
 
-/// What became of a member's kubeconfig.
+/// A change of the folder of kubeconfigs.
 #[derive(Clone)]
 pub enum MemberEvent {
-    /// It is there, or was changed, and a client has been made of it.
-    Present {
+    /// The kubeconfig of a member was added or changed.
+    File {
         /// The member's name.
         name: String,
-        /// Reaches it; without a retry of its own.
-        client: Client,
-    },
-    /// It is there, or was changed.
-    Kubeconfig {
-        /// The member's name.
-        name: String,
-        /// What it says.
-        kubeconfig: Kubeconfig,
-        /// Where it is; relative paths in it begin there.
+        /// The path of the file.
         file: PathBuf,
+        /// The kubeconfig; if it can't be used, a client of an earlier one stays in use.
+        kubeconfig: Result<Kubeconfig, KubeconfigError>,
     },
-    /// The kubeconfig can't be used: a client of an earlier one stays in use.
-    Broken {
-        /// The member's name.
-        name: String,
-        /// Where it is.
-        file: PathBuf,
-        /// Why.
-        error: KubeconfigError,
-    },
-    /// It is gone: the member is lost, after its grace period.
+    /// The kubeconfig was removed: the member is lost after its grace period.
     Gone {
         /// The member's name.
         name: String,

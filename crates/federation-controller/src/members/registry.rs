@@ -11,34 +11,34 @@ use parking_lot::RwLock;
 use super::source_error::SourceError;
 use crate::{check, executor::MemberAccess};
 
-/// What is known of the token, or the certificate, by which a member is reached.
+/// The credentials with which a member is reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Credentials {
-    /// When it ends.
+    /// When it expires.
     pub(super) expires: Option<Timestamp>,
-    /// Why it could not be renewed.
+    /// Why the token could not be renewed.
     pub(super) renewal_error: Option<String>,
-    /// Where the kubeconfig is from.
+    /// The source of the kubeconfig.
     pub(super) source: Option<MemberSource>,
 }
 
 /// What the members' task knows of a MemberCluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ObjectState {
-    /// Its uid, while it is there.
+    /// Its uid, while it exists.
     pub(super) uid: Option<String>,
-    /// The generation of its spec that counts.
+    /// The generation of its spec.
     pub(super) generation: Option<i64>,
     /// How often it has been deleted.
     pub(super) deletions: u32,
-    /// Whether it is made where it is missing: a file of the folder has one, whoever deletes it.
+    /// Whether it is created again if it was deleted: a member with a kubeconfig file has one.
     pub(super) is_kept: bool,
 }
 
 /// What is known of one member: what checks see of it, and what the status of its MemberCluster is made of.
 #[derive(Clone, Default)]
 pub(super) struct MemberState {
-    /// How to reach it; none if its kubeconfig never could be used.
+    /// How to reach it; `None` before the first client.
     pub(super) access: Option<MemberAccess>,
     pub(super) joined: Timestamp,
     pub(super) removed: Option<Timestamp>,
@@ -137,7 +137,7 @@ impl Registry {
         })
     }
 
-    /// `name` is not watched any more: its view becomes stale.
+    /// The informer of `name` has stopped: its view becomes stale.
     pub(super) fn stop(&self, name: &str) {
         self.change(name, |member| {
             member.followed = false;
@@ -155,7 +155,7 @@ impl Registry {
         })
     }
 
-    /// Why the token of `name` could not be renewed.
+    /// Stores why the token of `name` could not be renewed.
     pub(super) fn put_renewal_error(&self, name: &str, error: Option<String>) {
         self.change(name, |member| member.credentials.renewal_error = error);
     }
@@ -177,7 +177,7 @@ impl Registry {
         })
     }
 
-    /// Whether the MemberCluster of `name` is made where it is missing.
+    /// Sets whether the MemberCluster of `name` is created again if it was deleted.
     pub(super) fn keep_object(&self, name: &str, is_kept: bool) {
         self.change(name, |member| member.object.is_kept = is_kept);
     }

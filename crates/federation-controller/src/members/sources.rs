@@ -8,13 +8,9 @@
 //! | yes | yes | an error that names both; the client in use stays |
 //! | no  | no  | the member is removed: lost, after its grace period |
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use fedrs_api::{MemberClusterSpec, MemberSource};
-use kube::Client;
 
 use super::{
     kubeconfig::{Kubeconfig, KubeconfigError},
@@ -22,14 +18,6 @@ use super::{
     source_error::{SecretsForbidden, SourceError},
 };
 use crate::config::SecretKubeconfigs;
-
-/// What makes the client of a member.
-pub(super) enum ClientSource {
-    /// By a client that is made already.
-    Client(Client),
-    /// By a kubeconfig, whose relative paths begin in the folder.
-    Kubeconfig(Kubeconfig, PathBuf),
-}
 
 /// Where a kubeconfig is from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,22 +38,41 @@ impl Origin {
     }
 }
 
-/// What a source holds. The number is another one each time it changes.
-struct Source {
-    number: u64,
-    client: Result<ClientSource, KubeconfigError>,
+/// A file or a Secret with a kubeconfig, in one state: another state is another value behind another [`Arc`].
+pub(super) struct Source {
+    pub(super) origin: Origin,
+    /// The origin, for messages.
+    pub(super) place: String,
+    pub(super) kubeconfig: Result<Kubeconfig, KubeconfigError>,
+    /// The Secret; `None` for a file.
+    pub(super) secret: Option<KubeconfigSecret>,
 }
 
-/// A file of the folder, with its name for messages, and its content.
-struct FileSource {
-    place: String,
-    source: Source,
-}
+impl Source {
+    /// The name of the Secret and the text of its kubeconfig, if its token is to be renewed.
+    pub(super) fn renewed(&self) -> Option<(&str, &str)> {
+        match (&self.origin, &self.secret) {
+            (Origin::Secret(name), Some(secret)) if secret.renew => {
+                Some((name, secret.text.as_deref().ok()?))
+            }
+            _ => None,
+        }
+    }
 
-/// A Secret, and what it holds.
-struct SecretSource {
-    secret: KubeconfigSecret,
-    source: Source,
+    /// Why the kubeconfig can't be used.
+    pub(super) fn invalid(&self, error: &KubeconfigError) -> SourceError {
+        SourceError::Invalid {
+            place: self.place.clone(),
+            error: error.clone(),
+        }
+    }
+
+    fn resolve(self: &Arc<Self>) -> ResolvedSource {
+        match &self.kubeconfig {
+            Ok(_) => ResolvedSource::Follow(Arc::clone(self)),
+            Err(error) => ResolvedSource::Error(self.invalid(error)),
+        }
+    }
 }
 
 /// All sources.
@@ -73,42 +80,29 @@ pub(super) struct Sources {
     /// Of the Secrets.
     namespace: String,
     allowed: SecretKubeconfigs,
-    files: BTreeMap<String, FileSource>,
+    files: BTreeMap<String, Arc<Source>>,
     folder_complete: bool,
     folder_emptied: bool,
-    secrets: BTreeMap<String, SecretSource>,
+    secrets: BTreeMap<String, Arc<Source>>,
     /// Whether the Secrets are listed, or the controller may not read them; `None` before the first list.
     secrets_listed: Option<Result<(), SecretsForbidden>>,
     /// MemberClusters, with the Secrets they name.
     objects: BTreeMap<String, Option<String>>,
     objects_complete: bool,
-    last_number: u64,
 }
 
 /// The source that a member's client is made of, or why there is none.
-pub(super) enum ResolvedSource<'a> {
+pub(super) enum ResolvedSource {
     /// Some sources are not read yet.
     Unknown,
-    /// It is to be followed.
-    Follow(Follow<'a>),
+    /// The member is reached with this kubeconfig, which is valid.
+    Follow(Arc<Source>),
     /// The source can't be used.
     Error(SourceError),
     /// It has no kubeconfig.
     Removed,
     /// Neither a file nor a MemberCluster names it any more.
     Gone,
-}
-
-/// By what a member is to be followed.
-pub(super) struct Follow<'a> {
-    pub(super) origin: Origin,
-    /// The origin, for messages.
-    pub(super) place: String,
-    /// Which state of it.
-    pub(super) number: u64,
-    pub(super) client: &'a ClientSource,
-    /// The text of the kubeconfig, where its token is to be renewed.
-    pub(super) renewed: Option<&'a str>,
 }
 
 impl Sources {
@@ -123,7 +117,6 @@ impl Sources {
             secrets_listed: None,
             objects: BTreeMap::new(),
             objects_complete: false,
-            last_number: 0,
         }
     }
 
@@ -132,12 +125,16 @@ impl Sources {
         &mut self,
         name: &str,
         place: String,
-        client: Result<ClientSource, KubeconfigError>,
+        kubeconfig: Result<Kubeconfig, KubeconfigError>,
     ) {
         self.folder_emptied = false;
-        let source = self.source(client);
-        self.files
-            .insert(name.to_owned(), FileSource { place, source });
+        let source = Source {
+            origin: Origin::File,
+            place,
+            kubeconfig,
+            secret: None,
+        };
+        self.files.insert(name.to_owned(), source.into());
     }
 
     /// The folder has no kubeconfig for the member `name` any more.
@@ -162,7 +159,7 @@ impl Sources {
         let Some(spec) = spec else {
             return self.objects.remove(name).is_some();
         };
-        let secret = spec.secret_ref.as_ref().map(|it| it.name.clone());
+        let secret = spec.secret_ref.as_ref().map(|secret| secret.name.clone());
         if self.folder_emptied && secret.is_some() {
             self.files.remove(name);
         }
@@ -181,20 +178,20 @@ impl Sources {
         name: &str,
         secret: Option<KubeconfigSecret>,
     ) -> Vec<String> {
-        let known = self.secrets.get(name).map(|it| &it.secret);
-        if known == secret.as_ref() {
+        let known = self.secrets.get(name);
+        if known.and_then(|source| source.secret.as_ref()) == secret.as_ref() {
             return Vec::new();
         }
-        match secret {
-            Some(secret) => {
-                let client = self.client_source(&secret);
-                let source = self.source(client);
-                let secret = SecretSource { secret, source };
-                self.secrets.insert(name.to_owned(), secret);
-            }
-            None => {
-                self.secrets.remove(name);
-            }
+        if let Some(secret) = secret {
+            let source = Source {
+                origin: Origin::Secret(name.to_owned()),
+                place: self.place(name),
+                kubeconfig: self.kubeconfig_in(&secret),
+                secret: Some(secret),
+            };
+            self.secrets.insert(name.to_owned(), source.into());
+        } else {
+            self.secrets.remove(name);
         }
         let names = |secret: &Option<String>| secret.as_deref() == Some(name);
         let members = self.objects.iter().filter(|(_, secret)| names(secret));
@@ -233,26 +230,14 @@ impl Sources {
     }
 
     /// Resolves the source of the member `name`.
-    pub(super) fn resolve(&self, name: &str) -> ResolvedSource<'_> {
+    pub(super) fn resolve(&self, name: &str) -> ResolvedSource {
         let object = self.objects.get(name);
         match (self.files.get(name), object.and_then(Option::as_deref)) {
             (Some(file), Some(secret)) => ResolvedSource::Error(SourceError::Duplicate {
                 file: file.place.clone(),
                 secret: self.place(secret),
             }),
-            (Some(FileSource { place, source }), None) => match &source.client {
-                Ok(client) => ResolvedSource::Follow(Follow {
-                    origin: Origin::File,
-                    place: place.clone(),
-                    number: source.number,
-                    client,
-                    renewed: None,
-                }),
-                Err(error) => ResolvedSource::Error(SourceError::Invalid {
-                    place: place.clone(),
-                    error: error.clone(),
-                }),
-            },
+            (Some(file), None) => file.resolve(),
             (None, Some(secret)) => self.resolve_secret(secret),
             // A file may still be found.
             (None, None) if !self.folder_complete => ResolvedSource::Unknown,
@@ -261,7 +246,7 @@ impl Sources {
         }
     }
 
-    fn resolve_secret(&self, name: &str) -> ResolvedSource<'_> {
+    fn resolve_secret(&self, name: &str) -> ResolvedSource {
         let place = self.place(name);
         match (self.secrets.get(name), &self.secrets_listed) {
             (None, None) => ResolvedSource::Unknown,
@@ -270,19 +255,7 @@ impl Sources {
                 ResolvedSource::Error(SourceError::SecretsForbidden { place, error })
             }
             (None, Some(Ok(()))) => ResolvedSource::Error(SourceError::SecretMissing { place }),
-            (Some(SecretSource { secret, source }), _) => match &source.client {
-                Ok(client) => ResolvedSource::Follow(Follow {
-                    origin: Origin::Secret(name.to_owned()),
-                    place,
-                    number: source.number,
-                    client,
-                    renewed: secret.text.as_deref().ok().filter(|_| secret.renew),
-                }),
-                Err(error) => ResolvedSource::Error(SourceError::Invalid {
-                    place: place.clone(),
-                    error: error.clone(),
-                }),
-            },
+            (Some(source), _) => source.resolve(),
         }
     }
 
@@ -290,22 +263,10 @@ impl Sources {
         format!("Secret {}/{secret}", self.namespace)
     }
 
-    fn client_source(&self, secret: &KubeconfigSecret) -> Result<ClientSource, KubeconfigError> {
-        let text = secret.text.clone()?;
-        let kubeconfig = Kubeconfig::read(&text)?;
+    fn kubeconfig_in(&self, secret: &KubeconfigSecret) -> Result<Kubeconfig, KubeconfigError> {
+        let kubeconfig = Kubeconfig::read(secret.text.as_ref().map_err(Clone::clone)?)?;
         kubeconfig.check_permitted(self.allowed)?;
-        Ok(ClientSource::Kubeconfig(
-            kubeconfig,
-            Path::new("/").to_owned(),
-        ))
-    }
-
-    fn source(&mut self, client: Result<ClientSource, KubeconfigError>) -> Source {
-        self.last_number += 1;
-        Source {
-            number: self.last_number,
-            client,
-        }
+        Ok(kubeconfig.in_folder(Path::new("/")))
     }
 }
 
@@ -325,9 +286,8 @@ mod tests {
 
     const FILE: &str = "file members/eu.yaml";
 
-    fn file() -> ClientSource {
-        let kubeconfig = Kubeconfig::read(KUBECONFIG).unwrap();
-        ClientSource::Kubeconfig(kubeconfig, PathBuf::new())
+    fn file() -> Kubeconfig {
+        Kubeconfig::read(KUBECONFIG).unwrap()
     }
 
     fn naming(secret: Option<&str>) -> MemberClusterSpec {
@@ -350,16 +310,9 @@ mod tests {
     fn words(sources: &Sources) -> String {
         match sources.resolve("eu") {
             ResolvedSource::Unknown => "unknown".to_owned(),
-            ResolvedSource::Follow(Follow {
-                origin,
-                place,
-                renewed,
-                ..
-            }) => {
-                format!(
-                    "{origin:?} at {place}{}",
-                    if renewed.is_some() { " renewed" } else { "" }
-                )
+            ResolvedSource::Follow(source) => {
+                let renewed = source.renewed().map_or("", |_| " renewed");
+                format!("{:?} at {}{renewed}", source.origin, source.place)
             }
             ResolvedSource::Error(error) => {
                 let credentials = if error.withdraws_credentials() {
@@ -491,25 +444,25 @@ mod tests {
     }
 
     #[test]
-    fn a_change_has_another_number_and_no_change_is_no_news() {
-        let number = |sources: &Sources| match sources.resolve("eu") {
-            ResolvedSource::Follow(follow) => follow.number,
+    fn a_change_is_another_source_and_no_change_is_no_news() {
+        let followed = |sources: &Sources| match sources.resolve("eu") {
+            ResolvedSource::Follow(source) => source,
             _ => panic!("{}", words(sources)),
         };
         let mut sources = complete();
         assert!(sources.put_object("eu", Some(&naming(Some("eu-1")))));
         assert!(!sources.put_object("eu", Some(&naming(Some("eu-1")))));
         sources.put_secret("eu-1", Some(secret(KUBECONFIG)));
-        let first = number(&sources);
+        let first = followed(&sources);
         assert!(
             sources
                 .put_secret("eu-1", Some(secret(KUBECONFIG)))
                 .is_empty()
         );
-        assert_eq!(number(&sources), first);
+        assert!(Arc::ptr_eq(&followed(&sources), &first));
         let other = KUBECONFIG.replace("token: t", "token: s");
         assert_eq!(sources.put_secret("eu-1", Some(secret(&other))), ["eu"]);
-        assert_ne!(number(&sources), first);
+        assert!(!Arc::ptr_eq(&followed(&sources), &first));
         assert!(
             sources
                 .put_secret("another", Some(secret(&other)))

@@ -8,37 +8,26 @@ use std::{sync::Arc, time::Duration};
 
 use cluster_informer::{Health, SyncState};
 use fedrs_api::{MemberCluster, MemberClusterSpec, MemberClusterStatus};
-use kube::Client;
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Registry,
+    Context,
     registry::MemberState,
     status::{PROGRESS_PERIOD, is_urgent, status},
 };
-use crate::{
-    calls::{self, CallError},
-    clock::Clock,
-};
+use crate::calls::{self, CallError};
 
 /// How often what is known is compared with what was written.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Where MemberClusters are.
 pub(crate) const PATH: &str = "/apis/fedrs.dev/v1alpha1/memberclusters";
 
-/// Keeps the MemberCluster of one member.
+/// Writes the MemberCluster of one member.
 pub(super) struct MemberClusterStatusWriter {
-    pub(super) host: Client,
-    pub(super) registry: Arc<Registry>,
+    pub(super) context: Arc<Context>,
     pub(super) name: String,
-    /// Whose member it is; an object of another one is never written (F40).
-    pub(super) federation: String,
-    pub(super) clock: Clock,
-    pub(super) call_timeout: Duration,
-    /// How long a member may take to answer before the object says that it doesn't.
-    pub(super) joining_timeout: Duration,
 }
 
 impl MemberClusterStatusWriter {
@@ -52,7 +41,7 @@ impl MemberClusterStatusWriter {
         let mut ticks = tokio::time::interval(PERIOD);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         while cancel.run_until_cancelled(ticks.tick()).await.is_some() {
-            let Some(member) = self.registry.get(&self.name) else {
+            let Some(member) = self.context.registry.get(&self.name) else {
                 return;
             };
             if std::mem::replace(&mut deletions, member.object.deletions) != member.object.deletions
@@ -65,7 +54,7 @@ impl MemberClusterStatusWriter {
                 written = self.read(member.object.is_kept).await;
             }
             let Some(before) = &written else { continue };
-            if before.spec.federation != self.federation {
+            if before.spec.federation != self.context.config.federation {
                 if anothers_until.is_none() {
                     let whose = &before.spec.federation;
                     tracing::warn!(cluster = %self.name, "the MemberCluster belongs to federation {whose:?}: status not updated");
@@ -82,10 +71,13 @@ impl MemberClusterStatusWriter {
             let status_before = before.status.clone().unwrap_or_default();
             // After a restart the previous status is a better guess than none.
             let has_conditions = !status_before.conditions.is_empty();
-            if has_conditions && is_joining(&member) && started.elapsed() < self.joining_timeout {
+            if has_conditions
+                && is_joining(&member)
+                && started.elapsed() < self.context.config.joining_timeout
+            {
                 continue;
             }
-            let wanted = status(&status_before, &member, self.clock.now());
+            let wanted = status(&status_before, &member, self.context.clock.now());
             let is_urgent = is_urgent(&status_before, &wanted);
             let rested = last_progress.is_none_or(|time| time.elapsed() >= PROGRESS_PERIOD);
             if wanted != status_before && (rested || is_urgent) {
@@ -100,15 +92,20 @@ impl MemberClusterStatusWriter {
 
     /// Reads the object; creates it if it does not exist and `is_kept`. A restart writes nothing.
     async fn read(&self, is_kept: bool) -> Option<MemberCluster> {
-        match self.call(calls::get(&self.host, &self.path())).await {
+        match self
+            .call(calls::get(&self.context.host, &self.path()))
+            .await
+        {
             Err(error) if error.code() == Some(404) && is_kept => {
                 let spec = MemberClusterSpec {
-                    federation: self.federation.clone(),
+                    federation: self.context.config.federation.clone(),
                     ..MemberClusterSpec::default()
                 };
                 let object = MemberCluster::new(&self.name, spec);
                 let object = serde_json::to_value(object).expect("an object is plain data");
-                let created = self.call(calls::post(&self.host, PATH, &object)).await;
+                let created = self
+                    .call(calls::post(&self.context.host, PATH, &object))
+                    .await;
                 self.object_in(created)
             }
             found => self.object_in(found),
@@ -127,7 +124,7 @@ impl MemberClusterStatusWriter {
             metadata.resource_version.as_deref(),
         );
         let path = self.path();
-        let call = calls::put_status(&self.host, &path, seen, &status);
+        let call = calls::put_status(&self.context.host, &path, seen, &status);
         let written = self.object_in(self.call(call).await)?;
         // The host may have cut times: the next status is compared with the intended one.
         Some(MemberCluster {
@@ -154,7 +151,7 @@ impl MemberClusterStatusWriter {
         &self,
         call: impl Future<Output = kube::Result<Value>>,
     ) -> Result<Value, CallError> {
-        calls::within(self.call_timeout, call).await
+        calls::within(self.context.config.call_timeout, call).await
     }
 }
 

@@ -1,6 +1,6 @@
 //! The task that owns the list of members: reads their sources, and starts, changes or ends each member accordingly.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use fedrs_api::MemberCluster;
 use jiff::Timestamp;
@@ -12,7 +12,7 @@ use super::{
     context::Context,
     inbox::{HostInput, Inbox},
     member_handle::MemberHandle,
-    sources::{ClientSource, ResolvedSource, Sources},
+    sources::{ResolvedSource, Sources},
 };
 use crate::check;
 
@@ -23,7 +23,7 @@ const REPORTS: usize = 64;
 
 /// The task that owns the list of members.
 pub(crate) struct Members {
-    context: Context,
+    context: Arc<Context>,
     sources: Sources,
     handles: BTreeMap<String, MemberHandle>,
     /// Members without any source, and when each is forgotten.
@@ -48,7 +48,7 @@ impl Members {
                 &context.secrets.namespace,
                 context.config.secret_kubeconfigs,
             ),
-            context,
+            context: Arc::new(context),
             handles: BTreeMap::new(),
             leaving: BTreeMap::new(),
             reports,
@@ -70,43 +70,29 @@ impl Members {
     }
 
     fn event(&mut self, event: MemberEvent) {
-        let name = match event {
-            MemberEvent::Present { name, client } => {
-                let place = format!("file {name} of the members' folder");
-                self.sources
-                    .put_file(&name, place, Ok(ClientSource::Client(client)));
-                name
-            }
-            MemberEvent::Kubeconfig {
+        match event {
+            MemberEvent::File {
                 name,
-                kubeconfig,
                 file,
+                kubeconfig,
             } => {
-                let folder = file.parent().unwrap_or(&file).to_owned();
-                let way = ClientSource::Kubeconfig(kubeconfig, folder);
-                self.sources.put_file(&name, place_of(&file), Ok(way));
-                name
-            }
-            MemberEvent::Broken { name, file, error } => {
-                self.sources.put_file(&name, place_of(&file), Err(error));
-                name
+                let place = format!("file {}", file.display());
+                self.sources.put_file(&name, place, kubeconfig);
+                self.converge(&name);
             }
             MemberEvent::Gone { name } => {
                 self.sources.remove_file(&name);
-                name
+                self.converge(&name);
             }
             MemberEvent::Emptied => {
                 self.sources.empty_folder();
                 self.converge_all();
-                return;
             }
             MemberEvent::Complete => {
                 self.sources.complete_folder();
                 self.converge_all();
-                return;
             }
-        };
-        self.converge(&name);
+        }
     }
 
     fn input(&mut self, input: HostInput) {
@@ -192,7 +178,7 @@ impl Members {
             .or_insert_with(|| MemberHandle::begin(context, name));
         match resolved {
             ResolvedSource::Unknown | ResolvedSource::Gone => {}
-            ResolvedSource::Follow(follow) => handle.follow(context, follow, reports),
+            ResolvedSource::Follow(source) => handle.follow(context, &source, reports),
             ResolvedSource::Error(error) => {
                 if error.withdraws_credentials() {
                     handle.stop(context);
@@ -226,9 +212,4 @@ impl Members {
             }
         }
     }
-}
-
-/// A file of the folder, for messages.
-fn place_of(file: &Path) -> String {
-    format!("file {}", file.display())
 }

@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    path::{MAIN_SEPARATOR, Path, PathBuf},
+    path::{MAIN_SEPARATOR, Path},
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -28,34 +28,49 @@ impl Kubeconfig {
             ("tokenFile", &user.token_file),
         ];
         fields.into_iter().filter_map(|(field, path)| {
-            let path = path.as_deref().filter(|it| !it.is_empty())?;
+            let path = path.as_deref().filter(|path| !path.is_empty())?;
             Some((field, path))
         })
     }
 
-    /// The content of the files; relative paths begin in `folder`.
-    pub(in crate::members) async fn read_files(
-        &self,
-        folder: &Path,
-    ) -> Result<Files, KubeconfigError> {
+    /// The kubeconfig with absolute paths: relative ones, also that of a program, begin in `folder`.
+    #[must_use]
+    pub fn in_folder(mut self, folder: &Path) -> Self {
+        let (cluster, user) = (&mut self.cluster, &mut self.user);
+        let files = [
+            &mut cluster.certificate_authority,
+            &mut user.client_certificate,
+            &mut user.client_key,
+            &mut user.token_file,
+        ];
+        let files = files.into_iter().flatten().filter(|path| !path.is_empty());
+        let program = user.exec.as_mut().and_then(|exec| exec.command.as_mut());
+        // A name without a separator is looked up in PATH.
+        let program = program.filter(|command| command.contains(MAIN_SEPARATOR));
+        for path in files.chain(program) {
+            *path = folder.join(&*path).display().to_string();
+        }
+        self
+    }
+
+    /// The content of the files.
+    pub(in crate::members) async fn read_files(&self) -> Result<Files, KubeconfigError> {
         let mut files = Files::new();
         for (field, path) in self.files() {
-            let path = folder.join(path);
-            let content = read_file(&path)
-                .await
-                .map_err(|error| KubeconfigError::File {
-                    field,
-                    path: path.display().to_string(),
-                    why: error.to_string(),
-                })?;
+            let failed = |error: std::io::Error| KubeconfigError::File {
+                field,
+                path: path.to_owned(),
+                why: error.to_string(),
+            };
+            let content = read_file(Path::new(path)).await.map_err(failed)?;
             files.insert(field, content);
         }
         Ok(files)
     }
 
-    /// Puts `files` in the place of their names. As for kubectl, data in the kubeconfig itself goes before files, but
-    /// for a token; a program's relative path begins in `folder`.
-    pub(in crate::members) fn with_files(mut self, files: &Files, folder: &Path) -> Self {
+    /// Replaces the names of `files` by their content. As in kubectl, data in the kubeconfig itself takes precedence over
+    /// files, except for a token.
+    pub(in crate::members) fn with_files(mut self, files: &Files) -> Self {
         let encoded = |field| files.get(field).map(|content| STANDARD.encode(content));
         let (cluster, user) = (&mut self.cluster, &mut self.user);
         cluster.certificate_authority = None;
@@ -76,18 +91,12 @@ impl Kubeconfig {
             let token = String::from_utf8_lossy(token).trim().to_owned();
             user.token = Some(SecretString::from(token));
         }
-        if let Some(exec) = &mut user.exec
-            && let Some(command) = &mut exec.command
-            && command.contains(MAIN_SEPARATOR)
-        {
-            *command = folder.join(&*command).display().to_string();
-        }
         self
     }
 }
 
 /// Reads a regular file of at most [`FILE_LEN_MAX`].
-pub(in crate::members) async fn read_file(path: &PathBuf) -> std::io::Result<Vec<u8>> {
+pub(in crate::members) async fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
     let metadata = tokio::fs::metadata(path).await?;
     if !metadata.is_file() {
         return Err(std::io::Error::other("not a regular file"));
@@ -130,9 +139,9 @@ mod tests {
             "client-certificate: c.pem, client-key: ./k.pem, token: old, tokenFile: '{}', exec: {{command: bin/plugin}}",
             absolute.display()
         );
-        let named = kubeconfig(", certificate-authority: ca.pem", &user);
-        let files = named.read_files(folder.path()).await.unwrap();
-        let whole = named.with_files(&files, folder.path());
+        let named = kubeconfig(", certificate-authority: ca.pem", &user).in_folder(folder.path());
+        let files = named.read_files().await.unwrap();
+        let whole = named.with_files(&files);
         assert_eq!(whole.files().count(), 0);
         assert_eq!(
             whole.cluster.certificate_authority_data.as_deref(),
@@ -158,9 +167,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("ca.pem"), "other").unwrap();
         let cluster = ", certificate-authority: ca.pem, certificate-authority-data: Y2E=";
-        let named = kubeconfig(cluster, "exec: {command: aws}");
-        let files = named.read_files(folder.path()).await.unwrap();
-        let whole = named.with_files(&files, folder.path());
+        let named = kubeconfig(cluster, "exec: {command: aws}").in_folder(folder.path());
+        let files = named.read_files().await.unwrap();
+        let whole = named.with_files(&files);
         assert_eq!(
             whole.cluster.certificate_authority_data.as_deref(),
             Some("Y2E=")
@@ -171,22 +180,14 @@ mod tests {
     #[tokio::test]
     async fn a_file_that_can_not_be_read_is_named_with_its_field() {
         let folder = tempfile::tempdir().unwrap();
-        let named = kubeconfig("", "tokenFile: nowhere");
-        let error = named
-            .read_files(folder.path())
-            .await
-            .unwrap_err()
-            .to_string();
+        let named = kubeconfig("", "tokenFile: nowhere").in_folder(folder.path());
+        let error = named.read_files().await.unwrap_err().to_string();
         assert!(
             error.starts_with("tokenFile: failed to read ") && error.contains("nowhere"),
             "{error}"
         );
-        let named = kubeconfig(", certificate-authority: .", "");
-        let error = named
-            .read_files(folder.path())
-            .await
-            .unwrap_err()
-            .to_string();
+        let named = kubeconfig(", certificate-authority: .", "").in_folder(folder.path());
+        let error = named.read_files().await.unwrap_err().to_string();
         assert!(error.ends_with("not a regular file"), "{error}");
     }
 }

@@ -1,5 +1,7 @@
 //! The embedded host and members in real time, and a controller whose writes are counted.
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use anyhow::Context;
 use control_plane::request;
 use federation_controller::{
@@ -7,11 +9,20 @@ use federation_controller::{
     clock::Clock,
     config::Config,
     election::Fence,
-    members::{MemberEvent, MemberSecrets, directory},
+    members::{
+        MemberEvent, MemberSecrets, directory,
+        kubeconfig::{Connect, Kubeconfig, KubeconfigError},
+    },
     metrics::Metrics,
 };
+use fedrs_api::names;
+use futures::future::BoxFuture;
 use jiff::Timestamp;
-use kube::{Client, client::ClientBuilder, config::KubeConfigOptions};
+use kube::{
+    Client,
+    client::ClientBuilder,
+    config::{AuthInfo, KubeConfigOptions},
+};
 use serde_json::Value;
 use sim_cluster::{Server, SimCluster, kinds};
 use tokio::sync::mpsc;
@@ -42,6 +53,19 @@ pub(super) struct RunningController {
     running: Running,
     cancel: CancellationToken,
     _members: mpsc::Sender<MemberEvent>,
+}
+
+/// The clients of the members, by the server in their kubeconfigs.
+struct MemberClients(BTreeMap<String, Client>);
+
+impl Connect for MemberClients {
+    fn connect(
+        &self,
+        kubeconfig: Kubeconfig,
+    ) -> BoxFuture<'static, Result<Client, KubeconfigError>> {
+        let client = self.0[kubeconfig.server()].clone();
+        Box::pin(async { Ok(client) })
+    }
 }
 
 impl Clusters {
@@ -80,10 +104,19 @@ impl Clusters {
     /// Starts a controller with all members.
     pub(super) async fn start_controller(&self) -> anyhow::Result<RunningController> {
         let (events, members) = mpsc::channel(self.members.len() + 1);
+        let mut clients = BTreeMap::new();
         for member in &self.members {
-            let event = MemberEvent::Present {
-                name: member.sim.name().to_owned(),
-                client: member.client(&self.writes).await?,
+            let name = member.sim.name().to_owned();
+            let server = format!("https://{name}");
+            clients.insert(server.clone(), member.client(&self.writes).await?);
+            let cluster = kube::config::Cluster {
+                server: Some(server),
+                ..Default::default()
+            };
+            let event = MemberEvent::File {
+                file: format!("{name}.yaml").into(),
+                name,
+                kubeconfig: Kubeconfig::new(cluster, AuthInfo::default()),
             };
             events.send(event).await?;
         }
@@ -91,7 +124,10 @@ impl Clusters {
         let controller = Controller {
             host: self.host.client(&self.writes).await?,
             members,
-            secrets: MemberSecrets::default(),
+            secrets: MemberSecrets {
+                namespace: names::SYSTEM_NAMESPACE.to_owned(),
+                connect: Arc::new(MemberClients(clients)),
+            },
             config: Config::default(),
             clock: Clock::system(),
             seed: SEED,
