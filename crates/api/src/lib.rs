@@ -20,12 +20,12 @@ pub mod finalizers;
 pub mod labels;
 pub mod member_cluster;
 pub mod names;
+pub mod object_key;
 pub mod placement;
 mod plural;
 pub mod preferences;
 mod schema;
 pub mod selector;
-pub mod set_key;
 pub mod valid;
 
 pub use cluster_status::{
@@ -45,7 +45,7 @@ pub use field::FieldError;
 pub use member_cluster::{
     MemberCluster, MemberClusterSpec, MemberClusterStatus, MemberSource, NodeCounts, SecretRef,
 };
+pub use object_key::ObjectKey;
 pub use placement::{ClusterPreference, Placement};
 pub use plural::pluralize;
-pub use set_key::SetKey;
 pub use valid::{ValidFrs, preferences_hash};

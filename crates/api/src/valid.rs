@@ -8,8 +8,8 @@ use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
-    DeletionPolicy, FederatedReplicaSet, FieldError, Placement, PodTemplate, SetKey, annotations,
-    dns, field::Errors, labels, preferences, selector,
+    DeletionPolicy, FederatedReplicaSet, FieldError, ObjectKey, Placement, PodTemplate,
+    annotations, dns, field::Errors, labels, preferences, selector,
 };
 
 /// A valid FederatedReplicaSet: the only form that the controller works with.
@@ -17,7 +17,7 @@ use crate::{
 #[non_exhaustive]
 pub struct ValidFrs {
     /// Namespace and name.
-    pub key: SetKey,
+    pub key: ObjectKey,
     /// The uid of the object; empty if it has not been created.
     pub uid: String,
     /// The generation of the spec; 0 if the object has not been created.
@@ -81,7 +81,7 @@ impl ValidFrs {
             Placement::default()
         });
         errors.or(Self {
-            key: SetKey::new(frs.namespace().unwrap_or_default(), frs.name_any()),
+            key: ObjectKey::new(frs.namespace().unwrap_or_default(), frs.name_any()),
             uid: frs.uid().unwrap_or_default(),
             generation: frs.metadata.generation.unwrap_or_default(),
             labels: frs.labels().clone(),

@@ -1,6 +1,6 @@
 //! What a change in a member cluster means for a local workload.
 
-use fedrs_api::SetKey;
+use fedrs_api::ObjectKey;
 use jiff::Timestamp;
 
 /// A change of a local workload or its pods.
@@ -22,12 +22,12 @@ pub enum WorkloadChange {
 }
 
 /// A change of the local workload with this key, or of its pods.
-pub(crate) type KeyedChange = (SetKey, WorkloadChange);
+pub(crate) type KeyedChange = (ObjectKey, WorkloadChange);
 
 /// Receives changes from the task that owns the member's state: must not block.
 pub trait ChangeHandler: Send + Sync + 'static {
     /// The local workload `key` in `cluster`, or its pods, changed.
-    fn on_workload_change(&self, cluster: &str, key: &SetKey, change: WorkloadChange);
+    fn on_workload_change(&self, cluster: &str, key: &ObjectKey, change: WorkloadChange);
     /// The health or the sync state of `cluster` changed: everything in it has to be checked (F23).
     fn on_cluster_change(&self, cluster: &str);
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fedrs_api::SetKey;
+use fedrs_api::ObjectKey;
 use reflector::{Error, EventHandler, InvalidObject, ResourceVersion, Uid};
 use tracing::{debug, info};
 
@@ -26,7 +26,7 @@ pub(crate) struct Notifier {
 }
 
 impl Notifier {
-    fn workload_change(&self, key: &SetKey, change: WorkloadChange) {
+    fn workload_change(&self, key: &ObjectKey, change: WorkloadChange) {
         self.handler.on_workload_change(&self.cluster, key, change);
     }
 
@@ -149,7 +149,7 @@ impl WatchedObject for ReplicaSetObject {
         uid: Uid,
         object: &InvalidObject,
     ) -> Option<KeyedChange> {
-        let key = SetKey::new(object.namespace.as_deref()?, object.name.as_deref()?);
+        let key = ObjectKey::new(object.namespace.as_deref()?, object.name.as_deref()?);
         store.delete_workload(&key, uid, ResourceVersion::default())
     }
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, io};
 
 use bytes::Bytes;
-use fedrs_api::SetKey;
+use fedrs_api::ObjectKey;
 use futures::{StreamExt, channel::mpsc, stream};
 use http::{Request, Response};
 use http_body::Frame;
@@ -163,7 +163,7 @@ fn pod(uid: &str, node: Option<&str>) -> Value {
 struct Changes(Arc<Mutex<Vec<String>>>);
 
 impl ChangeHandler for Changes {
-    fn on_workload_change(&self, cluster: &str, key: &SetKey, change: WorkloadChange) {
+    fn on_workload_change(&self, cluster: &str, key: &ObjectKey, change: WorkloadChange) {
         self.0.lock().push(format!("{cluster} {key} {change:?}"));
     }
 
@@ -228,7 +228,9 @@ impl World {
     }
 
     fn view(&self) -> WorkloadView {
-        self.informer.store.workload(&SetKey::new("default", "web"))
+        self.informer
+            .store
+            .workload(&ObjectKey::new("default", "web"))
     }
 
     /// The changes since the last call.
@@ -287,7 +289,7 @@ async fn the_first_lists_report_the_cluster_not_each_object() {
     assert_eq!(world.changes(), ["a", "a"], "synced, and healthy");
     let totals = world.informer.store.totals(1);
     assert_eq!((totals.workloads, totals.replicas), (1, 3));
-    assert_eq!(totals.first, [SetKey::new("default", "web")]);
+    assert_eq!(totals.first, [ObjectKey::new("default", "web")]);
     let view = world.view();
     assert_eq!(
         view.workload
@@ -362,7 +364,7 @@ async fn f29_the_response_to_our_own_write_is_not_drift() {
     world
         .informer
         .store
-        .observe_deletion(&SetKey::new("default", "web"), "set");
+        .observe_deletion(&ObjectKey::new("default", "web"), "set");
     world.member.lock().put(SET_PATH, replica_set(5, 2));
     world.settle().await;
     assert_eq!(world.view().workload, None);

@@ -1,6 +1,6 @@
 //! What checks read of a member cluster.
 
-use fedrs_api::SetKey;
+use fedrs_api::ObjectKey;
 
 use crate::{
     cluster_info::ClusterInfo,
@@ -17,13 +17,13 @@ pub struct WorkloadTotals {
     /// Replicas that exist or are wanted.
     pub replicas: u64,
     /// The first of these workloads, in order.
-    pub first: Vec<SetKey>,
+    pub first: Vec<ObjectKey>,
 }
 
 /// The view of one member cluster. Calls take a short lock and never wait for the cluster.
 pub trait MemberView: Send + Sync + 'static {
     /// What is known of the local workload `key`.
-    fn workload(&self, key: &SetKey) -> WorkloadView;
+    fn workload(&self, key: &ObjectKey) -> WorkloadView;
     /// Whether the view is up to date.
     fn sync_state(&self) -> SyncState;
     /// The result of the liveness probe.
@@ -36,9 +36,9 @@ pub trait MemberView: Send + Sync + 'static {
     fn observe_write(&self, state: WorkloadState);
     /// A request is about to be sent that sets fewer `replicas` and requires `generation`. Until it is known what became of
     /// it, the replicas above may be deleted at any moment.
-    fn observe_scale_down(&self, key: &SetKey, uid: &str, generation: i64, replicas: u32);
+    fn observe_scale_down(&self, key: &ObjectKey, uid: &str, generation: i64, replicas: u32);
     /// Removes `key`: our delete request for the object with this uid succeeded.
-    fn observe_deletion(&self, key: &SetKey, uid: &str);
+    fn observe_deletion(&self, key: &ObjectKey, uid: &str);
     /// Removes `key`: the object with this uid has none of our labels since `resource_version`. It may get them again.
-    fn observe_release(&self, key: &SetKey, uid: &str, resource_version: &str);
+    fn observe_release(&self, key: &ObjectKey, uid: &str, resource_version: &str);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use fedrs_api::SetKey;
+use fedrs_api::ObjectKey;
 use reflector::Uid;
 
 use crate::{
@@ -26,7 +26,7 @@ pub(crate) struct Owners {
 struct Owner {
     uid: Uid,
     /// The workload to check: namespace and label of the pods.
-    key: SetKey,
+    key: ObjectKey,
     pods: u32,
     ready: u32,
     unscheduled: u32,
@@ -48,7 +48,7 @@ impl Owners {
         &mut self.slots[id.0 as usize]
     }
 
-    pub(crate) fn key(&self, id: OwnerId) -> SetKey {
+    pub(crate) fn key(&self, id: OwnerId) -> ObjectKey {
         self.slots[id.0 as usize].key.clone()
     }
 
@@ -57,11 +57,11 @@ impl Owners {
         if let Some(id) = self.ids.get(&uid).copied() {
             let key = &mut self.slot(id).key;
             if &*key.namespace != namespace || &*key.name != label {
-                *key = SetKey::new(namespace, label);
+                *key = ObjectKey::new(namespace, label);
             }
             return id;
         }
-        let owner = Owner::new(uid, SetKey::new(namespace, label));
+        let owner = Owner::new(uid, ObjectKey::new(namespace, label));
         let id = if let Some(id) = self.free.pop() {
             *self.slot(id) = owner;
             id
@@ -95,7 +95,7 @@ impl Owners {
     }
 
     /// Subtracts a pod from the counts of its owner; removes the owner with its last pod. Returns the owner's key.
-    pub(crate) fn subtract(&mut self, pod: &PodEntry) -> SetKey {
+    pub(crate) fn subtract(&mut self, pod: &PodEntry) -> ObjectKey {
         let owner = self.slot(pod.owner);
         owner.pods -= 1;
         if pod.state() != PodState::Terminating {
@@ -126,7 +126,7 @@ impl Owners {
 }
 
 impl Owner {
-    fn new(uid: Uid, key: SetKey) -> Self {
+    fn new(uid: Uid, key: ObjectKey) -> Self {
         Self {
             uid,
             key,

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use fedrs_api::SetKey;
+use fedrs_api::ObjectKey;
 use jiff::Timestamp;
 use reflector::{ResourceVersion, Uid};
 
@@ -47,7 +47,7 @@ impl PodTable {
     }
 
     /// The list is complete: removes the pods that it did not contain. Returns the workloads that lost pods.
-    pub fn end_list(&mut self) -> BTreeSet<SetKey> {
+    pub fn end_list(&mut self) -> BTreeSet<ObjectKey> {
         let Self {
             pods,
             owners,
@@ -67,7 +67,11 @@ impl PodTable {
     /// Applies the state of a pod at `now`. Returns what changed for which workload.
     ///
     /// Ignores an event older than the entry. A list overrides the entry: its request came after all that is known.
-    pub fn apply(&mut self, mut pod: PodObject, now: Timestamp) -> Vec<(SetKey, WorkloadChange)> {
+    pub fn apply(
+        &mut self,
+        mut pod: PodObject,
+        now: Timestamp,
+    ) -> Vec<(ObjectKey, WorkloadChange)> {
         let uid = pod.metadata.uid;
         let version = ResourceVersion::parse(&pod.metadata.resource_version);
         let old = self.pods.get(&uid).copied();
@@ -112,7 +116,11 @@ impl PodTable {
     }
 
     /// A pod was deleted, or no longer has our labels.
-    pub fn delete(&mut self, uid: Uid, resource_version: &str) -> Option<(SetKey, WorkloadChange)> {
+    pub fn delete(
+        &mut self,
+        uid: Uid,
+        resource_version: &str,
+    ) -> Option<(ObjectKey, WorkloadChange)> {
         let old = self.pods.get(&uid).copied();
         if self.is_outdated(old, ResourceVersion::parse(resource_version)) {
             return None;
@@ -132,7 +140,7 @@ impl PodTable {
         old.is_some_and(|old| old.epoch == self.epoch && version.is_older_than(old.version))
     }
 
-    fn remove(&mut self, uid: Uid) -> Option<(SetKey, WorkloadChange)> {
+    fn remove(&mut self, uid: Uid) -> Option<(ObjectKey, WorkloadChange)> {
         let pod = self.pods.remove(&uid)?;
         Some((self.owners.subtract(&pod), WorkloadChange::Pods))
     }

@@ -175,7 +175,7 @@ fn updated_replicas_are_the_active_pods_of_the_template() {
     assert_eq!(updated(&table), 1, "pod 2 failed");
     table.delete(Uid::of("pod-3"), "3");
     assert_eq!(updated(&table), 0, "pod 3 lost our labels");
-    let key = SetKey::new("default", "web");
+    let key = ObjectKey::new("default", "web");
     assert_eq!(
         table.apply(of_7(ready(4)).object(4), now()),
         [(key, WorkloadChange::Pods)],
@@ -186,7 +186,7 @@ fn updated_replicas_are_the_active_pods_of_the_template() {
 
 #[test]
 fn f34_unscheduled_pods_are_another_change() {
-    let key = SetKey::new("default", "web");
+    let key = ObjectKey::new("default", "web");
     let mut table = table(&[]);
     let since = UnixSeconds(3).timestamp();
     assert_eq!(
@@ -253,7 +253,7 @@ fn a_relist_removes_what_it_does_not_contain_and_overrides() {
     table.keep(Uid::of("pod-2"));
     assert_eq!(
         table.end_list().into_iter().collect::<Vec<_>>(),
-        [SetKey::new("default", "web")]
+        [ObjectKey::new("default", "web")]
     );
     assert_eq!(
         table.counts(Uid::of("set-1")),

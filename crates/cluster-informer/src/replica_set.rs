@@ -1,6 +1,6 @@
 //! A local `ReplicaSet` (apps/v1), decoded into the fields that a check needs. Of its template it keeps a hash.
 
-use fedrs_api::SetKey;
+use fedrs_api::ObjectKey;
 use jiff::Timestamp;
 use reflector::{
     Versioned,
@@ -114,7 +114,7 @@ impl From<ReplicaSetObject> for WorkloadState {
         } = object;
         let labels = metadata.labels;
         Self {
-            key: SetKey::new(metadata.namespace, metadata.name),
+            key: ObjectKey::new(metadata.namespace, metadata.name),
             uid: metadata.uid,
             resource_version: metadata.resource_version,
             generation: metadata.generation,
@@ -180,7 +180,7 @@ mod tests {
             message: "exceeded quota".into(),
         };
         let expected = WorkloadState {
-            key: SetKey::new("default", "web"),
+            key: ObjectKey::new("default", "web"),
             uid: "u".into(),
             resource_version: "12".into(),
             generation: 3,

@@ -5,7 +5,7 @@
 
 use std::{fmt, mem, sync::Arc, time::Duration};
 
-use fedrs_api::SetKey;
+use fedrs_api::ObjectKey;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::RwLock;
 use reflector::{ResourceVersion, Uid};
@@ -147,7 +147,7 @@ impl MemberStore {
 
     pub(crate) fn delete_workload(
         &self,
-        key: &SetKey,
+        key: &ObjectKey,
         uid: Uid,
         version: ResourceVersion,
     ) -> Option<KeyedChange> {
@@ -253,7 +253,7 @@ impl MemberStore {
 }
 
 impl MemberView for MemberStore {
-    fn workload(&self, key: &SetKey) -> WorkloadView {
+    fn workload(&self, key: &ObjectKey) -> WorkloadView {
         let now = (self.clock)();
         let state = self.state.read();
         let workload = state.workloads.at(key, now);
@@ -298,7 +298,7 @@ impl MemberView for MemberStore {
         self.state.write().workloads.observe_write(state);
     }
 
-    fn observe_scale_down(&self, key: &SetKey, uid: &str, generation: i64, replicas: u32) {
+    fn observe_scale_down(&self, key: &ObjectKey, uid: &str, generation: i64, replicas: u32) {
         let request = ScaleDown {
             uid: Uid::of(uid),
             generation,
@@ -309,12 +309,12 @@ impl MemberView for MemberStore {
         state.workloads.observe_scale_down(key, request);
     }
 
-    fn observe_deletion(&self, key: &SetKey, uid: &str) {
+    fn observe_deletion(&self, key: &ObjectKey, uid: &str) {
         let mut state = self.state.write();
         state.workloads.observe_deletion(key, Uid::of(uid));
     }
 
-    fn observe_release(&self, key: &SetKey, uid: &str, resource_version: &str) {
+    fn observe_release(&self, key: &ObjectKey, uid: &str, resource_version: &str) {
         let version = ResourceVersion::parse(resource_version);
         let mut state = self.state.write();
         state.workloads.delete(key, Uid::of(uid), version);

@@ -1,6 +1,6 @@
 //! What is known of a local workload and its pods.
 
-use fedrs_api::SetKey;
+use fedrs_api::ObjectKey;
 use jiff::Timestamp;
 use reflector::Uid;
 
@@ -8,7 +8,7 @@ use reflector::Uid;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkloadState {
     /// Namespace and name.
-    pub key: SetKey,
+    pub key: ObjectKey,
     /// The object's uid.
     pub uid: String,
     /// The object's resourceVersion, for conditional writes.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use fedrs_api::SetKey;
+use fedrs_api::ObjectKey;
 use jiff::Timestamp;
 use reflector::{ResourceVersion, Uid};
 
@@ -18,7 +18,7 @@ use crate::{
 /// Local workloads by key.
 #[derive(Debug, Default)]
 pub(crate) struct WorkloadTable {
-    workloads: BTreeMap<SetKey, Entry>,
+    workloads: BTreeMap<ObjectKey, Entry>,
     deleted: Tombstones,
     /// The number of the newest list.
     epoch: u32,
@@ -84,12 +84,12 @@ impl WorkloadTable {
     }
 
     #[cfg(test)]
-    fn get(&self, key: &SetKey) -> Option<&WorkloadState> {
+    fn get(&self, key: &ObjectKey) -> Option<&WorkloadState> {
         self.workloads.get(key).map(|entry| &entry.state)
     }
 
     /// The workload at `now`, with the replicas of a request that may have been carried out.
-    pub(crate) fn at(&self, key: &SetKey, now: Timestamp) -> Option<WorkloadState> {
+    pub(crate) fn at(&self, key: &ObjectKey, now: Timestamp) -> Option<WorkloadState> {
         let entry = self.workloads.get(key)?;
         let mut state = entry.state.clone();
         let request = entry.scale_down.filter(|request| {
@@ -103,14 +103,14 @@ impl WorkloadTable {
     }
 
     /// A request for fewer replicas is about to be sent.
-    pub(crate) fn observe_scale_down(&mut self, key: &SetKey, request: ScaleDown) {
+    pub(crate) fn observe_scale_down(&mut self, key: &ObjectKey, request: ScaleDown) {
         if let Some(entry) = self.workloads.get_mut(key) {
             entry.scale_down = Some(request);
         }
     }
 
     /// All workloads, in the order of their keys.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&SetKey, &WorkloadState)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&ObjectKey, &WorkloadState)> {
         let workloads = self.workloads.iter();
         workloads.map(|(key, entry)| (key, &entry.state))
     }
@@ -122,7 +122,10 @@ impl WorkloadTable {
     }
 
     /// The list is complete as of `version`: removes the workloads that it did not contain, except those written since.
-    pub(crate) fn end_list(&mut self, version: ResourceVersion) -> Vec<(SetKey, WorkloadChange)> {
+    pub(crate) fn end_list(
+        &mut self,
+        version: ResourceVersion,
+    ) -> Vec<(ObjectKey, WorkloadChange)> {
         self.listing = false;
         let Self {
             workloads,
@@ -190,7 +193,7 @@ impl WorkloadTable {
     /// The watch shows that the workload was deleted, or no longer has our labels.
     pub(crate) fn delete(
         &mut self,
-        key: &SetKey,
+        key: &ObjectKey,
         uid: Uid,
         version: ResourceVersion,
     ) -> Option<WorkloadChange> {
@@ -254,7 +257,7 @@ impl WorkloadTable {
     }
 
     /// Our delete request for the object with this uid succeeded.
-    pub(crate) fn observe_deletion(&mut self, key: &SetKey, uid: Uid) {
+    pub(crate) fn observe_deletion(&mut self, key: &ObjectKey, uid: Uid) {
         let entry = self.workloads.get(key);
         if entry.is_some_and(|entry| entry.state.id() == uid) {
             self.workloads.remove(key);

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn key() -> SetKey {
-    SetKey::new("default", "web")
+fn key() -> ObjectKey {
+    ObjectKey::new("default", "web")
 }
 
 fn state(uid: &str, version: u64) -> WorkloadState {
@@ -225,11 +225,11 @@ fn a_relist_removes_what_is_gone_but_not_what_was_written_since() {
     let mut table = table([state("a", 10)]);
     table.begin_list();
     let written_later = WorkloadState {
-        key: SetKey::new("default", "new"),
+        key: ObjectKey::new("default", "new"),
         ..state("n", 25)
     };
     let gone_before = WorkloadState {
-        key: SetKey::new("default", "old"),
+        key: ObjectKey::new("default", "old"),
         ..state("o", 19)
     };
     table.observe_write(written_later.clone());
@@ -247,7 +247,7 @@ fn a_relist_removes_what_is_gone_but_not_what_was_written_since() {
 #[test]
 fn a_list_overrides_what_was_known_before() {
     let mut table = table([state("a", 100)]);
-    table.observe_deletion(&SetKey::new("default", "x"), "x".into_uid());
+    table.observe_deletion(&ObjectKey::new("default", "x"), "x".into_uid());
     table.begin_list();
     // The member was restored from an older snapshot: its versions went back.
     assert_eq!(
@@ -255,7 +255,7 @@ fn a_list_overrides_what_was_known_before() {
         Some(WorkloadChange::Drift)
     );
     let back = WorkloadState {
-        key: SetKey::new("default", "x"),
+        key: ObjectKey::new("default", "x"),
         ..state("x", 49)
     };
     assert_eq!(table.apply(back), Some(WorkloadChange::Status));

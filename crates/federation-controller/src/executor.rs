@@ -22,7 +22,7 @@ mod release;
 use std::{sync::Arc, time::Duration};
 
 use cluster_informer::{MemberView, WorkloadState};
-use fedrs_api::{DeletionPolicy, RejectionKind, SetKey, ValidFrs, labels};
+use fedrs_api::{DeletionPolicy, ObjectKey, RejectionKind, ValidFrs, labels};
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::{
@@ -87,7 +87,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 struct LocalSet<'a> {
     executor: &'a Executor,
     member: &'a MemberAccess,
-    key: &'a SetKey,
+    key: &'a ObjectKey,
 }
 
 impl Executor {
@@ -169,7 +169,7 @@ impl Executor {
     /// Finishes a local set of a FederatedReplicaSet that is being deleted (F5).
     pub(crate) async fn release_or_delete(
         &self,
-        key: &SetKey,
+        key: &ObjectKey,
         member: &MemberAccess,
         uid: &str,
         policy: DeletionPolicy,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use fedrs_api::{
-    DeletionPolicy, FederatedReplicaSetStatus, FieldError, SetKey, ValidFrs, preferences_hash,
+    DeletionPolicy, FederatedReplicaSetStatus, FieldError, ObjectKey, ValidFrs, preferences_hash,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use parking_lot::RwLock;
@@ -52,7 +52,7 @@ pub(crate) struct FrsStore {
 
 #[derive(Debug, Default)]
 struct Sets {
-    entries: BTreeMap<SetKey, Arc<Entry>>,
+    entries: BTreeMap<ObjectKey, Arc<Entry>>,
     selectors: SelectorIndex,
 }
 
@@ -60,15 +60,15 @@ struct Sets {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Applied {
     /// Its key.
-    pub(crate) key: SetKey,
+    pub(crate) key: ObjectKey,
     /// Whether anything but the status changed.
     pub(crate) changed: bool,
     /// Others whose selectors overlap with it now, or no longer do.
-    pub(crate) overlapping: Vec<SetKey>,
+    pub(crate) overlapping: Vec<ObjectKey>,
 }
 
 impl FrsStore {
-    pub(crate) fn get(&self, key: &SetKey) -> Option<Arc<Entry>> {
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<Arc<Entry>> {
         self.sets.read().entries.get(key).cloned()
     }
 
@@ -85,7 +85,7 @@ impl FrsStore {
     }
 
     /// All keys, in order.
-    pub(crate) fn keys(&self) -> Vec<SetKey> {
+    pub(crate) fn keys(&self) -> Vec<ObjectKey> {
         self.sets.read().entries.keys().cloned().collect()
     }
 
@@ -137,7 +137,7 @@ impl FrsStore {
     }
 
     /// Forgets `key`; answers the sets that overlapped with it.
-    pub(crate) fn remove(&self, key: &SetKey) -> Vec<SetKey> {
+    pub(crate) fn remove(&self, key: &ObjectKey) -> Vec<ObjectKey> {
         let mut sets = self.sets.write();
         let entry = sets.entries.remove(key);
         let frs = entry.as_ref().and_then(|entry| entry.valid.as_deref().ok());
@@ -147,9 +147,9 @@ impl FrsStore {
 
 impl Sets {
     /// The sets whose pods `frs` could adopt, or which could adopt its pods.
-    fn overlapping(&self, frs: &ValidFrs) -> BTreeSet<SetKey> {
+    fn overlapping(&self, frs: &ValidFrs) -> BTreeSet<ObjectKey> {
         let candidates = self.selectors.candidates(frs).into_iter();
-        let overlaps = |key: &&SetKey| {
+        let overlaps = |key: &&ObjectKey| {
             let other = self
                 .entries
                 .get(*key)
@@ -160,7 +160,7 @@ impl Sets {
     }
 
     /// A set is `now` instead of `before`. Answers the sets whose overlaps have changed by that.
-    fn reindex(&mut self, before: Option<&ValidFrs>, now: Option<&ValidFrs>) -> Vec<SetKey> {
+    fn reindex(&mut self, before: Option<&ValidFrs>, now: Option<&ValidFrs>) -> Vec<ObjectKey> {
         let of = |sets: &Self, frs: Option<&ValidFrs>| {
             frs.map(|frs| sets.overlapping(frs)).unwrap_or_default()
         };
@@ -226,8 +226,8 @@ fn is_restored(before: &ObjectMeta, now: &ObjectMeta) -> bool {
 }
 
 /// The key of an object that came from the API server: it always has a name.
-pub(crate) fn key_of(metadata: &ObjectMeta) -> SetKey {
-    SetKey::new(
+pub(crate) fn key_of(metadata: &ObjectMeta) -> ObjectKey {
+    ObjectKey::new(
         metadata.namespace.as_deref().unwrap_or_default(),
         metadata.name.as_deref().unwrap_or_default(),
     )
@@ -276,12 +276,12 @@ mod tests {
     fn overlapping_sets_are_named_up_to_a_limit() {
         let store = FrsStore::default();
         let names = |store: &FrsStore, name: &str| {
-            let entry = store.get(&SetKey::new("default", name)).unwrap();
+            let entry = store.get(&ObjectKey::new("default", name)).unwrap();
             store.overlapping(entry.valid.as_ref().unwrap())
         };
         assert_eq!(store.apply(object("a", 1, &spec("x")), "").overlapping, []);
         let applied = store.apply(object("b", 1, &spec("x")), "");
-        assert_eq!(applied.overlapping, [SetKey::new("default", "a")]);
+        assert_eq!(applied.overlapping, [ObjectKey::new("default", "a")]);
         assert_eq!(names(&store, "a"), ["b"]);
         for name in 0..20 {
             store.apply(object(&format!("c{name:02}"), 1, &spec("x")), "");
@@ -290,7 +290,7 @@ mod tests {
             "b", "c00", "c01", "c02", "c03", "c04", "c05", "c06", "13 more",
         ];
         assert_eq!(names(&store, "a"), expected);
-        assert_eq!(store.remove(&SetKey::new("default", "b")).len(), 21);
+        assert_eq!(store.remove(&ObjectKey::new("default", "b")).len(), 21);
         assert_eq!(names(&store, "a").last().unwrap(), "12 more");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use fedrs_api::SetKey;
+use fedrs_api::ObjectKey;
 use reflector::{Error, EventHandler, InvalidObject};
 use tokio::sync::watch;
 
@@ -22,7 +22,7 @@ pub(crate) struct FrsHandler {
     metrics: Arc<Metrics>,
     progress: ListProgress,
     /// What the current list has shown.
-    seen: HashSet<SetKey>,
+    seen: HashSet<ObjectKey>,
     /// Whether it has shown an object that nobody can say the name of.
     has_unnamed: bool,
 }
@@ -53,13 +53,13 @@ impl FrsHandler {
         self.metrics.invalid_sets.set(gauge(invalid));
     }
 
-    fn check_now(&self, keys: impl IntoIterator<Item = SetKey>) {
+    fn check_now(&self, keys: impl IntoIterator<Item = ObjectKey>) {
         for key in keys {
             self.queue.add_check(key, Duration::ZERO);
         }
     }
 
-    fn remove(&self, key: &SetKey) {
+    fn remove(&self, key: &ObjectKey) {
         let overlapping = self.sets.remove(key);
         self.check_now(overlapping.into_iter().chain([key.clone()]));
     }
@@ -87,7 +87,7 @@ impl EventHandler<FrsObject> for FrsHandler {
 
     fn on_init_done(&mut self, _resource_version: &str) {
         // Any of the sets may be the one without a name: none is taken for deleted.
-        let is_gone = |key: &SetKey| !self.has_unnamed && !self.seen.contains(key);
+        let is_gone = |key: &ObjectKey| !self.has_unnamed && !self.seen.contains(key);
         for key in self.sets.keys().into_iter().filter(is_gone) {
             self.remove(&key);
         }
@@ -99,7 +99,7 @@ impl EventHandler<FrsObject> for FrsHandler {
     fn on_invalid(&mut self, object: &InvalidObject) {
         match (&object.namespace, &object.name) {
             (Some(namespace), Some(name)) => {
-                let key = SetKey::new(&**namespace, &**name);
+                let key = ObjectKey::new(&**namespace, &**name);
                 if object.deleted {
                     self.remove(&key);
                 } else {

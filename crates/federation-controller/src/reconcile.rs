@@ -16,7 +16,7 @@ mod triggers;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use cluster_informer::{Health, SyncState};
-use fedrs_api::{FederatedReplicaSetStatus, SetKey, ValidFrs, names};
+use fedrs_api::{FederatedReplicaSetStatus, ObjectKey, ValidFrs, names};
 use jiff::Timestamp;
 use kube::Client;
 use tokio::time::Instant;
@@ -59,7 +59,7 @@ const RETRY: Duration = Duration::from_secs(1);
 
 impl Reconciler {
     /// Does `work` for `key`.
-    pub(crate) async fn reconcile(self: &Arc<Self>, key: &SetKey, work: ReconcileWork) {
+    pub(crate) async fn reconcile(self: &Arc<Self>, key: &ObjectKey, work: ReconcileWork) {
         let Some(entry) = self.sets.get(key) else {
             self.forget(key);
             return;
@@ -86,7 +86,7 @@ impl Reconciler {
 
     /// Adds the finalizer, unless it is there: without it the object could disappear before its local sets are released
     /// (F5). Answers whether it is there.
-    async fn ensure_finalizer(&self, key: &SetKey, entry: &Entry) -> bool {
+    async fn ensure_finalizer(&self, key: &ObjectKey, entry: &Entry) -> bool {
         let metadata = &entry.metadata;
         let has_finalizer =
             || (self.cache).of_object(key, entry, |cached| cached.has_finalizer(metadata));
@@ -112,14 +112,14 @@ impl Reconciler {
     }
 
     /// Forgets an object that is gone, or that the controller no longer holds.
-    fn forget(&self, key: &SetKey) {
+    fn forget(&self, key: &ObjectKey) {
         self.cache.forget(key);
         self.queue.forget(key);
     }
 
     async fn check(
         self: &Arc<Self>,
-        key: &SetKey,
+        key: &ObjectKey,
         entry: &Arc<Entry>,
         frs: &ValidFrs,
         work: ReconcileWork,
@@ -178,7 +178,7 @@ impl Reconciler {
     /// The previous status, with the outcomes that came late, and the members.
     fn look(
         &self,
-        key: &SetKey,
+        key: &ObjectKey,
         entry: &Entry,
         now: Timestamp,
     ) -> (FederatedReplicaSetStatus, Vec<check::Member>) {
@@ -195,7 +195,7 @@ impl Reconciler {
     }
 
     /// All members; those in `pending` have not answered a write.
-    fn snapshot_members(&self, key: &SetKey, pending: &BTreeSet<String>) -> Vec<check::Member> {
+    fn snapshot_members(&self, key: &ObjectKey, pending: &BTreeSet<String>) -> Vec<check::Member> {
         let mut members = self.metrics.time("snapshot", || self.members.snapshot(key));
         for member in &mut members {
             member.write_pending = pending.contains(&member.name);
@@ -206,7 +206,7 @@ impl Reconciler {
     /// Carries `actions` out. An answer that takes long causes a check when it arrives.
     async fn carry_out(
         self: &Arc<Self>,
-        key: &SetKey,
+        key: &ObjectKey,
         entry: &Arc<Entry>,
         actions: &[check::Action],
     ) -> Outcomes {
@@ -241,7 +241,7 @@ impl Reconciler {
     /// Records the event of an action's outcome in `cluster`; `done` is the event if the action was carried out.
     fn record_outcome(
         &self,
-        key: &SetKey,
+        key: &ObjectKey,
         entry: &Entry,
         cluster: &str,
         done: &Event,
@@ -255,7 +255,7 @@ impl Reconciler {
         }
     }
 
-    fn record(&self, key: &SetKey, entry: &Entry, event: Event) {
+    fn record(&self, key: &ObjectKey, entry: &Entry, event: Event) {
         let (frs, reason, message) = (key, event.reason, &event.message);
         match event.type_ {
             EventType::Normal => tracing::info!(%frs, reason, "{message}"),
@@ -279,7 +279,7 @@ fn until(now: Timestamp, time: Timestamp) -> Duration {
 }
 
 /// The path of a FederatedReplicaSet.
-fn frs_path(key: &SetKey) -> String {
+fn frs_path(key: &ObjectKey) -> String {
     format!(
         "/apis/fedrs.dev/v1alpha1/namespaces/{}/federatedreplicasets/{}",
         key.namespace, key.name

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use check_queue::{DelayingQueue, WorkItem, WorkQueue};
-use fedrs_api::SetKey;
+use fedrs_api::ObjectKey;
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;
@@ -26,9 +26,9 @@ pub(crate) enum ReconcileWork {
 /// The queues of one controller. Cheap to clone; clones are handles of the same queues.
 #[derive(Clone)]
 pub(crate) struct ReconcileQueue {
-    checks: DelayingQueue<SetKey>,
-    statuses: DelayingQueue<SetKey>,
-    work: WorkQueue<SetKey, ReconcileWork>,
+    checks: DelayingQueue<ObjectKey>,
+    statuses: DelayingQueue<ObjectKey>,
+    work: WorkQueue<ObjectKey, ReconcileWork>,
     status_delay: Duration,
 }
 
@@ -43,23 +43,23 @@ impl ReconcileQueue {
     }
 
     /// Puts `key` on `FRS_TO_CHECK`; the shorter delay wins (F24).
-    pub(crate) fn add_check(&self, key: SetKey, delay: Duration) {
+    pub(crate) fn add_check(&self, key: ObjectKey, delay: Duration) {
         self.checks.add_after(key, delay);
     }
 
     /// Updates the status of `key` after the configured delay (F22).
-    pub(crate) fn add_status(&self, key: SetKey) {
+    pub(crate) fn add_status(&self, key: ObjectKey) {
         self.statuses.add_after(key, self.status_delay);
     }
 
     /// Forgets an object that is gone.
-    pub(crate) fn forget(&self, key: &SetKey) {
+    pub(crate) fn forget(&self, key: &ObjectKey) {
         self.checks.remove(key);
         self.statuses.remove(key);
     }
 
     /// Waits for the next key. Its holder alone works on it; `None` at the end.
-    pub(crate) async fn next(&self) -> Option<WorkItem<SetKey, ReconcileWork>> {
+    pub(crate) async fn next(&self) -> Option<WorkItem<ObjectKey, ReconcileWork>> {
         self.work.get().await
     }
 

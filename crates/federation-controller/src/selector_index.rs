@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use fedrs_api::{SetKey, ValidFrs};
+use fedrs_api::{ObjectKey, ValidFrs};
 
 /// A label of a namespace.
 type Label = (Arc<str>, Option<(String, String)>);
@@ -14,9 +14,9 @@ type Label = (Arc<str>, Option<(String, String)>);
 #[derive(Debug, Default)]
 pub(crate) struct SelectorIndex {
     /// By each label of the template; all of a namespace under none.
-    by_label: BTreeMap<Label, BTreeSet<SetKey>>,
+    by_label: BTreeMap<Label, BTreeSet<ObjectKey>>,
     /// By the first label that the selector requires; under none if it requires no value.
-    by_required: BTreeMap<Label, BTreeSet<SetKey>>,
+    by_required: BTreeMap<Label, BTreeSet<ObjectKey>>,
 }
 
 impl SelectorIndex {
@@ -39,7 +39,7 @@ impl SelectorIndex {
     }
 
     /// The sets that may overlap with `frs`, each once; [`overlap`] decides.
-    pub(crate) fn candidates(&self, frs: &ValidFrs) -> BTreeSet<&SetKey> {
+    pub(crate) fn candidates(&self, frs: &ValidFrs) -> BTreeSet<&ObjectKey> {
         let could_be_taken = self.by_label.get(&required(frs));
         let could_take = labels(frs).filter_map(|label| self.by_required.get(&label));
         let candidates = could_be_taken.into_iter().chain(could_take).flatten();
@@ -71,7 +71,7 @@ fn required(frs: &ValidFrs) -> Label {
     (Arc::clone(&frs.key.namespace), label)
 }
 
-fn remove(index: &mut BTreeMap<Label, BTreeSet<SetKey>>, label: &Label, key: &SetKey) {
+fn remove(index: &mut BTreeMap<Label, BTreeSet<ObjectKey>>, label: &Label, key: &ObjectKey) {
     if let Some(sets) = index.get_mut(label) {
         sets.remove(key);
         if sets.is_empty() {

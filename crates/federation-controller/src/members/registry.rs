@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use cluster_informer::{Health, SyncState};
-use fedrs_api::{MemberCluster, MemberClusterSpec, MemberSource, SetKey};
+use fedrs_api::{MemberCluster, MemberClusterSpec, MemberSource, ObjectKey};
 use jiff::Timestamp;
 use kube::Client;
 use parking_lot::RwLock;
@@ -65,7 +65,7 @@ impl Registry {
     }
 
     /// The members as a check of `key` sees them, in order.
-    pub(crate) fn snapshot(&self, key: &SetKey) -> Vec<check::Member> {
+    pub(crate) fn snapshot(&self, key: &ObjectKey) -> Vec<check::Member> {
         let members = self.members.read();
         members
             .iter()
@@ -212,7 +212,7 @@ impl MemberState {
             .map_or(default, Duration::from_secs)
     }
 
-    fn view(&self, name: &str, key: &SetKey, grace_period: Duration) -> check::Member {
+    fn view(&self, name: &str, key: &ObjectKey, grace_period: Duration) -> check::Member {
         let store = self.access.as_ref().map(|access| &access.store);
         let (health, sync) = match store {
             Some(store) if !self.is_stopped() => (store.health(), store.sync_state()),

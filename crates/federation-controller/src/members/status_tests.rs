@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cluster_informer::{ClusterInfo, MemberView, NodeTotals, WorkloadState, WorkloadView};
-use fedrs_api::{MemberClusterSpec, MemberSource, SetKey};
+use fedrs_api::{MemberClusterSpec, MemberSource, ObjectKey};
 use kube::Client;
 use tokio::sync::Semaphore;
 
@@ -25,9 +25,9 @@ struct View {
 }
 
 impl MemberView for View {
-    fn observe_scale_down(&self, _: &SetKey, _: &str, _: i64, _: u32) {}
+    fn observe_scale_down(&self, _: &ObjectKey, _: &str, _: i64, _: u32) {}
 
-    fn workload(&self, _: &SetKey) -> WorkloadView {
+    fn workload(&self, _: &ObjectKey) -> WorkloadView {
         WorkloadView::default()
     }
     fn sync_state(&self) -> SyncState {
@@ -47,8 +47,8 @@ impl MemberView for View {
         }
     }
     fn observe_write(&self, _: WorkloadState) {}
-    fn observe_deletion(&self, _: &SetKey, _: &str) {}
-    fn observe_release(&self, _: &SetKey, _: &str, _: &str) {}
+    fn observe_deletion(&self, _: &ObjectKey, _: &str) {}
+    fn observe_release(&self, _: &ObjectKey, _: &str, _: &str) {}
 }
 
 fn healthy() -> View {
@@ -194,7 +194,7 @@ async fn each_state_of_a_member_has_its_reason() {
 
 #[tokio::test]
 async fn a_drain_says_how_far_it_is_and_never_that_all_is_gone_where_nobody_knows() {
-    let names = ["a", "b", "c", "d", "e"].map(|name| SetKey::new("default", name));
+    let names = ["a", "b", "c", "d", "e"].map(|name| ObjectKey::new("default", name));
     let totals = |workloads: usize, replicas| WorkloadTotals {
         workloads: u32::try_from(workloads).unwrap(),
         replicas,
@@ -305,7 +305,7 @@ async fn a_condition_is_urgent_and_progress_is_not() {
         let totals = WorkloadTotals {
             workloads: 1,
             replicas,
-            first: vec![SetKey::new("default", "a")],
+            first: vec![ObjectKey::new("default", "a")],
         };
         let member = MemberState {
             spec: draining(),

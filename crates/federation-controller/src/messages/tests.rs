@@ -1,6 +1,6 @@
 //! Shows each text once.
 
-use fedrs_api::{SetKey, names};
+use fedrs_api::{ObjectKey, names};
 
 use super::*;
 use crate::{
@@ -19,8 +19,8 @@ fn at(second: i64) -> Timestamp {
 #[test]
 fn each_text_once() {
     let members = ["eu".to_owned(), "us".to_owned()];
-    let first = ["a", "b", "c"].map(|name| SetKey::new("default", name));
-    let held = |workloads, replicas, first: &[SetKey]| WorkloadTotals {
+    let first = ["a", "b", "c"].map(|name| ObjectKey::new("default", name));
+    let held = |workloads, replicas, first: &[ObjectKey]| WorkloadTotals {
         workloads,
         replicas,
         first: first.to_vec(),

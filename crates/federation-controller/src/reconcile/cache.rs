@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dashmap::DashMap;
-use fedrs_api::{FederatedReplicaSetStatus, SetKey};
+use fedrs_api::{FederatedReplicaSetStatus, ObjectKey};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use reflector::ResourceVersion;
 use serde_json::Value;
@@ -82,14 +82,14 @@ impl Cached {
 
 /// The reconcile cache.
 #[derive(Debug, Default)]
-pub(crate) struct ReconcileCache(DashMap<SetKey, Cached>);
+pub(crate) struct ReconcileCache(DashMap<ObjectKey, Cached>);
 
 impl ReconcileCache {
     /// Changes what is kept of an object, which begins with the first access to it: the previous status is that of this
     /// process, or else the one that the object has. Of another object of the name nothing is kept.
     pub(super) fn of_object<T>(
         &self,
-        key: &SetKey,
+        key: &ObjectKey,
         entry: &Entry,
         change: impl FnOnce(&mut Cached) -> T,
     ) -> T {
@@ -111,7 +111,7 @@ impl ReconcileCache {
     /// Changes what is kept of `key`, unless it is forgotten.
     pub(super) fn of_key<T: Default>(
         &self,
-        key: &SetKey,
+        key: &ObjectKey,
         change: impl FnOnce(&mut Cached) -> T,
     ) -> T {
         let cached = self.0.get_mut(key);
@@ -119,7 +119,7 @@ impl ReconcileCache {
     }
 
     /// Forgets an object.
-    pub(super) fn forget(&self, key: &SetKey) {
+    pub(super) fn forget(&self, key: &ObjectKey) {
         self.0.remove(key);
     }
 }
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn f5_a_written_finalizer_is_not_written_again_before_the_watch_shows_it() {
-        let key = SetKey {
+        let key = ObjectKey {
             namespace: "default".into(),
             name: "web".into(),
         };
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn what_was_written_since_the_backup_of_a_restored_host_is_forgotten() {
-        let key = SetKey::new("default", "web");
+        let key = ObjectKey::new("default", "web");
         let cache = ReconcileCache::default();
         let mut entry = entry("a", "8", false);
         let status = FederatedReplicaSetStatus {

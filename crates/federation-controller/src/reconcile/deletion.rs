@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use dashmap::DashSet;
-use fedrs_api::{DeletionPolicy, EventReason, SetKey};
+use fedrs_api::{DeletionPolicy, EventReason, ObjectKey};
 use futures::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -24,7 +24,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// The deletions that are under way. They are not the workers' own, which a member that hangs would keep from repairs.
 pub(crate) struct Deletions {
-    keys: DashSet<SetKey>,
+    keys: DashSet<ObjectKey>,
     /// Bounds the writes to the host.
     host_writes: Semaphore,
 }
@@ -43,7 +43,7 @@ impl Reconciler {
     /// Has the local sets of `entry` released or deleted, unless that is under way.
     pub(super) fn start_deletion(
         self: &Arc<Self>,
-        key: &SetKey,
+        key: &ObjectKey,
         entry: &Arc<Entry>,
         policy: DeletionPolicy,
     ) {
@@ -60,7 +60,7 @@ impl Reconciler {
     }
 
     /// Releases or deletes the local sets of `entry`, as its deletion policy says, then removes the finalizer.
-    async fn delete(&self, key: &SetKey, entry: &Entry, policy: DeletionPolicy) {
+    async fn delete(&self, key: &ObjectKey, entry: &Entry, policy: DeletionPolicy) {
         if !finalizer::is_present(&entry.metadata) {
             self.forget(key);
             return;
@@ -87,7 +87,7 @@ impl Reconciler {
     /// Releases or deletes the local set in one member; answers the name of the member while it may have one.
     async fn delete_in_member(
         &self,
-        key: &SetKey,
+        key: &ObjectKey,
         entry: &Entry,
         policy: DeletionPolicy,
         member: &check::Member,
@@ -116,7 +116,7 @@ impl Reconciler {
         }
     }
 
-    fn wait_for(&self, key: &SetKey, entry: &Entry, members: &[String], until: Timestamp) {
+    fn wait_for(&self, key: &ObjectKey, entry: &Entry, members: &[String], until: Timestamp) {
         let reported = (self.cache).of_object(key, entry, |cached| {
             std::mem::replace(&mut cached.waited_for, members.to_vec())
         });
@@ -132,13 +132,13 @@ impl Reconciler {
             .add_check(key.clone(), LOOK_AGAIN.min(self.config.recheck_interval));
     }
 
-    fn leave_behind(&self, key: &SetKey, entry: &Entry, members: &[String]) {
+    fn leave_behind(&self, key: &ObjectKey, entry: &Entry, members: &[String]) {
         let message = messages::left_behind(members, self.config.deletion_deadline);
         self.metrics.left_behind.inc_by(members.len() as u64);
         self.record(key, entry, Event::warning(EventReason::LeftBehind, message));
     }
 
-    async fn remove_finalizer(&self, key: &SetKey, entry: &Entry) -> Result<(), CallError> {
+    async fn remove_finalizer(&self, key: &ObjectKey, entry: &Entry) -> Result<(), CallError> {
         let permit = self.deletions.host_writes.acquire().await;
         let _permit = permit.expect("the semaphore is never closed");
         let patch = finalizer::removal(&entry.metadata);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fedrs_api::SetKey;
+use fedrs_api::ObjectKey;
 use tokio::time::Instant;
 
 use super::{RETRY, Reconciler};
@@ -40,7 +40,7 @@ impl FailedAttempts {
 
 impl Reconciler {
     /// Whether the object may be written now. If not, it is checked again once it may.
-    pub(super) fn may_write_host(&self, key: &SetKey) -> bool {
+    pub(super) fn may_write_host(&self, key: &ObjectKey) -> bool {
         let now = Instant::now();
         let failed = self.cache.of_key(key, |cached| cached.failed_attempts);
         let Some(failed) = failed.filter(|failed| failed.is_held && now < failed.next) else {
@@ -53,7 +53,7 @@ impl Reconciler {
     /// A write failed: counts and logs it, and has the object checked again.
     pub(super) fn retry_host_write(
         &self,
-        key: &SetKey,
+        key: &ObjectKey,
         entry: &Entry,
         error: &CallError,
         message: &str,

@@ -1,6 +1,6 @@
 //! The status on the host: written if it differs from the last one.
 
-use fedrs_api::{FederatedReplicaSetStatus, FieldError, SetKey};
+use fedrs_api::{FederatedReplicaSetStatus, FieldError, ObjectKey};
 use tokio::time::Instant;
 
 use super::{
@@ -16,7 +16,7 @@ use crate::{
 
 impl Reconciler {
     /// Reports an invalid spec by conditions and an event; the last valid layout stays (F4).
-    pub(super) async fn reject(&self, key: &SetKey, entry: &Entry, errors: &[FieldError]) {
+    pub(super) async fn reject(&self, key: &ObjectKey, entry: &Entry, errors: &[FieldError]) {
         let now = self.clock.now();
         let (previous, members) = self.look(key, entry, now);
         let invalid = InvalidFrs {
@@ -31,7 +31,7 @@ impl Reconciler {
     }
 
     /// Records and publishes a status that no write in a member belongs to.
-    pub(super) async fn report(&self, key: &SetKey, entry: &Entry, refresh: StatusRefresh) {
+    pub(super) async fn report(&self, key: &ObjectKey, entry: &Entry, refresh: StatusRefresh) {
         let status = self.record_decision(key, entry, refresh);
         self.put_and_publish(key, entry, status).await;
     }
@@ -39,7 +39,7 @@ impl Reconciler {
     /// Records what was decided; returns the status.
     pub(super) fn record_decision(
         &self,
-        key: &SetKey,
+        key: &ObjectKey,
         entry: &Entry,
         refresh: StatusRefresh,
     ) -> FederatedReplicaSetStatus {
@@ -53,7 +53,7 @@ impl Reconciler {
     /// Keeps `status` as the next check's previous one, and writes it to the host if it differs from the last one (F22, F38).
     pub(super) async fn put_and_publish(
         &self,
-        key: &SetKey,
+        key: &ObjectKey,
         entry: &Entry,
         status: FederatedReplicaSetStatus,
     ) {
@@ -72,7 +72,7 @@ impl Reconciler {
     /// Writes `status` to the host; `version` is the one after our last write.
     async fn publish(
         &self,
-        key: &SetKey,
+        key: &ObjectKey,
         entry: &Entry,
         version: Option<String>,
         status: FederatedReplicaSetStatus,

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use cluster_informer::{ChangeHandler, WorkloadChange};
-use fedrs_api::SetKey;
+use fedrs_api::ObjectKey;
 
 use super::{Reconciler, until};
 use crate::{check, trigger::Trigger};
 
 impl ChangeHandler for Reconciler {
     /// The delay of the check that a change in a member causes (F20, F22).
-    fn on_workload_change(&self, _cluster: &str, key: &SetKey, change: WorkloadChange) {
+    fn on_workload_change(&self, _cluster: &str, key: &ObjectKey, change: WorkloadChange) {
         let delay = match change {
             WorkloadChange::Drift => Duration::ZERO,
             // Local sets and pods come by two watches: the later one of the two completes the picture of a move (F20).

@@ -7,7 +7,7 @@ use federation_controller::check::{
     Action, Check, CheckSettings, Member, Outcome, Outcomes, SetChange, Snapshot, check,
     refresh_status, with_outcomes,
 };
-use fedrs_api::{FederatedReplicaSetStatus, SetKey, ValidFrs};
+use fedrs_api::{FederatedReplicaSetStatus, ObjectKey, ValidFrs};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::{Value, json};
@@ -71,7 +71,7 @@ pub(crate) fn running(name: &str, replicas: u32) -> Member {
 /// Gives `member` a set of `replicas`, of which `ready` are ready.
 pub(crate) fn hold(member: &mut Member, replicas: u32, ready: u32) {
     member.view.workload = Some(WorkloadState {
-        key: SetKey::new("default", "web"),
+        key: ObjectKey::new("default", "web"),
         uid: format!("2a9f1a4e-7d2c-4b1e-9d0a-{}", member.name),
         resource_version: "1234567".into(),
         generation: 3,

@@ -1,17 +1,17 @@
-//! The key of a federated workload in queues, stores and logs.
+//! The key of an object in queues, stores and logs.
 
 use std::{fmt, sync::Arc};
 
-/// Namespace and name of a FederatedReplicaSet, shared by its local workloads. Cheap to clone.
+/// Namespace and name of a FederatedReplicaSet, and of its local workloads. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SetKey {
+pub struct ObjectKey {
     /// Namespace, the same on the host and in every member.
     pub namespace: Arc<str>,
     /// Name, the same on the host and in every member.
     pub name: Arc<str>,
 }
 
-impl SetKey {
+impl ObjectKey {
     /// The key of `namespace/name`.
     pub fn new(namespace: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
         Self {
@@ -21,7 +21,7 @@ impl SetKey {
     }
 }
 
-impl fmt::Display for SetKey {
+impl fmt::Display for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.namespace, self.name)
     }
