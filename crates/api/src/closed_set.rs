@@ -2,7 +2,7 @@
 
 /// Declares an enum whose variants are written exactly as they are named.
 ///
-/// The enum gets `ALL`, `as_str` and `Display`.
+/// The enum gets `ALL`, `as_str`, `parse` and `Display`.
 macro_rules! closed_set {
     ($(#[$attribute:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident,)+ }) => {
         $(#[$attribute])*
@@ -19,6 +19,12 @@ macro_rules! closed_set {
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => stringify!($variant),)+ }
+            }
+
+            /// The value of this word; `None` for a word that only another version of fedrs knows.
+            #[must_use]
+            pub fn parse(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|known| known.as_str() == word)
             }
         }
 

@@ -15,7 +15,7 @@ pub struct Placement {
     /// Whether running replicas move to bring clusters to their shares. Defaults to false.
     #[serde(default)]
     pub rebalance: bool,
-    /// Preferences by the name of a member cluster; `*` stands for every cluster without an entry. Without `*`, clusters
+    /// Preferences by the name of a member cluster; `*` applies to all clusters without an entry. Without `*`, clusters
     /// without an entry get no replicas. Defaults to `{"*": {"weight": 1}}`, also if empty. The fields of an entry, all
     /// optional: `minReplicas` (replicas that the cluster gets first; 0), `maxReplicas` (the most replicas that the cluster
     /// gets; no limit), `weight` (the cluster's share of the other replicas, relative to the other weights; 0).

@@ -99,14 +99,6 @@ impl ValidFrs {
     }
 }
 
-impl TryFrom<&FederatedReplicaSet> for ValidFrs {
-    type Error = Vec<FieldError>;
-
-    fn try_from(frs: &FederatedReplicaSet) -> Result<Self, Self::Error> {
-        Self::check(frs)
-    }
-}
-
 const IS_NO_DNS_LABEL: &str =
     "must be a DNS label: lower-case letters, digits and '-', at most 63 characters";
 const SELECTOR: &str = "spec.selector";

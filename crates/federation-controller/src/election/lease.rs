@@ -161,3 +161,37 @@ fn conflict_if(codes: &'static [u16]) -> impl Fn(LeaseError) -> LeaseError {
         _ => error,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::{super::fence::TermOver, *};
+
+    #[test]
+    fn each_error_of_the_election_once() {
+        let rejected = || {
+            let status = Status::failure("namespaces is forbidden", "Forbidden").with_code(403);
+            CallError::Api(kube::Error::Api(status.boxed()))
+        };
+        let errors = [
+            LeaseError::Conflict,
+            LeaseError::Call(CallError::Deadline(Duration::from_secs(5))),
+            LeaseError::Call(rejected()),
+            LeaseError::Namespace {
+                namespace: "fedrs-system".to_owned(),
+                source: rejected(),
+            },
+        ]
+        .map(|error| error.to_string());
+        let over = [TermOver::NotSent, TermOver::GivenUp].map(|error| error.to_string());
+        insta::assert_snapshot!([&errors[..], &over[..]].concat().join("\n"), @r"
+        another process has written it
+        no answer within 5s
+        namespaces is forbidden
+        failed to create namespace fedrs-system on the host (namespaces is forbidden): create it, or choose another with --namespace
+        not sent: this process no longer leads
+        aborted: this process no longer leads
+        ");
+    }
+}

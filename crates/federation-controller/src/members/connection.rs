@@ -298,7 +298,7 @@ mod tests {
         let until = |second| (Duration::ZERO, Ok(Some(at(second))));
         *script.answers.lock() = vec![until(600), until(0), until(3600)];
         let reported = reports(&script, "", Path::new("/"), 1200, async || {}).await;
-        let times: Vec<u64> = reported.iter().map(|it| it.0).collect();
+        let times: Vec<u64> = reported.iter().map(|(time, _)| *time).collect();
         assert_eq!(times, [0, 540, 570], "{reported:?}");
     }
 

@@ -130,7 +130,7 @@ impl Clusters {
         let events = &self.world.lock().events;
         events
             .iter()
-            .map(|it| it["reason"].as_str().unwrap().to_owned())
+            .map(|event| event["reason"].as_str().unwrap().to_owned())
             .collect()
     }
 }
@@ -218,14 +218,19 @@ async fn a_failed_renewal_is_retried_and_reported_without_the_token() {
         "the same again is counted"
     );
     let world = clusters.world.lock();
-    let times: Vec<u64> = world.requests.iter().map(|it| it.0).collect();
-    let pauses: Vec<u64> = times.windows(2).map(|it| it[1] - it[0]).collect();
+    let times: Vec<u64> = world.requests.iter().map(|(time, _)| *time).collect();
+    let pauses: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert_eq!(pauses, [30, 60, 120]);
     let message = world.events[0]["message"].as_str().unwrap();
     let words = "failed to renew the token of Secret fedrs-system/eu-1, which expires at 2027-01-15T18:00:00Z: the member \
                  issued no token: may not";
     assert_eq!(message, words);
-    assert!(world.events.iter().all(|it| !it.to_string().contains(&old)));
+    assert!(
+        world
+            .events
+            .iter()
+            .all(|event| !event.to_string().contains(&old))
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -293,4 +298,24 @@ fn the_token_alone_changes_in_the_text() {
         "not found on one line: reported, not guessed"
     );
     assert_eq!(with_token("no kubeconfig", "a.b.c"), None);
+}
+
+#[test]
+fn each_error_of_a_renewal_once() {
+    let late = || CallError::Deadline(Duration::from_secs(10));
+    let errors = [
+        RenewalError::Request(late()),
+        RenewalError::Answer,
+        RenewalError::Write(late()),
+        RenewalError::Changed,
+        RenewalError::Text,
+    ]
+    .map(|error| error.to_string());
+    insta::assert_snapshot!(errors.join("\n"), @r"
+    the member issued no token: no answer within 10s
+    the member's response has no token that expires later
+    failed to write the new token: no answer within 10s
+    the Secret has changed
+    failed to put the token into the kubeconfig
+    ");
 }

@@ -91,13 +91,21 @@ fn at(second: i64) -> Timestamp {
 /// The conditions: type, status, reason.
 fn conditions(member: &MemberState) -> Vec<String> {
     let status = status(&MemberClusterStatus::default(), member, at(100));
-    let words = |it: &Condition| format!("{} {} {}", it.type_, it.status, it.reason);
+    let words = |condition: &Condition| {
+        format!(
+            "{} {} {}",
+            condition.type_, condition.status, condition.reason
+        )
+    };
     status.conditions.iter().map(words).collect()
 }
 
 fn message(member: &MemberState, type_: &str) -> String {
     let status = status(&MemberClusterStatus::default(), member, at(100));
-    let found = status.conditions.into_iter().find(|it| it.type_ == type_);
+    let found = status
+        .conditions
+        .into_iter()
+        .find(|condition| condition.type_ == type_);
     found.unwrap().message
 }
 
@@ -328,6 +336,13 @@ async fn a_condition_says_of_which_spec_it_is() {
     let mut member = member(None);
     member.object.generation = Some(7);
     let status = status(&MemberClusterStatus::default(), &member, at(100));
-    let generations = status.conditions.iter().map(|it| it.observed_generation);
-    assert!(generations.into_iter().all(|it| it == Some(7)));
+    let generations = status
+        .conditions
+        .iter()
+        .map(|condition| condition.observed_generation);
+    assert!(
+        generations
+            .into_iter()
+            .all(|generation| generation == Some(7))
+    );
 }

@@ -186,7 +186,10 @@ mod tests {
             ("ClusterRoleBinding", "ClusterRole"),
             ("RoleBinding", "Role"),
         ] {
-            let binding = objects.iter().find(|it| it["kind"] == binding).unwrap();
+            let binding = objects
+                .iter()
+                .find(|object| object["kind"] == binding)
+                .unwrap();
             assert_eq!(binding["roleRef"]["kind"], role);
             assert_eq!(binding["roleRef"]["name"], "controller");
             assert_eq!(binding["subjects"][0]["namespace"], "system");

@@ -165,8 +165,8 @@ impl Observer {
         if ready.status == "True" {
             return full.map_or(State::Ready, State::Full);
         }
-        match ready.reason.parse() {
-            Ok(MemberReason::NotProbed) => State::Joining,
+        match MemberReason::parse(&ready.reason) {
+            Some(MemberReason::NotProbed) => State::Joining,
             _ if status.unreachable_since.is_some() && desired == Some(0) => State::Lost,
             _ => State::Unreachable,
         }

@@ -137,19 +137,18 @@ fn pending_set(set: &FederatedReplicaSet, member: &str) -> Option<PendingSet> {
 
 /// Whether replicas do not move because of the condition.
 fn stops_moves(condition: &Condition) -> bool {
-    let type_ = condition.type_.parse();
     let is_true = condition.status == "True";
-    match type_ {
-        Ok(ConditionType::Paused | ConditionType::MoveBlocked) => is_true,
-        Ok(ConditionType::Accepted) => !is_true,
-        Ok(ConditionType::Placed) => {
+    match ConditionType::parse(&condition.type_) {
+        Some(ConditionType::Paused | ConditionType::MoveBlocked) => is_true,
+        Some(ConditionType::Accepted) => !is_true,
+        Some(ConditionType::Placed) => {
             // A reason that only another version of the controller knows may block moves.
             let moves = [
                 ConditionReason::Rescheduling,
                 ConditionReason::WaitingForMembers,
             ];
-            let reason = condition.reason.parse();
-            !is_true && !reason.is_ok_and(|reason| moves.contains(&reason))
+            let reason = ConditionReason::parse(&condition.reason);
+            !is_true && !reason.is_some_and(|reason| moves.contains(&reason))
         }
         _ => false,
     }

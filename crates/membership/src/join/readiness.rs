@@ -116,9 +116,8 @@ impl NotReady {
 }
 
 fn is_connection_problem(reason: &str) -> bool {
-    let reason: Option<MemberReason> = reason.parse().ok();
     matches!(
-        reason,
+        MemberReason::parse(reason),
         Some(MemberReason::Unreachable | MemberReason::ProbeFailing)
     )
 }

@@ -180,8 +180,8 @@ mod tests {
             ),
         ] {
             let found = kubeconfig(cluster).proxy(&environment(proxy, no));
-            let found = found.map(|it| it.map(|it| it.to_string()));
-            let expected = expected.map(|it| it.map(str::to_owned));
+            let found = found.map(|proxy| proxy.map(|uri| uri.to_string()));
+            let expected = expected.map(|proxy| proxy.map(str::to_owned));
             assert_eq!(found, expected, "{cluster} {proxy} {no}");
         }
     }

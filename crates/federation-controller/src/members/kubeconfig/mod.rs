@@ -224,8 +224,8 @@ mod tests {
         let file = folder.path().join("config");
         let read = |context| {
             let read = Kubeconfig::read_from(Some(&file), context);
-            read.map(|it| it.server().to_owned())
-                .map_err(|it| it.to_string())
+            read.map(|kubeconfig| kubeconfig.server().to_owned())
+                .map_err(|error| error.to_string())
         };
         let name = file.display();
         assert!(
