@@ -32,7 +32,8 @@ enum Task {
     /// Runs real Kubernetes control planes on loopback: a host and members, each with etcd, API server, controllers and scheduler.
     #[command(subcommand)]
     ControlPlane(control_plane::ControlPlane),
-    RecordDemo(record_demo::RecordDemo),
+    /// Records `fedrs demo` as the animated SVG of the README.
+    RecordDemo,
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -41,7 +42,33 @@ fn main() -> anyhow::Result<ExitCode> {
         Task::Rbac => rbac::generated().write()?,
         Task::Bench(bench) => return bench.run(),
         Task::ControlPlane(task) => return task.run(),
-        Task::RecordDemo(task) => task.run()?,
+        Task::RecordDemo => record_demo::run()?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    /// The help of `command` and of all its subcommands.
+    fn help(command: &mut clap::Command) -> String {
+        let own = command.render_long_help().to_string();
+        let parts = command.get_subcommands_mut().map(help);
+        std::iter::once(own)
+            .chain(parts)
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+
+    #[test]
+    fn each_task_has_help() {
+        let mut command = super::Arguments::command()
+            .disable_help_subcommand(true)
+            .term_width(100);
+        command.build();
+        // A default is a path in the folder of the workspace.
+        let workspace = env!("CARGO_MANIFEST_DIR").trim_end_matches("crates/xtask");
+        insta::assert_snapshot!(help(&mut command).replace(workspace, ""));
+    }
 }

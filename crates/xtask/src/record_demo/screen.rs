@@ -11,38 +11,40 @@ const PERIOD: Duration = Duration::from_millis(120);
 
 /// How a piece of text looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Style {
+pub(super) struct Style {
+    /// Whether the text is a bar, and of which block.
+    pub(super) bar: Option<char>,
     /// One of the 16 colors; the default color without.
-    pub(crate) color: Option<u8>,
+    pub(super) color: Option<u8>,
     /// Whether it is bold.
-    pub(crate) bold: bool,
+    pub(super) bold: bool,
 }
 
 /// Text without a gap of two blanks, from a column on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Piece {
+pub(super) struct Piece {
     /// The first column.
-    pub(crate) column: u16,
+    pub(super) column: u16,
     /// The text.
-    pub(crate) text: String,
+    pub(super) text: String,
     /// How it looks.
-    pub(crate) style: Style,
+    pub(super) style: Style,
 }
 
 /// One row of a screen.
-pub(crate) type Row = Vec<Piece>;
+pub(super) type Row = Vec<Piece>;
 
 /// A screen, and since when it was shown.
 #[derive(Debug)]
-pub(crate) struct Screen {
+pub(super) struct Screen {
     /// Since the start.
-    pub(crate) at: Duration,
+    pub(super) at: Duration,
     /// From top to bottom.
-    pub(crate) rows: Vec<Row>,
+    pub(super) rows: Vec<Row>,
 }
 
 /// The screens that `output` produces on a terminal.
-pub(crate) fn screens(output: &[(Duration, Vec<u8>)], columns: u16, rows: u16) -> Vec<Screen> {
+pub(super) fn screens(output: &[(Duration, Vec<u8>)], columns: u16, rows: u16) -> Vec<Screen> {
     let mut parser = Parser::new(rows, columns, 0);
     let mut screens: Vec<Screen> = Vec::new();
     for (index, (at, chunk)) in output.iter().enumerate() {
@@ -81,16 +83,16 @@ fn row_of(cells: &Cells, row: u16, columns: u16) -> Row {
             continue;
         };
         let style = Style {
+            bar: text.chars().find(|letter| "█░".contains(*letter)),
             color: match cell.fgcolor() {
                 Color::Idx(color @ 0..=15) => Some(color),
                 _ => None,
             },
             bold: cell.bold(),
         };
-        match pieces
-            .last_mut()
-            .filter(|last| blanks < 2 && last.style == style)
-        {
+        match pieces.last_mut().filter(|last| {
+            last.style == style && (blanks == 0 || blanks == 1 && style.bar.is_none())
+        }) {
             Some(last) => {
                 if blanks == 1 {
                     last.text.push(' ');
@@ -113,7 +115,11 @@ mod tests {
     use super::*;
 
     fn piece(column: u16, text: &str, color: Option<u8>, bold: bool) -> Piece {
-        let style = Style { color, bold };
+        let style = Style {
+            color,
+            bold,
+            ..Style::default()
+        };
         Piece {
             column,
             text: text.to_owned(),

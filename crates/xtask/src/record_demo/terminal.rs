@@ -1,42 +1,29 @@
 //! Runs a program in a pseudo-terminal and records what it prints, with times.
 
 use std::{
-    fs::File,
-    io::{self, Read, Write},
-    process::Command,
+    io::{Read, Write},
     time::{Duration, Instant},
 };
 
-use anyhow::Context;
-use rustix::{
-    fs::{Mode, OFlags},
-    pty::{self, OpenptFlags},
-    termios::{self, Winsize},
-};
+use anyhow::{Context, ensure};
+use pty_process::{Size, blocking::Command};
 
 /// A program asks the terminal for the position of the cursor.
 const CURSOR_QUERY: &[u8] = b"\x1b[6n";
 
-/// What a program printed.
-pub(crate) struct Recording {
-    /// The bytes, each chunk with the time since the start.
-    pub(crate) output: Vec<(Duration, Vec<u8>)>,
-    /// Whether the program exited with status 0.
-    pub(crate) success: bool,
-}
+/// What a program printed: the bytes, each chunk with the time since the start.
+pub(super) type Recording = Vec<(Duration, Vec<u8>)>;
 
-/// Runs `program` until it exits.
-pub(crate) fn record(mut program: Command, columns: u16, rows: u16) -> anyhow::Result<Recording> {
-    let (mut terminal, inside) = open(columns, rows).context("failed to open a pseudo-terminal")?;
-    program
+/// Runs `program` until it exits; fails if it does not succeed.
+pub(super) fn record(program: Command, columns: u16, rows: u16) -> anyhow::Result<Recording> {
+    let (mut terminal, inside) =
+        pty_process::blocking::open().context("failed to open a pseudo-terminal")?;
+    terminal.resize(Size::new(rows, columns))?;
+    let mut child = program
         .env("TERM", "xterm-256color")
         .env_remove("NO_COLOR")
-        .stdin(inside.try_clone()?)
-        .stdout(inside.try_clone()?)
-        .stderr(inside);
-    let mut child = program.spawn().context("failed to start the program")?;
-    // Reading ends when the last copy of the program's end is closed.
-    drop(program);
+        .spawn(inside)
+        .context("failed to start the program")?;
     let started = Instant::now();
     let mut parser = vt100::Parser::new(rows, columns, 0);
     let mut output = Vec::new();
@@ -53,36 +40,31 @@ pub(crate) fn record(mut program: Command, columns: u16, rows: u16) -> anyhow::R
         let chunk = &buffer[..length];
         parser.process(chunk);
         // The demo writes the query by itself and flushes it: it is never split.
-        if contains(chunk, CURSOR_QUERY) {
+        if chunk
+            .windows(CURSOR_QUERY.len())
+            .any(|bytes| bytes == CURSOR_QUERY)
+        {
             let (row, column) = parser.screen().cursor_position();
             write!(terminal, "\x1b[{};{}R", row + 1, column + 1)?;
         }
         output.push((started.elapsed(), chunk.to_vec()));
     }
-    let success = child.wait()?.success();
-    Ok(Recording { output, success })
+    ensure!(child.wait()?.success(), "the program failed");
+    Ok(output)
 }
 
-/// Both ends of a new pseudo-terminal: the terminal's and the program's.
-fn open(columns: u16, rows: u16) -> io::Result<(File, File)> {
-    let outside = pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
-    pty::grantpt(&outside)?;
-    pty::unlockpt(&outside)?;
-    let name = pty::ptsname(&outside, Vec::new())?;
-    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let inside = rustix::fs::open(name.as_c_str(), flags, Mode::empty())?;
-    let size = Winsize {
-        ws_row: rows,
-        ws_col: columns,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
-    termios::tcsetwinsize(&inside, size)?;
-    Ok((outside.into(), inside.into()))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn contains(haystack: &[u8], needle: &[u8]) -> bool {
-    haystack
-        .windows(needle.len())
-        .any(|window| window == needle)
+    #[test]
+    fn a_program_runs_in_a_terminal_that_answers_where_the_cursor_is() {
+        let script =
+            r#"test -t 1 || exit 1; stty -icanon -echo; printf 'ab\033[6n'; head -c 6 | od -An -c"#;
+        let program = Command::new("sh").args(["-c", script]);
+        let output = record(program, 80, 24).expect("the program succeeds");
+        let text: Vec<u8> = output.into_iter().flat_map(|(_, chunk)| chunk).collect();
+        let text = String::from_utf8_lossy(&text);
+        assert!(text.contains("033   [   1   ;   3   R"), "{text}");
+    }
 }
