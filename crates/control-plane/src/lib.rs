@@ -101,3 +101,48 @@ fn with_path<T>(path: &std::path::Path, result: std::io::Result<T>) -> Result<T>
         error,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Error;
+
+    #[test]
+    fn each_error_has_a_message() {
+        let file = |path: &str, error: &str| Error::File {
+            path: path.to_owned(),
+            error: std::io::Error::other(error),
+        };
+        let program = |program: &str, message: &str| Error::Program {
+            program: program.to_owned(),
+            message: message.to_owned(),
+        };
+        let errors = [
+            file("/clusters/host.yaml", "permission denied"),
+            program("eu/etcd", "exited: exit status: 1"),
+            Error::Cluster {
+                cluster: "eu".to_owned(),
+                message: "timed out waiting until all nodes are ready".to_owned(),
+            },
+            Error::NoSubnet,
+            Error::TooManyMembers { most: 98 },
+            Error::Certificates(rcgen::Error::KeyGenerationUnavailable),
+            Error::Request(kube::Error::LinesCodecMaxLineLengthExceeded),
+            Error::Kubeconfig(kube::config::KubeconfigError::CurrentContextNotSet),
+            Error::NoGo {
+                missing: "etcd, kwok".to_owned(),
+            },
+        ];
+        let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        insta::assert_snapshot!(texts.join("\n"), @r"
+        /clusters/host.yaml: permission denied
+        eu/etcd: exited: exit status: 1
+        cluster eu: timed out waiting until all nodes are ready
+        all loopback subnets, 127.77.0.0/24 to 127.77.249.0/24, are in use
+        too many members: a loopback subnet has addresses for 98
+        failed to create a certificate: There is no support for generating keys for the given algorithm
+        request failed: Error finding newline character
+        invalid kubeconfig: failed to determine current context
+        Go is needed to build etcd, kwok: install Go 1.26 or later (https://go.dev/dl), or set KUBEBUILDER_ASSETS to a folder that contains them
+        ");
+    }
+}

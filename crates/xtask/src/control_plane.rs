@@ -1,6 +1,7 @@
 //! `cargo xtask control-plane`: real Kubernetes control planes on loopback.
 
 use std::{
+    fmt,
     path::{Path, PathBuf},
     process::ExitCode,
     time::Instant,
@@ -9,7 +10,8 @@ use std::{
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use control_plane::{
-    Environment, EnvironmentSpec, MemberSpec, NodeResources, Programs, Run, RunRegistry, RunState,
+    Environment, EnvironmentSpec, MemberSpec, NodeResources, Program, Programs, Run, RunRegistry,
+    RunState,
 };
 
 use crate::print;
@@ -60,14 +62,11 @@ impl ControlPlane {
             Self::Up(up) => up.run(&programs, &runs)?,
             Self::Down { dir } => {
                 let dir = dir.canonicalize().with_context(|| shown(&dir))?;
-                if runs.end(&dir)? {
-                    print::line(format_args!(
-                        "ended the control planes in {}",
-                        dir.display()
-                    ));
+                print::line(if runs.end(&dir)? {
+                    Message::Ended(&dir)
                 } else {
-                    print::line(format_args!("no control plane runs in {}", dir.display()));
-                }
+                    Message::NotRunning(&dir)
+                });
             }
             Self::Status => status(&programs, &runs)?,
         }
@@ -81,11 +80,7 @@ impl Up {
         std::fs::create_dir_all(&self.dir).with_context(|| shown(&self.dir))?;
         let dir = self.dir.canonicalize().with_context(|| shown(&self.dir))?;
         if let Some(run) = runs.run(&dir)?.filter(RunState::is_whole) {
-            print::line(format_args!(
-                "already running in {}: {} processes",
-                dir.display(),
-                run.processes.len()
-            ));
+            print::line(Message::AlreadyRunning(&dir, run.processes.len()));
             return Ok(());
         }
         let spec = EnvironmentSpec {
@@ -105,19 +100,11 @@ impl Up {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let environment = runtime.block_on(Environment::start(&spec, &dir, &run))?;
         environment.detach();
-        let seconds = began.elapsed().as_secs_f64();
-        let dir = dir.display();
-        print::line(format_args!(
-            "host and {} members ready after {seconds:.1} s",
-            self.members
-        ));
-        print::line(format_args!(
-            "  kubectl --kubeconfig {dir}/host.yaml version"
-        ));
-        print::line(format_args!(
-            "  fedrs controller --kubeconfig {dir}/host.yaml --members {dir}/members"
-        ));
-        print::line(format_args!("  cargo xtask control-plane down {dir}"));
+        print::line(Message::Ready {
+            dir: &dir,
+            members: self.members,
+            seconds: began.elapsed().as_secs_f64(),
+        });
         Ok(())
     }
 
@@ -141,48 +128,137 @@ fn build(programs: &Programs) -> anyhow::Result<()> {
     let mut built = false;
     programs.build(|module| {
         built = true;
-        print::line(format_args!("building {module} ..."));
+        print::line(Message::Building(module));
     })?;
     if built {
-        print::line(format_args!(
-            "built in {:.0} s",
-            began.elapsed().as_secs_f64()
-        ));
+        print::line(Message::Built(began.elapsed().as_secs_f64()));
     }
-    print::line(format_args!("programs: {}", programs.folder().display()));
+    print::line(Message::Programs(programs.folder(), &[]));
     Ok(())
 }
 
 fn status(programs: &Programs, runs: &RunRegistry) -> anyhow::Result<()> {
-    let missing = programs.missing();
-    let folder = programs.folder().display();
-    if missing.is_empty() {
-        print::line(format_args!("programs: {folder}"));
-    } else {
-        let names: Vec<_> = missing.iter().map(ToString::to_string).collect();
-        print::line(format_args!(
-            "programs: {folder}; not built: {}",
-            names.join(", ")
-        ));
-    }
+    print::line(Message::Programs(programs.folder(), &programs.missing()));
     let runs = runs.runs()?;
     if runs.is_empty() {
-        print::line("no control plane runs");
+        print::line(Message::NoRuns);
     }
-    for run in runs {
-        print::line(format_args!(
-            "{}: {} of {} processes",
-            run.folder.display(),
-            run.processes.len(),
-            run.expected
-        ));
-        for process in &run.processes {
-            print::line(format_args!("  {process}"));
-        }
+    for run in &runs {
+        print::line(Message::Run(run));
     }
     Ok(())
 }
 
+/// What the commands print.
+enum Message<'a> {
+    Ended(&'a Path),
+    NotRunning(&'a Path),
+    /// The folder, and how many processes run.
+    AlreadyRunning(&'a Path, usize),
+    Ready {
+        dir: &'a Path,
+        members: u8,
+        seconds: f64,
+    },
+    Building(&'a str),
+    Built(f64),
+    /// The folder, and which programs are missing.
+    Programs(&'a Path, &'a [Program]),
+    NoRuns,
+    Run(&'a RunState),
+}
+
+impl fmt::Display for Message<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ended(dir) => write!(f, "ended the control planes in {}", dir.display()),
+            Self::NotRunning(dir) => write!(f, "no control plane runs in {}", dir.display()),
+            Self::AlreadyRunning(dir, count) => {
+                write!(f, "already running in {}: {count} processes", dir.display())
+            }
+            Self::Ready {
+                dir,
+                members,
+                seconds,
+            } => {
+                let dir = dir.display();
+                writeln!(f, "host and {members} members ready after {seconds:.1} s")?;
+                writeln!(f, "  kubectl --kubeconfig {dir}/host.yaml version")?;
+                writeln!(
+                    f,
+                    "  fedrs controller --kubeconfig {dir}/host.yaml --members {dir}/members"
+                )?;
+                write!(f, "  cargo xtask control-plane down {dir}")
+            }
+            Self::Building(module) => write!(f, "building {module} ..."),
+            Self::Built(seconds) => write!(f, "built in {seconds:.0} s"),
+            Self::Programs(folder, missing) => {
+                write!(f, "programs: {}", folder.display())?;
+                if !missing.is_empty() {
+                    let missing: Vec<_> = missing.iter().map(ToString::to_string).collect();
+                    write!(f, "; not built: {}", missing.join(", "))?;
+                }
+                Ok(())
+            }
+            Self::NoRuns => f.write_str("no control plane runs"),
+            Self::Run(run) => {
+                let (folder, count) = (run.folder.display(), run.processes.len());
+                write!(f, "{folder}: {count} of {} processes", run.expected)?;
+                let mut processes = run.processes.iter();
+                processes.try_for_each(|process| write!(f, "\n  {process}"))
+            }
+        }
+    }
+}
+
 fn shown(path: &Path) -> String {
     path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_message_once() {
+        let dir = Path::new("/clusters");
+        let run = RunState {
+            folder: dir.to_owned(),
+            processes: vec!["host/etcd".to_owned()],
+            expected: 17,
+        };
+        let messages = [
+            Message::Building("kubernetes"),
+            Message::Built(210.4),
+            Message::Programs(dir, &[]),
+            Message::Programs(dir, &[Program::Etcd, Program::Kwok]),
+            Message::Ready {
+                dir,
+                members: 3,
+                seconds: 12.34,
+            },
+            Message::AlreadyRunning(dir, 17),
+            Message::NoRuns,
+            Message::Run(&run),
+            Message::Ended(dir),
+            Message::NotRunning(dir),
+        ];
+        let texts: Vec<_> = messages.iter().map(ToString::to_string).collect();
+        insta::assert_snapshot!(texts.join("\n"), @r"
+        building kubernetes ...
+        built in 210 s
+        programs: /clusters
+        programs: /clusters; not built: etcd, kwok
+        host and 3 members ready after 12.3 s
+          kubectl --kubeconfig /clusters/host.yaml version
+          fedrs controller --kubeconfig /clusters/host.yaml --members /clusters/members
+          cargo xtask control-plane down /clusters
+        already running in /clusters: 17 processes
+        no control plane runs
+        /clusters: 1 of 17 processes
+          host/etcd
+        ended the control planes in /clusters
+        no control plane runs in /clusters
+        ");
+    }
 }

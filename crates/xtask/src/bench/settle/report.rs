@@ -142,3 +142,50 @@ fn list(f: &mut fmt::Formatter<'_>, writes: &BTreeMap<String, u64>) -> fmt::Resu
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_shows_all_figures() {
+        let writes =
+            |count| BTreeMap::from([("host PATCH federatedreplicasets/status".to_owned(), count)]);
+        let report = Report {
+            sets: 500,
+            members: 3,
+            https: true,
+            created_seconds: 1.0,
+            local_sets_seconds: 2.0,
+            ready_pods_seconds: 3.5,
+            ready_statuses_seconds: 4.25,
+            last_write_seconds: 5.0,
+            writes: writes(1000),
+            memory: Memory {
+                resident_bytes_max: 300 << 20,
+                controller_heap_bytes: 20 << 20,
+                clusters_heap_bytes: 80 << 20,
+            },
+            restart: Restart {
+                ready_seconds: 0.5,
+                watched_seconds: 75,
+                writes: writes(1),
+                unchanged: false,
+            },
+        };
+        insta::assert_snapshot!(report, @r"
+        500 FederatedReplicaSets over 3 members, over HTTPS
+            1.00 s  all are created
+            2.00 s  1500 local sets exist: 750 per second
+            3.50 s  1500 pods are ready
+            4.25 s  all statuses are ready
+            5.00 s  the last write, of 1000:
+                1000  host PATCH federatedreplicasets/status
+          307200 KiB  highest resident set size
+           81920 KiB  heap of the clusters when settled
+           20480 KiB  heap of the controller when settled
+        restarted: ready after 0.50 s, 1 writes in 75 s, versions CHANGED
+                   1  host PATCH federatedreplicasets/status
+        ");
+    }
+}
