@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn a_program_runs_in_a_terminal_that_answers_where_the_cursor_is() {
         let script =
-            r#"test -t 1 || exit 1; stty -icanon -echo; printf 'ab\033[6n'; head -c 6 | od -An -c"#;
+            r"test -t 1 || exit 1; stty -icanon -echo; printf 'ab\033[6n'; head -c 6 | od -An -c";
         let program = Command::new("sh").args(["-c", script]);
         let output = record(program, 80, 24).expect("the program succeeds");
         let text: Vec<u8> = output.into_iter().flat_map(|(_, chunk)| chunk).collect();
