@@ -12,11 +12,11 @@ pub struct FieldError {
 
 /// The errors of an object, collected to report all of them at once.
 #[derive(Debug, Default)]
-pub(crate) struct Errors(Vec<FieldError>);
+pub struct Errors(Vec<FieldError>);
 
 impl Errors {
     /// Adds an error at `field`.
-    pub(crate) fn add(&mut self, field: impl Into<String>, message: impl Into<String>) {
+    pub fn add(&mut self, field: impl Into<String>, message: impl Into<String>) {
         self.0.push(FieldError {
             field: field.into(),
             message: message.into(),
@@ -31,7 +31,7 @@ impl Errors {
     }
 
     /// Adds the errors of a part.
-    pub(crate) fn extend(&mut self, errors: Vec<FieldError>) {
+    pub fn extend(&mut self, errors: Vec<FieldError>) {
         self.0.extend(errors);
     }
 
@@ -41,7 +41,7 @@ impl Errors {
     }
 
     /// `value` if there is no error.
-    pub(crate) fn or<T>(self, value: T) -> Result<T, Vec<FieldError>> {
+    pub fn or<T>(self, value: T) -> Result<T, Vec<FieldError>> {
         if self.0.is_empty() {
             Ok(value)
         } else {

@@ -41,7 +41,7 @@ pub use federated_replica_set::{
     DeletionPolicy, FederatedReplicaSet, FederatedReplicaSetSpec, FederatedReplicaSetStatus,
     PodTemplate, TemplateMetadata,
 };
-pub use field::FieldError;
+pub use field::{Errors as FieldErrors, FieldError};
 pub use member_cluster::{
     MemberCluster, MemberClusterSpec, MemberClusterStatus, MemberSource, NodeCounts, SecretRef,
 };

@@ -7,7 +7,7 @@
 //! A standby watches the Lease only: informers of its own would double the load on all clusters. A controller that starts
 //! lists all objects in about a second, while acquiring the Lease takes up to 15 s anyway.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::Context;
 use clap::Args;
@@ -22,13 +22,13 @@ use federation_controller::{
 use fedrs_api::names;
 use kube::Client;
 use prometheus_client::registry::Registry;
-use tokio::sync::mpsc;
+use tokio::{net::TcpListener, sync::mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     host,
     seed::random_seed,
-    server::{RunningController, Server, ServerState},
+    server::{RunningController, ServerState, serve},
     signals::cancel_on_signal,
 };
 
@@ -87,16 +87,21 @@ pub(crate) async fn run(args: ControllerArgs) -> anyhow::Result<ExitCode> {
     let mut registry = Registry::with_prefix(METRICS_PREFIX);
     let metrics = ElectionMetrics::register(&mut registry);
     let cancel = CancellationToken::new();
-    let server = Server::bind(&args.listen, registry).await?;
-    tracing::info!(address = %server.address(), "serving /metrics, /healthz and /readyz");
+    // A port in use fails the process before anything starts.
+    let listener = TcpListener::bind(&args.listen).await;
+    let listener = listener.with_context(|| format!("failed to listen on {}", args.listen))?;
+    tracing::info!(address = %listener.local_addr()?, "serving /metrics, /healthz and /readyz");
     let process = Process {
         host,
         members: args.members,
         namespace: args.namespace.unwrap_or_else(own_namespace),
         config,
     };
-    let state = server.state();
-    let serving = tokio::spawn(server.run(cancel.clone()));
+    let state = Arc::new(ServerState {
+        registry,
+        ..ServerState::default()
+    });
+    let serving = tokio::spawn(serve(listener, Arc::clone(&state), cancel.clone()));
     tokio::spawn(cancel_on_signal(cancel.clone()));
 
     if process.config.leader_election.enabled {

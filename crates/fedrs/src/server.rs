@@ -1,11 +1,7 @@
 //! `/metrics`, `/healthz` and `/readyz`.
 
-use std::{
-    net::SocketAddr,
-    sync::{Arc, OnceLock},
-};
+use std::sync::{Arc, OnceLock};
 
-use anyhow::Context;
 use axum::{
     Router, extract::State, http::StatusCode, http::header, response::IntoResponse, routing::get,
 };
@@ -18,17 +14,11 @@ use prometheus_client::{
 use tokio::{net::TcpListener, sync::watch};
 use tokio_util::sync::CancellationToken;
 
-/// A server that has bound its address and does not serve yet.
-pub(crate) struct Server {
-    listener: TcpListener,
-    state: Arc<ServerState>,
-}
-
 /// What the server reports.
 #[derive(Default)]
 pub(crate) struct ServerState {
     /// The metrics of the process.
-    registry: Registry,
+    pub(crate) registry: Registry,
     /// The state of the leader election, if it is enabled: it decides whether a standby is ready.
     pub(crate) election: OnceLock<watch::Receiver<LeaderState>>,
     /// The controller, while it runs: it decides whether the process is ready.
@@ -77,44 +67,20 @@ impl ServerState {
     }
 }
 
-impl Server {
-    /// Binds `address`, so that a port in use fails the process before anything starts. `registry` has the metrics of the
-    /// process.
-    pub(crate) async fn bind(address: &str, registry: Registry) -> anyhow::Result<Self> {
-        let listener = TcpListener::bind(address)
-            .await
-            .with_context(|| format!("failed to listen on {address}"))?;
-        let state = ServerState {
-            registry,
-            ..ServerState::default()
-        };
-        let state = Arc::new(state);
-        Ok(Self { listener, state })
-    }
-
-    /// The address it listens on.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.listener
-            .local_addr()
-            .expect("a bound socket has an address")
-    }
-
-    /// The state that it reports, for updates.
-    pub(crate) fn state(&self) -> Arc<ServerState> {
-        Arc::clone(&self.state)
-    }
-
-    /// Serves until `cancel`.
-    pub(crate) async fn run(self, cancel: CancellationToken) -> std::io::Result<()> {
-        let routes = Router::new()
-            .route("/metrics", get(metrics))
-            .route("/healthz", get(|| async { "ok\n" }))
-            .route("/readyz", get(ready))
-            .with_state(self.state);
-        axum::serve(self.listener, routes)
-            .with_graceful_shutdown(cancel.cancelled_owned())
-            .await
-    }
+/// Serves `state` on `listener` until `cancel`.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    state: Arc<ServerState>,
+    cancel: CancellationToken,
+) -> std::io::Result<()> {
+    let routes = Router::new()
+        .route("/metrics", get(metrics))
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .with_state(state);
+    axum::serve(listener, routes)
+        .with_graceful_shutdown(cancel.cancelled_owned())
+        .await
 }
 
 async fn metrics(State(state): State<Arc<ServerState>>) -> impl IntoResponse {

@@ -26,8 +26,8 @@ fn nobody_reads() {
             .stderr(Stdio::piped())
             .output()
             .expect("it can be run");
-        let told = String::from_utf8_lossy(&output.stderr);
-        let is_quiet = output.status.success() && told.is_empty();
-        assert!(is_quiet, "{arguments:?}: {}\n{told}", output.status);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let is_quiet = output.status.success() && stderr.is_empty();
+        assert!(is_quiet, "{arguments:?}: {}\n{stderr}", output.status);
     }
 }

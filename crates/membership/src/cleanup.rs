@@ -79,9 +79,9 @@ pub(crate) async fn delete(
     Ok(())
 }
 
-/// Whether the ServiceAccount has deleted its objects in a member just now. If the member does not answer, reports what the
-/// user has to delete.
-pub(crate) fn is_complete(
+/// Reports what the user has to delete if the ServiceAccount could not delete its objects in a member. Returns whether it has
+/// deleted them just now.
+pub(crate) fn report_if_incomplete(
     cleaned: Result<(), RequestError>,
     membership: &Membership,
     reporter: &mut dyn Reporter,

@@ -7,7 +7,10 @@ use fedrs_api::pluralize;
 use crate::{
     cluster_client::RequestError,
     drain::pending::DrainPending,
-    join::{Problem, problem::Problems, readiness::NotReady},
+    join::{
+        problem::{self, Problem},
+        readiness::NotReady,
+    },
     kubeconfig::KubeconfigError,
     unjoin::DELETION_TIMEOUT,
 };
@@ -59,7 +62,7 @@ pub enum Error {
     )]
     CrdsMissing,
     /// The preflight checks of a join found problems. Nothing was changed.
-    #[error("{}", Problems(.0))]
+    #[error("{}", problem::list(.0))]
     Preflight(Vec<Problem>),
     /// The controller does not use a new member in time. All objects are in place.
     #[error(

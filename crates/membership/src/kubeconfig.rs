@@ -24,18 +24,15 @@ pub struct KubeconfigSource {
 pub enum KubeconfigError {
     /// A file can't be read.
     #[error("{0}")]
-    Read(String),
-    /// The content of a file that the user named is invalid.
-    #[error("invalid kubeconfig {}: {reason}", .path.display())]
-    InvalidFile {
-        /// The file.
-        path: PathBuf,
+    Read(controller::KubeconfigError),
+    /// The content of the file that the user named, or of the kubeconfig in the default locations, is invalid.
+    #[error("invalid kubeconfig{file}: {reason}")]
+    Invalid {
+        /// The path of the file after a space; empty for the default locations.
+        file: String,
         /// What is wrong.
-        reason: String,
+        reason: controller::KubeconfigError,
     },
-    /// The content of the kubeconfig in the default locations is invalid.
-    #[error("invalid kubeconfig: {0}")]
-    Invalid(String),
 }
 
 impl KubeconfigSource {
@@ -51,10 +48,8 @@ impl KubeconfigSource {
             controller::Kubeconfig::read_from(self.file.as_deref(), self.context.as_deref());
         kubeconfig.map_err(|error| match error {
             // It names the file: the kubeconfig may consist of several.
-            controller::KubeconfigError::Unreadable { .. } => {
-                KubeconfigError::Read(error.to_string())
-            }
-            error => self.invalid(&error),
+            controller::KubeconfigError::Unreadable { .. } => KubeconfigError::Read(error),
+            reason => self.invalid(reason),
         })
     }
 
@@ -64,7 +59,7 @@ impl KubeconfigSource {
         kubeconfig: controller::Kubeconfig,
     ) -> Result<Config, KubeconfigError> {
         let config = kubeconfig.config().await;
-        config.map_err(|error| self.invalid(&error))
+        config.map_err(|reason| self.invalid(reason))
     }
 
     /// A client of the member for the user, and the cluster in the kubeconfig.
@@ -75,11 +70,9 @@ impl KubeconfigSource {
         Ok((ClusterClient::new(Side::Member, config)?, cluster))
     }
 
-    fn invalid(&self, reason: &impl ToString) -> KubeconfigError {
-        let reason = reason.to_string();
-        match self.file.clone() {
-            Some(path) => KubeconfigError::InvalidFile { path, reason },
-            None => KubeconfigError::Invalid(reason),
-        }
+    fn invalid(&self, reason: controller::KubeconfigError) -> KubeconfigError {
+        let file = self.file.as_ref();
+        let file = file.map_or_else(String::new, |file| format!(" {}", file.display()));
+        KubeconfigError::Invalid { file, reason }
     }
 }

@@ -1,6 +1,6 @@
 //! Shows every text of the crate once.
 
-use std::{io, path::PathBuf, time::Duration};
+use std::{io, time::Duration};
 
 use fedrs_api::{MemberCluster, MemberConditionType};
 use k8s_openapi::api::core::v1::{Namespace, Secret};
@@ -81,6 +81,13 @@ fn stored_kubeconfig(place: &'static str) -> Error {
         place,
         reason: "the server is not an https:// address".to_owned(),
     }
+}
+
+fn invalid_kubeconfig(file: &str) -> Error {
+    Error::MemberKubeconfig(KubeconfigError::Invalid {
+        file: file.to_owned(),
+        reason: federation_controller::members::kubeconfig::KubeconfigError::NoContext,
+    })
 }
 
 fn ready(excluded: Option<&'static str>) -> ReadyMember {
@@ -208,13 +215,8 @@ fn all_join_errors() {
         },
     ];
     let errors = [
-        Error::MemberKubeconfig(KubeconfigError::InvalidFile {
-            path: PathBuf::from("eu.yaml"),
-            reason: "current-context is not set".to_owned(),
-        }),
-        Error::MemberKubeconfig(KubeconfigError::Invalid(
-            "current-context is not set".to_owned(),
-        )),
+        invalid_kubeconfig(" eu.yaml"),
+        invalid_kubeconfig(""),
         Error::Authority {
             path: "ca.crt".to_owned(),
             source: io::ErrorKind::NotFound.into(),

@@ -55,27 +55,6 @@ pub enum UnjoinMode {
     Force,
 }
 
-/// The objects of the member on the host.
-struct HostObjects {
-    member: Option<MemberCluster>,
-    secret: Option<Value>,
-}
-
-impl HostObjects {
-    /// The member's federation.
-    fn federation(&self) -> String {
-        let member = self.member.as_ref();
-        let federation = member.map(|member| member.spec.federation.clone());
-        let secret = || federation_of(self.secret.as_ref()?);
-        federation.or_else(secret).unwrap_or_default()
-    }
-
-    /// Whether the host knows no such member.
-    fn is_empty(&self) -> bool {
-        self.member.is_none() && self.secret.is_none()
-    }
-}
-
 /// The removal of a member: prepared, and not started yet.
 pub struct Unjoin<'a> {
     host: &'a ClusterClient,
@@ -84,7 +63,10 @@ pub struct Unjoin<'a> {
     /// Whether the member no longer exists.
     force: bool,
     membership: Membership,
-    objects: HostObjects,
+    /// The MemberCluster.
+    member: Option<MemberCluster>,
+    /// The Secret on the host.
+    secret: Option<Value>,
 }
 
 impl<'a> Unjoin<'a> {
@@ -97,20 +79,23 @@ impl<'a> Unjoin<'a> {
             host_id: member_cluster::cluster_id(host).await?,
             cluster_id: String::new(),
         };
-        let objects = HostObjects {
-            member: member_cluster::find(host, &membership.name).await?,
-            secret: host.get(&membership.secret_ref()).await?,
-        };
-        membership.federation = objects.federation();
+        let member = member_cluster::find(host, &membership.name).await?;
+        let secret = host.get(&membership.secret_ref()).await?;
+        let federation = member.as_ref().map(|member| member.spec.federation.clone());
+        let federation = federation.or_else(|| federation_of(secret.as_ref()?));
+        membership.federation = federation.unwrap_or_default();
+        let is_unknown = member.is_none() && secret.is_none();
         let force = matches!(request.mode, UnjoinMode::Force);
         let user = match request.mode {
             UnjoinMode::DrainAsUser(source) => {
-                Some(member_client(&source, &membership, &objects).await?)
+                let labels = member.as_ref().map(MemberCluster::labels);
+                let id = labels.and_then(|labels| labels.get(labels::CLUSTER_ID));
+                Some(member_client(&source, &membership, id, is_unknown).await?)
             }
-            _ if objects.is_empty() => return Err(Error::MemberNotFound(membership.name)),
+            _ if is_unknown => return Err(Error::MemberNotFound(membership.name)),
             UnjoinMode::Drain | UnjoinMode::Force => None,
         };
-        if !force && objects.member.as_ref().is_some_and(member_cluster::is_file) {
+        if !force && member.as_ref().is_some_and(member_cluster::is_file) {
             return Err(Error::FileMember(membership.name));
         }
         Ok(Self {
@@ -118,13 +103,14 @@ impl<'a> Unjoin<'a> {
             user,
             force,
             membership,
-            objects,
+            member,
+            secret,
         })
     }
 
     /// Starts the drain of the member, for the caller to wait. `None` if there is nothing to drain.
     pub async fn drain(&self, reporter: &mut dyn Reporter) -> Result<Option<Drain<'a>>, Error> {
-        if self.force || self.objects.member.is_none() {
+        if self.force || self.member.is_none() {
             return Ok(None);
         }
         let drain = Drain::start(self.host, &self.membership.name, reporter).await?;
@@ -133,7 +119,7 @@ impl<'a> Unjoin<'a> {
 
     /// Deletes the member's objects, after the drain.
     pub async fn remove(self, reporter: &mut dyn Reporter) -> Result<(), Error> {
-        if self.objects.member.is_some() {
+        if self.member.is_some() {
             delete_member_cluster(self.host, &self.membership, reporter).await?;
         }
         let name = self.membership.name.clone();
@@ -143,7 +129,7 @@ impl<'a> Unjoin<'a> {
             cleanup::delete_namespace(member, &self.membership, reporter).await?;
         } else if self.force {
             reporter.progress(Progress::MemberUnchanged(name.clone()));
-            if self.objects.secret.is_some() {
+            if self.secret.is_some() {
                 reporter.progress(self.membership.manual_cleanup());
             }
         } else {
@@ -155,7 +141,7 @@ impl<'a> Unjoin<'a> {
     }
 
     async fn clean_up_as_service_account(&self, reporter: &mut dyn Reporter) -> Result<(), Error> {
-        let secret = self.objects.secret.as_ref();
+        let secret = self.secret.as_ref();
         let Some(stored) = secret.and_then(StoredKubeconfig::of_secret) else {
             return Ok(());
         };
@@ -166,7 +152,7 @@ impl<'a> Unjoin<'a> {
             cleanup::delete_account(&member, &self.membership, actor, reporter).await
         };
         let cleaned = cleanup.await;
-        if cleanup::is_complete(cleaned, &self.membership, reporter) {
+        if cleanup::report_if_incomplete(cleaned, &self.membership, reporter) {
             reporter.progress(Progress::Kept {
                 side: Side::Member,
                 object: self.membership.namespace_ref(),
@@ -177,7 +163,7 @@ impl<'a> Unjoin<'a> {
     }
 
     async fn delete_secret(&self, reporter: &mut dyn Reporter) -> Result<(), RequestError> {
-        let member = self.objects.member.as_ref();
+        let member = self.member.as_ref();
         let reference = member.and_then(|member| member.spec.secret_ref.as_ref());
         let own_name = secret_name(&self.membership.name);
         if let Some(other) = reference.filter(|secret| secret.name != own_name) {
@@ -187,7 +173,7 @@ impl<'a> Unjoin<'a> {
                 reason: KeepReason::NotCreatedByJoin,
             });
         }
-        let secret = self.objects.secret.as_ref();
+        let secret = self.secret.as_ref();
         if secret.is_some_and(created_by_join) {
             cleanup::delete(self.host, self.membership.secret_ref(), reporter).await?;
         }
@@ -201,11 +187,13 @@ fn federation_of(secret: &Value) -> Option<String> {
     Some(label.to_owned())
 }
 
-/// A client of the member for the user. Fails if the kubeconfig belongs to another cluster.
+/// A client of the member for the user. Fails if the kubeconfig belongs to another cluster than that with `expected_id`, or if
+/// there is nothing to delete because the host does not know the member either.
 async fn member_client(
     source: &KubeconfigSource,
     membership: &Membership,
-    objects: &HostObjects,
+    expected_id: Option<&String>,
+    is_unknown: bool,
 ) -> Result<ClusterClient, Error> {
     let (member, _) = source.member().await?;
     let id = member_cluster::cluster_id(&member).await?;
@@ -220,12 +208,10 @@ async fn member_client(
             actual: actual.to_owned(),
         });
     }
-    let object_labels = objects.member.as_ref().map(MemberCluster::labels);
-    let expected = object_labels.and_then(|labels| labels.get(labels::CLUSTER_ID));
-    if expected.is_some_and(|expected| *expected != id) {
+    if expected_id.is_some_and(|expected| *expected != id) {
         return Err(Error::OtherCluster(name.clone()));
     }
-    if role.is_none() && objects.is_empty() {
+    if is_unknown && role.is_none() {
         // An unjoin without a kubeconfig of the member leaves the namespace.
         let namespace = member.get(&membership.namespace_ref()).await?;
         if !namespace.as_ref().is_some_and(created_by_join) {

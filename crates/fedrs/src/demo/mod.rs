@@ -41,12 +41,8 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{
-    live_view::LiveView,
-    messages::OutputLine,
-    observer::{Observer, Snapshot},
-    operator::Operator,
-    runner::StoryRunner,
-    story::MEMBERS,
+    live_view::LiveView, messages::OutputLine, observer::Snapshot, operator::Operator,
+    runner::StoryRunner, story::MEMBERS,
 };
 use crate::{
     controller::Process,
@@ -96,10 +92,8 @@ pub(crate) async fn run(args: DemoArgs, log: &LogArgs) -> anyhow::Result<ExitCod
         Some(_) => None,
         None => Some(temporary_directory()?),
     };
-    let path = args
-        .dir
-        .as_deref()
-        .or(temporary.as_ref().map(tempfile::TempDir::path));
+    let path = temporary.as_ref().map(tempfile::TempDir::path);
+    let path = args.dir.as_deref().or(path);
     let path = path.expect("the directory is either given or temporary");
     let directory = KubeconfigDirectory::claim(path)?;
     log.start_in_file(&directory.path().join("controller.log"))?;
@@ -154,7 +148,7 @@ async fn run_story(
     let (seen, snapshots) = watch::channel(Snapshot::default());
     // Cancelled separately, so that the table shows the clusters until the end.
     let stop_observing = CancellationToken::new();
-    let observing = Observer::new(clusters)?.start(step, seen, stop_observing.clone())?;
+    let observing = observer::start(clusters, step, seen, stop_observing.clone())?;
     let (lines, shown_lines) = mpsc::channel(BUFFERED_LINES);
     let interactive = terminal::is_interactive();
     let showing = show(shown_lines, snapshots.clone(), interactive, cancel)?;

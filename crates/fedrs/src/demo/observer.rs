@@ -12,6 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use anyhow::Context;
 use fedrs_api::{
     ConditionType, FederatedReplicaSetStatus, MemberClusterStatus, MemberConditionType,
     MemberReason, conditions,
@@ -45,7 +46,7 @@ pub(crate) struct Snapshot {
 }
 
 /// Reads the clusters periodically.
-pub(crate) struct Observer {
+struct Observer {
     host: Api,
     sets_kind: Kind,
     members_kind: Kind,
@@ -53,46 +54,41 @@ pub(crate) struct Observer {
     started: Instant,
 }
 
+/// Observes `clusters` until `cancel`, on a thread of its own, so that a busy runtime does not delay it. The CRDs are installed
+/// on the host. `steps` has the number of the current step.
+pub(crate) fn start(
+    clusters: &EmbeddedClusters,
+    steps: watch::Receiver<usize>,
+    snapshots: watch::Sender<Snapshot>,
+    cancel: CancellationToken,
+) -> anyhow::Result<JoinHandle<()>> {
+    let kind = |name| {
+        let kind = clusters.host().kind_of("fedrs.dev/v1alpha1", name);
+        kind.with_context(|| format!("the embedded host does not serve {name}"))
+    };
+    let members = clusters.members();
+    let observer = Observer {
+        host: clusters.host().clone(),
+        sets_kind: kind("FederatedReplicaSet")?,
+        members_kind: kind("MemberCluster")?,
+        members: members
+            .map(|member| (member.name().to_owned(), member.api().clone()))
+            .collect(),
+        started: Instant::now(),
+    };
+    let thread = thread::Builder::new().name("observer".to_owned());
+    let observing = thread.spawn(move || {
+        let mut snapshot = Snapshot::default();
+        while !cancel.is_cancelled() {
+            snapshot = observer.observe(snapshot, *steps.borrow());
+            snapshots.send_replace(snapshot.clone());
+            thread::sleep(PERIOD);
+        }
+    });
+    Ok(observing?)
+}
+
 impl Observer {
-    /// An observer of `clusters`. The CRDs are installed on the host.
-    pub(crate) fn new(clusters: &EmbeddedClusters) -> anyhow::Result<Self> {
-        let kind = |name| {
-            let kind = clusters.host().kind_of("fedrs.dev/v1alpha1", name);
-            kind.ok_or_else(|| anyhow::anyhow!("the embedded host does not serve {name}"))
-        };
-        Ok(Self {
-            host: clusters.host().clone(),
-            sets_kind: kind("FederatedReplicaSet")?,
-            members_kind: kind("MemberCluster")?,
-            members: clusters
-                .members()
-                .map(|member| (member.name().to_owned(), member.api().clone()))
-                .collect(),
-            started: Instant::now(),
-        })
-    }
-
-    /// Observes until `cancel`, on a thread of its own, so that a busy runtime does not delay it. `steps` has the number of the
-    /// current step.
-    pub(crate) fn start(
-        self,
-        steps: watch::Receiver<usize>,
-        snapshots: watch::Sender<Snapshot>,
-        cancel: CancellationToken,
-    ) -> std::io::Result<JoinHandle<()>> {
-        let observe = move || {
-            let mut snapshot = Snapshot::default();
-            while !cancel.is_cancelled() {
-                snapshot = self.observe(snapshot, *steps.borrow());
-                snapshots.send_replace(snapshot.clone());
-                thread::sleep(PERIOD);
-            }
-        };
-        thread::Builder::new()
-            .name("observer".to_owned())
-            .spawn(observe)
-    }
-
     fn observe(&self, before: Snapshot, step: usize) -> Snapshot {
         let at = self.started.elapsed();
         let mut sets = before.sets;

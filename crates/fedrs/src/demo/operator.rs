@@ -64,37 +64,32 @@ impl<'a> Operator<'a> {
 
     async fn create(&self, goal: &LayoutGoal) -> anyhow::Result<()> {
         let set: FederatedReplicaSet = serde_json::from_value(manifest(goal))?;
-        let created = self.sets().create(&PostParams::default(), &set).await;
-        created.with_context(|| format!("the host rejects {}", goal.set))?;
+        self.sets().create(&PostParams::default(), &set).await?;
         Ok(())
     }
 
     async fn scale(&self, goal: &LayoutGoal) -> anyhow::Result<()> {
         let patch = Patch::Merge(json!({ "spec": { "replicas": goal.replicas } }));
         let (sets, parameters) = (self.sets(), PatchParams::default());
-        let scaled = sets.patch_scale(goal.set, &parameters, &patch).await;
-        scaled.with_context(|| format!("failed to scale {}", goal.set))?;
+        sets.patch_scale(goal.set, &parameters, &patch).await?;
         Ok(())
     }
 
     async fn update_weights(&self, goal: &LayoutGoal) -> anyhow::Result<()> {
         let patch = Patch::Merge(json!({ "spec": { "placement": goal.placement() } }));
         let (sets, parameters) = (self.sets(), PatchParams::default());
-        let patched = sets.patch(goal.set, &parameters, &patch).await;
-        patched.with_context(|| format!("failed to update {}", goal.set))?;
+        sets.patch(goal.set, &parameters, &patch).await?;
         Ok(())
     }
 
     async fn delete(&self, set: &str) -> anyhow::Result<()> {
-        let deleted = self.sets().delete(set, &DeleteParams::default()).await;
-        deleted.with_context(|| format!("failed to delete {set}"))?;
+        self.sets().delete(set, &DeleteParams::default()).await?;
         let background = DeleteOptions {
             propagation: Some(Propagation::Background),
             ..DeleteOptions::default()
         };
         let member = self.clusters.member(SMALL).api();
-        let deleted = member.delete(&kinds::REPLICA_SETS, NAMESPACE, BATCH, &background);
-        deleted.map_err(|status| anyhow::anyhow!("failed to delete {BATCH}: {status}"))?;
+        member.delete(&kinds::REPLICA_SETS, NAMESPACE, BATCH, &background)?;
         Ok(())
     }
 
@@ -108,13 +103,8 @@ impl<'a> Operator<'a> {
             .expect("SMALL is one of the members");
         let capacity = u64::from(size.nodes) * u64::from(size.pods_per_node);
         let replicas = capacity.saturating_sub(u64::try_from(running)? + FREE_PODS);
-        let created = member.create(
-            &kinds::REPLICA_SETS,
-            NAMESPACE,
-            replica_set(BATCH, replicas),
-            &WriteOptions::default(),
-        );
-        created.map_err(|status| anyhow::anyhow!("failed to create {BATCH}: {status}"))?;
+        let (batch, options) = (replica_set(BATCH, replicas), WriteOptions::default());
+        member.create(&kinds::REPLICA_SETS, NAMESPACE, batch, &options)?;
         // Its pods must be scheduled before those of the set.
         let ready = async {
             loop {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anyhow::Context;
 use tokio::{
     sync::{mpsc, watch},
     time::{Instant, timeout_at},
@@ -70,7 +71,8 @@ impl StoryRunner<'_> {
         self.report([messages::heading(number, step)]).await;
         self.steps.send_replace(number);
         let started = Instant::now();
-        self.operator.perform(step).await?;
+        let performed = self.operator.perform(step).await;
+        performed.with_context(|| format!("step {number} failed"))?;
         let reached = self.wait_for(number, &step.goal, started).await?;
 
         let snapshot = self.snapshots.borrow().clone();
@@ -80,10 +82,6 @@ impl StoryRunner<'_> {
             let missing = expectation::missing(&step.goal, &set);
             let lines = messages::not_reached(&missing, STEP_TIMEOUT);
             self.report(lines).await;
-            return Ok(StepOutcome::Missed);
-        }
-        if let Some(line) = wrong_layout(&step.goal) {
-            self.report([line]).await;
             return Ok(StepOutcome::Missed);
         }
         let lines = messages::reached(&step.goal, &set, started.elapsed());
@@ -120,14 +118,4 @@ impl StoryRunner<'_> {
             Err(_) => Ok(false),
         }
     }
-}
-
-/// An error line if the scheduler's layout for `goal` is not the documented one.
-fn wrong_layout(goal: &Goal) -> Option<OutputLine> {
-    let Goal::Layout(layout) = goal else {
-        return None;
-    };
-    let documented = layout.documented?;
-    let expected = expectation::expected(layout);
-    (expected.replicas() != documented).then(|| messages::wrong_layout(documented, &expected))
 }

@@ -1,6 +1,4 @@
-//! The story as data: what the operator does in each step, and which layout must result.
-//!
-//! A goal contains the layout if the design document states one; the scheduler computes every other layout.
+//! The story as data: what the operator does in each step, and the inputs of the layout that must result.
 
 use fedrs_api::{ClusterPreference, Placement};
 
@@ -79,7 +77,7 @@ pub(crate) enum Goal {
     Deleted(&'static str),
 }
 
-/// The inputs of a layout, and the layout that the design document states for them.
+/// The inputs of a layout.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LayoutGoal {
     /// The set's name.
@@ -92,8 +90,6 @@ pub(crate) struct LayoutGoal {
     pub(crate) unreachable: Option<&'static str>,
     /// A member that is full, and its capacity.
     pub(crate) full: Option<(&'static str, u64)>,
-    /// The document's numbers in ascending order: it does not say which cluster a tie favors.
-    pub(crate) documented: Option<&'static [u64]>,
 }
 
 impl Goal {
@@ -129,7 +125,6 @@ const EVEN_50: LayoutGoal = LayoutGoal {
     weights: EVENLY,
     unreachable: None,
     full: None,
-    documented: Some(&[16, 17, 17]),
 };
 
 /// The steps of the story.
@@ -145,7 +140,6 @@ pub(crate) const STEPS: [Step; 7] = [
         goal: Goal::Layout(LayoutGoal {
             set: SHOP,
             full: Some((SMALL, FREE_PODS)),
-            documented: Some(&[6, 22, 22]),
             ..EVEN_50
         }),
     },
@@ -159,7 +153,6 @@ pub(crate) const STEPS: [Step; 7] = [
         action: Action::Disconnect,
         goal: Goal::Layout(LayoutGoal {
             unreachable: Some(UNREACHABLE),
-            documented: None,
             ..EVEN_50
         }),
     },
@@ -173,7 +166,6 @@ pub(crate) const STEPS: [Step; 7] = [
         action: Action::Scale,
         goal: Goal::Layout(LayoutGoal {
             replicas: 60,
-            documented: None,
             ..EVEN_50
         }),
     },
@@ -183,7 +175,6 @@ pub(crate) const STEPS: [Step; 7] = [
         goal: Goal::Layout(LayoutGoal {
             replicas: 60,
             weights: &[("*", 1), (LARGE, 2)],
-            documented: None,
             ..EVEN_50
         }),
     },

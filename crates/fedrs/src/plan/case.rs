@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use anyhow::Error;
 use federated_scheduler::{Cluster, Layout, Request};
 use federation_controller::preferences::Preferences;
-use fedrs_api::{FieldError, Placement, preferences};
+use fedrs_api::{FieldError, FieldErrors, Placement, preferences};
 use serde_json::{Map, Value};
 
-use super::fields::{self, Fields};
+use super::fields::{self, invalid};
 
 /// The inputs of one layout.
 #[derive(Debug, Default)]
@@ -62,18 +62,19 @@ impl Cases {
 
 /// The list under `cases`, which may only have a `source` beside it.
 fn listed(object: &Map<String, Value>) -> Result<&[Value], Vec<Error>> {
-    let mut fields = Fields::default();
+    let mut errors = FieldErrors::default();
     for name in object
         .keys()
         .filter(|name| !["cases", "source"].contains(&name.as_str()))
     {
-        fields.error(name, "is not a known field beside cases");
+        errors.add(name, "is not a known field beside cases");
     }
     let list = object["cases"].as_array();
     if list.is_none() {
-        fields.error("cases", "must be a list");
+        errors.add("cases", "must be a list");
     }
-    fields.or(list.map_or(&[][..], Vec::as_slice))
+    let list = list.map_or(&[][..], Vec::as_slice);
+    errors.or(list).map_err(invalid)
 }
 
 /// Names a case in messages: `case 2 "web"`.
@@ -90,41 +91,43 @@ fn describe(value: &Value, number: usize, is_list: bool) -> String {
 impl Case {
     /// Reads one case. An unknown field is an error.
     fn from_value(value: &Value) -> Result<Self, Vec<FieldError>> {
-        let mut fields = Fields::default();
+        let mut errors = FieldErrors::default();
         let mut case = Self {
             placement: Placement::even(),
             ..Self::default()
         };
         let Some(object) = value.as_object() else {
-            fields.error("the case", "must be an object with replicas and clusters");
-            return fields.or(case);
+            errors.add("the case", "must be an object with replicas and clusters");
+            return errors.or(case);
         };
         let mut key = None;
         for (name, value) in object {
             match name.as_str() {
-                "name" => case.name = fields.text(value, name),
-                "key" => key = fields.text(value, name),
-                "replicas" => case.replicas = fields.count(value, name).unwrap_or_default(),
+                "name" => case.name = fields::text(value, name, &mut errors),
+                "key" => key = fields::text(value, name, &mut errors),
+                "replicas" => {
+                    case.replicas = fields::count(value, name, &mut errors).unwrap_or_default();
+                }
                 "preferences" => match preferences::from_value(value, name) {
                     Ok(placement) => case.placement = placement,
-                    Err(errors) => fields.errors.extend(errors),
+                    Err(invalid) => errors.extend(invalid),
                 },
-                "clusters" => case.clusters = fields.names(value, name),
-                "current" => case.current = fields.counts(value, name),
-                "capacity" => case.capacity = fields.counts(value, name),
+                "clusters" => case.clusters = fields::names(value, name, &mut errors),
+                "current" => case.current = fields::counts(value, name, &mut errors),
+                "capacity" => case.capacity = fields::counts(value, name, &mut errors),
                 // A file of expected layouts has these as well.
                 "layout" | "unplaced" | "ties" => {}
-                _ => fields.error(name, "is not a known field of a case"),
+                _ => errors.add(name, "is not a known field of a case"),
             }
         }
         for required in ["replicas", "clusters"] {
             if !object.contains_key(required) {
-                fields.error(required, "is required");
+                errors.add(required, "is required");
             }
         }
         case.key =
             key.unwrap_or_else(|| format!("default/{}", case.name.as_deref().unwrap_or_default()));
-        fields.or(case)
+        errors.or(case)
     }
 
     /// Warnings about input that has no effect.

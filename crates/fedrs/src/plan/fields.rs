@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
-use fedrs_api::FieldError;
+use fedrs_api::{FieldError, FieldErrors};
 use serde_json::Value;
 
 /// Parses JSON or YAML. The first character decides which of the two an error is about.
@@ -17,93 +17,74 @@ pub(super) fn parse(text: &str) -> anyhow::Result<Value> {
     }
 }
 
-/// Collects the errors of one object.
-#[derive(Default)]
-pub(super) struct Fields {
-    pub(super) errors: Vec<FieldError>,
+/// Errors of fields, as those of a command.
+pub(super) fn invalid(errors: Vec<FieldError>) -> Vec<anyhow::Error> {
+    errors.into_iter().map(anyhow::Error::new).collect()
 }
 
-impl Fields {
-    pub(super) fn error(&mut self, field: impl Into<String>, message: impl Into<String>) {
-        self.errors.push(FieldError {
-            field: field.into(),
-            message: message.into(),
-        });
+/// A string.
+pub(super) fn text(value: &Value, field: &str, errors: &mut FieldErrors) -> Option<String> {
+    let text = value.as_str();
+    if text.is_none() {
+        errors.add(field, format!("must be a string, not {value}"));
     }
+    text.map(str::to_owned)
+}
 
-    /// `value` if there is no error.
-    pub(super) fn or<T, E: From<FieldError>>(self, value: T) -> Result<T, Vec<E>> {
-        if self.errors.is_empty() {
-            Ok(value)
-        } else {
-            Err(self.errors.into_iter().map(E::from).collect())
-        }
+/// An integer from 0 to `i64::MAX`.
+pub(super) fn count(value: &Value, field: &str, errors: &mut FieldErrors) -> Option<u64> {
+    let count = value.as_i64().and_then(|count| u64::try_from(count).ok());
+    if count.is_none() {
+        let max = i64::MAX;
+        errors.add(
+            field,
+            format!("must be an integer from 0 to {max}, not {value}"),
+        );
     }
+    count
+}
 
-    /// A string.
-    pub(super) fn text(&mut self, value: &Value, field: &str) -> Option<String> {
-        let text = value.as_str();
-        if text.is_none() {
-            self.error(field, format!("must be a string, not {value}"));
-        }
-        text.map(str::to_owned)
+/// Counts by cluster.
+pub(super) fn counts(
+    value: &Value,
+    field: &str,
+    errors: &mut FieldErrors,
+) -> BTreeMap<String, u64> {
+    if !value.is_object() {
+        let message = format!("must be an object with a count for each cluster, not {value}");
+        errors.add(field, message);
     }
+    let entries = value.as_object().into_iter().flatten();
+    let counts = entries.filter_map(|(name, value)| {
+        let count = count(value, &format!("{field}[{name}]"), errors)?;
+        Some((name.clone(), count))
+    });
+    counts.collect()
+}
 
-    /// An integer from 0 to `i64::MAX`.
-    pub(super) fn count(&mut self, value: &Value, field: &str) -> Option<u64> {
-        let count = value.as_i64().and_then(|count| u64::try_from(count).ok());
-        if count.is_none() {
-            self.error(
-                field,
-                format!("must be an integer from 0 to {}, not {value}", i64::MAX),
-            );
-        }
-        count
+/// A list of distinct names.
+pub(super) fn names(value: &Value, field: &str, errors: &mut FieldErrors) -> Vec<String> {
+    if !value.is_array() {
+        errors.add(field, format!("must be a list of names, not {value}"));
     }
+    let list = value.as_array().into_iter().flatten();
+    let names = list.enumerate();
+    let names =
+        names.filter_map(|(place, value)| text(value, &format!("{field}[{place}]"), errors));
+    let names = names.collect::<Vec<_>>();
+    check_names(&names, field, errors);
+    names
+}
 
-    /// Counts by cluster.
-    pub(super) fn counts(&mut self, value: &Value, field: &str) -> BTreeMap<String, u64> {
-        let Some(object) = value.as_object() else {
-            self.error(
-                field,
-                format!("must be an object with a count for each cluster, not {value}"),
-            );
-            return BTreeMap::new();
+/// Checks that names are distinct, and that none is empty or `*`.
+pub(super) fn check_names(names: &[String], field: &str, errors: &mut FieldErrors) {
+    let mut seen = BTreeSet::new();
+    for (place, name) in names.iter().enumerate() {
+        let problem = match name.as_str() {
+            "" | "*" => "is not a valid cluster name",
+            _ if !seen.insert(name) => "is a duplicate",
+            _ => continue,
         };
-        let mut counts = BTreeMap::new();
-        for (name, value) in object {
-            if let Some(count) = self.count(value, &format!("{field}[{name}]")) {
-                counts.insert(name.clone(), count);
-            }
-        }
-        counts
-    }
-
-    /// A list of distinct names.
-    pub(super) fn names(&mut self, value: &Value, field: &str) -> Vec<String> {
-        let Some(list) = value.as_array() else {
-            self.error(field, format!("must be a list of names, not {value}"));
-            return Vec::new();
-        };
-        let mut names = Vec::with_capacity(list.len());
-        for (place, value) in list.iter().enumerate() {
-            let field = format!("{field}[{place}]");
-            names.extend(self.text(value, &field));
-        }
-        self.check_names(&names, field);
-        names
-    }
-
-    /// Checks that names are distinct, and that none is empty or `*`.
-    pub(super) fn check_names(&mut self, names: &[String], field: &str) {
-        let mut seen = BTreeSet::new();
-        for (place, name) in names.iter().enumerate() {
-            let problem = match name.as_str() {
-                "" | "*" => "is not a valid cluster name",
-                _ if !seen.insert(name) => "is a duplicate",
-                _ => continue,
-            };
-            self.error(format!("{field}[{place}]"), format!("{name:?} {problem}"));
-        }
+        errors.add(format!("{field}[{place}]"), format!("{name:?} {problem}"));
     }
 }

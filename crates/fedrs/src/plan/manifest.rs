@@ -1,24 +1,46 @@
 //! Builds a case from the manifest of a FederatedReplicaSet and the flags that describe the clusters.
 
 use anyhow::{Context, Error, anyhow};
-use fedrs_api::{FieldError, ValidFrs, crd};
+use clap::Args;
+use fedrs_api::{FieldErrors, ValidFrs, crd};
 
 use super::{
     case::Case,
-    fields::{self, Fields},
+    fields::{self, invalid},
 };
 
-/// The clusters, as the flags describe them.
-pub(super) struct ClusterFlags<'a> {
-    pub(super) clusters: &'a [String],
-    pub(super) current: &'a [(String, u64)],
-    pub(super) capacity: &'a [(String, u64)],
+/// The flags that describe the clusters.
+#[derive(Args)]
+pub(crate) struct ClusterFlags {
+    /// Names of the clusters, with --file
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        requires = "file"
+    )]
+    clusters: Vec<String>,
+    /// Existing replicas in a cluster, with --file
+    #[arg(long, value_name = "NAME=N,...", value_delimiter = ',', requires = "file", value_parser = parse_count)]
+    current: Vec<(String, u64)>,
+    /// The most replicas that a cluster can run, with --file
+    #[arg(long, value_name = "NAME=N,...", value_delimiter = ',', requires = "file", value_parser = parse_count)]
+    capacity: Vec<(String, u64)>,
+}
+
+/// Parses `NAME=N` of a flag.
+fn parse_count(text: &str) -> Result<(String, u64), String> {
+    let (name, count) = text.rsplit_once('=').ok_or("must be NAME=N")?;
+    let count: i64 = count
+        .parse()
+        .map_err(|_| format!("{count:?} is not an integer"))?;
+    let count = u64::try_from(count).map_err(|_| "must not be negative".to_owned())?;
+    Ok((name.to_owned(), count))
 }
 
 /// The case of the set in `text` with the clusters in `flags`. Validates the set as the host's API server and the controller
 /// do: against the CRD's schema, then as a whole.
-pub(super) fn case(text: &str, flags: &ClusterFlags<'_>) -> Result<Case, Vec<Error>> {
-    let invalid = |errors: Vec<FieldError>| errors.into_iter().map(Error::new).collect();
+pub(super) fn case(text: &str, flags: &ClusterFlags) -> Result<Case, Vec<Error>> {
     let mut object = fields::parse(text).map_err(|error| vec![error])?;
     let kind = (object["apiVersion"].as_str(), object["kind"].as_str());
     if kind != (Some("fedrs.dev/v1alpha1"), Some("FederatedReplicaSet")) {
@@ -36,9 +58,9 @@ pub(super) fn case(text: &str, flags: &ClusterFlags<'_>) -> Result<Case, Vec<Err
         .context("spec")
         .map_err(|error| vec![error])?;
     let valid = ValidFrs::check(&frs).map_err(invalid)?;
-    let mut fields = Fields::default();
-    fields.check_names(flags.clusters, "--clusters");
-    fields.or(())?;
+    let mut errors = FieldErrors::default();
+    fields::check_names(&flags.clusters, "--clusters", &mut errors);
+    errors.or(()).map_err(invalid)?;
     let namespace = if valid.key.namespace.is_empty() {
         "default"
     } else {
@@ -49,7 +71,7 @@ pub(super) fn case(text: &str, flags: &ClusterFlags<'_>) -> Result<Case, Vec<Err
         key: format!("{namespace}/{}", valid.key.name),
         replicas: u64::from(valid.replicas),
         placement: valid.placement,
-        clusters: flags.clusters.to_vec(),
+        clusters: flags.clusters.clone(),
         current: flags.current.iter().cloned().collect(),
         capacity: flags.capacity.iter().cloned().collect(),
     })

@@ -70,33 +70,11 @@ pub(crate) struct PlanArgs {
     /// File with a FederatedReplicaSet in JSON or YAML; - for standard input
     #[arg(short, long, value_name = "FRS", requires = "clusters")]
     file: Option<PathBuf>,
-    /// Names of the clusters, with --file
-    #[arg(
-        long,
-        value_name = "NAME,...",
-        value_delimiter = ',',
-        requires = "file"
-    )]
-    clusters: Vec<String>,
-    /// Existing replicas in a cluster, with --file
-    #[arg(long, value_name = "NAME=N,...", value_delimiter = ',', requires = "file", value_parser = parse_count)]
-    current: Vec<(String, u64)>,
-    /// The most replicas that a cluster can run, with --file
-    #[arg(long, value_name = "NAME=N,...", value_delimiter = ',', requires = "file", value_parser = parse_count)]
-    capacity: Vec<(String, u64)>,
+    #[command(flatten)]
+    flags: ClusterFlags,
     /// Output format. By default a table for each case
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     output: Option<Format>,
-}
-
-/// Parses `NAME=N` of a flag.
-fn parse_count(text: &str) -> Result<(String, u64), String> {
-    let (name, count) = text.rsplit_once('=').ok_or("must be NAME=N")?;
-    let count: i64 = count
-        .parse()
-        .map_err(|_| format!("{count:?} is not an integer"))?;
-    let count = u64::try_from(count).map_err(|_| "must not be negative".to_owned())?;
-    Ok((name.to_owned(), count))
 }
 
 /// Reads the input, computes the layouts and prints them.
@@ -123,12 +101,7 @@ fn read(args: &PlanArgs) -> Result<Cases, Vec<Error>> {
         let path = args.cases.as_deref().unwrap_or(Path::new("-"));
         return Cases::parse(&read_text(path)?);
     };
-    let flags = ClusterFlags {
-        clusters: &args.clusters,
-        current: &args.current,
-        capacity: &args.capacity,
-    };
-    let case = manifest::case(&read_text(path)?, &flags).map_err(|errors| {
+    let case = manifest::case(&read_text(path)?, &args.flags).map_err(|errors| {
         let errors = errors.into_iter();
         let errors = errors.map(|error| error.context(path.display().to_string()));
         errors.collect::<Vec<_>>()
@@ -152,9 +125,10 @@ fn read_text(path: &Path) -> Result<String, Vec<Error>> {
 
 /// The results as text, with a newline at the end.
 fn format(results: &[CaseResult<'_>], is_list: bool, format: Option<Format>) -> String {
+    let outputs = || results.iter().map(CaseResult::output).collect::<Vec<_>>();
     match (format, results) {
         (None, _) => table::format(results),
-        (Some(format), [result]) if !is_list => format.serialize(result),
-        (Some(format), results) => format.serialize(&results),
+        (Some(format), [result]) if !is_list => format.serialize(&result.output()),
+        (Some(format), _) => format.serialize(&outputs()),
     }
 }

@@ -4,15 +4,24 @@ use std::fmt;
 
 use federated_scheduler::{Layout, Share};
 use fedrs_api::pluralize;
-use serde::{Serialize, Serializer, ser::SerializeStruct};
+use indexmap::IndexMap;
+use serde::Serialize;
 
 use super::case::Case;
 
-/// A case with the layout that the scheduler computes. Serializes as `{name, layout: {cluster: n}, unplaced, reasons: {cluster: [sentence]}}`,
-/// clusters in the order of the case.
+/// A case with the layout that the scheduler computes, clusters in the order of the case.
 pub(super) struct CaseResult<'a> {
     pub(super) case: &'a Case,
     pub(super) layout: Layout,
+}
+
+/// A result for programs.
+#[derive(Serialize)]
+pub(super) struct Output<'a> {
+    name: Option<&'a str>,
+    layout: IndexMap<&'a str, u64>,
+    unplaced: u64,
+    reasons: IndexMap<&'a str, Vec<String>>,
 }
 
 impl<'a> CaseResult<'a> {
@@ -25,42 +34,21 @@ impl<'a> CaseResult<'a> {
 
     /// The clusters and their shares, in the order of the case.
     pub(super) fn shares(&self) -> impl Iterator<Item = (&'a str, &Share)> {
-        self.case
-            .clusters
-            .iter()
-            .map(String::as_str)
-            .zip(&self.layout.shares)
+        let names = self.case.clusters.iter().map(String::as_str);
+        names.zip(&self.layout.shares)
     }
-}
 
-impl Serialize for CaseResult<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut result = serializer.serialize_struct("CaseResult", 4)?;
-        result.serialize_field("name", &self.case.name)?;
-        result.serialize_field("layout", &ByCluster(self, |share: &Share| share.replicas))?;
-        result.serialize_field("unplaced", &self.layout.unplaced)?;
-        let sentences = |share: &Share| {
-            share
-                .reasons
-                .iter()
-                .map(ToString::to_string)
-                .collect::<Vec<_>>()
-        };
-        result.serialize_field("reasons", &ByCluster(self, sentences))?;
-        result.end()
-    }
-}
-
-/// Serializes as a map from each cluster to a value that a function derives from its share.
-struct ByCluster<'a, F>(&'a CaseResult<'a>, F);
-
-impl<T: Serialize, F: Fn(&Share) -> T> Serialize for ByCluster<'_, F> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(
-            self.0
-                .shares()
-                .map(|(cluster, share)| (cluster, (self.1)(share))),
-        )
+    /// The result for programs.
+    pub(super) fn output(&self) -> Output<'a> {
+        let sentences = |share: &Share| share.reasons.iter().map(ToString::to_string).collect();
+        let replicas = self.shares().map(|(name, share)| (name, share.replicas));
+        let reasons = self.shares().map(|(name, share)| (name, sentences(share)));
+        Output {
+            name: self.case.name.as_deref(),
+            layout: replicas.collect(),
+            unplaced: self.layout.unplaced,
+            reasons: reasons.collect(),
+        }
     }
 }
 

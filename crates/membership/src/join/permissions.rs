@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use derive_more::Display;
 use fedrs_api::MemberCluster;
 use futures::{StreamExt, TryStreamExt, future::try_join_all, stream};
 use k8s_openapi::api::{
@@ -26,24 +25,22 @@ use crate::{
 const CONCURRENT_REVIEWS: usize = 8;
 
 /// A permission that the user needs.
-#[derive(Clone, Debug, Display, PartialEq)]
-#[display("{access}{purpose}")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Permission {
     access: Access,
-    purpose: Purpose,
-    /// The user doesn't need the permission if all of these are granted; no alternative if empty.
+    /// For a permission that join grants to the controller: the user doesn't need it if all of these are granted. Empty for
+    /// others.
     alternatives: Vec<Access>,
 }
 
-/// What a permission is for.
-#[derive(Clone, Copy, Debug, Display, PartialEq, Eq)]
-enum Purpose {
-    /// Join sends such a request.
-    #[display("")]
-    Request,
-    /// Join grants it to the controller.
-    #[display(", which join grants to the controller")]
-    Grant,
+impl fmt::Display for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.access.fmt(f)?;
+        match *self.alternatives {
+            [] => Ok(()),
+            _ => f.write_str(", which join grants to the controller"),
+        }
+    }
 }
 
 /// A verb on an object or a path in one cluster.
@@ -82,7 +79,6 @@ impl From<Access> for Permission {
     fn from(access: Access) -> Self {
         Self {
             access,
-            purpose: Purpose::Request,
             alternatives: Vec::new(),
         }
     }
@@ -194,7 +190,6 @@ fn for_grants(membership: &Membership, steps: &[Step]) -> Vec<Permission> {
             let granted = accesses(&grant.rule, role.namespace.as_deref()).into_iter();
             permissions.extend(granted.map(|access| Permission {
                 access,
-                purpose: Purpose::Grant,
                 alternatives: alternatives.clone(),
             }));
         }

@@ -1,7 +1,5 @@
 //! Problems that the preflight checks of a join find.
 
-use std::fmt;
-
 use super::permissions::Permission;
 use crate::cluster_client::{RequestError, Side};
 
@@ -93,20 +91,14 @@ fn federation_name(name: &str) -> String {
     }
 }
 
-/// Shows all problems of a join.
-pub(crate) struct Problems<'a>(pub(crate) &'a [Problem]);
-
-impl fmt::Display for Problems<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            [problem] => writeln!(f, "{problem}")?,
-            problems => {
-                writeln!(f, "the cluster can't join:")?;
-                for problem in problems {
-                    writeln!(f, "  {problem}")?;
-                }
-            }
+/// All problems of a join as one text.
+pub(crate) fn list(problems: &[Problem]) -> String {
+    let listed = match problems {
+        [problem] => problem.to_string(),
+        problems => {
+            let lines = problems.iter().map(|problem| format!("\n  {problem}"));
+            format!("the cluster can't join:{}", lines.collect::<String>())
         }
-        f.write_str("No changes were made.")
-    }
+    };
+    format!("{listed}\nNo changes were made.")
 }

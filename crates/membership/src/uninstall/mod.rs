@@ -192,7 +192,7 @@ impl<'a> Uninstall<'a> {
             let client = stored.client().await?;
             let actor = Actor::ServiceAccount;
             let cleaned = cleanup::delete_account(&client, &membership, actor, reporter).await;
-            cleanup::is_complete(cleaned, &membership, reporter);
+            cleanup::report_if_incomplete(cleaned, &membership, reporter);
         }
         let secret = secret.map(|_| membership.secret_ref());
         for object in [membership.member_cluster_ref()].into_iter().chain(secret) {
@@ -213,8 +213,7 @@ impl<'a> Uninstall<'a> {
 }
 
 fn has_finalizer(set: &FederatedReplicaSet) -> bool {
-    let mut finalizers = set.finalizers().iter();
-    finalizers.any(|finalizer| finalizer == finalizers::MEMBERS)
+    set.finalizers().contains(&finalizers::MEMBERS.to_owned())
 }
 
 /// The members of a federation that have a MemberCluster, a Secret that join created, or both.
