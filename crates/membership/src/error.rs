@@ -12,7 +12,6 @@ use crate::{
         readiness::NotReady,
     },
     kubeconfig::KubeconfigError,
-    unjoin::DELETION_TIMEOUT,
 };
 
 /// An operation failed.
@@ -115,9 +114,14 @@ pub enum Error {
     FileMember(String),
     /// The MemberCluster has finalizers.
     #[error(
-        "host: membercluster/{0} still exists {DELETION_TIMEOUT:?} after its deletion: its finalizers block the deletion"
+        "host: membercluster/{name} still exists {timeout:?} after its deletion: its finalizers block the deletion"
     )]
-    DeletionBlocked(String),
+    DeletionBlocked {
+        /// The member.
+        name: String,
+        /// How long the operation waited.
+        timeout: Duration,
+    },
     /// A controller runs during an uninstall.
     #[error(
         "the controller {holder} is running and would restore what uninstall removes. Stop it first, for example:\n  \

@@ -3,12 +3,7 @@
 use std::path::PathBuf;
 
 use federation_controller::members::kubeconfig as controller;
-use kube::{Config, config::Cluster};
-
-use crate::{
-    Error,
-    cluster_client::{ClusterClient, Side},
-};
+use kube::Config;
 
 /// Which context of which kubeconfig.
 #[derive(Clone, Debug, Default)]
@@ -60,14 +55,6 @@ impl KubeconfigSource {
     ) -> Result<Config, KubeconfigError> {
         let config = kubeconfig.config().await;
         config.map_err(|reason| self.invalid(reason))
-    }
-
-    /// A client of the member for the user, and the cluster in the kubeconfig.
-    pub(crate) async fn member(&self) -> Result<(ClusterClient, Cluster), Error> {
-        let kubeconfig = self.read()?;
-        let cluster = kubeconfig.cluster().clone();
-        let config = self.config(kubeconfig).await?;
-        Ok((ClusterClient::new(Side::Member, config)?, cluster))
     }
 
     fn invalid(&self, reason: controller::KubeconfigError) -> KubeconfigError {

@@ -1,16 +1,18 @@
-//! The MemberCluster of a member, and the identity of a cluster.
+//! The MemberCluster of a member, and how to identify and connect to a cluster.
 
 use fedrs_api::{MemberCluster, MemberClusterSpec, MemberSource};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{
     Api,
     api::{Patch, PatchParams},
+    config::Cluster,
 };
 use serde_json::{Value, json};
 
 use crate::{
     Error,
-    cluster_client::{ClusterClient, RequestError},
+    cluster_client::{ClusterClient, RequestError, Side},
+    kubeconfig::KubeconfigSource,
     object::FIELD_MANAGER,
     progress::{Progress, Reporter},
 };
@@ -61,6 +63,16 @@ pub(crate) async fn change_spec(
     }
     reporter.progress(progress(name.to_owned()));
     Ok(member)
+}
+
+/// A client of the member for the user, and the cluster in the user's kubeconfig.
+pub(crate) async fn user_client(
+    source: &KubeconfigSource,
+) -> Result<(ClusterClient, Cluster), Error> {
+    let kubeconfig = source.read()?;
+    let cluster = kubeconfig.cluster().clone();
+    let config = source.config(kubeconfig).await?;
+    Ok((ClusterClient::new(Side::Member, config)?, cluster))
 }
 
 /// The identifier of a cluster: the uid of its namespace kube-system.

@@ -307,7 +307,10 @@ fn all_unjoin_texts() {
         },
         Error::FileMember(eu()),
         stored_kubeconfig("in"),
-        Error::DeletionBlocked(eu()),
+        Error::DeletionBlocked {
+            name: eu(),
+            timeout: Duration::from_secs(30),
+        },
     ];
     insta::assert_snapshot!(format!("{}\n\n{}", lines(progress), lines(errors)));
 }

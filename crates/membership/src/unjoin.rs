@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// How long the deletion of a MemberCluster may take.
-pub(crate) const DELETION_TIMEOUT: Duration = Duration::from_secs(30);
+const DELETION_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often the deletion is polled.
 const DELETION_POLL_PERIOD: Duration = Duration::from_millis(200);
 
@@ -195,7 +195,7 @@ async fn member_client(
     expected_id: Option<&String>,
     is_unknown: bool,
 ) -> Result<ClusterClient, Error> {
-    let (member, _) = source.member().await?;
+    let (member, _) = member_cluster::user_client(source).await?;
     let id = member_cluster::cluster_id(&member).await?;
     let role = member.get(&membership.owner()).await?;
     let label = role
@@ -237,7 +237,10 @@ async fn delete_member_cluster(
     };
     let deleted = poll(DELETION_TIMEOUT, DELETION_POLL_PERIOD, delete, |()| {}).await?;
     if deleted.is_err() {
-        return Err(Error::DeletionBlocked(membership.name.clone()));
+        return Err(Error::DeletionBlocked {
+            name: membership.name.clone(),
+            timeout: DELETION_TIMEOUT,
+        });
     }
     let side = host.side;
     reporter.progress(Progress::Deleted { side, object });

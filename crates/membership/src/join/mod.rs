@@ -92,7 +92,7 @@ pub async fn join(
 
 /// A client of the member for the user, and the connection for the controller.
 async fn member_client(request: &JoinRequest) -> Result<(ClusterClient, Cluster), Error> {
-    let (client, cluster) = request.member.member().await?;
+    let (client, cluster) = member_cluster::user_client(&request.member).await?;
     let path = cluster.certificate_authority.as_deref();
     let authority = path.filter(|path| !path.is_empty()).map(|path| {
         std::fs::read(path).map_err(|source| Error::Authority {
