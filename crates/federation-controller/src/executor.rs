@@ -306,7 +306,17 @@ impl LocalSet<'_> {
 
     /// Whose the set `live` is, if it isn't ours: it must not be written or deleted (F29, F40).
     fn foreign_owner(self, live: &Value) -> Option<String> {
-        foreign_owner(live, &self.executor.federation)
+        let metadata = &live["metadata"];
+        let federation = metadata["labels"][labels::FEDERATION].as_str();
+        if let Some(other) = federation.filter(|label| **label != *self.executor.federation) {
+            return Some(messages::other_federation(other));
+        }
+        let mut owners = metadata["ownerReferences"].as_array().into_iter().flatten();
+        let controller = owners.find(|owner| owner["controller"] == true)?;
+        Some(messages::controlled_by(
+            controller["kind"].as_str().unwrap_or("an object"),
+            controller["name"].as_str().unwrap_or("without a name"),
+        ))
     }
 
     /// The object that fedrs writes.
@@ -361,21 +371,6 @@ impl LocalSet<'_> {
         self.member.store.observe_write(set.clone());
         Ok(Outcome::Written(set))
     }
-}
-
-/// Whose the local set `live` is, if it isn't ours: it must not be written or deleted (F29, F40).
-fn foreign_owner(live: &Value, federation: &str) -> Option<String> {
-    let metadata = &live["metadata"];
-    let label = metadata["labels"][labels::FEDERATION].as_str();
-    if let Some(other) = label.filter(|label| *label != federation) {
-        return Some(messages::other_federation(other));
-    }
-    let mut owners = metadata["ownerReferences"].as_array().into_iter().flatten();
-    let controller = owners.find(|owner| owner["controller"] == true)?;
-    Some(messages::controlled_by(
-        controller["kind"].as_str().unwrap_or("an object"),
-        controller["name"].as_str().unwrap_or("without a name"),
-    ))
 }
 
 /// What became of a write of a set that is there, or was. Only a refusal says for sure that nothing was written.

@@ -1,7 +1,7 @@
 //! The texts that users see, other than those of a check: events of outcomes, conditions of MemberClusters, readiness. Errors
 //! have their texts in their own types. The snapshot test shows each text once.
 
-use std::{fmt::Display, time::Duration};
+use std::time::Duration;
 
 use cluster_informer::WorkloadTotals;
 use fedrs_api::pluralize;
@@ -33,21 +33,7 @@ pub(crate) fn left_behind(members: &[String], deadline: Duration) -> String {
     )
 }
 
-// The outcome of an adoption: what differs.
-
-pub(crate) fn adopted_changes(
-    replicas: Option<(&impl Display, u32)>,
-    images: Option<(&str, &str)>,
-) -> String {
-    let replicas = replicas.map(|(old, new)| format!("replicas {old} to {new}"));
-    let images = images.map(|(old, new)| format!("images {old} to {new}"));
-    let changes: Vec<String> = replicas
-        .into_iter()
-        .chain(images)
-        .chain(["template and labels".to_owned()])
-        .collect();
-    changes.join("; ")
-}
+// Why a local set is not created.
 
 pub(crate) fn other_federation(federation: &str) -> String {
     format!("the ReplicaSet belongs to federation {federation}")

@@ -5,56 +5,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::{LocalSet, foreign_owner, undecided};
+use super::{LocalSet, undecided};
 use crate::{
     calls::{self, CallError},
     check::Outcome,
-    messages,
 };
-
-/// What to do with an existing ReplicaSet.
-#[derive(Debug, PartialEq, Eq)]
-enum Claim {
-    /// Adopt it: its pods stay.
-    Overwrite,
-    /// Its selector differs and is immutable: delete it without its pods, then create ours.
-    Replace,
-    /// It is being deleted: wait.
-    Wait,
-    /// It belongs to another owner.
-    Rejected(String),
-}
-
-/// Decides by the live set alone.
-fn claim(live: &Value, frs: &ValidFrs, federation: &str) -> Claim {
-    if live["metadata"].get("deletionTimestamp").is_some() {
-        return Claim::Wait;
-    }
-    if let Some(owner) = foreign_owner(live, federation) {
-        return Claim::Rejected(owner);
-    }
-    if live["spec"]["selector"] == json!(frs.selector) {
-        Claim::Overwrite
-    } else {
-        Claim::Replace
-    }
-}
-
-/// Says of a set that was written over what became different.
-fn adopted(outcome: Outcome, frs: &ValidFrs, before: &Value) -> Outcome {
-    let Outcome::Written(set) = outcome else {
-        return outcome;
-    };
-    let replicas = &before["replicas"];
-    let replicas = (*replicas != set.replicas).then_some((replicas, set.replicas));
-    let (old, new) = (
-        images(&before["template"]["spec"]).join(", "),
-        images(&frs.template.spec).join(", "),
-    );
-    let images = (old != new).then_some((&*old, &*new));
-    let changed = messages::adopted_changes(replicas, images);
-    Outcome::Adopted { set, changed }
-}
 
 impl LocalSet<'_> {
     /// Adopts an existing ReplicaSet of this name (F29), or answers why it must not.
@@ -64,28 +19,29 @@ impl LocalSet<'_> {
             // Gone since the POST: the next check creates it.
             Err(error) => return undecided(&error),
         };
-        let answer = match claim(&live, frs, &self.executor.federation) {
-            Claim::Overwrite => {
-                // Running replicas stay: later checks remove the surplus without a dip.
-                let running = live["spec"]["replicas"].as_u64().unwrap_or(0);
-                let replicas = replicas.max(u32::try_from(running).unwrap_or(0));
-                let before = live["spec"].clone();
-                let written = self.write_over(frs, live, replicas).await;
-                written.map(|outcome| adopted(outcome, frs, &before))
-            }
-            Claim::Replace => self.replace(&live).await,
-            Claim::Wait => Ok(Outcome::Conflict(
-                "the existing ReplicaSet is being deleted".to_owned(),
-            )),
-            Claim::Rejected(message) => Ok(Outcome::Rejected {
-                kind: RejectionKind::NameConflict,
-                message,
-            }),
-        };
-        answer.unwrap_or_else(|error| undecided(&error))
+        if live["metadata"].get("deletionTimestamp").is_some() {
+            return Outcome::Conflict("the existing ReplicaSet is being deleted".to_owned());
+        }
+        if let Some(message) = self.foreign_owner(&live) {
+            let kind = RejectionKind::NameConflict;
+            return Outcome::Rejected { kind, message };
+        }
+        // Running replicas stay: later checks remove the surplus without a dip.
+        let running = live["spec"]["replicas"].as_u64().unwrap_or(0);
+        let replicas = replicas.max(u32::try_from(running).unwrap_or(0));
+        let before = live["spec"].clone();
+        match self.write_over(frs, live, replicas).await {
+            Ok(Outcome::Written(set)) => Outcome::Adopted {
+                changed: changes(&before, frs, set.replicas),
+                set,
+            },
+            Ok(outcome) => outcome,
+            Err(error) => undecided(&error),
+        }
     }
 
-    /// Writes our spec and labels into `live`, and keeps the metadata of others.
+    /// Writes our spec and labels into `live`, and keeps the metadata of others. Its pods stay. If its selector differs, which
+    /// is immutable, deletes it without its pods: the next check creates ours.
     pub(super) async fn write_over(
         self,
         frs: &ValidFrs,
@@ -117,6 +73,21 @@ impl LocalSet<'_> {
     }
 }
 
+/// What an adoption changed in the spec that was there before.
+fn changes(before: &Value, frs: &ValidFrs, replicas: u32) -> String {
+    let mut changes = Vec::new();
+    if before["replicas"] != replicas {
+        changes.push(format!("replicas {} to {replicas}", before["replicas"]));
+    }
+    let images_before = images(&before["template"]["spec"]).join(", ");
+    let images = images(&frs.template.spec).join(", ");
+    if images_before != images {
+        changes.push(format!("images {images_before} to {images}"));
+    }
+    changes.push("template and labels".to_owned());
+    changes.join("; ")
+}
+
 /// A description of a ReplicaSet with another selector: `replicas 2, images web:1, selector app=old`.
 fn described(live: &Value) -> String {
     let spec = &live["spec"];
@@ -135,4 +106,43 @@ fn images(spec: &Value) -> Vec<String> {
     containers
         .filter_map(|container| container["image"].as_str().map(str::to_owned))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f29_the_changes_of_an_adoption_and_the_set_of_a_replacement_are_described() {
+        let spec = |replicas: u32, image: &str| {
+            json!({
+                "replicas": replicas,
+                "selector": { "matchLabels": { "app": "web" } },
+                "template": {
+                    "metadata": { "labels": { "app": "web" } },
+                    "spec": { "containers": [{ "name": "web", "image": image }] },
+                },
+            })
+        };
+        let object = json!({
+            "apiVersion": "fedrs.dev/v1alpha1",
+            "kind": "FederatedReplicaSet",
+            "metadata": { "name": "web", "namespace": "default", "uid": "u", "generation": 1 },
+            "spec": spec(5, "web:2"),
+        });
+        let frs = ValidFrs::check(&serde_json::from_value(object).unwrap()).unwrap();
+        for (before, expected) in [
+            (spec(5, "web:2"), "template and labels"),
+            (
+                spec(2, "web:1"),
+                "replicas 2 to 5; images web:1 to web:2; template and labels",
+            ),
+        ] {
+            assert_eq!(changes(&before, &frs, 5), expected);
+        }
+        assert_eq!(
+            described(&json!({ "spec": spec(2, "web:1") })),
+            "replicas 2, images web:1, selector app=web"
+        );
+    }
 }

@@ -29,8 +29,6 @@ fn each_text_once() {
     let texts = [
         crds_missing("MemberClusters"),
         failed_to_list("MemberClusters", "connection refused"),
-        adopted_changes(Some((&2, 5)), Some(("web:1", "web:2"))),
-        adopted_changes(None::<(&u32, u32)>, None),
         deletion_pending(&members, at(1_800_000_000)),
         left_behind(&members, Duration::from_secs(600)),
         other_federation("blue"),
