@@ -42,6 +42,8 @@ closed_set! {
         NotProbed,
         /// The liveness probe fails.
         ProbeFailing,
+        /// None of the cluster's nodes is ready.
+        NoReadyNodes,
         /// The local workloads are not listed yet.
         NotSynced,
         /// The watch is down.
@@ -56,6 +58,8 @@ closed_set! {
         WriteRejected,
         /// Another writer keeps changing the local workload.
         ExternalWriter,
+        /// The cluster was lost and has returned: replicas elsewhere stay until it has been healthy for long enough.
+        Stabilizing,
         /// The cluster rejects the creation of the local workload.
         CreationRejected,
         /// The cluster can't create pods (quota, admission).

@@ -109,6 +109,12 @@ closed_set! {
         Unreachable,
         /// `Ready`: the API server rejects the credentials.
         Unauthorized,
+        /// `Ready`: no member cluster answers, so that the controller is disconnected rather than the cluster lost.
+        ControllerDisconnected,
+        /// `Ready`: the API server answers, and none of the cluster's nodes is ready.
+        NoReadyNodes,
+        /// `Ready`: the API server answers again, but not yet for long enough to remove replicas elsewhere.
+        Stabilizing,
         /// `Ready`: the cluster has neither a kubeconfig file nor a Secret any more.
         Removed,
         /// `Ready`: the Secret that `spec.secretRef` names does not exist.

@@ -43,7 +43,8 @@ pub use federated_replica_set::{
 };
 pub use field::{Errors as FieldErrors, FieldError};
 pub use member_cluster::{
-    MemberCluster, MemberClusterSpec, MemberClusterStatus, MemberSource, NodeCounts, SecretRef,
+    MemberCluster, MemberClusterSpec, MemberClusterStatus, MemberInternalState, MemberSource,
+    NodeCounts, SecretRef,
 };
 pub use object_key::ObjectKey;
 pub use placement::{ClusterPreference, Placement};

@@ -165,6 +165,45 @@ pub struct MemberClusterStatus {
     /// Secret has the annotation `fedrs.dev/renew-token: "true"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_expires: Option<Time>,
+    /// State that the controller keeps for its next leader. Not an API.
+    #[serde(skip_serializing_if = "MemberInternalState::is_empty")]
+    pub internal: MemberInternalState,
+}
+
+/// What a leader has to know of earlier outages of a cluster (F33). Durations, so that no two clocks are compared. Not an
+/// API.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MemberInternalState {
+    /// The reason of the outage, while there is one: a reason of the condition Ready.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub outage_reason: String,
+    /// How long controllers have observed the outage.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub outage_seconds: i64,
+    /// Whether the replicas of the cluster are rescheduled.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
+    /// Losses without an hour of health between them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub losses: i64,
+    /// How long controllers have observed the cluster to be healthy since its last outage, if that matters.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub healthy_seconds: i64,
+}
+
+impl MemberInternalState {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(n: &i64) -> bool {
+    *n == 0
 }
 
 /// Numbers of nodes.

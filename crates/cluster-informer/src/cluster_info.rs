@@ -28,6 +28,14 @@ pub enum NodeInfo {
     Known(NodeTotals),
 }
 
+impl NodeInfo {
+    /// Whether there are nodes, and none of them is ready: no pod runs.
+    #[must_use]
+    pub fn none_is_ready(&self) -> bool {
+        matches!(self, Self::Known(totals) if totals.total > 0 && totals.ready == 0)
+    }
+}
+
 /// Sums over all nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeTotals {

@@ -39,6 +39,14 @@ pub struct Config {
     /// How long a member may be unreachable before its replicas are rescheduled (F33). 60 s.
     #[serde(with = "duration")]
     pub lost_grace_period: Duration,
+    /// How long a member that was lost has to be healthy before replicas elsewhere are removed because of it; doubled by each
+    /// further loss within an hour, at most 30 min (F33). 60 s.
+    #[serde(with = "duration")]
+    pub stabilization_window: Duration,
+    /// How long a member may reject the credentials before its replicas go elsewhere, unless all members do; `never` for
+    /// ever (F33). 1 h.
+    #[serde(with = "duration_or_never")]
+    pub unauthorized_grace_period: Option<Duration>,
     /// How long the controller waits for the first answer of a new member. 10 s.
     #[serde(with = "duration")]
     pub joining_timeout: Duration,
@@ -116,6 +124,8 @@ impl Default for Config {
             backoff_max: check.backoff_max,
             probe: ProbeConfig::default(),
             lost_grace_period: Duration::from_secs(60),
+            stabilization_window: Duration::from_secs(60),
+            unauthorized_grace_period: Some(Duration::from_secs(3600)),
             joining_timeout: check.joining_timeout,
             deletion_deadline: Duration::from_secs(600),
             call_timeout: Duration::from_secs(10),
@@ -273,6 +283,35 @@ mod duration {
             ))
         })?;
         Duration::try_from(span).map_err(|_| D::Error::custom(format!("{text:?} is negative")))
+    }
+}
+
+/// A duration, or `never`.
+mod duration_or_never {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer, de::IntoDeserializer};
+
+    const NEVER: &str = "never";
+
+    #[expect(clippy::ref_option, reason = "serde passes a reference")]
+    pub(super) fn serialize<S: Serializer>(
+        duration: &Option<Duration>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        match duration {
+            Some(duration) => super::duration::serialize(duration, to),
+            None => to.serialize_str(NEVER),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        match String::deserialize(from)?.as_str() {
+            NEVER => Ok(None),
+            text => super::duration::deserialize(text.into_deserializer()).map(Some),
+        }
     }
 }
 

@@ -195,7 +195,7 @@ impl Controller {
         for writer in event_writers {
             tasks.spawn(writer);
         }
-        let registry = Arc::new(Registry::new(self.config.lost_grace_period));
+        let registry = Arc::new(Registry::new(&self.config, self.clock.now()));
         let reconciler = Reconciler {
             host: self.host.clone(),
             sets: Arc::new(FrsStore::default()),

@@ -54,6 +54,7 @@ pub(crate) fn namespace_not_created(namespace: &str) -> String {
 pub(crate) const NO_KUBECONFIG: &str =
     "the cluster has neither a kubeconfig file in the members folder nor spec.secretRef";
 pub(crate) const API_SERVER_ANSWERS: &str = "the API server answers";
+pub(crate) const NO_READY_NODES: &str = "the API server answers, and none of the nodes is ready";
 pub(crate) const NOT_PROBED: &str = "the API server has not been probed yet";
 pub(crate) const NOT_WATCHED: &str = "local workloads and pods are not watched any more";
 pub(crate) const SYNCED: &str = "local workloads and pods are watched";
@@ -62,6 +63,17 @@ pub(crate) const DRAINED: &str = "no replica of a FederatedReplicaSet is left";
 
 pub(crate) fn stale(since: Timestamp) -> String {
     format!("the watch is down: the view is from {since:.0}")
+}
+
+pub(crate) fn controller_disconnected(message: &str) -> String {
+    format!("no member cluster answers: the controller changes nothing ({message})")
+}
+
+pub(crate) fn stabilizing(until: Timestamp, losses: u32) -> String {
+    format!(
+        "the API server answers; replicas elsewhere stay until {until:.0}, because the cluster was lost {} within an hour",
+        pluralize(losses, "time")
+    )
 }
 
 pub(crate) fn drain_unknown(why: &str) -> String {

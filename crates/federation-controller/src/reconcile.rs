@@ -77,6 +77,10 @@ impl Reconciler {
             Ok(frs) => frs,
             Err(errors) => return self.reject(key, &entry, errors).await,
         };
+        // F39: what the members show is about the controller. The first answer of a member causes a check.
+        if self.members.is_disconnected() {
+            return;
+        }
         let is_check = work == ReconcileWork::Check;
         if is_check && !self.ensure_finalizer(key, &entry).await {
             return;

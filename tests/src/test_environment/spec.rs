@@ -60,6 +60,7 @@ pub fn short_waits() -> Config {
         backoff_initial: seconds(3),
         backoff_max: seconds(20),
         lost_grace_period: seconds(5),
+        stabilization_window: seconds(5),
         ..Config::default()
     };
     config.probe.period = seconds(1);

@@ -4,7 +4,11 @@ use cluster_informer::{Health, SyncState};
 use fedrs_api::{ClusterReason, ClusterState, ClusterStatus};
 use jiff::Timestamp;
 
-use super::{settings::CheckSettings, snapshot::Member, time::after};
+use super::{
+    settings::CheckSettings,
+    snapshot::{Member, Outage},
+    time::after,
+};
 
 /// How a check treats a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,14 +86,13 @@ pub(super) fn of_member<'a>(
     now: Timestamp,
     settings: &CheckSettings,
 ) -> Eligibility<'a> {
-    if let Some(removed) = member.removed {
-        let since = match member.health {
-            // A member that was lost before stays lost.
-            Health::Unreachable { since, .. } => since.min(removed),
-            _ => removed,
-        };
+    // A lost member stays so until it is known to be back, whatever its view shows meanwhile.
+    if let Outage::Lost { since } = member.outage {
+        return Eligibility::Lost { since };
+    }
+    if member.removed.is_some() {
         let cause = "the kubeconfig was removed".to_owned();
-        return lost_after_grace_period(member, since, now, ClusterReason::Removed, cause);
+        return out_of_contact(member, ClusterReason::Removed, cause);
     }
     if let Some(error) = &member.invalid_kubeconfig {
         let cause = format!("the kubeconfig is invalid ({error})");
@@ -100,13 +103,17 @@ pub(super) fn of_member<'a>(
     let joining_until = after(member.joined, settings.joining_timeout);
     let is_current = member.sync == SyncState::Synced;
     match (&member.health, member.sync) {
-        (Health::Unreachable { since, message }, _) => {
+        (Health::Unreachable { message, .. }, _) => {
             let cause = format!("the API server is unreachable ({message})");
-            lost_after_grace_period(member, *since, now, ClusterReason::Unreachable, cause)
+            out_of_contact(member, ClusterReason::Unreachable, cause)
         }
         (Health::Unauthorized { message }, _) => {
             let cause = format!("the API server rejects the credentials ({message})");
-            unknown(ClusterReason::Unauthorized, cause)
+            out_of_contact(member, ClusterReason::Unauthorized, cause)
+        }
+        (Health::Healthy, _) if member.no_ready_nodes => {
+            let cause = "none of its nodes is ready".to_owned();
+            out_of_contact(member, ClusterReason::NoReadyNodes, cause)
         }
         (Health::Failing { .. }, _) if is_current && was_eligible => {
             Eligibility::Eligible { on_hold: true }
@@ -150,20 +157,13 @@ fn unknown<'a>(reason: ClusterReason, cause: String) -> Eligibility<'a> {
     }
 }
 
-fn lost_after_grace_period<'a>(
-    member: &Member,
-    since: Timestamp,
-    now: Timestamp,
-    reason: ClusterReason,
-    cause: String,
-) -> Eligibility<'a> {
-    let until = after(since, member.grace_period);
-    if now >= until {
-        return Eligibility::Lost { since };
-    }
+fn out_of_contact<'a>(member: &Member, reason: ClusterReason, cause: String) -> Eligibility<'a> {
     Eligibility::Unknown {
         reason,
         cause,
-        until: Some(until),
+        until: match member.outage {
+            Outage::Until(time) => Some(time),
+            Outage::None | Outage::Lost { .. } => None,
+        },
     }
 }

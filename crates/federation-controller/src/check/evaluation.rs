@@ -108,6 +108,13 @@ impl<'a> MemberEvaluation<'a> {
             .max(self.previously_desired())
     }
 
+    /// Whether nothing is decided before its first answer. A member without replicas of the set takes nothing from others.
+    pub(super) fn is_awaited(&self) -> bool {
+        let had_replicas = self.previous.is_some_and(|previous| previous.replicas > 0);
+        self.eligibility.is_joining()
+            && (self.member.awaited || had_replicas || self.previously_desired() > 0)
+    }
+
     /// Capacity probes that the last check placed.
     pub(super) fn probes(&self) -> u64 {
         self.previous.map_or(0, |previous| {

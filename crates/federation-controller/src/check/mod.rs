@@ -40,7 +40,7 @@ pub use self::{
     outcome::{Outcome, Outcomes, with_outcomes},
     report::{InvalidFrs, StatusRefresh, reject},
     settings::CheckSettings,
-    snapshot::{Member, Snapshot},
+    snapshot::{Member, Outage, Snapshot},
 };
 use self::{decision::Decision, eligibility::Eligibility, report::report, step::Writes};
 use crate::event::Event;

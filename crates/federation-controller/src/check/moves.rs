@@ -14,6 +14,8 @@ pub(super) struct ReplicaState {
     pub(super) ready: u64,
     /// Pods that are available, and stay so once the requests are carried out.
     pub(super) available: u64,
+    /// Whether the cluster was lost a short time ago and may be again: nothing elsewhere is removed for its replicas.
+    pub(super) stabilizing: bool,
     /// Replicas it should have, with capacity probes.
     pub(super) target: u64,
     /// Of these: pending, as no cluster can run them now (F18).
@@ -49,15 +51,26 @@ pub(super) struct Bounds {
 pub(super) fn next_step(states: &[ReplicaState], bounds: Bounds) -> Vec<u64> {
     let mut next: Vec<u64> = states.iter().map(|state| state.requested).collect();
     let available = |state: &ReplicaState| state.available.min(state.requested);
-    let all_available: u64 = states.iter().map(available).sum();
-    let mut spare = all_available.saturating_sub(bounds.floor);
+    let mut stable: u64 = states
+        .iter()
+        .filter(|state| !state.stabilizing)
+        .map(available)
+        .sum();
     for (next, state) in next.iter_mut().zip(states) {
         let surplus = state.requested.saturating_sub(state.target);
         // The member's controller removes pods that are not ready first.
         let not_running = state.requested - state.ready.min(state.requested);
         let idle = surplus.min(not_running);
+        let own = if state.stabilizing {
+            available(state)
+        } else {
+            0
+        };
+        let spare = (stable + own).saturating_sub(bounds.floor);
         let running = (surplus - idle).min(spare);
-        spare -= running;
+        if !state.stabilizing {
+            stable -= running.min(stable);
+        }
         *next -= idle + running;
         // Pods that the member has yet to remove are requested again, which creates no new ones.
         *next = state.target.min(state.ready).max(*next);

@@ -11,6 +11,7 @@ fn running(requested: u64, target: u64) -> ReplicaState {
         available: requested,
         target,
         pending: 0,
+        stabilizing: false,
     }
 }
 
@@ -38,6 +39,7 @@ fn f20_a_move_makes_before_it_breaks() {
             available: 0,
             target: 4,
             pending: 0,
+            stabilizing: false,
         },
     ];
     assert_eq!(
@@ -69,6 +71,7 @@ fn f20_what_does_not_run_is_given_up_at_once() {
             available: 6,
             target: 8,
             pending: 0,
+            stabilizing: false,
         },
     ];
     assert_eq!(
@@ -102,6 +105,7 @@ fn f20_ready_but_not_yet_available_counts_as_running_but_not_as_spare() {
             available: 0,
             target: 4,
             pending: 0,
+            stabilizing: false,
         },
     ];
     assert_eq!(next_step(&fresh, bounds(8)), [8, 2]);
@@ -115,6 +119,7 @@ fn f20_growth_waits_for_what_a_member_has_yet_to_remove() {
         available: requested,
         target: 4,
         pending: 0,
+        stabilizing: false,
     };
     let bounds = bounds(12);
     assert_eq!(next_step(&[slow(10), running(5, 8)], bounds), [7, 5]);
@@ -143,6 +148,7 @@ fn f20_what_only_waits_yields_the_surge_to_what_may_run() {
         available: 11,
         target: 17,
         pending: 6,
+        stabilizing: false,
     };
     let bounds = Bounds {
         on_hold: false,
@@ -166,6 +172,7 @@ fn state() -> impl Strategy<Value = ReplicaState> {
             available: available.min(ready).min(requested),
             target,
             pending: pending.min(target),
+            stabilizing: false,
         },
     )
 }

@@ -35,15 +35,13 @@ pub(super) struct MemberTarget {
     pub(super) reasons: Option<Reasons>,
 }
 
-/// Plans the targets of `members`; `None` while a member joins, for its replicas may be in place already.
+/// Plans the targets of `members`; `None` while a member joins whose replicas may be in place already.
 pub(super) fn plan(
     snapshot: &Snapshot<'_>,
     members: &[MemberEvaluation<'_>],
     now: Timestamp,
 ) -> Option<Plan> {
-    let is_joining =
-        |member: &MemberEvaluation<'_>| matches!(member.eligibility, Eligibility::Joining { .. });
-    if members.iter().any(is_joining) {
+    if members.iter().any(MemberEvaluation::is_awaited) {
         return None;
     }
     let key = snapshot.frs.key.to_string();

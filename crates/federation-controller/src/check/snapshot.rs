@@ -1,7 +1,5 @@
 //! The input of a check, read from local stores alone (F26).
 
-use std::time::Duration;
-
 use cluster_informer::{Health, SyncState, WorkloadState, WorkloadView};
 use fedrs_api::{FederatedReplicaSetStatus, ValidFrs};
 use jiff::Timestamp;
@@ -36,6 +34,10 @@ impl Snapshot<'_> {
 }
 
 /// One member cluster as a check sees it.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, each read where it decides something"
+)]
 #[derive(Clone, Debug)]
 pub struct Member {
     /// The member's name.
@@ -44,10 +46,17 @@ pub struct Member {
     pub schedulable: bool,
     /// Whether all replicas have to leave it (`spec.drain` of the MemberCluster), whatever the preferences are.
     pub draining: bool,
-    /// How long it may be unreachable before its replicas are rescheduled (F33).
-    pub grace_period: Duration,
+    /// What its outage means, if there is one: decided for all members together (F33).
+    pub outage: Outage,
+    /// Until when it has to be healthy, because it was lost: before, nothing elsewhere is given up for its replicas (F33).
+    pub stabilizes_at: Option<Timestamp>,
+    /// Whether it has nodes, and none of them is ready.
+    pub no_ready_nodes: bool,
     /// When it was added, or the controller started.
     pub joined: Timestamp,
+    /// Whether every set waits for its first answer, because the controller has just started. Otherwise those wait that had
+    /// replicas in it.
+    pub awaited: bool,
     /// Since when it has no kubeconfig: a removed member is a lost one, with its grace period.
     pub removed: Option<Timestamp>,
     /// Why its kubeconfig can't be used, if none ever could.
@@ -60,6 +69,21 @@ pub struct Member {
     pub write_pending: bool,
     /// Its local set and pods for this FederatedReplicaSet.
     pub view: WorkloadView,
+}
+
+/// What the outage of a member means for its replicas.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Outage {
+    /// Nothing: there is none, or nothing is rescheduled because of it.
+    #[default]
+    None,
+    /// The member is lost at this time, if the outage lasts.
+    Until(Timestamp),
+    /// The replicas are rescheduled.
+    Lost {
+        /// When the outage began.
+        since: Timestamp,
+    },
 }
 
 impl Member {

@@ -2,24 +2,25 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use cluster_informer::{ChangeHandler, MemberInformer, MemberView};
-use fedrs_api::{MemberEventReason, MemberReason};
+use cluster_informer::{ChangeHandler, MemberInformer, MemberView, WorkloadChange};
+use fedrs_api::{MemberEventReason, MemberReason, ObjectKey};
 use kube::Client;
 use reflector::ClientSender;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
     connection::{Connected, Connection, Report},
     context::Context,
     kubeconfig::{Kubeconfig, KubeconfigError},
-    registry::Credentials,
+    registry::{Credentials, Registry},
     renewal::{Renewal, subject},
     source_error::SourceError,
     sources::Source,
     status_writer::MemberClusterStatusWriter,
 };
-use crate::{event::Event, executor::MemberAccess, messages};
+use crate::{event::Event, executor::MemberAccess, messages, trigger::Trigger};
 
 /// Events that are kept of a member without a MemberCluster.
 const EVENTS_KEPT: usize = 8;
@@ -52,6 +53,23 @@ struct Followed {
     source: Arc<Source>,
     /// Why no client could be made of it.
     failure: Option<KubeconfigError>,
+}
+
+/// Changes of a member's workloads go to the reconciler, those of the whole member to the members' task: it decides what
+/// they mean before any set is checked.
+struct Changes {
+    trigger: Arc<dyn Trigger>,
+    registry: Arc<Registry>,
+}
+
+impl ChangeHandler for Changes {
+    fn on_workload_change(&self, cluster: &str, key: &ObjectKey, change: WorkloadChange) {
+        self.trigger.on_workload_change(cluster, key, change);
+    }
+
+    fn on_cluster_change(&self, _cluster: &str) {
+        self.registry.contact_changed.notify_one();
+    }
 }
 
 impl MemberHandle {
@@ -175,7 +193,10 @@ impl MemberHandle {
     /// Starts the informer.
     fn inform(&mut self, context: &Context, client: Client, server: String) -> MemberAccess {
         let cancel = self.cancel.child_token();
-        let handler: Arc<dyn ChangeHandler> = Arc::clone(&context.trigger) as _;
+        let handler = Arc::new(Changes {
+            trigger: Arc::clone(&context.trigger),
+            registry: Arc::clone(&context.registry),
+        });
         let clock = context.clock.clone();
         let informer = MemberInformer::spawn(
             &*self.name,
@@ -185,7 +206,7 @@ impl MemberHandle {
             context.informer_settings.clone(),
             &context.metrics.informers,
             Arc::new(move || clock.now()),
-            context.seed,
+            member_seed(context.seed, &self.name),
             cancel.clone(),
         );
         self.informer = Some(Informer {
@@ -290,5 +311,21 @@ impl MemberHandle {
         while self.kept_events.len() > EVENTS_KEPT {
             self.kept_events.pop_front();
         }
+    }
+}
+
+/// The seed of a member's jitter: members must not be probed all at the same time.
+fn member_seed(seed: u64, member: &str) -> u64 {
+    seed ^ xxh3_64(member.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_have_seeds_of_their_own() {
+        assert_ne!(member_seed(1, "a"), member_seed(1, "b"));
+        assert_eq!(member_seed(1, "a"), member_seed(1, "a"));
     }
 }

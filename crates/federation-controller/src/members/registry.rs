@@ -1,15 +1,27 @@
 //! The members as checks see them. Short locks; only the members' task writes.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use cluster_informer::{Health, SyncState};
-use fedrs_api::{MemberCluster, MemberClusterSpec, MemberSource, ObjectKey};
+use fedrs_api::{MemberCluster, MemberClusterSpec, MemberInternalState, MemberSource, ObjectKey};
 use jiff::Timestamp;
 use kube::Client;
 use parking_lot::RwLock;
+use tokio::{sync::Notify, time::Instant};
 
-use super::source_error::SourceError;
-use crate::{check, executor::MemberAccess};
+use super::{
+    outage::{Contact, History, Observed, OutageState, Periods, observe},
+    source_error::SourceError,
+};
+use crate::{
+    check::{self, Outage},
+    config::Config,
+    executor::MemberAccess,
+};
 
 /// The credentials with which a member is reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,19 +60,98 @@ pub(super) struct MemberState {
     pub(super) credentials: Credentials,
     pub(super) spec: MemberClusterSpec,
     pub(super) object: ObjectState,
+    /// Whether the controller knew it before it knew all members, and has not followed anything else under its name since.
+    pub(super) initial: bool,
+    pub(super) outages: History,
+    /// What the outages mean for the status of the MemberCluster; set by [`Registry::get`].
+    pub(super) outage: OutageReport,
+}
+
+/// What outages mean for the status of a MemberCluster.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OutageReport {
+    /// Whether no member answers.
+    pub(super) disconnected: bool,
+    /// Until when the member has to be healthy, and how often it was lost.
+    pub(super) stabilizing: Option<(Timestamp, u32)>,
+    /// What a later leader has to know.
+    pub(super) internal: MemberInternalState,
 }
 
 /// All members, by name.
 pub(crate) struct Registry {
     members: RwLock<BTreeMap<String, MemberState>>,
+    /// Whether no member answers. Changes while `members` is locked, so that a check sees both together.
+    disconnected: AtomicBool,
     grace_period: Duration,
+    periods: Periods,
+    /// One moment by both clocks: to show times of the one that durations are measured by.
+    started: (Instant, Timestamp),
+    /// Notified when the health or the sync state of a member changed.
+    pub(super) contact_changed: Notify,
 }
 
 impl Registry {
-    pub(crate) fn new(grace_period: Duration) -> Self {
+    /// No members yet, at `now`.
+    pub(crate) fn new(config: &Config, now: Timestamp) -> Self {
         Self {
             members: RwLock::default(),
-            grace_period,
+            disconnected: AtomicBool::default(),
+            grace_period: config.lost_grace_period,
+            periods: Periods {
+                refusal: config.unauthorized_grace_period,
+                stabilization: config.stabilization_window,
+                probe_round: config.probe.period + config.probe.timeout,
+            },
+            started: (Instant::now(), now),
+            contact_changed: Notify::new(),
+        }
+    }
+
+    /// Decides which members are lost, and whether the controller is disconnected. Returns whether any of it has changed.
+    pub(super) fn observe(&self, now: Instant) -> bool {
+        let mut members = self.members.write();
+        let before: Vec<_> = members
+            .values()
+            .map(|member| member.outages.state)
+            .collect();
+        let mut observed: Vec<_> = members
+            .values_mut()
+            .map(|member| Observed {
+                contact: member.contact(),
+                grace: member.grace_period(self.grace_period),
+                history: &mut member.outages,
+            })
+            .collect();
+        let was_disconnected = self.is_disconnected();
+        let is_disconnected = observe(&mut observed, was_disconnected, &self.periods, now);
+        self.disconnected.store(is_disconnected, Ordering::Relaxed);
+        let after = members.values().map(|member| member.outages.state);
+        is_disconnected != was_disconnected || after.ne(before)
+    }
+
+    /// Whether no member answers: nothing is decided about any set until one does (F39).
+    pub(crate) fn is_disconnected(&self) -> bool {
+        self.disconnected.load(Ordering::Relaxed)
+    }
+
+    /// The time of `instant`.
+    fn time(&self, instant: Instant) -> Timestamp {
+        let (started, time) = self.started;
+        let later = instant.saturating_duration_since(started);
+        time.saturating_add(later).unwrap_or(Timestamp::MAX)
+    }
+
+    fn outage(&self, state: OutageState) -> Outage {
+        match (state.lost, state.lost_at) {
+            (Some(span), _) => {
+                let since = self.time(span.since).saturating_sub(span.earlier);
+                Outage::Lost {
+                    since: since.unwrap_or(Timestamp::MIN),
+                }
+            }
+            (None, Some(time)) => Outage::Until(self.time(time)),
+            (None, None) => Outage::None,
         }
     }
 
@@ -69,7 +160,14 @@ impl Registry {
         let members = self.members.read();
         members
             .iter()
-            .map(|(name, member)| member.view(name, key, self.grace_period))
+            .map(|(name, member)| {
+                let state = member.outages.state;
+                check::Member {
+                    outage: self.outage(state),
+                    stabilizes_at: state.stabilizes_at.map(|time| self.time(time)),
+                    ..member.view(name, key)
+                }
+            })
             .collect()
     }
 
@@ -81,7 +179,14 @@ impl Registry {
 
     /// What is known of `name`; `None` if it is no member.
     pub(super) fn get(&self, name: &str) -> Option<MemberState> {
-        self.members.read().get(name).cloned()
+        let mut member = self.members.read().get(name).cloned()?;
+        let state = member.outages.state;
+        member.outage = OutageReport {
+            disconnected: self.is_disconnected(),
+            stabilizing: (state.stabilizes_at).map(|time| (self.time(time), state.losses)),
+            internal: member.outages.record(&self.periods, Instant::now()),
+        };
+        Some(member)
     }
 
     /// When the grace period of a removed member is over.
@@ -91,13 +196,14 @@ impl Registry {
         Some(check::after(member.removed?, grace_period))
     }
 
-    /// Makes `name` a member from `now` on, unless it is one.
-    pub(super) fn admit(&self, name: &str, now: Timestamp) {
+    /// Makes `name` a member from `now` on, unless it is one; an `initial` one before all members are known.
+    pub(super) fn admit(&self, name: &str, initial: bool, now: Timestamp) {
         let mut members = self.members.write();
         members
             .entry(name.to_owned())
             .or_insert_with(|| MemberState {
                 joined: now,
+                initial,
                 ..MemberState::default()
             });
     }
@@ -111,6 +217,7 @@ impl Registry {
     ) {
         let name = access.name.to_string();
         self.change(&name, |member| {
+            member.initial &= member.access.is_none();
             member.access = Some(access);
             member.joined = now;
             member.follow(credentials);
@@ -169,6 +276,8 @@ impl Registry {
                 member.object.deletions = member.object.deletions.wrapping_add(1);
                 return false;
             };
+            let internal = object.status.map(|status| status.internal);
+            member.outages.resume(&internal.unwrap_or_default());
             member.object.uid = object.metadata.uid;
             member.object.generation = object.metadata.generation;
             let has_changed = member.spec != object.spec;
@@ -194,6 +303,26 @@ impl Registry {
 }
 
 impl MemberState {
+    /// What the last probe showed.
+    fn contact(&self) -> Contact {
+        if self.removed.is_some() {
+            return Contact::Removed;
+        }
+        let Some(access) = self.access.as_ref().filter(|_| !self.is_stopped()) else {
+            return Contact::Unknown;
+        };
+        match access.store.health() {
+            Health::Unknown => Contact::Unknown,
+            Health::Healthy if access.store.cluster_info().nodes.none_is_ready() => {
+                Contact::NoReadyNodes
+            }
+            Health::Healthy => Contact::Answers,
+            Health::Failing { .. } => Contact::Failing,
+            Health::Unreachable { .. } => Contact::Unreachable,
+            Health::Unauthorized { .. } => Contact::Refuses,
+        }
+    }
+
     fn follow(&mut self, credentials: Credentials) {
         self.followed = true;
         self.credentials = credentials;
@@ -212,7 +341,7 @@ impl MemberState {
             .map_or(default, Duration::from_secs)
     }
 
-    fn view(&self, name: &str, key: &ObjectKey, grace_period: Duration) -> check::Member {
+    fn view(&self, name: &str, key: &ObjectKey) -> check::Member {
         let store = self.access.as_ref().map(|access| &access.store);
         let (health, sync) = match store {
             Some(store) if !self.is_stopped() => (store.health(), store.sync_state()),
@@ -223,8 +352,11 @@ impl MemberState {
             name: name.to_owned(),
             schedulable: !self.spec.unschedulable,
             draining: self.spec.drain,
-            grace_period: self.grace_period(grace_period),
+            outage: Outage::None,
+            stabilizes_at: None,
+            no_ready_nodes: self.contact() == Contact::NoReadyNodes,
             joined: self.joined,
+            awaited: self.initial,
             removed: self.removed,
             invalid_kubeconfig: error.map(ToString::to_string),
             health,

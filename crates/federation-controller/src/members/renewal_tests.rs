@@ -102,8 +102,11 @@ impl Clusters {
         for writer in writers {
             tokio::spawn(writer);
         }
-        let registry = Arc::new(Registry::new(Duration::from_secs(60)));
-        registry.admit("eu", clock.now());
+        let registry = Arc::new(Registry::new(
+            &crate::config::Config::default(),
+            clock.now(),
+        ));
+        registry.admit("eu", true, clock.now());
         let mut object = MemberCluster::new("eu", MemberClusterSpec::default());
         object.metadata.uid = Some("u-1".to_owned());
         registry.put_object("eu", Some(object));

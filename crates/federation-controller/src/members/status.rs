@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use cluster_informer::{Health, NodeInfo, SyncState, WorkloadTotals};
-use fedrs_api::{MemberClusterStatus, MemberConditionType, MemberReason, NodeCounts, conditions};
+use fedrs_api::{
+    ConditionStatus, MemberClusterStatus, MemberConditionType, MemberReason, NodeCounts, conditions,
+};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -17,7 +19,7 @@ const NAMES: usize = 3;
 
 /// A condition before it has its type and times.
 struct Verdict {
-    holds: bool,
+    status: ConditionStatus,
     reason: MemberReason,
     message: String,
 }
@@ -25,15 +27,22 @@ struct Verdict {
 impl Verdict {
     fn holds(reason: MemberReason, message: impl Into<String>) -> Self {
         Self {
-            holds: true,
+            status: ConditionStatus::True,
             reason,
             message: message.into(),
         }
     }
 
+    fn unknown(reason: MemberReason, message: impl Into<String>) -> Self {
+        Self {
+            status: ConditionStatus::Unknown,
+            ..Self::holds(reason, message)
+        }
+    }
+
     fn fails(reason: MemberReason, message: impl Into<String>) -> Self {
         Self {
-            holds: false,
+            status: ConditionStatus::False,
             ..Self::holds(reason, message)
         }
     }
@@ -50,7 +59,7 @@ pub(super) fn status(
     let health = store.map_or(Health::Unknown, |store| store.health());
     let info = store.map(|store| store.cluster_info()).unwrap_or_default();
     let totals = store.map(|store| store.totals(NAMES)).unwrap_or_default();
-    let (ready, synced) = (ready(member, &health), synced(member));
+    let (ready, synced) = (ready(member, &health, info.nodes), synced(member));
     let drained = member.spec.drain.then(|| drained(&ready, &synced, &totals));
     let verdicts = [
         (MemberConditionType::Ready, Some(ready)),
@@ -59,7 +68,7 @@ pub(super) fn status(
     ];
     let conditions = verdicts.into_iter().filter_map(|(type_, verdict)| {
         let Verdict {
-            holds,
+            status,
             reason,
             message,
         } = verdict?;
@@ -67,7 +76,7 @@ pub(super) fn status(
         Some(conditions::condition(
             &before.conditions,
             type_,
-            holds,
+            status,
             reason,
             message,
             generation,
@@ -111,10 +120,11 @@ pub(super) fn status(
         nodes,
         allocatable,
         token_expires: member.credentials.expires.map(Time),
+        internal: member.outage.internal.clone(),
     }
 }
 
-fn ready(member: &MemberState, health: &Health) -> Verdict {
+fn ready(member: &MemberState, health: &Health, nodes: NodeInfo) -> Verdict {
     if member.removed.is_some() {
         return Verdict::fails(MemberReason::Removed, messages::NO_KUBECONFIG);
     }
@@ -122,7 +132,22 @@ fn ready(member: &MemberState, health: &Health) -> Verdict {
         return Verdict::fails(error.reason(), error.to_string());
     }
     let mut verdict = match health {
-        Health::Healthy => Verdict::holds(MemberReason::Healthy, messages::API_SERVER_ANSWERS),
+        Health::Healthy if nodes.none_is_ready() => {
+            Verdict::fails(MemberReason::NoReadyNodes, messages::NO_READY_NODES)
+        }
+        Health::Healthy => match member.outage.stabilizing {
+            Some((until, losses)) => Verdict::holds(
+                MemberReason::Stabilizing,
+                messages::stabilizing(until, losses),
+            ),
+            None => Verdict::holds(MemberReason::Healthy, messages::API_SERVER_ANSWERS),
+        },
+        Health::Failing { message, .. } | Health::Unreachable { message, .. }
+            if member.outage.disconnected =>
+        {
+            let message = messages::controller_disconnected(message);
+            Verdict::unknown(MemberReason::ControllerDisconnected, message)
+        }
         Health::Unknown => Verdict::fails(MemberReason::NotProbed, messages::NOT_PROBED),
         Health::Failing { message, .. } => Verdict::fails(MemberReason::ProbeFailing, message),
         Health::Unauthorized { message } => Verdict::fails(MemberReason::Unauthorized, message),
@@ -151,8 +176,9 @@ fn synced(member: &MemberState) -> Verdict {
 
 /// The progress of a drain. Where the state of the member is unknown, it is not known to be empty.
 fn drained(ready: &Verdict, synced: &Verdict, totals: &WorkloadTotals) -> Verdict {
-    if !ready.holds || !synced.holds {
-        let why = if ready.holds { synced } else { ready };
+    let holds = |verdict: &Verdict| verdict.status == ConditionStatus::True;
+    if !holds(ready) || !holds(synced) {
+        let why = if holds(ready) { synced } else { ready };
         return Verdict::fails(MemberReason::Unknown, messages::drain_unknown(&why.message));
     }
     if totals.replicas == 0 {

@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use fedrs_api::MemberCluster;
 use jiff::Timestamp;
-use tokio::sync::{mpsc, watch};
+use tokio::{
+    sync::{mpsc, watch},
+    time::Instant,
+};
 
 use super::{
     MemberEvent,
@@ -18,6 +21,8 @@ use crate::check;
 
 /// A member without any source is forgotten this long after its grace period, so that checks report the loss first.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
+/// How often outages are looked at; a change of a member's health causes it at once.
+const OBSERVED_EVERY: Duration = Duration::from_secs(1);
 /// Connections that may report at once; more wait.
 const REPORTS: usize = 64;
 
@@ -54,10 +59,13 @@ impl Members {
             reports,
             complete,
         };
+        let mut ticks = tokio::time::interval(OBSERVED_EVERY);
         loop {
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => return,
+                () = this.context.registry.contact_changed.notified() => this.observe(true),
+                _ = ticks.tick() => this.observe(false),
                 Some(event) = events.recv() => this.event(event),
                 input = inbox.next() => this.input(input),
                 Some(report) = reported.recv() => this.report(report),
@@ -66,6 +74,14 @@ impl Members {
             let is_complete = this.sources.is_complete();
             this.complete
                 .send_if_modified(|known| !std::mem::replace(known, is_complete) && is_complete);
+        }
+    }
+
+    /// Decides what the outages of members mean. All sets are checked if that, or what members show, has changed.
+    fn observe(&self, is_news: bool) {
+        let has_changed = self.context.registry.observe(Instant::now());
+        if is_news || has_changed {
+            self.context.trigger.check_all();
         }
     }
 
@@ -122,7 +138,10 @@ impl Members {
         let spec = object.as_ref().map(|object| &object.spec);
         let has_other_source = self.sources.put_object(name, spec);
         if object.is_some() {
-            self.context.registry.admit(name, self.context.clock.now());
+            let initial = !self.sources.is_complete();
+            self.context
+                .registry
+                .admit(name, initial, self.context.clock.now());
         }
         let changed = self.context.registry.put_object(name, object);
         if let Some(handle) = self.handles.get_mut(name) {
@@ -171,7 +190,9 @@ impl Members {
             return;
         }
         leaving.remove(name);
-        context.registry.admit(name, context.clock.now());
+        context
+            .registry
+            .admit(name, !sources.is_complete(), context.clock.now());
         context.registry.keep_object(name, sources.has_file(name));
         let handle = handles
             .entry(name.to_owned())

@@ -100,6 +100,59 @@ fn f39_nothing_is_scaled_down_while_a_view_is_stale() {
 }
 
 #[test]
+fn f33_nothing_is_given_up_for_a_returned_member_until_it_is_stable() {
+    let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    world.members[1].health = Health::Unreachable {
+        since: at(world.now),
+        message: "connection refused".into(),
+    };
+    world.now += 60;
+    world.settle(1);
+    world.members[1].health = Health::Healthy;
+    world.members[1].stabilizes_at = Some(at(world.now + 60));
+    world.settle(1);
+    assert_eq!(world.placed(), [25, 17, 25]);
+    let message = &world.previous.clusters[1].message;
+    assert!(message.contains("returned: "), "{message}");
+    // Fewer replicas are no reason to keep more than those.
+    world.frs = frs(30, even(true));
+    world.settle(1);
+    assert_eq!(
+        world.ready() - world.placed()[1],
+        30,
+        "{:?}",
+        world.placed()
+    );
+    world.members[1].stabilizes_at = None;
+    world.settle(1);
+    assert_eq!(world.placed(), [10, 10, 10]);
+}
+
+#[test]
+fn f23_a_member_that_is_added_again_is_waited_for_by_sets_with_replicas_in_it() {
+    for (had_replicas, waits) in [(false, false), (true, true)] {
+        let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
+        if had_replicas {
+            world.settle(1);
+        } else {
+            world.members.pop();
+            world.settle(1);
+            world.members.push(crate::world::running("c", 0));
+        }
+        let c = &mut world.members[2];
+        (c.health, c.joined, c.awaited) = (Health::Unknown, at(world.now), false);
+        (c.view, c.sync) = (WorkloadView::default(), SyncState::NotSynced);
+        world.frs = frs(60, even(true));
+        assert_eq!(world.check().actions.is_empty(), waits, "{had_replicas}");
+        let downs = world.check().actions.into_iter();
+        let downs =
+            downs.filter(|it| matches!(it.change, SetChange::Scale { from, to, .. } if to < from));
+        assert_eq!(downs.count(), 0);
+    }
+}
+
+#[test]
 fn f23_a_member_that_was_just_added_is_waited_for_a_little() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     world.members[2].health = Health::Unknown;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cluster_informer::{Health, PodCounts, SyncState, WorkloadState, WorkloadView};
 use federation_controller::check::{
-    Action, Check, CheckSettings, Member, Outcome, Outcomes, SetChange, Snapshot, check,
+    Action, Check, CheckSettings, Member, Outage, Outcome, Outcomes, SetChange, Snapshot, check,
     refresh_status, with_outcomes,
 };
 use fedrs_api::{FederatedReplicaSetStatus, ObjectKey, ValidFrs};
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 pub(crate) const DESIRED: u64 = 0xabc;
 pub(crate) const LIVE: u64 = 0xdef;
 pub(crate) const TEMPLATE: u32 = 0x7e;
+const GRACE: Duration = Duration::from_secs(60);
 
 pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + seconds).unwrap()
@@ -53,8 +54,11 @@ pub(crate) fn running(name: &str, replicas: u32) -> Member {
         name: name.to_owned(),
         schedulable: true,
         draining: false,
-        grace_period: Duration::from_secs(60),
+        outage: Outage::None,
+        stabilizes_at: None,
+        no_ready_nodes: false,
         joined: at(-3600),
+        awaited: true,
         removed: None,
         invalid_kubeconfig: None,
         health: Health::Healthy,
@@ -66,6 +70,19 @@ pub(crate) fn running(name: &str, replicas: u32) -> Member {
         hold(&mut member, replicas, replicas);
     }
     member
+}
+
+/// What the outage of `member` means with a grace period of a minute while another member answers.
+fn outage(member: &Member, now: i64) -> Outage {
+    let unreachable = match member.health {
+        Health::Unreachable { since, .. } => Some(since),
+        _ => None,
+    };
+    match unreachable.into_iter().chain(member.removed).min() {
+        None => Outage::None,
+        Some(since) if since + GRACE <= at(now) => Outage::Lost { since },
+        Some(since) => Outage::Until(since + GRACE),
+    }
 }
 
 /// Gives `member` a set of `replicas`, of which `ready` are ready.
@@ -135,11 +152,20 @@ impl World {
     }
 
     pub(crate) fn check(&self) -> Check {
-        check(&self.snapshot(), at(self.now))
+        let mut world = self.clone();
+        world.decide_outages();
+        check(&world.snapshot(), at(self.now))
+    }
+
+    fn decide_outages(&mut self) {
+        for member in &mut self.members {
+            member.outage = outage(member, self.now);
+        }
     }
 
     /// Checks and carries out; pods without room wait from then on, the others run at once.
     pub(crate) fn step(&mut self) -> Check {
+        self.decide_outages();
         let decided = self.check();
         let mut outcomes = Outcomes::new();
         for Action {

@@ -20,6 +20,7 @@ pub(crate) fn controller() -> Config {
             failure_threshold: 3,
         },
         lost_grace_period: Duration::from_secs(5),
+        stabilization_window: Duration::from_secs(5),
         ..Config::default()
     }
 }

@@ -74,6 +74,14 @@ impl ClusterMessage {
             }
             self.push_text(format_args!("next write at {until:.0}"));
         }
+        if let Some(until) = member.evaluation.member.stabilizes_at
+            && member.evaluation.requested() > 0
+        {
+            let detail = format_args!(
+                "returned: its replicas replace none elsewhere until it has been healthy until {until:.0}"
+            );
+            self.push(ClusterReason::Stabilizing, detail);
+        }
         if member.surplus() > 0 {
             let surplus = replicas(member.surplus());
             let detail = format_args!("{surplus} waiting for replacements to be ready");

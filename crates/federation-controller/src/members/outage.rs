@@ -1,0 +1,347 @@
+//! Which members are lost, or returned, by what their probes show over time. Pure.
+//!
+//! ```text
+//! answers --no answer for the grace period, while another member answers--> lost --answers--> stabilizing --> stable
+//!
+//! no member that is not lost answers --> the controller is disconnected: nobody is lost because of it, until the first
+//! member answers; the grace periods of the others start anew
+//! ```
+//!
+//! Durations are measured by the clock of the process. What earlier leaders observed is added; the time between two leaders
+//! does not count.
+
+use std::time::Duration;
+
+use fedrs_api::{MemberInternalState, MemberReason};
+use tokio::time::Instant;
+
+/// A member that is healthy for so long counts as stable: its losses are forgotten.
+const STABLE_AFTER: Duration = Duration::from_secs(3600);
+/// The longest time for which a returned member has to be healthy.
+const MAX_STABILIZATION: Duration = Duration::from_secs(1800);
+/// Seconds of an outage between two records.
+const RECORDED_STEP: u64 = 10;
+
+/// What the last probe of a member showed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Contact {
+    /// Nothing: it is not probed, or has not been yet.
+    #[default]
+    Unknown,
+    Answers,
+    /// It answers, and none of its nodes is ready.
+    NoReadyNodes,
+    /// It answers, and rejects the credentials.
+    Refuses,
+    /// No answer, but fewer times in a row than the failure threshold.
+    Failing,
+    /// No answer as many times in a row.
+    Unreachable,
+    /// Its kubeconfig was removed.
+    Removed,
+}
+
+impl Contact {
+    /// Why the member may be lost.
+    fn reason(self) -> Option<MemberReason> {
+        match self {
+            Self::Unknown | Self::Answers => None,
+            Self::NoReadyNodes => Some(MemberReason::NoReadyNodes),
+            Self::Refuses => Some(MemberReason::Unauthorized),
+            Self::Failing | Self::Unreachable => Some(MemberReason::Unreachable),
+            Self::Removed => Some(MemberReason::Removed),
+        }
+    }
+
+    fn is_answer(self) -> bool {
+        matches!(self, Self::Answers | Self::NoReadyNodes | Self::Refuses)
+    }
+
+    /// Whether it shows anything about the connection to the member.
+    fn is_probed(self) -> bool {
+        !matches!(self, Self::Unknown | Self::Removed)
+    }
+}
+
+/// How long what may last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Periods {
+    /// How long a member may reject the credentials; `None` for ever.
+    pub(super) refusal: Option<Duration>,
+    /// How long a member has to be healthy after its first loss; doubled by each further one.
+    pub(super) stabilization: Duration,
+    /// Within this time each member is probed.
+    pub(super) probe_round: Duration,
+}
+
+/// Time that something has lasted, in this process and as observed by earlier ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) since: Instant,
+    pub(super) earlier: Duration,
+}
+
+impl Span {
+    fn length(self, now: Instant) -> Duration {
+        now.duration_since(self.since) + self.earlier
+    }
+
+    /// When it has lasted for `length`.
+    fn reaches(self, length: Duration) -> Instant {
+        self.since + length.saturating_sub(self.earlier)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Outage {
+    reason: MemberReason,
+    span: Span,
+    /// Not lost before, because the member has to be probed again.
+    not_before: Instant,
+}
+
+/// The outages of one member.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct History {
+    contact: Contact,
+    out: Option<Outage>,
+    /// How long it has been healthy.
+    healthy: Option<Span>,
+    /// How long the outage had lasted when the member was lost.
+    lost_after: Duration,
+    /// Losses without an hour of health between them.
+    losses: u32,
+    /// What earlier leaders recorded, until this process knows better.
+    recorded: Option<MemberInternalState>,
+    /// Whether an earlier leader took it for lost, and nothing shows the opposite.
+    was_lost: bool,
+    resumed: bool,
+    pub(super) state: OutageState,
+}
+
+/// What follows for one member.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct OutageState {
+    /// The outage for which its replicas are rescheduled.
+    pub(super) lost: Option<Span>,
+    /// When it will be lost, if its outage lasts.
+    pub(super) lost_at: Option<Instant>,
+    /// Until when it has to be healthy: before, nothing elsewhere is given up for its replicas.
+    pub(super) stabilizes_at: Option<Instant>,
+    pub(super) losses: u32,
+}
+
+/// One member at one moment.
+pub(super) struct Observed<'a> {
+    pub(super) history: &'a mut History,
+    pub(super) contact: Contact,
+    pub(super) grace: Duration,
+}
+
+impl Observed<'_> {
+    fn grace(&self, reason: MemberReason, periods: &Periods) -> Option<Duration> {
+        if reason == MemberReason::Unauthorized {
+            periods.refusal
+        } else {
+            Some(self.grace)
+        }
+    }
+
+    /// Whether it is lost, by this leader or an earlier one.
+    fn is_lost(&self) -> bool {
+        self.history.state.lost.is_some() || self.history.was_lost
+    }
+}
+
+/// Brings the histories of all members up to `now`. Returns whether the controller is disconnected.
+pub(super) fn observe(
+    members: &mut [Observed<'_>],
+    was_disconnected: bool,
+    periods: &Periods,
+    now: Instant,
+) -> bool {
+    for member in &mut *members {
+        member.history.see(member.contact, now);
+    }
+    let answers = members.iter().any(|member| member.contact.is_answer());
+    let probed = |member: &&Observed<'_>| member.contact.is_probed() && !member.is_lost();
+    let all_show = |contact| {
+        let mut probed = members.iter().filter(probed).peekable();
+        probed.peek().is_some() && probed.all(|member| member.contact == contact)
+    };
+    let is_disconnected = !answers
+        && (all_show(Contact::Unreachable)
+            || was_disconnected && members.iter().any(|member| probed(&member)));
+    let all_refuse = all_show(Contact::Refuses);
+    for member in &mut *members {
+        if was_disconnected
+            && !is_disconnected
+            && let Some(outage) = &mut member.history.out
+        {
+            (outage.span.since, outage.span.earlier) = (now, Duration::ZERO);
+            outage.not_before = now + periods.probe_round;
+        }
+        let is_decidable = match member.contact {
+            Contact::Unreachable | Contact::Failing => answers,
+            Contact::Refuses => !all_refuse,
+            _ => !is_disconnected,
+        };
+        let may_be_lost_at = member
+            .history
+            .out
+            .filter(|_| is_decidable)
+            .and_then(|outage| {
+                let grace = member.grace(outage.reason, periods)?;
+                Some(outage.span.reaches(grace).max(outage.not_before))
+            });
+        member.history.decide(may_be_lost_at, periods, now);
+    }
+    is_disconnected
+}
+
+impl History {
+    /// Continues from what an earlier leader recorded.
+    pub(super) fn resume(&mut self, recorded: &MemberInternalState) {
+        if std::mem::replace(&mut self.resumed, true) {
+            return;
+        }
+        self.losses = self.losses.max(u32::try_from(recorded.losses).unwrap_or(0));
+        self.was_lost = recorded.lost && !self.contact.is_answer();
+        self.recorded = Some(recorded.clone());
+        if let Some(contact) = self.contact.is_probed().then_some(self.contact) {
+            self.take_record(contact.reason());
+        }
+    }
+
+    /// Adds what was recorded to what this process sees of the same.
+    fn take_record(&mut self, reason: Option<MemberReason>) {
+        let Some(recorded) = self.recorded.take() else {
+            return;
+        };
+        let seconds = |seconds: i64| Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+        match (reason, &mut self.out, &mut self.healthy) {
+            (Some(reason), Some(outage), _) if recorded.outage_reason == reason.as_str() => {
+                outage.span.earlier += seconds(recorded.outage_seconds);
+            }
+            (None, _, Some(healthy)) => healthy.earlier += seconds(recorded.healthy_seconds),
+            _ => {}
+        }
+    }
+
+    fn see(&mut self, contact: Contact, now: Instant) {
+        self.contact = contact;
+        self.was_lost &= !contact.is_answer();
+        let span = Span {
+            since: now,
+            earlier: Duration::ZERO,
+        };
+        let reason = contact.reason();
+        match (contact, reason) {
+            (Contact::Unknown, _) => {
+                // Another informer begins: what it finds is a new outage.
+                self.out = self.out.filter(|_| self.state.lost.is_some());
+                return;
+            }
+            (_, None) => {
+                self.out = None;
+                self.healthy.get_or_insert(span);
+            }
+            (_, Some(reason)) => {
+                if contact != Contact::Failing {
+                    self.healthy = None;
+                }
+                // A member without an answer whose kubeconfig is removed, too, is lost no later.
+                let lasts = |outage: &Outage| {
+                    outage.reason == reason
+                        || reason == MemberReason::Removed
+                            && outage.reason == MemberReason::Unreachable
+                };
+                if !self.out.as_ref().is_some_and(lasts) {
+                    self.out = Some(Outage {
+                        reason,
+                        span,
+                        not_before: now,
+                    });
+                }
+            }
+        }
+        self.take_record(reason);
+    }
+
+    fn decide(&mut self, may_be_lost_at: Option<Instant>, periods: &Periods, now: Instant) {
+        let lost = match (self.contact, self.out) {
+            (Contact::Answers, _) => None,
+            // Once is enough: fewer failures than the threshold change nothing.
+            (Contact::Unknown | Contact::Failing, _) | (_, None) => self.state.lost,
+            (_, Some(outage)) => {
+                let is_due = may_be_lost_at.is_some_and(|time| time <= now);
+                self.state.lost.or(is_due.then_some(outage.span))
+            }
+        };
+        if lost.is_some() && self.state.lost.is_none() {
+            self.losses = self.losses.saturating_add(1);
+            self.lost_after = lost.map_or(Duration::ZERO, |span| span.length(now));
+        }
+        if self
+            .healthy
+            .is_some_and(|healthy| healthy.length(now) >= STABLE_AFTER)
+        {
+            self.losses = 0;
+        }
+        let stabilizes_at = self
+            .healthy
+            .map(|healthy| healthy.reaches(stabilization(self.losses, periods)));
+        self.state = OutageState {
+            lost,
+            lost_at: may_be_lost_at.filter(|_| lost.is_none()),
+            stabilizes_at: stabilizes_at.filter(|time| *time > now),
+            losses: self.losses,
+        };
+    }
+
+    /// What a later leader has to know.
+    pub(super) fn record(&self, periods: &Periods, now: Instant) -> MemberInternalState {
+        if let Some(recorded) = &self.recorded {
+            return recorded.clone();
+        }
+        let whole = |time: Duration, step: u64| {
+            let step = step.max(1);
+            i64::try_from(time.as_secs() / step * step).unwrap_or(i64::MAX)
+        };
+        let lost = self.state.lost.is_some() || self.was_lost;
+        let outage = self.out.filter(|_| lost || self.state.lost_at.is_some());
+        let stabilization = stabilization(self.losses, periods);
+        let healthy = self.healthy.map_or(Duration::ZERO, |healthy| {
+            healthy.length(now).min(stabilization)
+        });
+        MemberInternalState {
+            outage_reason: outage
+                .map(|outage| outage.reason.to_string())
+                .unwrap_or_default(),
+            outage_seconds: match outage {
+                // It does not grow any more: a lost member causes no writes.
+                Some(_) if self.state.lost.is_some() => whole(self.lost_after, 1),
+                Some(outage) => whole(outage.span.length(now), RECORDED_STEP),
+                None => 0,
+            },
+            lost,
+            losses: self.losses.into(),
+            healthy_seconds: whole(healthy, stabilization.as_secs() / 4),
+        }
+    }
+}
+
+/// How long a member has to be healthy after so many losses.
+fn stabilization(losses: u32, periods: &Periods) -> Duration {
+    match losses.checked_sub(1) {
+        None => Duration::ZERO,
+        Some(more) => periods
+            .stabilization
+            .saturating_mul(1 << more.min(16))
+            .min(MAX_STABILIZATION),
+    }
+}
+
+#[cfg(test)]
+#[path = "outage_tests.rs"]
+mod tests;

@@ -1,0 +1,343 @@
+//! What follows from the probes of all members over time.
+
+use super::{Contact::*, *};
+
+const GRACE: u64 = 60;
+
+fn periods() -> Periods {
+    Periods {
+        refusal: Some(Duration::from_secs(3600)),
+        stabilization: Duration::from_secs(60),
+        probe_round: Duration::from_secs(15),
+    }
+}
+
+/// Members from the start of a process.
+struct Members {
+    histories: Vec<History>,
+    disconnected: bool,
+    started: Instant,
+    now: u64,
+}
+
+impl Members {
+    fn new(count: usize) -> Self {
+        Self {
+            histories: vec![History::default(); count],
+            disconnected: false,
+            started: Instant::now(),
+            now: 0,
+        }
+    }
+
+    fn instant(&self) -> Instant {
+        self.started + Duration::from_secs(self.now)
+    }
+
+    /// `contacts` last for so many seconds from now on.
+    fn show(&mut self, contacts: &[Contact], seconds: u64) -> &mut Self {
+        for _ in 0..seconds {
+            let now = self.instant();
+            let mut observed: Vec<_> = self
+                .histories
+                .iter_mut()
+                .zip(contacts)
+                .map(|(history, contact)| Observed {
+                    history,
+                    contact: *contact,
+                    grace: Duration::from_secs(GRACE),
+                })
+                .collect();
+            self.disconnected = observe(&mut observed, self.disconnected, &periods(), now);
+            self.now += 1;
+        }
+        self
+    }
+
+    fn lost(&self) -> Vec<bool> {
+        let states = self.histories.iter().map(|history| history.state);
+        states.map(|state| state.lost.is_some()).collect()
+    }
+
+    /// For how much longer the first member has to be healthy.
+    fn stabilizes_in(&self) -> u64 {
+        let until = self.histories[0].state.stabilizes_at;
+        let left = until.map(|until| until.duration_since(self.instant()));
+        left.map_or(0, |left| left.as_secs())
+    }
+
+    /// The same members, seen by the next leader.
+    fn next_leader(&self) -> Self {
+        let mut next = Self::new(self.histories.len());
+        for (history, of_next) in self.histories.iter().zip(&mut next.histories) {
+            of_next.resume(&history.record(&periods(), self.instant()));
+        }
+        next
+    }
+}
+
+/// The contacts of all members, and for how many seconds they last.
+type Phase<'a> = (&'a [Contact], u64);
+
+/// A name, what the members show, which are lost then, and whether the controller is disconnected.
+type Case = (
+    &'static str,
+    &'static [Phase<'static>],
+    &'static [bool],
+    bool,
+);
+
+const CASES: &[Case] = &[
+    (
+        "within the grace period",
+        &[(&[Answers, Unreachable], 60)],
+        &[false, false],
+        false,
+    ),
+    (
+        "after it",
+        &[(&[Answers, Unreachable], 62)],
+        &[false, true],
+        false,
+    ),
+    (
+        "fewer failures than the threshold",
+        &[(&[Answers, Failing], 600)],
+        &[false, false],
+        false,
+    ),
+    (
+        "never probed",
+        &[(&[Answers, Unknown], 600)],
+        &[false, false],
+        false,
+    ),
+    ("the only member", &[(&[Unreachable], 600)], &[false], true),
+    (
+        "all members",
+        &[(&[Unreachable, Unreachable], 600)],
+        &[false, false],
+        true,
+    ),
+    (
+        "all that are not lost",
+        &[
+            (&[Answers, Unreachable], 62),
+            (&[Unreachable, Unreachable], 600),
+        ],
+        &[false, true],
+        true,
+    ),
+    (
+        "the others fail, too",
+        &[(&[Failing, Unreachable], 600)],
+        &[false, false],
+        false,
+    ),
+    (
+        "nobody answers yet again",
+        &[
+            (&[Unreachable, Unreachable], 20),
+            (&[Failing, Unreachable], 600),
+        ],
+        &[false, false],
+        true,
+    ),
+    (
+        "the first one answers",
+        &[
+            (&[Unreachable, Unreachable], 600),
+            (&[Answers, Unreachable], 60),
+        ],
+        &[false, false],
+        false,
+    ),
+    (
+        "the other one stays away",
+        &[
+            (&[Unreachable, Unreachable], 600),
+            (&[Answers, Unreachable], 62),
+        ],
+        &[false, true],
+        false,
+    ),
+    (
+        "a lost one answers first",
+        &[
+            (&[Answers, Unreachable], 62),
+            (&[Unreachable, Unreachable], 600),
+            (&[Unreachable, Answers], 60),
+        ],
+        &[false, false],
+        false,
+    ),
+    (
+        "an answer ends it",
+        &[
+            (&[Answers, Unreachable], 50),
+            (&[Answers, Answers], 1),
+            (&[Answers, Unreachable], 50),
+        ],
+        &[false, false],
+        false,
+    ),
+    (
+        "lost, and failing once it answered",
+        &[
+            (&[Answers, Unreachable], 62),
+            (&[Answers, Answers], 1),
+            (&[Answers, Failing], 5),
+        ],
+        &[false, false],
+        false,
+    ),
+    (
+        "lost until it answers",
+        &[(&[Answers, Unreachable], 62), (&[Answers, Failing], 5)],
+        &[false, true],
+        false,
+    ),
+    (
+        "no node is ready",
+        &[(&[Answers, NoReadyNodes], 62)],
+        &[false, true],
+        false,
+    ),
+    (
+        "of no member",
+        &[(&[NoReadyNodes, NoReadyNodes], 62)],
+        &[true, true],
+        false,
+    ),
+    (
+        "the kubeconfig is removed",
+        &[(&[Answers, Unreachable], 30), (&[Answers, Removed], 32)],
+        &[false, true],
+        false,
+    ),
+    (
+        "of all members",
+        &[(&[Removed, Removed], 62)],
+        &[true, true],
+        false,
+    ),
+    (
+        "refused",
+        &[(&[Answers, Refuses], 3600)],
+        &[false, false],
+        false,
+    ),
+    (
+        "refused for an hour",
+        &[(&[Answers, Refuses], 3602)],
+        &[false, true],
+        false,
+    ),
+    (
+        "refused by all",
+        &[(&[Refuses, Refuses], 7200)],
+        &[false, false],
+        false,
+    ),
+    (
+        "refused by all that are not lost",
+        &[(&[Unreachable, Refuses], 7200)],
+        &[true, false],
+        false,
+    ),
+    (
+        "refused, then unreachable",
+        &[(&[Answers, Refuses], 3500), (&[Answers, Unreachable], 50)],
+        &[false, false],
+        false,
+    ),
+    (
+        "lost, and refused",
+        &[(&[Answers, Unreachable], 62), (&[Answers, Refuses], 5)],
+        &[false, true],
+        false,
+    ),
+];
+
+#[test]
+fn f33_a_member_is_lost_after_its_grace_period_unless_all_are_out_of_reach() {
+    for (name, phases, lost, disconnected) in CASES {
+        let mut members = Members::new(lost.len());
+        for (contacts, seconds) in *phases {
+            members.show(contacts, *seconds);
+        }
+        assert_eq!(
+            (&members.lost()[..], members.disconnected),
+            (*lost, *disconnected),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn f33_a_member_that_is_lost_again_and_again_has_to_be_healthy_for_longer() {
+    let mut members = Members::new(2);
+    let flap = |members: &mut Members, up: u64| {
+        members.show(&[Unreachable, Answers], 70);
+        members.show(&[Answers, Answers], 1);
+        let stabilizes_in = members.stabilizes_in();
+        members.show(&[Answers, Answers], up - 1);
+        stabilizes_in
+    };
+    members.show(&[Answers, Answers], 10);
+    assert_eq!(members.stabilizes_in(), 0, "it was never lost");
+    let holds: Vec<_> = (0..8).map(|_| flap(&mut members, 15)).collect();
+    assert_eq!(holds, [59, 119, 239, 479, 959, 1799, 1799, 1799]);
+    members
+        .show(&[Unreachable, Answers], 30)
+        .show(&[Answers, Answers], 1);
+    assert_eq!(
+        members.stabilizes_in(),
+        1799,
+        "a shorter outage begins it anew"
+    );
+    members.show(&[Answers, Answers], 1800);
+    assert_eq!(members.stabilizes_in(), 0);
+    members.show(&[Answers, Answers], 3600);
+    assert_eq!(flap(&mut members, 15), 59, "stable for an hour");
+}
+
+#[test]
+fn f33_a_new_leader_continues_the_outage_and_sees_it_for_itself() {
+    let mut members = Members::new(2);
+    members.show(&[Answers, Unreachable], 50);
+    let mut next = members.next_leader();
+    next.show(&[Answers, Unknown], 60)
+        .show(&[Answers, Failing], 15);
+    assert_eq!(next.lost(), [false, false], "below the failure threshold");
+    next.show(&[Answers, Unreachable], 1);
+    assert_eq!(next.lost(), [false, true]);
+    let mut back = members.next_leader();
+    back.show(&[Answers, Answers], 1)
+        .show(&[Answers, Unreachable], 50);
+    assert_eq!(back.lost(), [false, false], "an outage of its own");
+    let mut refused = members.next_leader();
+    refused.show(&[Answers, Refuses], 3580);
+    assert_eq!(refused.lost(), [false, false], "another outage");
+    // A lost member that still does not answer is no sign that the controller is connected.
+    let mut third = next.next_leader();
+    third.show(&[Unreachable, Failing], 1);
+    assert_eq!(
+        (third.lost(), third.disconnected),
+        (vec![false, false], true)
+    );
+}
+
+#[test]
+fn f33_a_new_leader_continues_the_stabilization() {
+    let mut members = Members::new(1);
+    members.histories.push(History::default());
+    members
+        .show(&[Unreachable, Answers], 70)
+        .show(&[Answers, Answers], 31);
+    let mut next = members.next_leader();
+    next.show(&[Answers, Answers], 1);
+    assert_eq!(next.stabilizes_in(), 29);
+    let recorded = next.histories[0].record(&periods(), next.instant());
+    assert_eq!((recorded.losses, recorded.healthy_seconds), (1, 30));
+}
