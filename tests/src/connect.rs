@@ -16,7 +16,17 @@ const ADMINISTRATOR: &str = "administrator";
 
 /// The kubeconfig of the administrator of the member `name`, as in a file of the members folder.
 pub fn administrator_kubeconfig(name: &str) -> Kubeconfig {
-    Kubeconfig::read(&crate::kubeconfig(name, ADMINISTRATOR)).expect("a valid kubeconfig")
+    Kubeconfig::read(&kubeconfig(name, ADMINISTRATOR)).expect("a valid kubeconfig")
+}
+
+/// A kubeconfig for the member `name`.
+pub fn kubeconfig(name: &str, token: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: fedrs\n\
+         clusters: [{{name: fedrs, cluster: {{server: 'https://{name}'}}}}]\n\
+         users: [{{name: fedrs, user: {{token: {token}}}}}]\n\
+         contexts: [{{name: fedrs, context: {{cluster: fedrs, user: fedrs}}}}]\n"
+    )
 }
 
 /// Clients of the administrators of members, by name.

@@ -12,7 +12,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::{SimFederation, sim_federation::client};
+use crate::{SimFederation, connect::kubeconfig, sim_federation::client};
 
 /// The collection of MemberClusters.
 pub const MEMBERS_PATH: &str = "/apis/fedrs.dev/v1alpha1/memberclusters";
@@ -155,14 +155,4 @@ async fn create(client: &Client, object: Value) {
 /// The Secret of a member.
 fn secret_name(member: &str) -> String {
     format!("member-{member}")
-}
-
-/// A kubeconfig for the member `name`.
-pub fn kubeconfig(name: &str, token: &str) -> String {
-    format!(
-        "apiVersion: v1\nkind: Config\ncurrent-context: fedrs\n\
-         clusters: [{{name: fedrs, cluster: {{server: 'https://{name}'}}}}]\n\
-         users: [{{name: fedrs, user: {{token: {token}}}}}]\n\
-         contexts: [{{name: fedrs, context: {{cluster: fedrs, user: fedrs}}}}]\n"
-    )
 }

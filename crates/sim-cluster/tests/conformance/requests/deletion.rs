@@ -23,7 +23,7 @@ pub(crate) fn all() -> Vec<RequestScript> {
             post("configmaps", json!({ "metadata": { "name": "a", "finalizers": ["a.example/b"] }, "data": { "a": "1" } })),
             delete("configmaps/a"),
             delete("configmaps/a").called("again"),
-            merge("configmaps/a", json!({ "data": { "b": "2" } })).called("changed while it goes"),
+            merge("configmaps/a", json!({ "data": { "b": "2" } })).called("changed while terminating"),
             merge("configmaps/a", json!({ "metadata": { "finalizers": ["a.example/b", "c.example/d"] } })).called("one more"),
             put("configmaps/a", config_map("a")).called("off"),
             get("configmaps/a"),
@@ -57,7 +57,7 @@ pub(crate) fn all() -> Vec<RequestScript> {
                 let all = object["status"]["conditions"].as_array();
                 all.is_some_and(|all| all.iter().any(|condition| condition["type"] == "NamespaceFinalizersRemaining" && condition["status"] == "True"))
             }).called("remaining"),
-            post("/api/v1/namespaces/${ns}-gone/configmaps", config_map("b")).called("create while it goes"),
+            post("/api/v1/namespaces/${ns}-gone/configmaps", config_map("b")).called("create while terminating"),
             merge("/api/v1/namespaces/${ns}-gone/configmaps/a", json!({ "metadata": { "finalizers": null } })).called("off"),
             get("/api/v1/namespaces/${ns}-gone").until(30, |object| object["kind"] == "Status").called("the object is deleted"),
         ]),
