@@ -94,9 +94,9 @@ fn is_invalid(body: &Value, named: &str) -> bool {
     body["code"] == 422 && message.contains(named)
 }
 
-/// Whether a response rejects an unknown field of the cluster `eu`.
+/// Whether a response rejects the unknown field `wieght` of the cluster `eu`.
 fn names_the_cluster(body: &Value) -> bool {
-    is_invalid(body, "spec.placement.clusters[eu]") && is_invalid(body, "unknown field")
+    is_invalid(body, "spec.placement.clusters[eu]") && is_invalid(body, "unknown field wieght")
 }
 
 fn changed(name: &str, pointer: &str, value: Value) -> Value {
@@ -225,7 +225,8 @@ fn scripts() -> Vec<RequestScript> {
             post(SETS, placed("a", &json!({ "eu": { "wieght": 1 } }))).until(1, names_the_cluster).called("create"),
             post(&format!("{SETS}?fieldValidation=Ignore"), placed("a", &json!({ "eu": { "wieght": 1 } }))).until(1, names_the_cluster).called("create without validation"),
             post(&format!("{SETS}?fieldValidation=Strict"), placed("a", &json!({ "eu": { "wieght": 1 } }))).until(1, names_the_cluster).called("create with strict validation"),
-            post(SETS, placed("a", &json!({ "*": { "weight": 1 }, "eu": { "weight": 1, "maxReplica": 3, "MinReplicas": 2 } }))).called("two unknown fields"),
+            post(SETS, placed("a", &json!({ "*": { "weight": 1 }, "eu": { "weight": 1, "maxReplica": 3, "minReplicas": 2 } }))).called("beside known fields"),
+            post(SETS, placed("a", &json!({ "*": { "weight": 1 }, "eu": { "MinReplicas": 2 } }))).called("in upper case"),
             post(SETS, placed("a", &json!({ "eu": { "minReplicas": 3, "maxReplicas": 2 } }))).until(1, |status| is_invalid(status, "maxReplicas must not be below minReplicas")).called("a maximum below the minimum"),
             post(SETS, placed("a", &json!({ "eu": { "weight": -1 } }))).called("a negative weight"),
             post(SETS, placed("a", &json!({ "eu": { "weight": "1" } }))).called("a weight as text"),
