@@ -88,14 +88,14 @@ fn default_status(schema: &mut JSONSchemaProps) {
     }
 }
 
-/// Removes what the derive adds for readers of the code: titles, and rule numbers in descriptions.
+/// Removes what the derive adds for readers of the code: titles, and line breaks and rule numbers in descriptions.
 ///
 /// Optional fields are absent or have a value. The derive allows `null` too, which CEL's `has` takes for a value: a rule
 /// that compares it fails with a type error.
 fn tidy(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
     schema.title = None;
-    schema.description = schema.description.as_deref().map(without_rules);
+    schema.description = schema.description.as_deref().map(for_users);
     for property in schema
         .properties
         .iter_mut()
@@ -109,6 +109,11 @@ fn tidy(schema: &mut JSONSchemaProps) {
     if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
         tidy(items);
     }
+}
+
+/// A description without the line breaks of the source, which `kubectl explain` would keep, and without rule numbers.
+fn for_users(text: &str) -> String {
+    without_rules(text).replace('\n', " ")
 }
 
 /// `text` without rule numbers such as (F2, F34).

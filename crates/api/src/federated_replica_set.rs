@@ -169,7 +169,7 @@ pub struct TemplateMetadata {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// Where the replicas run, and why (F6, F38). Also holds the state that a new leader needs to decide as the one before.
+/// Where the replicas run, and why (F6, F38). Also has the state that a new leader continues from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FederatedReplicaSetStatus {

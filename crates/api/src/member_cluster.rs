@@ -17,7 +17,7 @@ use crate::closed_set::closed_set;
 closed_set! {
     /// Where the controller found the kubeconfig of a member.
     pub enum MemberSource {
-        /// A file in the controller's `--members` folder.
+        /// A file in the controller's `--members` directory.
         File,
         /// The Secret that `spec.secretRef` names.
         Secret,
@@ -100,7 +100,7 @@ closed_set! {
 #[serde(rename_all = "camelCase")]
 pub struct MemberClusterSpec {
     /// The Secret of type `fedrs.dev/kubeconfig` that holds the cluster's kubeconfig, in the namespace of the controller. If
-    /// absent, the kubeconfig is the file in the controller's `--members` folder that is named after the cluster.
+    /// absent, the kubeconfig is the file in the controller's `--members` directory that is named after the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<SecretRef>,
     /// The federation that the cluster belongs to (F40). Defaults to the federation without a name.
