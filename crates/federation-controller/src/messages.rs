@@ -52,7 +52,7 @@ pub(crate) fn namespace_not_created(namespace: &str) -> String {
 // Conditions of a MemberCluster.
 
 pub(crate) const NO_KUBECONFIG: &str =
-    "the cluster has neither a kubeconfig file in the members folder nor spec.secretRef";
+    "the cluster has neither a kubeconfig file in the --members directory nor spec.secretRef";
 pub(crate) const API_SERVER_ANSWERS: &str = "the API server answers";
 pub(crate) const NO_READY_NODES: &str = "the API server answers, and none of the nodes is ready";
 pub(crate) const NOT_PROBED: &str = "the API server has not been probed yet";

@@ -54,7 +54,7 @@ pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: C
             Ok(found) if found.members.is_empty() && !known.members.is_empty() => {
                 if !std::mem::replace(&mut emptied, true) {
                     let folder = folder.display();
-                    tracing::warn!(%folder, "the members folder is empty; members without a Secret keep their last kubeconfig");
+                    tracing::warn!(%folder, "the --members directory is empty; members without a Secret keep their last kubeconfig");
                     if events.send(MemberEvent::Emptied).await.is_err() {
                         return;
                     }
@@ -90,7 +90,7 @@ pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: C
 
 fn report_failure(has_reported: &mut bool, folder: &Path, message: &str) {
     if !std::mem::replace(has_reported, true) {
-        tracing::warn!(folder = %folder.display(), "failed to read the members folder: {message}");
+        tracing::warn!(folder = %folder.display(), "failed to read the --members directory: {message}");
     }
 }
 

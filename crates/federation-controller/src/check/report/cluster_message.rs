@@ -164,8 +164,9 @@ pub(super) fn ineligible(eligibility: &Eligibility<'_>) -> Option<(ClusterReason
             cause,
             until,
         } => {
-            let rescheduled =
-                until.map(|until| format!("; will be rescheduled to other clusters at {until:.0}"));
+            let rescheduled = until.map(|until| {
+                format!("; its replicas will be rescheduled to other clusters at {until:.0}")
+            });
             let rescheduled = rescheduled.unwrap_or_default();
             (*reason, format!("on hold: {cause}{rescheduled}"))
         }

@@ -184,7 +184,7 @@ fn reconciling(
     });
     let message = list(waiting, "; ").unwrap_or_else(|| {
         let unplaced = pluralize(from_status(status.unplaced_replicas), "replica");
-        format!("waiting for capacity for {unplaced}")
+        format!("waiting for a cluster for {unplaced}")
     });
     let reason = reconciling_reason(decision, placement);
     Some(Finding::new(

@@ -65,8 +65,12 @@ fn capacity_event(member: &MemberDecision<'_>) -> Option<Event> {
         (None, Some(capacity)) => {
             let pods = pluralize(scheduling.failed, "pod");
             let why = scheduling.message.unwrap_or("no message");
-            let text =
-                format!("{name}: cluster full: capacity {capacity}, {pods} unschedulable ({why})");
+            let state = if scheduling.not_created > 0 {
+                "not created"
+            } else {
+                "unschedulable"
+            };
+            let text = format!("{name}: cluster full: capacity {capacity}, {pods} {state} ({why})");
             Some(Event::warning(EventReason::ClusterFull, text))
         }
         (Some(before), Some(after)) if after > before => {
