@@ -13,7 +13,8 @@ use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
 use super::{
     client::client,
-    program, service_account,
+    program::{self, ServedClusters},
+    service_account,
     spec::{Capability, NAMESPACE_PREFIX, is_missing},
 };
 
@@ -27,6 +28,8 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 pub enum ClusterKind {
     /// Embedded clusters on paused time.
     Sim,
+    /// Embedded clusters that a `fedrs sim` of the tests serves, in real time.
+    Served,
     /// Real control planes that the tests start.
     Local,
     /// The clusters of `DIR/host.yaml` and of the first three files in `DIR/members/`.
@@ -34,7 +37,7 @@ pub enum ClusterKind {
 }
 
 impl ClusterKind {
-    /// The kind that `FEDRS_CLUSTERS` names: `sim` (the default), `local`, or `kubeconfigs:DIR`.
+    /// The kind that `FEDRS_CLUSTERS` names: `sim` (the default), `served`, `local`, or `kubeconfigs:DIR`.
     pub fn from_env() -> Result<Self, String> {
         match std::env::var(CLUSTERS) {
             Ok(text) => Self::parse(&text),
@@ -45,10 +48,11 @@ impl ClusterKind {
     fn parse(text: &str) -> Result<Self, String> {
         match text.split_once(':') {
             None if text == "sim" || text.is_empty() => Ok(Self::Sim),
+            None if text == "served" => Ok(Self::Served),
             None if text == "local" => Ok(Self::Local),
             Some(("kubeconfigs", dir)) if !dir.is_empty() => Ok(Self::Kubeconfigs(dir.into())),
             _ => Err(format!(
-                "{CLUSTERS}: {text:?} is not `sim`, `local` or `kubeconfigs:DIR`"
+                "{CLUSTERS}: {text:?} is not `sim`, `served`, `local` or `kubeconfigs:DIR`"
             )),
         }
     }
@@ -62,7 +66,9 @@ impl ClusterKind {
                     | Capability::ControllerProcess
                     | Capability::AuditLog
                     | Capability::Kstatus
+                    | Capability::Kubectl
             ),
+            Self::Served => matches!(need, Capability::ControllerProcess | Capability::Kubectl),
             Self::Local => true,
             Self::Kubeconfigs(_) => {
                 matches!(need, Capability::Autoscaler | Capability::ControllerProcess)
@@ -86,6 +92,7 @@ pub struct Shared {
     pub(super) host: String,
     pub(super) members: BTreeMap<&'static str, Route>,
     pub(super) local: Option<Mutex<Option<Environment>>>,
+    served: Mutex<Option<ServedClusters>>,
 }
 
 impl Shared {
@@ -101,6 +108,12 @@ impl Shared {
                 let shared = Self::local().await;
                 let shared = shared.map_err(|error| error.to_string())?;
                 service_account::make(&*shared.fleet().await, &programs)?;
+                shared
+            }
+            ClusterKind::Served => {
+                let served = ServedClusters::start()?;
+                let mut shared = Self::found(served.folder())?;
+                shared.served = Mutex::new(Some(served));
                 shared
             }
             ClusterKind::Kubeconfigs(dir) => {
@@ -133,6 +146,7 @@ impl Shared {
             host: fleet.host.kubeconfig().to_owned(),
             members,
             local: Some(Mutex::new(Some(fleet))),
+            served: Mutex::default(),
         })
     }
 
@@ -178,6 +192,7 @@ impl Shared {
             host: read(&dir.join("host.yaml"))?,
             members,
             local: None,
+            served: Mutex::default(),
         })
     }
 
@@ -224,6 +239,7 @@ impl Shared {
         if let Some(local) = &self.local {
             drop(local.lock().await.take());
         }
+        drop(self.served.lock().await.take());
     }
 }
 
@@ -280,6 +296,7 @@ mod tests {
     #[test]
     fn the_kind_of_clusters_is_parsed() {
         assert_eq!(ClusterKind::parse(""), Ok(ClusterKind::Sim));
+        assert_eq!(ClusterKind::parse("served"), Ok(ClusterKind::Served));
         assert_eq!(ClusterKind::parse("local"), Ok(ClusterKind::Local));
         let dir = ClusterKind::Kubeconfigs("some/dir".into());
         assert_eq!(ClusterKind::parse("kubeconfigs:some/dir"), Ok(dir));

@@ -17,6 +17,7 @@ mod client;
 mod clusters;
 mod commands;
 mod embedded;
+mod kubectl;
 mod observe;
 mod program;
 mod quota;
@@ -40,6 +41,7 @@ use tokio::time::{Instant, error::Elapsed, sleep, timeout};
 pub use self::{
     audit_log::AuditEntry,
     clusters::{ClusterKind, Shared},
+    kubectl::{KubectlSession, Ran},
     spec::{Capability, TestEnvironmentSpec, short_waits},
 };
 use self::{embedded::Embedded, real::Real, spec::NAMESPACE_PREFIX};

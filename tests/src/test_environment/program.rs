@@ -3,12 +3,14 @@
 use std::{
     ffi::OsStr,
     fs::{self, File},
+    io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStdout, Command, Stdio},
     sync::OnceLock,
 };
 
 use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
 
 /// The environment variable that names a program to test instead of the one from these sources.
 const PROGRAM: &str = "FEDRS_PROGRAM";
@@ -22,6 +24,7 @@ pub(super) struct Program {
 
 impl Program {
     /// Starts the controller on `folder/host.yaml`, `folder/members` and `folder/controller.yaml`; it logs to
+    /// `folder/controller.log`.
     pub(super) fn start(folder: &Path) -> Self {
         let log = File::options()
             .append(true)
@@ -58,6 +61,54 @@ impl Program {
     }
 }
 
+/// A running `fedrs sim`: embedded clusters, in real time, on addresses of this machine. They end when this is dropped.
+pub(super) struct ServedClusters {
+    folder: TempDir,
+    child: Child,
+    /// The program ends if nobody can read what it prints.
+    _output: BufReader<ChildStdout>,
+}
+
+impl ServedClusters {
+    /// Starts a host and three members, and waits until their kubeconfigs are written.
+    pub(super) fn start() -> Result<Self, String> {
+        let fail = |error: std::io::Error| format!("fedrs sim: {error}");
+        let folder = TempDir::with_prefix("fedrs-served-").map_err(fail)?;
+        let mut child = Command::new(path())
+            .args(["sim", "--dir"])
+            .arg(folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(fail)?;
+        let mut output = BufReader::new(child.stdout.take().expect("the stream is piped"));
+        // It prints the list of its clusters once they serve.
+        let printed = output.read_line(&mut String::new()).map_err(fail);
+        let served = Self {
+            folder,
+            child,
+            _output: output,
+        };
+        match printed? {
+            0 => Err("fedrs sim: it ended before its clusters served".to_owned()),
+            _ => Ok(served),
+        }
+    }
+
+    /// The folder of the kubeconfigs.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for ServedClusters {
+    fn drop(&mut self) {
+        // The process may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 impl Drop for Program {
     fn drop(&mut self) {
         // The process may have ended by itself.
@@ -86,6 +137,7 @@ pub(super) fn make() -> Result<(), String> {
 }
 
 /// Builds the program with the profile of these tests and the features of the whole workspace, so that both share their
+/// dependencies.
 fn build() -> Result<PathBuf, String> {
     let tests = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut folders = tests.ancestors().skip(2);

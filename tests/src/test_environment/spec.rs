@@ -43,6 +43,8 @@ pub enum Capability {
     AuditLog,
     /// The program with the kstatus library is built with the control planes.
     Kstatus,
+    /// The pinned kubectl, and clusters whose answers to it are known: three nodes in each member.
+    Kubectl,
 }
 
 /// Whether the response is 404.

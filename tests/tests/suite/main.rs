@@ -1,4 +1,4 @@
-//! Scenarios for every kind of clusters: `FEDRS_CLUSTERS=sim|local|kubeconfigs:DIR cargo test --test suite`.
+//! Scenarios for every kind of clusters: `FEDRS_CLUSTERS=sim|served|local|kubeconfigs:DIR cargo test --test suite`.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
@@ -7,6 +7,7 @@ mod controller;
 mod document;
 mod external_changes;
 mod kstatus;
+mod kubectl;
 mod leader;
 mod members;
 mod placement;
@@ -63,6 +64,16 @@ fn others() -> Vec<Scenario> {
             kstatus::a_member_is_current_while_it_is_ready,
             Kstatus,
             NetworkFaults
+        ),
+        scenario!(kubectl::f6_a_set_from_its_creation_to_its_deletion, Kubectl),
+        scenario!(kubectl::f2_kubectl_explains_the_placement, Kubectl),
+        scenario!(
+            kubectl::f6_describe_says_why_replicas_are_where_they_are,
+            Kubectl
+        ),
+        scenario!(
+            kubectl::f3_f4_kubectl_shows_mistakes_in_the_placement,
+            Kubectl
         ),
         scenario!(leader::a_killed_leader_is_replaced, ControllerProcess),
         scenario!(
