@@ -3,9 +3,18 @@
 use std::time::Duration;
 
 use fedrs_tests::{ReadyWatcher, SimFederation, SimFederationSpec, even, frs};
+use sim_cluster::kinds::PODS;
 
 async fn seconds(count: u64) {
     tokio::time::sleep(Duration::from_secs(count)).await;
+}
+
+/// Restarts all nodes of a member that lost power.
+fn start_nodes(federation: &SimFederation, member: &str) {
+    for number in 1..=3 {
+        let node = format!("{member}-node-{number}");
+        federation.member(member).recover_node(&node);
+    }
 }
 
 /// Ready replicas of `web` in the other members than `dead`, where nothing runs.
@@ -22,6 +31,49 @@ async fn replaced(federation: &SimFederation, member: &str, replicas: u64) {
             running_without(federation, member) == replicas
         })
         .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f33_dead_replicas_of_a_returned_member_replace_nothing() {
+    let federation = SimFederation::running(12).await;
+    federation.member("c").lose_power();
+    replaced(&federation, "c", 12).await;
+    // The API server is back, and no node: its pods say that they are ready.
+    federation.member("c").restore_power();
+    for _ in 0..300 {
+        seconds(1).await;
+        assert_eq!(running_without(&federation, "c"), 12);
+    }
+    let condition = federation.member_condition("c", "Ready").await;
+    assert!(condition.starts_with("False NoReadyNodes"), "{condition}");
+    let watcher = ReadyWatcher::start(&federation, "web");
+    start_nodes(&federation, "c");
+    federation
+        .wait_until("balanced again", 300, async |federation| {
+            federation.sorted_layout("web") == [4, 4, 4] && federation.available("web") == 12
+        })
+        .await;
+    watcher.assert_never_below(12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn f33_nodes_that_return_in_time_are_believed_once_they_report() {
+    let federation = SimFederation::running(12).await;
+    federation.member("c").lose_power();
+    replaced(&federation, "c", 12).await;
+    federation.member("c").restore_power();
+    // One node of three is back before the others are known to be dead.
+    federation.member("c").recover_node("c-node-1");
+    let dead = |federation: &SimFederation| {
+        let pods = federation.member("c").api().list(&PODS, Some("default"));
+        let runs = |pod: &&sim_cluster::Object| pod["spec"]["nodeName"] == "c-node-1";
+        pods.iter().filter(runs).count() as u64
+    };
+    for _ in 0..240 {
+        seconds(1).await;
+        let running = running_without(&federation, "c") + dead(&federation);
+        assert!(running >= 12, "{running} run");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use reflector::partial::null_as_default;
+use reflector::{Versioned, partial::null_as_default};
 use serde::Deserialize;
 
 use crate::quantity;
 
-/// A member cluster's version and nodes. For people: no decision depends on it.
+/// A member cluster's version and nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterInfo {
     /// The version of its API server.
@@ -64,6 +64,17 @@ impl NodeTotals {
         .into()
     }
 
+    /// These and `other` nodes.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            total: self.total.saturating_add(other.total),
+            ready: self.ready.saturating_add(other.ready),
+            cpu_millis: self.cpu_millis.saturating_add(other.cpu_millis),
+            memory_bytes: self.memory_bytes.saturating_add(other.memory_bytes),
+            pods: self.pods.saturating_add(other.pods),
+        }
+    }
+
     pub(crate) fn add(&mut self, node: &NodeObject) {
         self.total = self.total.saturating_add(1);
         if !node.is_ready() {
@@ -89,10 +100,25 @@ impl NodeTotals {
 /// The fields of a node that the sums need.
 #[derive(Debug, Deserialize)]
 pub(crate) struct NodeObject {
+    pub(crate) metadata: NodeMetadata,
     #[serde(default, deserialize_with = "null_as_default")]
     spec: NodeSpec,
     #[serde(default, deserialize_with = "null_as_default")]
     status: NodeStatus,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NodeMetadata {
+    pub(crate) name: Box<str>,
+    #[serde(default)]
+    resource_version: Option<Box<str>>,
+}
+
+impl Versioned for NodeObject {
+    fn resource_version(&self) -> Option<&str> {
+        self.metadata.resource_version.as_deref()
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -125,7 +151,7 @@ struct NodeCondition {
 }
 
 impl NodeObject {
-    fn is_ready(&self) -> bool {
+    pub(crate) fn is_ready(&self) -> bool {
         let mut conditions = self.status.conditions.iter();
         conditions.any(|condition| condition.r#type == "Ready" && condition.status == "True")
     }
@@ -157,7 +183,7 @@ mod tests {
             node("64", "256Gi", "False", false),
             node("64", "256Gi", "Unknown", false),
             json!({ "metadata": { "name": "new" }, "status": null }),
-            json!({ "status": { "allocatable": { "cpu": "no number" }, "conditions": [{ "type": "Ready", "status": "True" }] } }),
+            json!({ "metadata": { "name": "odd" }, "status": { "allocatable": { "cpu": "no number" }, "conditions": [{ "type": "Ready", "status": "True" }] } }),
         ];
         let mut totals = NodeTotals::default();
         for node in nodes {

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use fedrs_api::ObjectKey;
+use jiff::Timestamp;
 use reflector::{Error, EventHandler, InvalidObject, ResourceVersion, Uid};
 use tracing::{debug, info};
 
 use crate::{
     change::{ChangeHandler, KeyedChange, WorkloadChange},
+    cluster_info::NodeObject,
     health::Health,
     member_view::MemberView,
     metrics::WatchMetrics,
+    nodes::{Changed, NodeTable},
     pod::PodObject,
     replica_set::ReplicaSetObject,
     store::{HealthChange, MemberStore, Watch},
@@ -41,11 +44,62 @@ impl Notifier {
         change
     }
 
+    /// Changes the nodes, and reports what follows for workloads and for the member.
+    pub(crate) fn change_nodes(&self, change: impl FnOnce(&mut NodeTable, Timestamp) -> Changed) {
+        let (workloads, is_news) = self.store.change_nodes(change);
+        for (key, change) in workloads {
+            self.workload_change(&key, change);
+        }
+        if is_news {
+            self.handler.on_cluster_change(&self.cluster);
+        }
+    }
+
     /// Reports the sync state if it has changed.
     pub(crate) fn check_sync_state(&self) {
         if self.store.take_sync_change() {
             info!(sync_state = ?self.store.sync_state(), "view of the member changed");
             self.handler.on_cluster_change(&self.cluster);
+        }
+    }
+}
+
+/// Handles the events of the nodes.
+pub(crate) struct NodeHandler {
+    pub(crate) notifier: Notifier,
+}
+
+impl NodeHandler {
+    fn change(&self, change: impl FnOnce(&mut NodeTable, Timestamp) -> Changed) {
+        self.notifier.change_nodes(change);
+    }
+}
+
+impl EventHandler<NodeObject> for NodeHandler {
+    fn on_init(&mut self) {
+        self.change(|nodes, _| {
+            nodes.begin_list();
+            Changed::new()
+        });
+    }
+
+    fn on_apply(&mut self, node: NodeObject) {
+        self.change(|nodes, now| nodes.apply(&node, now));
+    }
+
+    fn on_delete(&mut self, node: NodeObject) {
+        self.change(|nodes, _| nodes.delete(&node.metadata.name));
+    }
+
+    fn on_init_done(&mut self, _resource_version: &str) {
+        self.change(|nodes, _| nodes.end_list());
+    }
+
+    fn on_error(&mut self, error: &Error) {
+        debug!(%error, "watch of nodes failed");
+        // Without the right to watch them, what a list showed stays for ever.
+        if error.code() == Some(403) {
+            self.change(|nodes, _| nodes.forbid());
         }
     }
 }

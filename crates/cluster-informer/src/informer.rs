@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use fedrs_api::labels;
-use futures::future::join5;
+use futures::future;
 use kube::Client;
 use reflector::{
     ClientReceiver, ClientSender, Collection, Reflector, ReflectorSettings, client_channel,
@@ -18,9 +18,10 @@ use tracing::{Instrument, info_span};
 
 use crate::{
     change::ChangeHandler,
-    cluster_info_poll::{self, ClusterInfoSettings},
-    handlers::{Notifier, WatchHandler},
+    cluster_version::{self, ClusterVersionSettings},
+    handlers::{NodeHandler, Notifier, WatchHandler},
     metrics::{ClusterMetrics, InformerMetrics, PODS, REPLICA_SETS, WatchMetrics},
+    node_leases::{self, NodeLeaseSettings},
     pod::PodObject,
     probe::{self, FailureStreak, ProbeSettings},
     replica_set::ReplicaSetObject,
@@ -39,8 +40,10 @@ pub struct InformerSettings {
     pub probe: ProbeSettings,
     /// A watch that fails for longer makes the view stale (F39). Default 30 s.
     pub stale_after: Duration,
-    /// How often version and nodes are read.
-    pub cluster_info: ClusterInfoSettings,
+    /// How often the version is read.
+    pub cluster_version: ClusterVersionSettings,
+    /// How the nodes of a returned member are confirmed.
+    pub node_leases: NodeLeaseSettings,
 }
 
 impl Default for InformerSettings {
@@ -49,7 +52,8 @@ impl Default for InformerSettings {
             reflector: ReflectorSettings::default(),
             probe: ProbeSettings::default(),
             stale_after: Duration::from_secs(30),
-            cluster_info: ClusterInfoSettings::default(),
+            cluster_version: ClusterVersionSettings::default(),
+            node_leases: NodeLeaseSettings::default(),
         }
     }
 }
@@ -162,6 +166,7 @@ impl Informer {
         let seed = |part| self.seed.wrapping_add(part);
         // A member that returns is listed again: what is known dates from before the outage.
         let (relist_workloads, relist_pods) = (Arc::default(), Arc::default());
+        let (relist_nodes, returned) = (Arc::<Notify>::default(), Notify::new());
         let healthy = Notify::new();
         let reflector = |path: &str, part, relist: &Arc<Notify>| {
             let collection = Collection::with_labels(path, &*self.selector);
@@ -193,28 +198,38 @@ impl Informer {
                 if change == HealthChange::Returned {
                     relist_workloads.notify_one();
                     relist_pods.notify_one();
+                    relist_nodes.notify_one();
+                    returned.notify_one();
                 }
                 if change != HealthChange::Unchanged {
                     healthy.notify_one();
                 }
             },
         );
-        let cluster_info = cluster_info_poll::run(
+        let nodes = Reflector::new(clients.clone(), Collection::all("/api/v1/nodes"))
+            .settings(self.settings.reflector.clone())
+            .seed(seed(4))
+            .relist_on(Arc::clone(&relist_nodes));
+        let nodes = nodes.run(NodeHandler {
+            notifier: self.notifier.clone(),
+        });
+        let confirmation = node_leases::run(
             clients.clone(),
-            self.settings.cluster_info.clone(),
+            self.settings.node_leases.clone(),
+            &self.notifier,
+            &returned,
+        );
+        let version = cluster_version::run(
+            clients.clone(),
+            self.settings.cluster_version.clone(),
             &self.notifier.store,
             &healthy,
             seed(3),
         );
-        // Boxed, as the five together are larger than a task's stack frame should be.
-        let all = Box::pin(join5(
-            workloads,
-            pods,
-            probe,
-            cluster_info,
-            self.check_sync_state(),
-        ));
-        self.cancel.run_until_cancelled(all).await;
+        // Boxed, as they are together larger than a task's stack frame should be.
+        let of_nodes = future::join3(nodes, confirmation, version);
+        let all = future::join5(workloads, pods, probe, of_nodes, self.check_sync_state());
+        self.cancel.run_until_cancelled(Box::pin(all)).await;
     }
 
     async fn check_sync_state(&self) {

@@ -4,20 +4,22 @@
 //! list + watch local workloads --.
 //! list + watch pods -------------+--> one task owns the state --> MemberStore (read by key) --> check
 //! probe of /readyz --------------+                            \-> ChangeHandler: which workload to check, and why
-//! version, nodes ----------------'
+//! list + watch nodes, version ---'
 //! ```
 //!
 //! Knows workloads by a key and the labels of a federation; nothing of `FederatedReplicaSet`s or layouts.
 
 mod change;
 mod cluster_info;
-mod cluster_info_poll;
+mod cluster_version;
 mod handlers;
 mod health;
 mod informer;
 mod member_view;
 mod metadata;
 mod metrics;
+mod node_leases;
+mod nodes;
 mod owners;
 pub mod pod;
 pub mod pod_table;
@@ -35,11 +37,12 @@ mod workload_table;
 
 pub use change::{ChangeHandler, WorkloadChange};
 pub use cluster_info::{ClusterInfo, NodeInfo, NodeTotals};
-pub use cluster_info_poll::ClusterInfoSettings;
+pub use cluster_version::ClusterVersionSettings;
 pub use health::Health;
 pub use informer::{InformerSettings, MemberInformer};
 pub use member_view::{MemberView, WorkloadTotals};
 pub use metrics::InformerMetrics;
+pub use node_leases::NodeLeaseSettings;
 pub use probe::ProbeSettings;
 pub use spec_hash::spec_hash;
 pub use store::{Clock, MemberStore};

@@ -6,6 +6,7 @@ use fedrs_api::ObjectKey;
 use reflector::Uid;
 
 use crate::{
+    nodes::NodeState,
     pod::{OwnerId, PodEntry, PodState},
     unix_seconds::UnixSeconds,
     workload::PodCounts,
@@ -13,6 +14,39 @@ use crate::{
 
 /// The scheduler's message names nodes and reasons; longer ones are cut.
 const MAX_MESSAGE_CHARS: usize = 256;
+
+/// What is said of pods whose node is not ready, unless the scheduler says something of others.
+const NODE_NOT_READY: &str = "the node is not ready";
+
+/// How a pod counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    Terminating,
+    Ready,
+    NotReady,
+    /// It says that it is ready, and its node does not confirm it.
+    Doubtful,
+    Unscheduled(UnixSeconds),
+    /// Its node is not ready since then. It counts as a pod without a node.
+    Stranded {
+        since: UnixSeconds,
+        says_ready: bool,
+    },
+}
+
+impl Class {
+    fn of(pod: PodState, node: NodeState) -> Self {
+        let says_ready = pod == PodState::Ready;
+        match (pod, node) {
+            (PodState::Terminating, _) => Self::Terminating,
+            (PodState::Unscheduled(since), _) => Self::Unscheduled(since),
+            (_, NodeState::NotReady(since)) => Self::Stranded { since, says_ready },
+            (PodState::NotReady, _) => Self::NotReady,
+            (PodState::Ready, NodeState::Unconfirmed) => Self::Doubtful,
+            (PodState::Ready, NodeState::Ready) => Self::Ready,
+        }
+    }
+}
 
 /// The owners that have pods.
 #[derive(Debug, Default)]
@@ -29,7 +63,10 @@ struct Owner {
     key: ObjectKey,
     pods: u32,
     ready: u32,
+    doubtful: u32,
     unscheduled: u32,
+    /// Of the unscheduled: bound to a node that is not ready.
+    stranded: u32,
     terminating: u32,
     /// Active pods by the hash of their template.
     by_template: BTreeMap<u32, u32>,
@@ -76,36 +113,46 @@ impl Owners {
         id
     }
 
-    /// Adds a pod to the counts of its owner.
-    pub(crate) fn add(&mut self, pod: &PodEntry) {
+    /// Adds a pod, whose node is in this state, to the counts of its owner.
+    pub(crate) fn add(&mut self, pod: &PodEntry, node: NodeState) {
         let owner = self.slot(pod.owner);
         owner.pods += 1;
         if pod.state() != PodState::Terminating {
             *owner.by_template.entry(pod.template).or_default() += 1;
         }
-        match pod.state() {
-            PodState::Terminating => owner.terminating += 1,
-            PodState::Ready => owner.ready += 1,
-            PodState::NotReady => {}
-            PodState::Unscheduled(since) => {
-                owner.unscheduled += 1;
-                *owner.unscheduled_since.entry(since).or_default() += 1;
+        match Class::of(pod.state(), node) {
+            Class::Terminating => owner.terminating += 1,
+            Class::Ready => owner.ready += 1,
+            Class::Doubtful => owner.doubtful += 1,
+            Class::NotReady => {}
+            Class::Unscheduled(since) => owner.add_unscheduled(since),
+            Class::Stranded { since, says_ready } => {
+                owner.stranded += 1;
+                owner.doubtful += u32::from(says_ready);
+                owner.add_unscheduled(since);
             }
         }
     }
 
-    /// Subtracts a pod from the counts of its owner; removes the owner with its last pod. Returns the owner's key.
-    pub(crate) fn subtract(&mut self, pod: &PodEntry) -> ObjectKey {
+    /// Subtracts a pod, which was added with its node in this state; removes the owner with its last pod. Returns the owner's
+    /// key.
+    pub(crate) fn subtract(&mut self, pod: &PodEntry, node: NodeState) -> ObjectKey {
         let owner = self.slot(pod.owner);
         owner.pods -= 1;
         if pod.state() != PodState::Terminating {
             subtract_one(&mut owner.by_template, &pod.template);
         }
-        match pod.state() {
-            PodState::Terminating => owner.terminating -= 1,
-            PodState::Ready => owner.ready -= 1,
-            PodState::NotReady => {}
-            PodState::Unscheduled(since) => owner.subtract_unscheduled(since),
+        match Class::of(pod.state(), node) {
+            Class::Terminating => owner.terminating -= 1,
+            Class::Ready => owner.ready -= 1,
+            Class::Doubtful => owner.doubtful -= 1,
+            Class::NotReady => {}
+            Class::Unscheduled(since) => owner.subtract_unscheduled(since),
+            Class::Stranded { since, says_ready } => {
+                owner.stranded -= 1;
+                owner.doubtful -= u32::from(says_ready);
+                owner.subtract_unscheduled(since);
+            }
         }
         let (uid, key, pods) = (owner.uid, owner.key.clone(), owner.pods);
         if pods == 0 {
@@ -132,12 +179,19 @@ impl Owner {
             key,
             pods: 0,
             ready: 0,
+            doubtful: 0,
             unscheduled: 0,
+            stranded: 0,
             terminating: 0,
             by_template: BTreeMap::new(),
             unscheduled_since: BTreeMap::new(),
             unscheduled_message: None,
         }
+    }
+
+    fn add_unscheduled(&mut self, since: UnixSeconds) {
+        self.unscheduled += 1;
+        *self.unscheduled_since.entry(since).or_default() += 1;
     }
 
     fn subtract_unscheduled(&mut self, since: UnixSeconds) {
@@ -152,6 +206,7 @@ impl Owner {
         PodCounts {
             active: self.pods - self.terminating,
             ready: self.ready,
+            doubtful: self.doubtful,
             unscheduled: self.unscheduled,
             terminating: self.terminating,
             by_template: self
@@ -164,7 +219,11 @@ impl Owner {
                 .iter()
                 .map(|(since, count)| (since.timestamp(), *count))
                 .collect(),
-            unscheduled_message: self.unscheduled_message.as_deref().map(str::to_owned),
+            unscheduled_message: self
+                .unscheduled_message
+                .as_deref()
+                .or((self.stranded > 0).then_some(NODE_NOT_READY))
+                .map(str::to_owned),
         }
     }
 }

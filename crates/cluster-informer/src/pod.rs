@@ -15,6 +15,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::{
     metadata::{FedrsLabels, Owners, TemplateHash},
+    nodes::NodeId,
     unix_seconds::UnixSeconds,
 };
 
@@ -46,9 +47,10 @@ pub(crate) struct PodMetadata {
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct PodSpec {
-    #[serde(default, rename = "nodeName", deserialize_with = "is_not_empty")]
-    has_node: bool,
+    #[serde(default, deserialize_with = "not_empty")]
+    node_name: Option<Box<str>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -68,8 +70,11 @@ struct PodConditions {
     unscheduled_message: Option<Box<str>>,
 }
 
-fn is_not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    Ok(Option::<Text>::deserialize(deserializer)?.is_some_and(|text| !text.0.is_empty()))
+fn not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<str>>, D::Error> {
+    let text = Option::<Text>::deserialize(deserializer)?;
+    Ok(text
+        .filter(|text| !text.0.is_empty())
+        .map(|text| text.0.into()))
 }
 
 /// Whether the phase is final.
@@ -123,7 +128,7 @@ impl PodObject {
             None
         } else if self.metadata.deletion_timestamp {
             Some(PodState::Terminating)
-        } else if !self.spec.has_node && !conditions.scheduled {
+        } else if self.spec.node_name.is_none() && !conditions.scheduled {
             let since = conditions
                 .unscheduled_since
                 .or(self.metadata.creation_timestamp);
@@ -135,6 +140,11 @@ impl PodObject {
         } else {
             Some(PodState::NotReady)
         }
+    }
+
+    /// The node that it is bound to.
+    pub(crate) fn node_name(&self) -> Option<&str> {
+        self.spec.node_name.as_deref()
     }
 
     /// The scheduler's message, while the pod has no node.
@@ -156,35 +166,44 @@ pub(crate) enum PodState {
     Ready,
 }
 
-/// A [`PodState`] in 4 bytes: a time, or one of the last numbers, which would be times in the year 2106.
+/// A [`PodState`] in 4 bytes, with the node: a pod has either a time since which it has no node, up to the year 2072, or a
+/// node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PackedPodState(u32);
 
 impl PackedPodState {
-    const READY: u32 = u32::MAX;
-    const NOT_READY: u32 = u32::MAX - 1;
-    const TERMINATING: u32 = u32::MAX - 2;
-}
+    const WITH_NODE: u32 = 0b11 << 30;
+    const STATE_SHIFT: u32 = 28;
+    /// No node is known by this number: the last of 28 bits.
+    const NO_NODE: u32 = (1 << Self::STATE_SHIFT) - 1;
 
-impl From<PodState> for PackedPodState {
-    fn from(state: PodState) -> Self {
-        Self(match state {
-            PodState::Ready => Self::READY,
-            PodState::NotReady => Self::NOT_READY,
-            PodState::Terminating => Self::TERMINATING,
-            PodState::Unscheduled(UnixSeconds(since)) => since.min(Self::TERMINATING - 1),
-        })
+    pub(crate) fn new(state: PodState, node: Option<NodeId>) -> Self {
+        let number = match state {
+            PodState::Unscheduled(UnixSeconds(since)) => {
+                return Self(since.min(Self::WITH_NODE - 1));
+            }
+            PodState::Terminating => 0,
+            PodState::NotReady => 1,
+            PodState::Ready => 2,
+        };
+        let node = node.map_or(Self::NO_NODE, |node| node.0.min(Self::NO_NODE));
+        Self(Self::WITH_NODE | number << Self::STATE_SHIFT | node)
     }
-}
 
-impl From<PackedPodState> for PodState {
-    fn from(packed: PackedPodState) -> Self {
-        match packed.0 {
-            PackedPodState::READY => Self::Ready,
-            PackedPodState::NOT_READY => Self::NotReady,
-            PackedPodState::TERMINATING => Self::Terminating,
-            since => Self::Unscheduled(UnixSeconds(since)),
+    fn state(self) -> PodState {
+        if self.0 < Self::WITH_NODE {
+            return PodState::Unscheduled(UnixSeconds(self.0));
         }
+        match self.0 >> Self::STATE_SHIFT & 0b11 {
+            0 => PodState::Terminating,
+            1 => PodState::NotReady,
+            _ => PodState::Ready,
+        }
+    }
+
+    fn node(self) -> Option<NodeId> {
+        let node = self.0 & Self::NO_NODE;
+        (self.0 >= Self::WITH_NODE && node != Self::NO_NODE).then_some(NodeId(node))
     }
 }
 
@@ -206,7 +225,12 @@ pub(crate) struct PodEntry {
 
 impl PodEntry {
     pub(crate) fn state(&self) -> PodState {
-        self.state.into()
+        self.state.state()
+    }
+
+    /// The node that it is bound to.
+    pub(crate) fn node(&self) -> Option<NodeId> {
+        self.state.node()
     }
 }
 

@@ -3,7 +3,7 @@
 //! A pod belongs to the workload that is its *controller by uid*: pods of a copied workload, or of an earlier one with
 //! the same name, never count. The label only says which workload to check.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use fedrs_api::ObjectKey;
 use jiff::Timestamp;
@@ -11,8 +11,9 @@ use reflector::{ResourceVersion, Uid};
 
 use crate::{
     change::WorkloadChange,
+    nodes::{Changed, NodeState, NodeTable},
     owners::Owners,
-    pod::{PodEntry, PodObject, PodState},
+    pod::{PackedPodState, PodEntry, PodObject, PodState},
     workload::PodCounts,
 };
 
@@ -21,6 +22,7 @@ use crate::{
 pub struct PodTable {
     pods: HashMap<Uid, PodEntry>,
     owners: Owners,
+    nodes: NodeTable,
     /// The number of the newest list; entries of an earlier one were not seen since it began.
     epoch: u32,
 }
@@ -51,17 +53,46 @@ impl PodTable {
         let Self {
             pods,
             owners,
+            nodes,
             epoch,
         } = self;
         let mut lost = BTreeSet::new();
         pods.retain(|_, pod| {
             let seen = pod.epoch == *epoch;
             if !seen {
-                lost.insert(owners.subtract(pod));
+                lost.insert(owners.subtract(pod, nodes.state(pod.node())));
+                detach(nodes, pod);
             }
             seen
         });
         lost
+    }
+
+    pub(crate) fn nodes(&self) -> &NodeTable {
+        &self.nodes
+    }
+
+    /// Changes the nodes, and counts the pods on those that change anew. Returns what changed for which workload.
+    pub(crate) fn change_nodes(
+        &mut self,
+        change: impl FnOnce(&mut NodeTable) -> Changed,
+    ) -> Vec<(ObjectKey, WorkloadChange)> {
+        let mut changed = change(&mut self.nodes);
+        let nodes = &self.nodes;
+        changed.retain(|id, before| nodes.state(Some(*id)) != *before);
+        if changed.is_empty() {
+            return Vec::new();
+        }
+        let mut workloads = BTreeMap::new();
+        for pod in self.pods.values() {
+            if let Some(before) = pod.node().and_then(|node| changed.get(&node)) {
+                let now = nodes.state(pod.node());
+                self.owners.add(pod, now);
+                let key = self.owners.subtract(pod, *before);
+                workloads.insert(key, change_of_node(now));
+            }
+        }
+        workloads.into_iter().collect()
     }
 
     /// Applies the state of a pod at `now`. Returns what changed for which workload.
@@ -87,14 +118,15 @@ impl PodTable {
         let owner = self
             .owners
             .get_or_insert(owner, &pod.metadata.namespace, label);
+        let node = pod.node_name().map(|name| self.nodes.attach(name));
         let entry = PodEntry {
             version,
             owner,
             epoch: self.epoch,
             template: pod.metadata.annotations.0,
-            state: state.into(),
+            state: PackedPodState::new(state, node),
         };
-        self.owners.add(&entry);
+        self.owners.add(&entry, self.nodes.state(entry.node()));
         if let PodState::Unscheduled(_) = state {
             let message = pod.take_unscheduled_message();
             self.owners.set_unscheduled_message(owner, message);
@@ -107,7 +139,8 @@ impl PodTable {
             changes.push((self.owners.key(owner), change_to(state)));
         }
         if let Some(old) = self.pods.insert(uid, entry) {
-            let former = self.owners.subtract(&old);
+            let former = self.owners.subtract(&old, self.nodes.state(old.node()));
+            detach(&mut self.nodes, &old);
             if old.owner != owner {
                 changes.push((former, WorkloadChange::Pods));
             }
@@ -142,7 +175,26 @@ impl PodTable {
 
     fn remove(&mut self, uid: Uid) -> Option<(ObjectKey, WorkloadChange)> {
         let pod = self.pods.remove(&uid)?;
-        Some((self.owners.subtract(&pod), WorkloadChange::Pods))
+        let node = self.nodes.state(pod.node());
+        let key = self.owners.subtract(&pod, node);
+        detach(&mut self.nodes, &pod);
+        Some((key, WorkloadChange::Pods))
+    }
+}
+
+fn detach(nodes: &mut NodeTable, pod: &PodEntry) {
+    if let Some(node) = pod.node() {
+        nodes.detach(node);
+    }
+}
+
+fn change_of_node(now: NodeState) -> WorkloadChange {
+    match now {
+        NodeState::Ready => WorkloadChange::MoreAvailable,
+        NodeState::Unconfirmed => WorkloadChange::Pods,
+        NodeState::NotReady(since) => WorkloadChange::PodUnscheduled {
+            since: since.timestamp(),
+        },
     }
 }
 

@@ -26,6 +26,10 @@ struct Pod {
 }
 
 impl Pod {
+    fn node(&self) -> String {
+        format!("node-{}", self.uid % 2)
+    }
+
     fn state(&self) -> Option<PodState> {
         [
             Some(PodState::Ready),
@@ -50,7 +54,7 @@ impl Pod {
                 "creationTimestamp": created, "labels": {"fedrs.dev/replica-set": "web"},
                 "annotations": {"fedrs.dev/template-hash": format!("{:08x}", self.template)},
             },
-            "spec": {"nodeName": node},
+            "spec": {"nodeName": if node.is_empty() { String::new() } else { self.node() }},
             "status": {"phase": phase, "conditions": [{"type": "Ready", "status": ready}]},
         });
         if let Some(owner) = self.owner {
@@ -130,6 +134,7 @@ fn counts_by_owner() {
             active: 4,
             ready: 1,
             unscheduled: 2,
+            doubtful: 0,
             terminating: 1,
             by_template: vec![(0, 3), (7, 1)],
             unscheduled_since: vec![
@@ -276,6 +281,13 @@ enum Step {
     Relist {
         missed: Vec<Pod>,
     },
+    Node {
+        node: u8,
+        ready: bool,
+    },
+    Confirm {
+        confirming: bool,
+    },
 }
 
 fn pod() -> impl Strategy<Value = Pod> {
@@ -295,11 +307,13 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (0..10usize).prop_map(Step::Repeat),
         2 => (0..12u8).prop_map(Step::Delete),
         1 => prop::collection::vec(pod(), 0..5).prop_map(|missed| Step::Relist { missed }),
+        2 => (0..2u8, any::<bool>()).prop_map(|(node, ready)| Step::Node { node, ready }),
+        1 => any::<bool>().prop_map(|confirming| Step::Confirm { confirming }),
     ]
 }
 
 /// Counts of an owner from scratch.
-fn recount(cluster: &BTreeMap<u8, (Pod, u64)>, owner: u8) -> PodCounts {
+fn recount(cluster: &BTreeMap<u8, (Pod, u64)>, nodes: &NodeTable, owner: u8) -> PodCounts {
     let mut counts = PodCounts::default();
     let mut unscheduled_since = BTreeMap::new();
     let mut by_template = BTreeMap::new();
@@ -311,15 +325,29 @@ fn recount(cluster: &BTreeMap<u8, (Pod, u64)>, owner: u8) -> PodCounts {
             counts.active += 1;
             *by_template.entry(u32::from(pod.template)).or_default() += 1;
         }
-        match state {
-            PodState::Terminating => counts.terminating += 1,
-            PodState::Ready => counts.ready += 1,
-            PodState::NotReady => {}
-            PodState::Unscheduled(since) => {
-                counts.unscheduled += 1;
-                *unscheduled_since.entry(since.timestamp()).or_default() += 1;
+        let since = match (state, nodes.state_of(&pod.node())) {
+            (PodState::Terminating, _) => {
+                counts.terminating += 1;
+                continue;
             }
-        }
+            (PodState::Unscheduled(since), _) => since,
+            (_, NodeState::NotReady(since)) => {
+                counts.doubtful += u32::from(state == PodState::Ready);
+                counts.unscheduled_message = Some("the node is not ready".to_owned());
+                since
+            }
+            (PodState::Ready, NodeState::Ready) => {
+                counts.ready += 1;
+                continue;
+            }
+            (PodState::Ready, NodeState::Unconfirmed) => {
+                counts.doubtful += 1;
+                continue;
+            }
+            (PodState::NotReady, _) => continue,
+        };
+        counts.unscheduled += 1;
+        *unscheduled_since.entry(since.timestamp()).or_default() += 1;
     }
     counts.unscheduled_since = unscheduled_since.into_iter().collect();
     counts.by_template = by_template.into_iter().collect();
@@ -353,6 +381,20 @@ proptest! {
                     table.delete(Uid::of(&format!("pod-{uid}")), &version.to_string());
                     cluster.remove(&uid);
                 }
+                Step::Node { node, ready } => {
+                    let status = if ready { "True" } else { "Unknown" };
+                    let object = serde_json::from_value(json!({
+                        "metadata": { "name": format!("node-{node}") },
+                        "status": { "conditions": [{ "type": "Ready", "status": status }] },
+                    })).expect("a node");
+                    table.change_nodes(|nodes| nodes.apply(&object, now()));
+                }
+                Step::Confirm { confirming: true } => {
+                    table.change_nodes(NodeTable::begin_confirmation);
+                }
+                Step::Confirm { confirming: false } => {
+                    table.change_nodes(NodeTable::end_confirmation);
+                }
                 Step::Relist { missed } => {
                     cluster.retain(|uid, _| !missed.iter().any(|pod| pod.uid == *uid && pod.since == 0));
                     for pod in missed.into_iter().filter(|pod| pod.since != 0) {
@@ -367,7 +409,7 @@ proptest! {
                 }
             }
             for owner in 0..3 {
-                prop_assert_eq!(table.counts(Uid::of(&format!("set-{owner}"))), recount(&cluster, owner));
+                prop_assert_eq!(table.counts(Uid::of(&format!("set-{owner}"))), recount(&cluster, table.nodes(), owner));
             }
         }
         let owned = cluster.values().filter(|(pod, _)| pod.owner.is_some() && pod.state().is_some()).count();

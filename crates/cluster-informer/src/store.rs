@@ -15,6 +15,7 @@ use crate::{
     cluster_info::ClusterInfo,
     health::Health,
     member_view::{MemberView, WorkloadTotals},
+    nodes::{Changed, NodeTable},
     pod::PodObject,
     pod_table::PodTable,
     sync_state::SyncState,
@@ -43,7 +44,7 @@ struct State {
     pods: PodTable,
     pod_watch: WatchState,
     health: Health,
-    info: ClusterInfo,
+    version: Option<String>,
     /// The kind of the sync state that was last reported as a change.
     reported_sync: mem::Discriminant<SyncState>,
 }
@@ -95,7 +96,7 @@ impl MemberStore {
             pods: PodTable::default(),
             pod_watch: WatchState::default(),
             health: Health::Unknown,
-            info: ClusterInfo::default(),
+            version: None,
             reported_sync: mem::discriminant(&SyncState::NotSynced),
         };
         let stale_after = SignedDuration::try_from(stale_after).unwrap_or(SignedDuration::MAX);
@@ -226,11 +227,22 @@ impl MemberStore {
         self.state.write().invalidate();
     }
 
-    /// Keeps the version if `info` has none.
-    pub(crate) fn set_cluster_info(&self, info: ClusterInfo) {
+    pub(crate) fn set_version(&self, version: String) {
+        self.state.write().version = Some(version);
+    }
+
+    /// Changes the nodes. Returns what changed for which workload, and whether what the member as a whole shows has changed.
+    pub(crate) fn change_nodes(
+        &self,
+        change: impl FnOnce(&mut NodeTable, Timestamp) -> Changed,
+    ) -> (Vec<(ObjectKey, WorkloadChange)>, bool) {
+        let now = (self.clock)();
         let mut state = self.state.write();
-        let version = info.version.or_else(|| state.info.version.take());
-        state.info = ClusterInfo { version, ..info };
+        let runs_none = |state: &State| state.pods.nodes().info().none_is_ready();
+        let ran_none = runs_none(&state);
+        let workloads = state.pods.change_nodes(|nodes| change(nodes, now));
+        let is_news = runs_none(&state) != ran_none;
+        (workloads, is_news)
     }
 
     /// Sets the result of a probe. If the member returns, what is known dates from before the outage (F39).
@@ -246,6 +258,7 @@ impl MemberStore {
         );
         if was_lost && state.health == Health::Healthy {
             state.invalidate();
+            state.pods.change_nodes(NodeTable::begin_confirmation);
             return HealthChange::Returned;
         }
         HealthChange::Changed
@@ -274,7 +287,11 @@ impl MemberView for MemberStore {
     }
 
     fn cluster_info(&self) -> ClusterInfo {
-        self.state.read().info.clone()
+        let state = self.state.read();
+        ClusterInfo {
+            version: state.version.clone(),
+            nodes: state.pods.nodes().info(),
+        }
     }
 
     fn totals(&self, max_names: usize) -> WorkloadTotals {

@@ -67,15 +67,18 @@ pub struct ReplicaFailure {
 pub struct PodCounts {
     /// Active pods: neither finished nor being deleted.
     pub active: u32,
-    /// Active pods that are ready.
+    /// Active pods that are ready, on nodes of which that can be relied on.
     pub ready: u32,
-    /// Active pods without a node.
+    /// Active pods that say that they are ready, on nodes that are not, or that nothing was heard of since the member
+    /// returned.
+    pub doubtful: u32,
+    /// Active pods without a node, or on a node that is not ready.
     pub unscheduled: u32,
     /// Pods that are being deleted.
     pub terminating: u32,
     /// Active pods by the hash of the template they were created from; 0 for pods without the annotation.
     pub by_template: Vec<(u32, u32)>,
-    /// Active pods without a node by the time since which they have none, oldest first.
+    /// The unscheduled pods by the time since which they have no node, or it is not ready, oldest first.
     pub unscheduled_since: Vec<(Timestamp, u32)>,
     /// The scheduler's message about one of the pods without a node.
     pub unscheduled_message: Option<String>,

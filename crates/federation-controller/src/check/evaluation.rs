@@ -151,7 +151,8 @@ impl<'a> MemberEvaluation<'a> {
     /// than are requested while the member has yet to remove some.
     pub(super) fn possibly_ready(&self) -> u64 {
         let Some(set) = self.set() else { return 0 };
-        u64::from(set.ready_replicas.max(self.member.view.pods.ready))
+        let pods = &self.member.view.pods;
+        u64::from(set.ready_replicas.max(pods.ready + pods.doubtful))
     }
 
     /// Pods that are scheduled and not ready.

@@ -65,8 +65,13 @@ pub(super) fn member(account: &str) -> Vec<Grant> {
             &["delete"],
         ),
         grant(
-            "Count the nodes and sum up their allocatable resources",
+            "List and watch the nodes: pods on a node that is not ready do not run; sum up their allocatable resources",
             (CORE, "nodes"),
+            &["list", "watch"],
+        ),
+        grant(
+            "List the Leases of the nodes (kube-node-lease) while the cluster returns from an outage: each shows that its node is back",
+            (COORDINATION, "leases"),
             &["list"],
         ),
         named(

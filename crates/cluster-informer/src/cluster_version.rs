@@ -1,0 +1,75 @@
+//! Reads a member cluster's version: when it becomes healthy, and every few minutes.
+//!
+//! ```text
+//! healthy --> GET /version --> MemberStore
+//! ```
+
+use std::time::Duration;
+
+use http::Request;
+use kube::Client;
+use reflector::{Backoff, ClientReceiver};
+use serde::Deserialize;
+use tokio::{sync::Notify, time::timeout};
+
+use crate::{health::Health, member_view::MemberView, store::MemberStore};
+
+/// How often a member cluster's version is read.
+#[derive(Clone, Debug)]
+pub struct ClusterVersionSettings {
+    /// From one read to the next, less up to a fifth. Default 5 min.
+    pub period: Duration,
+    /// After a read that failed. Default 30 s.
+    pub retry: Duration,
+    /// Time within which a response is complete. Default 30 s.
+    pub timeout: Duration,
+}
+
+impl Default for ClusterVersionSettings {
+    fn default() -> Self {
+        Self {
+            period: Duration::from_secs(300),
+            retry: Duration::from_secs(30),
+            timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Reads the version while the member is healthy, for ever; at once when `healthy` is notified.
+pub(crate) async fn run(
+    mut clients: ClientReceiver,
+    settings: ClusterVersionSettings,
+    store: &MemberStore,
+    healthy: &Notify,
+    seed: u64,
+) {
+    let mut backoff = Backoff::new(settings.period, settings.period, seed);
+    loop {
+        let mut pause = settings.period;
+        if store.health() == Health::Healthy {
+            match version(&clients.current(), settings.timeout).await {
+                Some(version) => store.set_version(version),
+                None => pause = settings.retry,
+            }
+        }
+        let _notified = timeout(backoff.jitter(pause, 0.2), healthy.notified()).await;
+    }
+}
+
+/// The API server's version, unless it does not report one.
+async fn version(client: &Client, within: Duration) -> Option<String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Version {
+        git_version: String,
+    }
+    let request = Request::get("/version")
+        .body(Vec::new())
+        .expect("a constant path is a request");
+    let response = timeout(within, client.request::<Version>(request)).await;
+    Some(response.ok()?.ok()?.git_version)
+}
+
+#[cfg(test)]
+#[path = "cluster_version_tests.rs"]
+mod tests;

@@ -1,0 +1,121 @@
+//! Confirms the nodes of a member that has returned: their pods count as available once the node's kubelet has renewed its
+//! Lease.
+//!
+//! ```text
+//! returned --> list Leases of nodes, again and again, until each ready node has renewed its own --> nothing
+//! ```
+//!
+//! After a loss of power the API server answers first, and all pods say that they are ready until the node controller has
+//! missed their nodes. The times in two Leases of one node are compared, and never with a clock.
+
+use std::{collections::HashMap, time::Duration};
+
+use reflector::{ClientReceiver, Collection, Error, ReflectorSettings, partial::null_as_default};
+use serde::Deserialize;
+use tokio::{sync::Notify, time::timeout};
+use tracing::{debug, info};
+
+use crate::handlers::Notifier;
+
+/// How the nodes of a returned member are confirmed.
+#[derive(Clone, Debug)]
+pub struct NodeLeaseSettings {
+    /// From one list of the Leases to the next. Default 5 s: kubelets renew theirs every 10 s.
+    pub period: Duration,
+    /// Time within which a page is complete. Default 30 s.
+    pub timeout: Duration,
+}
+
+impl Default for NodeLeaseSettings {
+    fn default() -> Self {
+        Self {
+            period: Duration::from_secs(5),
+            timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// A Lease, as far as it matters.
+#[derive(Debug, Deserialize)]
+struct LeaseObject {
+    metadata: LeaseMetadata,
+    #[serde(default, deserialize_with = "null_as_default")]
+    spec: LeaseSpec,
+}
+
+#[derive(Debug, Deserialize)]
+struct LeaseMetadata {
+    name: Box<str>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct LeaseSpec {
+    #[serde(default, deserialize_with = "null_as_default")]
+    renew_time: Box<str>,
+}
+
+/// Confirms the nodes each time that `returned` is notified, for ever.
+pub(crate) async fn run(
+    clients: ClientReceiver,
+    settings: NodeLeaseSettings,
+    notifier: &Notifier,
+    returned: &Notify,
+) {
+    let mut is_confirming = false;
+    loop {
+        if !is_confirming {
+            returned.notified().await;
+        }
+        is_confirming = match list(&clients, &settings).await {
+            Ok(leases) => !observe(notifier, &leases),
+            Err(error) if error.code() == Some(403) => {
+                info!(%error, "the Leases of the nodes can't be read: the nodes are not confirmed");
+                notifier.change_nodes(|nodes, _| nodes.end_confirmation());
+                false
+            }
+            Err(error) => {
+                debug!(%error, "failed to list the Leases of the nodes");
+                true
+            }
+        };
+        if is_confirming {
+            // A member that returns once more has begun again: the next list is the first of another confirmation.
+            let _again = timeout(settings.period, returned.notified()).await;
+        }
+    }
+}
+
+/// Takes in one list. Returns whether all nodes are confirmed.
+fn observe(notifier: &Notifier, leases: &HashMap<Box<str>, Box<str>>) -> bool {
+    let mut is_complete = false;
+    notifier.change_nodes(|nodes, _| {
+        let changed;
+        (changed, is_complete) = nodes.observe_leases(leases);
+        changed
+    });
+    if is_complete {
+        notifier.change_nodes(|nodes, _| nodes.end_confirmation());
+    }
+    is_complete
+}
+
+/// The times of all Leases, by the names of the nodes.
+async fn list(
+    clients: &ClientReceiver,
+    settings: &NodeLeaseSettings,
+) -> Result<HashMap<Box<str>, Box<str>>, Error> {
+    let settings = ReflectorSettings {
+        page_timeout: settings.timeout,
+        ..ReflectorSettings::default()
+    };
+    let leases = Collection::all("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases");
+    let mut times = HashMap::new();
+    let take = |lease: Result<LeaseObject, _>| {
+        if let Ok(lease) = lease {
+            times.insert(lease.metadata.name, lease.spec.renew_time);
+        }
+    };
+    reflector::list(clients.clone(), leases, &settings, take).await?;
+    Ok(times)
+}

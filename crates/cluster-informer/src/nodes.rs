@@ -1,0 +1,283 @@
+//! The nodes of one member cluster: their sums, and whether the pods on each of them run.
+//!
+//! ```text
+//! ready --not ready--> its pods count as if they had no node since then --ready--> ready
+//!   |
+//!   '--the member returns from an outage--> unconfirmed: pods may be dead, although they say that they are ready
+//!                                             '--its Lease, or its status, changes--> ready
+//! ```
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::{
+    cluster_info::{NodeInfo, NodeObject, NodeTotals},
+    unix_seconds::UnixSeconds,
+};
+
+/// Index of a node: 28 bits in each pod's entry instead of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct NodeId(pub(crate) u32);
+
+/// Whether the pods on a node run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeState {
+    /// They do, as far as is known.
+    Ready,
+    /// Nothing has been heard of the node since the member returned.
+    Unconfirmed,
+    /// The node is not ready since then, by our clock.
+    NotReady(UnixSeconds),
+}
+
+/// Nodes with the state that they had before a change.
+pub(crate) type Changed = HashMap<NodeId, NodeState>;
+
+/// The nodes that exist, and those that pods name.
+#[derive(Debug, Default)]
+pub(crate) struct NodeTable {
+    ids: HashMap<Box<str>, NodeId>,
+    slots: Vec<Node>,
+    free: Vec<NodeId>,
+    info: NodeInfo,
+    /// The number of the newest list.
+    epoch: u32,
+    listing: bool,
+    /// Whether the nodes have to be heard of, because the member has returned.
+    confirming: bool,
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    name: Box<str>,
+    /// Pods that name it.
+    pods: u32,
+    /// What is listed of it.
+    listed: Option<Listed>,
+    confirmed: bool,
+    /// The hash of its Lease's time when the Leases were first listed after the return.
+    lease: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Listed {
+    epoch: u32,
+    not_ready_since: Option<UnixSeconds>,
+    totals: NodeTotals,
+}
+
+impl NodeTable {
+    /// What is known of the nodes.
+    pub(crate) fn info(&self) -> NodeInfo {
+        self.info
+    }
+
+    /// The node that a pod names; one more pod names it.
+    pub(crate) fn attach(&mut self, name: &str) -> NodeId {
+        let id = self.get_or_insert(name);
+        self.slot(id).pods += 1;
+        id
+    }
+
+    /// A pod that named the node is gone.
+    pub(crate) fn detach(&mut self, id: NodeId) {
+        self.slot(id).pods -= 1;
+        self.free_unused(id);
+    }
+
+    /// The state of the node that a pod names, if it names one.
+    pub(crate) fn state(&self, id: Option<NodeId>) -> NodeState {
+        let Some(node) = id.map(|id| &self.slots[id.0 as usize]) else {
+            return NodeState::Ready;
+        };
+        match node.listed.and_then(|listed| listed.not_ready_since) {
+            Some(since) => NodeState::NotReady(since),
+            None if self.confirming && !node.confirmed => NodeState::Unconfirmed,
+            None => NodeState::Ready,
+        }
+    }
+
+    pub(crate) fn begin_list(&mut self) {
+        self.epoch = self.epoch.wrapping_add(1);
+        self.listing = true;
+    }
+
+    /// The list is complete: forgets the nodes that it did not contain.
+    pub(crate) fn end_list(&mut self) -> Changed {
+        self.listing = false;
+        let epoch = self.epoch;
+        let gone = self
+            .used()
+            .filter(|(_, node)| node.listed.is_some_and(|listed| listed.epoch != epoch));
+        let gone: Vec<NodeId> = gone.map(|(id, _)| id).collect();
+        let changed = gone.into_iter().map(|id| self.forget(id)).collect();
+        self.sum_up();
+        changed
+    }
+
+    /// A node exists, as of `now`.
+    pub(crate) fn apply(&mut self, object: &NodeObject, now: Timestamp) -> Changed {
+        let id = self.get_or_insert(&object.metadata.name);
+        let before = self.state(Some(id));
+        let (epoch, listing) = (self.epoch, self.listing);
+        let node = self.slot(id);
+        let not_ready_since = node.listed.and_then(|listed| listed.not_ready_since);
+        let is_ready = object.is_ready();
+        // A list may show what the API server stored before the outage; a change shows that somebody has heard of the node.
+        if is_ready && not_ready_since.is_some() && !listing {
+            node.confirmed = true;
+        }
+        let mut totals = NodeTotals::default();
+        totals.add(object);
+        node.listed = Some(Listed {
+            epoch,
+            not_ready_since: (!is_ready)
+                .then(|| not_ready_since.unwrap_or_else(|| UnixSeconds::of(now))),
+            totals,
+        });
+        if !listing {
+            self.sum_up();
+        }
+        self.changed(id, before)
+    }
+
+    /// A node was deleted.
+    pub(crate) fn delete(&mut self, name: &str) -> Changed {
+        let changed = self.ids.get(name).copied().map(|id| self.forget(id));
+        self.sum_up();
+        changed.into_iter().collect()
+    }
+
+    /// Nodes may not be read: nothing is known of them.
+    pub(crate) fn forbid(&mut self) -> Changed {
+        let listed: Vec<NodeId> = self
+            .used()
+            .filter(|(_, node)| node.listed.is_some())
+            .map(|(id, _)| id)
+            .collect();
+        let mut changed: Changed = listed.into_iter().map(|id| self.forget(id)).collect();
+        changed.extend(self.end_confirmation());
+        self.info = NodeInfo::Forbidden;
+        changed
+    }
+
+    /// The member has returned: what its pods say may be from before its outage.
+    pub(crate) fn begin_confirmation(&mut self) -> Changed {
+        if !matches!(self.info, NodeInfo::Known(_)) {
+            return Changed::new();
+        }
+        let before = self.states();
+        self.confirming = true;
+        for node in &mut self.slots {
+            (node.confirmed, node.lease) = (false, None);
+        }
+        before
+    }
+
+    /// All nodes that can be heard of were heard of, or nobody may know.
+    pub(crate) fn end_confirmation(&mut self) -> Changed {
+        let before = self.states();
+        self.confirming = false;
+        before
+    }
+
+    /// All Leases of nodes, by their names, with the times of their renewal. Returns whether every ready node is confirmed.
+    pub(crate) fn observe_leases(
+        &mut self,
+        leases: &HashMap<Box<str>, Box<str>>,
+    ) -> (Changed, bool) {
+        let before = self.states();
+        for node in &mut self.slots {
+            match leases.get(&node.name).map(|time| xxh3_64(time.as_bytes())) {
+                Some(lease) => {
+                    let first = *node.lease.get_or_insert(lease);
+                    node.confirmed |= first != lease;
+                }
+                // Nothing will be heard of it.
+                None => node.confirmed = true,
+            }
+        }
+        let is_waiting = |(_, node): (NodeId, &Node)| {
+            node.listed
+                .is_some_and(|listed| listed.not_ready_since.is_none())
+                && !node.confirmed
+        };
+        let is_complete = !self.listing && !self.used().any(is_waiting);
+        (before, is_complete)
+    }
+
+    fn used(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+        let used = |node: &Node| node.pods > 0 || node.listed.is_some();
+        let slots = (0..).map(NodeId).zip(&self.slots);
+        slots.filter(move |(_, node)| used(node))
+    }
+
+    fn states(&self) -> Changed {
+        self.used()
+            .map(|(id, _)| (id, self.state(Some(id))))
+            .collect()
+    }
+
+    fn changed(&self, id: NodeId, before: NodeState) -> Changed {
+        let has_changed = self.state(Some(id)) != before;
+        has_changed.then_some((id, before)).into_iter().collect()
+    }
+
+    fn forget(&mut self, id: NodeId) -> (NodeId, NodeState) {
+        let before = self.state(Some(id));
+        self.slot(id).listed = None;
+        self.free_unused(id);
+        (id, before)
+    }
+
+    fn sum_up(&mut self) {
+        let listed = self.slots.iter().filter_map(|node| node.listed);
+        let totals = listed.fold(NodeTotals::default(), |sum, node| sum.plus(node.totals));
+        self.info = NodeInfo::Known(totals);
+    }
+
+    fn slot(&mut self, id: NodeId) -> &mut Node {
+        &mut self.slots[id.0 as usize]
+    }
+
+    fn get_or_insert(&mut self, name: &str) -> NodeId {
+        if let Some(id) = self.ids.get(name) {
+            return *id;
+        }
+        let node = Node {
+            name: name.into(),
+            ..Node::default()
+        };
+        let id = if let Some(id) = self.free.pop() {
+            *self.slot(id) = node;
+            id
+        } else {
+            self.slots.push(node);
+            NodeId(u32::try_from(self.slots.len() - 1).expect("fewer than 2^28 nodes in a cluster"))
+        };
+        self.ids.insert(name.into(), id);
+        id
+    }
+
+    fn free_unused(&mut self, id: NodeId) {
+        let node = self.slot(id);
+        if node.pods == 0 && node.listed.is_none() {
+            let name = std::mem::take(&mut node.name);
+            self.ids.remove(&name);
+            self.free.push(id);
+        }
+    }
+}
+
+#[cfg(test)]
+impl NodeTable {
+    pub(crate) fn state_of(&self, name: &str) -> NodeState {
+        self.state(self.ids.get(name).copied())
+    }
+}
+
+#[cfg(test)]
+#[path = "nodes_tests.rs"]
+mod tests;

@@ -1,0 +1,119 @@
+//! What the nodes of a member mean for their pods.
+
+use serde_json::json;
+
+use super::*;
+
+fn node(name: &str, ready: &str) -> NodeObject {
+    let conditions = json!([{ "type": "Ready", "status": ready }]);
+    let node = json!({ "metadata": { "name": name }, "status": { "conditions": conditions } });
+    serde_json::from_value(node).expect("a node")
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+/// The nodes a and b, listed ready, each with a pod.
+fn nodes() -> (NodeTable, NodeId, NodeId) {
+    let mut nodes = NodeTable::default();
+    let (a, b) = (nodes.attach("a"), nodes.attach("b"));
+    list(&mut nodes, &[("a", "True"), ("b", "True")]);
+    (nodes, a, b)
+}
+
+fn list(nodes: &mut NodeTable, listed: &[(&str, &str)]) {
+    nodes.begin_list();
+    for (name, ready) in listed {
+        nodes.apply(&node(name, ready), at(1));
+    }
+    nodes.end_list();
+}
+
+fn leases(times: [&str; 2]) -> HashMap<Box<str>, Box<str>> {
+    let names = ["a", "b"].map(Box::from);
+    names.into_iter().zip(times.map(Box::from)).collect()
+}
+
+#[test]
+fn f33_a_node_is_not_ready_since_it_was_seen_so() {
+    let (mut nodes, a, b) = nodes();
+    let changed = nodes.apply(&node("a", "Unknown"), at(10));
+    assert_eq!(changed, Changed::from([(a, NodeState::Ready)]));
+    assert!(nodes.apply(&node("a", "False"), at(20)).is_empty());
+    let since = NodeState::NotReady(UnixSeconds(10));
+    assert_eq!(
+        (nodes.state(Some(a)), nodes.state(Some(b))),
+        (since, NodeState::Ready)
+    );
+    assert!(!nodes.info().none_is_ready());
+    nodes.apply(&node("b", "False"), at(20));
+    assert!(nodes.info().none_is_ready());
+    assert_eq!(
+        nodes.apply(&node("a", "True"), at(30)),
+        Changed::from([(a, since)])
+    );
+    assert_eq!(nodes.state(None), NodeState::Ready, "a pod without a node");
+}
+
+#[test]
+fn f33_after_a_return_a_node_is_confirmed_by_a_change_of_its_lease() {
+    let (mut nodes, a, b) = nodes();
+    nodes.begin_confirmation();
+    let unconfirmed = NodeState::Unconfirmed;
+    assert_eq!(
+        (nodes.state(Some(a)), nodes.state(Some(b))),
+        (unconfirmed, unconfirmed)
+    );
+    // The list shows what was stored before the outage.
+    list(&mut nodes, &[("a", "True"), ("b", "True")]);
+    for (times, confirmed, complete) in [
+        (["1", "1"], [false, false], false),
+        (["1", "1"], [false, false], false),
+        (["2", "1"], [true, false], false),
+        (["2", "1"], [true, false], false),
+        (["3", "2"], [true, true], true),
+    ] {
+        let (_, is_complete) = nodes.observe_leases(&leases(times));
+        let states = [a, b].map(|id| nodes.state(Some(id)) == NodeState::Ready);
+        assert_eq!((states, is_complete), (confirmed, complete), "{times:?}");
+    }
+}
+
+#[test]
+fn f33_after_a_return_a_dead_node_is_not_waited_for_and_its_return_confirms_it() {
+    let (mut nodes, a, b) = nodes();
+    nodes.begin_confirmation();
+    nodes.observe_leases(&leases(["1", "1"]));
+    nodes.apply(&node("b", "Unknown"), at(50));
+    assert_eq!(nodes.state(Some(b)), NodeState::NotReady(UnixSeconds(50)));
+    assert!(nodes.observe_leases(&leases(["2", "1"])).1);
+    nodes.apply(&node("b", "True"), at(60));
+    assert_eq!(
+        (nodes.state(Some(a)), nodes.state(Some(b))),
+        (NodeState::Ready, NodeState::Ready)
+    );
+    nodes.begin_confirmation();
+    let (_, is_complete) = nodes.observe_leases(&HashMap::new());
+    assert!(is_complete, "nodes without Leases say nothing");
+    nodes.forbid();
+    nodes.begin_confirmation();
+    assert_eq!(
+        nodes.state(Some(a)),
+        NodeState::Ready,
+        "nor do nodes that may not be read"
+    );
+}
+
+#[test]
+fn a_node_is_forgotten_with_its_last_pod() {
+    let (mut nodes, a, b) = nodes();
+    nodes.delete("a");
+    nodes.detach(b);
+    list(&mut nodes, &[]);
+    assert_eq!((nodes.ids.len(), nodes.free.len()), (1, 1), "a pod names a");
+    nodes.detach(a);
+    assert_eq!((nodes.ids.len(), nodes.free.len()), (0, 2));
+    nodes.attach("c");
+    assert_eq!(nodes.slots.len(), 2);
+}
