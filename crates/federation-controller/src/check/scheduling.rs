@@ -39,8 +39,13 @@ impl<'a> Scheduling<'a> {
             message: view.pods.unscheduled_message.as_deref(),
             ..Self::default()
         };
+        // Pods beyond the requested ones are about to go, those without a node first: they show nothing.
+        let surplus = view.pods.active.saturating_sub(set.replicas);
+        let mut leaving = surplus;
         for &(since, count) in &view.pods.unscheduled_since {
-            read.add_unscheduled(u64::from(count), since, now, settings);
+            let left = count.saturating_sub(leaving);
+            leaving -= count - left;
+            read.add_unscheduled(u64::from(left), since, now, settings);
         }
         // F32: only the member's controller knows what it could not create, and only once it has seen our last write.
         if let Some(failure) = &set.replica_failure
@@ -61,7 +66,8 @@ impl<'a> Scheduling<'a> {
         } else {
             set.status_replicas.min(view.pods.active)
         };
-        let with_node = u64::from(present.saturating_sub(view.pods.unscheduled));
+        let without_node = view.pods.unscheduled.saturating_sub(surplus);
+        let with_node = u64::from(present.saturating_sub(without_node));
         read.scheduled = with_node.min(requested);
         read
     }

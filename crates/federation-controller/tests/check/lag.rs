@@ -66,3 +66,23 @@ fn f34_a_status_that_lags_behind_a_scale_down_shows_no_room() {
         .fully_labeled_replicas = 10;
     assert_eq!(world.check().status.clusters[2].capacity, full);
 }
+
+#[test]
+fn f34_pods_that_a_scale_down_removes_show_no_limit() {
+    let mut world = World::new(frs(30, even(true)), &["a", "b", "c"]);
+    world.room.insert("c".to_owned(), 5);
+    world.step();
+    world.now = 60;
+    world.settle(1);
+    let full = world.previous.clusters[2].capacity;
+    assert_eq!((full, world.placed()[2]), (Some(5), 7));
+    // Scaled down to 5 by the set, while the pods still show the two that waited.
+    let pods = world.members[2].view.pods.clone();
+    for status_replicas in [7, 5] {
+        hold(&mut world.members[2], 5, 5);
+        let set = world.members[2].view.workload.as_mut().unwrap();
+        set.status_replicas = status_replicas;
+        world.members[2].view.pods = pods.clone();
+        assert_eq!(world.check().status.clusters[2].capacity, full);
+    }
+}
