@@ -11,7 +11,7 @@ const DRAINED: Preference = Preference {
     weight: 0,
 };
 
-/// One eligible member.
+/// One member that is eligible, or whose state is not known.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate<'a> {
     pub(super) name: &'a str,
@@ -27,6 +27,8 @@ pub(super) struct Candidate<'a> {
     /// Of these: capacity probes of the last check, on top of the layout.
     pub(super) probes: u64,
     pub(super) capacity: CapacityEstimate,
+    /// Whether its state is not known: it gets no more than was last requested of it (F39).
+    pub(super) unknown: bool,
     /// Whether it has rejected the local set for longer than X: it has no capacity (F28).
     pub(super) rejecting: bool,
 }
@@ -48,9 +50,14 @@ impl<'a> Candidate<'a> {
         self.rejecting || self.capacity.capacity.is_some()
     }
 
-    /// The limit that remains if its capacity has none: a cordoned cluster keeps its replicas and gets no more.
-    pub(super) fn cordon_limit(&self) -> Option<u64> {
-        (!self.schedulable).then(|| self.current())
+    /// Whether it gets no more replicas than it has.
+    pub(super) fn is_closed(&self) -> bool {
+        !self.schedulable || self.unknown
+    }
+
+    /// The limit that remains if its capacity has none: a closed cluster keeps its replicas.
+    pub(super) fn closed_limit(&self) -> Option<u64> {
+        self.is_closed().then(|| self.current())
     }
 
     /// How many of the running replicas beyond the layout may stay while no other cluster can take them (F20): those that the
@@ -84,7 +91,7 @@ impl<'a> Candidate<'a> {
         } else {
             self.capacity.capacity
         };
-        let limits = [capacity, self.cordon_limit()];
+        let limits = [capacity, self.closed_limit()];
         self.with_replicas(self.current(), limits.into_iter().flatten().min())
     }
 

@@ -51,6 +51,11 @@ impl Eligibility<'_> {
         matches!(self, Self::Eligible { .. })
     }
 
+    /// Whether the member has a part in the layout: while its state is not known, what was last requested of it (F39).
+    pub(super) fn is_laid_out(&self) -> bool {
+        matches!(self, Self::Eligible { .. } | Self::Unknown { .. })
+    }
+
     /// Whether the member may be changed.
     pub(super) fn is_writable(&self) -> bool {
         *self == Self::Eligible { on_hold: false }

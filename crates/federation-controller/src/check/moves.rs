@@ -42,9 +42,9 @@ pub(super) struct Bounds {
     /// The most replicas that the clusters together may be requested or run: N, the surge and the capacity probes, less the
     /// replicas of members that must not change.
     pub(super) ceiling: u64,
-    /// Whether a member is on hold. The ceiling leaves room for all that it may have, which may be more than it has: nobody
+    /// Whether members must not be changed now that may have replicas. The ceiling leaves room for all that they may have, which may be more than they have: nobody
     /// gives up pending replicas because of that.
-    pub(super) on_hold: bool,
+    pub(super) has_frozen: bool,
 }
 
 /// The next `spec.replicas` of each cluster, in order; the current one where nothing may change yet.
@@ -78,7 +78,7 @@ pub(super) fn next_step(states: &[ReplicaState], bounds: Bounds) -> Vec<u64> {
     // Removed replicas are still there until the member has deleted them, which may take time, or fail.
     let present = states.iter().map(ReplicaState::present).sum();
     let mut growth = bounds.ceiling.saturating_sub(present);
-    if !bounds.on_hold {
+    if !bounds.has_frozen {
         release_pending(&mut next, states, growth);
     }
     for wanted in [ReplicaState::schedulable_target, |state: &ReplicaState| {

@@ -17,7 +17,7 @@ fn running(requested: u64, target: u64) -> ReplicaState {
 
 fn bounds(replicas: u64) -> Bounds {
     Bounds {
-        on_hold: false,
+        has_frozen: false,
         floor: replicas,
         ceiling: replicas + (replicas / 4).max(1),
     }
@@ -78,7 +78,7 @@ fn f20_what_does_not_run_is_given_up_at_once() {
         next_step(
             &full,
             Bounds {
-                on_hold: false,
+                has_frozen: false,
                 floor: 34,
                 ceiling: 44
             }
@@ -151,7 +151,7 @@ fn f20_what_only_waits_yields_the_surge_to_what_may_run() {
         stabilizing: false,
     };
     let bounds = Bounds {
-        on_hold: false,
+        has_frozen: false,
         floor: 26,
         ceiling: 32,
     };
@@ -182,7 +182,7 @@ proptest! {
     /// never below the floor, or what state was.
     #[test]
     fn f20_no_step_dips(states in prop::collection::vec(state(), 0..8), floor in 0..80u64, surge in 0..20u64) {
-        let bounds = Bounds { floor, ceiling: floor + surge, on_hold: false };
+        let bounds = Bounds { floor, ceiling: floor + surge, has_frozen: false };
         let next = next_step(&states, bounds);
         let before: u64 = states.iter().map(|state| state.available).sum();
         let after: u64 = states.iter().zip(&next).map(|(state, &next)| {
@@ -195,7 +195,7 @@ proptest! {
     /// F20: growth stays below the ceiling, unless state was exceeded before, whichever of the writes are carried out.
     #[test]
     fn f20_growth_keeps_to_the_ceiling(states in prop::collection::vec(state(), 0..8), floor in 0..80u64, surge in 0..20u64) {
-        let bounds = Bounds { floor, ceiling: floor + surge, on_hold: false };
+        let bounds = Bounds { floor, ceiling: floor + surge, has_frozen: false };
         let before: u64 = states.iter().map(ReplicaState::present).sum();
         let next = next_step(&states, bounds);
         let after: u64 = states.iter().zip(next).map(|(state, next)| next.max(state.present())).sum();

@@ -47,15 +47,16 @@ pub(super) fn plan(
     let key = snapshot.frs.key.to_string();
     let demand = Demand {
         key: &key,
-        replicas: u64::from(snapshot.frs.replicas).saturating_sub(unknown_replicas(members)),
+        replicas: u64::from(snapshot.frs.replicas),
         rebalance: snapshot.frs.placement.rebalance,
         capacity_probes: u64::from(snapshot.settings.capacity_probes),
     };
-    let eligible: Vec<_> = members
+    // F39: a member whose state is not known is laid out like any other, so that the others get neither more nor less.
+    let laid_out: Vec<_> = members
         .iter()
-        .filter(|member| member.eligibility.is_eligible())
+        .filter(|member| member.eligibility.is_laid_out())
         .collect();
-    let (candidates, targets) = lay_out(snapshot, demand, &eligible, now);
+    let (candidates, targets) = lay_out(snapshot, demand, &laid_out, now);
     let mut planned = candidates
         .iter()
         .zip(&targets.layout.shares)
@@ -66,7 +67,7 @@ pub(super) fn plan(
             reasons: (!candidate.draining).then_some(share.reasons),
         });
     let of_member = |member: &MemberEvaluation<'_>| {
-        let planned = member.eligibility.is_eligible().then(|| planned.next());
+        let planned = member.eligibility.is_laid_out().then(|| planned.next());
         planned.flatten().unwrap_or_default()
     };
     Some(Plan {
@@ -76,16 +77,16 @@ pub(super) fn plan(
     })
 }
 
-/// Learns what the eligible members show of their capacity, and lays `demand` out over them.
+/// Learns what the writable members show of their capacity, and lays `demand` out over `members`.
 fn lay_out<'a>(
     snapshot: &Snapshot<'_>,
     demand: Demand<'_>,
-    eligible: &[&MemberEvaluation<'a>],
+    members: &[&MemberEvaluation<'a>],
     now: Timestamp,
 ) -> (Vec<Candidate<'a>>, Targets) {
     let settings = snapshot.settings;
     let preferences = Preferences::of(&snapshot.frs.placement);
-    let before: Vec<_> = eligible
+    let before: Vec<_> = members
         .iter()
         .map(|member| Candidate {
             name: &member.member.name,
@@ -96,11 +97,12 @@ fn lay_out<'a>(
             unscheduled: member.scheduling.unscheduled,
             probes: member.probes().min(member.requested()),
             capacity: member.capacity,
+            unknown: !member.eligibility.is_eligible(),
             rejecting: member.rejects_for_long(now, settings),
         })
         .collect();
     let shares = unlimited_shares(demand, &before);
-    let learned = eligible.iter().zip(&before).zip(&shares);
+    let learned = members.iter().zip(&before).zip(&shares);
     let candidates: Vec<_> = learned
         .map(|((member, candidate), share)| Candidate {
             capacity: if member.eligibility.is_writable() {
@@ -123,37 +125,25 @@ fn lay_out<'a>(
     (candidates, targets)
 }
 
-/// Replicas of the members whose state is not known: nothing is done because of them, and nothing in their place (F39).
-fn unknown_replicas(members: &[MemberEvaluation<'_>]) -> u64 {
-    members
-        .iter()
-        .filter(|member| matches!(member.eligibility, Eligibility::Unknown { .. }))
-        .map(MemberEvaluation::requested)
-        .sum()
-}
-
 /// How few replicas may be left, and how many requested (F20).
 fn bounds(snapshot: &Snapshot<'_>, members: &[MemberEvaluation<'_>], targets: &[Target]) -> Bounds {
     let replicas = u64::from(snapshot.frs.replicas);
-    let unknown = unknown_replicas(members);
     let desired: u64 = targets.iter().map(|target| target.desired()).sum();
     let probes: u64 = targets.iter().map(|target| target.probes).sum();
-    let on_hold: Vec<_> = members
+    let frozen: Vec<_> = members
         .iter()
-        .filter(|member| member.eligibility == Eligibility::Eligible { on_hold: true })
+        .filter(|member| member.eligibility.is_laid_out() && !member.eligibility.is_writable())
         .map(MemberEvaluation::possibly_requested)
+        .filter(|replicas| *replicas > 0)
         .collect();
-    let possibly_requested: u64 = on_hold.iter().sum();
-    // F39: replicas of a member whose state is not known don't count as available, so that nothing is removed elsewhere
-    // because of them. Nor because a selected cluster can't take them now: preferences bind once replacements run.
-    let floor = (desired + unknown)
-        .max(selectable(snapshot, members))
-        .min(replicas);
+    let possibly_requested: u64 = frozen.iter().sum();
+    // Nothing is removed because a selected cluster can't take replicas now: preferences bind once replacements run.
+    let floor = desired.max(selectable(snapshot, members)).min(replicas);
     let surge = snapshot.settings.surge(replicas);
     Bounds {
         floor,
-        ceiling: (replicas + surge + probes).saturating_sub(unknown + possibly_requested),
-        on_hold: !on_hold.is_empty(),
+        ceiling: (replicas + surge + probes).saturating_sub(possibly_requested),
+        has_frozen: !frozen.is_empty(),
     }
 }
 

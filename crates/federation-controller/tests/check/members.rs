@@ -4,7 +4,7 @@ use cluster_informer::{Health, SyncState, WorkloadView};
 use federation_controller::check::SetChange;
 use serde_json::json;
 
-use crate::world::{World, at, condition, even, frs, hold};
+use crate::world::{World, at, condition, desired, even, frs, hold};
 
 #[test]
 fn f33_a_lost_cluster_is_replaced_after_its_grace_period_and_taken_back() {
@@ -253,4 +253,40 @@ fn preferences_for_clusters_that_are_no_members_are_named() {
         "{}",
         placed.message
     );
+}
+
+#[test]
+fn f39_an_unknown_member_takes_nothing_back_that_others_were_asked_for() {
+    let unknown = |world: &mut World| {
+        world.members[0].health = Health::Unreachable {
+            since: at(world.now),
+            message: "timeout".into(),
+        };
+    };
+    // Half way through a drain of a, with replacements that are not ready yet.
+    let mut world = World::new(frs(30, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    world.members[0].draining = true;
+    world.step();
+    let requested = world.placed();
+    assert_eq!(requested, [10, 15, 12]);
+    for (member, replicas) in [(1, 15), (2, 12)] {
+        hold(&mut world.members[member], replicas, 10);
+    }
+    let desired_before = desired(&world.check());
+    unknown(&mut world);
+    let decided = world.check();
+    assert_eq!(
+        decided.actions,
+        [],
+        "nothing is given up, and the surge is used up"
+    );
+    assert_eq!(desired(&decided)[1..], desired_before[1..]);
+    // Replicas that the user adds go to the others.
+    let mut world = World::new(frs(30, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    unknown(&mut world);
+    world.frs.replicas = 36;
+    world.settle(1);
+    assert_eq!(world.placed(), [10, 13, 13]);
 }
