@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use cluster_informer::InformerSettings;
+use dashmap::DashSet;
 use fedrs_api::names;
 use kube::Client;
 use reflector::{Collection, EventHandler, Reflector, Versioned};
 use serde::de::DeserializeOwned;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -215,7 +216,8 @@ impl Controller {
             settings: self.config.check_settings(),
             config: self.config.clone(),
             cache: crate::reconcile::ReconcileCache::default(),
-            deletions: crate::reconcile::Deletions::new(self.config.workers),
+            deletions: DashSet::new(),
+            deletion_writes: Semaphore::new(self.config.workers as usize),
         };
         (Arc::new(reconciler), registry)
     }

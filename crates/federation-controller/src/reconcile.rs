@@ -8,6 +8,7 @@
 
 mod cache;
 mod deletion;
+mod failed_attempts;
 mod host_write;
 mod outcome_event;
 mod status;
@@ -16,13 +17,14 @@ mod triggers;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use cluster_informer::{Health, SyncState};
+use dashmap::DashSet;
 use fedrs_api::{FederatedReplicaSetStatus, ObjectKey, ValidFrs, names};
 use jiff::Timestamp;
 use kube::Client;
-use tokio::time::Instant;
+use tokio::{sync::Semaphore, time::Instant};
 
-use self::outcome_event::outcome_event;
-pub(crate) use self::{cache::ReconcileCache, deletion::Deletions};
+pub(crate) use self::cache::ReconcileCache;
+use self::{failed_attempts::RETRY, outcome_event::outcome_event};
 use crate::{
     calls::{self, CallError},
     check::{self, CheckSettings, Outcome, Outcomes, Snapshot, StatusRefresh},
@@ -51,11 +53,11 @@ pub(crate) struct Reconciler {
     pub(crate) config: Config,
     pub(crate) settings: CheckSettings,
     pub(crate) cache: ReconcileCache,
-    pub(crate) deletions: Deletions,
+    /// The objects whose deletion is under way, by a task of its own.
+    pub(crate) deletions: DashSet<ObjectKey>,
+    /// Bounds what these tasks write to the host at the same time.
+    pub(crate) deletion_writes: Semaphore,
 }
-
-/// How soon a failed write is decided again, if no event of a watch comes first.
-const RETRY: Duration = Duration::from_secs(1);
 
 impl Reconciler {
     /// Does `work` for `key`.

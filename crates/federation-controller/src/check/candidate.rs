@@ -17,7 +17,8 @@ pub(super) struct Candidate<'a> {
     pub(super) name: &'a str,
     /// The user's preference; without any the cluster gets nothing (F3).
     pub(super) preference: Option<Preference>,
-    pub(super) schedulable: bool,
+    /// Whether it gets no more replicas than it has: it is cordoned, or its state is not known (F39).
+    pub(super) closed: bool,
     /// Whether all its replicas have to leave.
     pub(super) draining: bool,
     /// Replicas requested of the local set now.
@@ -27,8 +28,6 @@ pub(super) struct Candidate<'a> {
     /// Of these: capacity probes of the last check, on top of the layout.
     pub(super) probes: u64,
     pub(super) capacity: CapacityEstimate,
-    /// Whether its state is not known: it gets no more than was last requested of it (F39).
-    pub(super) unknown: bool,
     /// Whether it has rejected the local set for longer than X: it has no capacity (F28).
     pub(super) rejecting: bool,
 }
@@ -50,14 +49,9 @@ impl<'a> Candidate<'a> {
         self.rejecting || self.capacity.capacity.is_some()
     }
 
-    /// Whether it gets no more replicas than it has.
-    pub(super) fn is_closed(&self) -> bool {
-        !self.schedulable || self.unknown
-    }
-
     /// The limit that remains if its capacity has none: a closed cluster keeps its replicas.
     pub(super) fn closed_limit(&self) -> Option<u64> {
-        self.is_closed().then(|| self.current())
+        self.closed.then(|| self.current())
     }
 
     /// How many of the running replicas beyond the layout may stay while no other cluster can take them (F20): those that the

@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use super::{
     candidate::Candidate,
     capacity::CapacityEstimate,
-    eligibility::Eligibility,
     evaluation::MemberEvaluation,
     moves::Bounds,
     snapshot::Snapshot,
@@ -91,13 +90,12 @@ fn lay_out<'a>(
         .map(|member| Candidate {
             name: &member.member.name,
             preference: preferences.of_cluster(&member.member.name),
-            schedulable: member.member.schedulable,
+            closed: !member.member.schedulable || !member.eligibility.is_eligible(),
             draining: member.member.draining,
             requested: member.requested(),
             unscheduled: member.scheduling.unscheduled,
             probes: member.probes().min(member.requested()),
             capacity: member.capacity,
-            unknown: !member.eligibility.is_eligible(),
             rejecting: member.rejects_for_long(now, settings),
         })
         .collect();

@@ -117,7 +117,7 @@ pub(super) fn targets(
     for (target, (candidate, share)) in targets.iter_mut().zip(full) {
         // Only where capacity is what keeps it below its share; replicas that are pending anyway serve as probes.
         if let Some(share) = share
-            && !candidate.is_closed()
+            && !candidate.closed
         {
             let missing = share.saturating_sub(target.layout);
             let probes = missing.min(demand.capacity_probes);
@@ -156,7 +156,7 @@ fn place_pending(
         .zip(targets.iter())
         .map(|(candidate, target)| {
             let current = target.layout + target.pending;
-            let closed = candidate.is_closed() || candidate.rejecting;
+            let closed = candidate.closed || candidate.rejecting;
             candidate.with_replicas(current, closed.then_some(current))
         })
         .collect();

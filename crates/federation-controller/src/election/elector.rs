@@ -130,7 +130,7 @@ impl Elector {
         cancel: CancellationToken,
         mut lead: impl FnMut(Term) -> W,
     ) {
-        while let Some(since) = cancel.run_until_cancelled(self.campaign()).await {
+        while let Some(since) = cancel.run_until_cancelled(Box::pin(self.campaign())).await {
             let until = since + self.timing.renew_deadline;
             let fence = Fence::until(until, self.metrics.fenced_writes.clone());
             let end = cancel.child_token();

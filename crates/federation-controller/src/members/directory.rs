@@ -133,7 +133,7 @@ fn member_name(path: &Path) -> Option<String> {
     (known && !name.starts_with('.')).then(|| name.to_owned())
 }
 
-async fn read_text(path: &PathBuf) -> Result<String, KubeconfigError> {
+async fn read_text(path: &Path) -> Result<String, KubeconfigError> {
     let content = read_file(path)
         .await
         .map_err(|error| KubeconfigError::Unreadable {

@@ -26,7 +26,7 @@ use crate::{
 /// A change on the host.
 pub(crate) enum HostInput {
     /// The MemberCluster of this name; `None` if it was deleted.
-    Object(String, Option<MemberCluster>),
+    Object(String, Option<Box<MemberCluster>>),
     /// The Secret of this name; `None` if it was deleted.
     Secret(String, Option<KubeconfigSecret>),
     /// All MemberClusters are listed.
@@ -60,7 +60,7 @@ impl State {
             return Some(HostInput::SecretsListed(listed));
         }
         if let Some((name, object)) = self.objects.changed.pop_first() {
-            return Some(HostInput::Object(name, object));
+            return Some(HostInput::Object(name, object.map(Box::new)));
         }
         mem::take(&mut self.objects_listed).then_some(HostInput::ObjectsListed)
     }

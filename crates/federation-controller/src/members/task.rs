@@ -113,7 +113,7 @@ impl Members {
 
     fn input(&mut self, input: HostInput) {
         match input {
-            HostInput::Object(name, object) => self.object(&name, object),
+            HostInput::Object(name, object) => self.object(&name, object.map(|object| *object)),
             HostInput::Secret(name, secret) => {
                 for member in self.sources.put_secret(&name, secret) {
                     self.converge(&member);

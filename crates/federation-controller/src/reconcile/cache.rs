@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use reflector::ResourceVersion;
 use serde_json::Value;
 
-use super::host_write::FailedAttempts;
+use super::failed_attempts::FailedAttempts;
 use crate::{executor::LateOutcome, finalizer, frs_store::Entry};
 
 /// What is kept of one object.

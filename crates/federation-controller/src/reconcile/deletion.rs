@@ -2,12 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use dashmap::DashSet;
 use fedrs_api::{DeletionPolicy, EventReason, ObjectKey};
 use futures::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use tokio::sync::Semaphore;
 
 use super::{Reconciler, cache::Cached, frs_path, is_current};
 use crate::{
@@ -22,32 +20,16 @@ use crate::{
 /// How often a deletion looks at the members that it waits for.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// The deletions that are under way. They are not the workers' own, which a member that hangs would keep from repairs.
-pub(crate) struct Deletions {
-    keys: DashSet<ObjectKey>,
-    /// Bounds the writes to the host.
-    host_writes: Semaphore,
-}
-
-impl Deletions {
-    /// None yet; at most so many write to the host at the same time.
-    pub(crate) fn new(host_writes: u32) -> Self {
-        Self {
-            keys: DashSet::new(),
-            host_writes: Semaphore::new(host_writes as usize),
-        }
-    }
-}
-
 impl Reconciler {
-    /// Has the local sets of `entry` released or deleted, unless that is under way.
+    /// Has the local sets of `entry` released or deleted by a task of its own, unless that is under way: a member that hangs
+    /// must not keep the workers from repairs.
     pub(super) fn start_deletion(
         self: &Arc<Self>,
         key: &ObjectKey,
         entry: &Arc<Entry>,
         policy: DeletionPolicy,
     ) {
-        if !self.deletions.keys.insert(key.clone()) {
+        if !self.deletions.insert(key.clone()) {
             return;
         }
         let (this, key, entry) = (Arc::clone(self), key.clone(), Arc::clone(entry));
@@ -55,7 +37,7 @@ impl Reconciler {
         self.executor.tasks.spawn(async move {
             let deletion = this.delete(&key, &entry, policy);
             cancel.run_until_cancelled(deletion).await;
-            this.deletions.keys.remove(&key);
+            this.deletions.remove(&key);
         });
     }
 
@@ -139,7 +121,7 @@ impl Reconciler {
     }
 
     async fn remove_finalizer(&self, key: &ObjectKey, entry: &Entry) -> Result<(), CallError> {
-        let permit = self.deletions.host_writes.acquire().await;
+        let permit = self.deletion_writes.acquire().await;
         let _permit = permit.expect("the semaphore is never closed");
         let patch = finalizer::removal(&entry.metadata);
         let path = frs_path(key);
