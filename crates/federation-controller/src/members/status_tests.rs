@@ -346,3 +346,49 @@ async fn a_condition_says_of_which_spec_it_is() {
             .all(|generation| generation == Some(7))
     );
 }
+
+#[tokio::test]
+async fn f33_an_outage_of_the_controller_and_a_return_are_reported_as_such() {
+    let unreachable = View {
+        health: Health::Unreachable {
+            since: at(10),
+            message: "connection refused".into(),
+        },
+        ..healthy()
+    };
+    let mut disconnected = member(Some(unreachable));
+    disconnected.outage.disconnected = true;
+    let mut returned = member(Some(healthy()));
+    returned.outage.stabilizing = Some((at(160), 2));
+    let dead = member(Some(View {
+        info: ClusterInfo {
+            version: None,
+            nodes: NodeInfo::Known(NodeTotals {
+                total: 3,
+                ..NodeTotals::default()
+            }),
+        },
+        ..healthy()
+    }));
+    for (member, condition, text) in [
+        (
+            disconnected,
+            "Ready Unknown ControllerDisconnected",
+            "no member cluster answers: the controller changes nothing (connection refused)",
+        ),
+        (
+            returned,
+            "Ready True Stabilizing",
+            "the API server answers; replicas elsewhere stay until 1970-01-01T00:02:40Z, because the cluster was lost \
+             2 times within an hour",
+        ),
+        (
+            dead,
+            "Ready False NoReadyNodes",
+            "the API server answers, and none of the nodes is ready",
+        ),
+    ] {
+        assert_eq!(conditions(&member)[0], condition);
+        assert_eq!(message(&member, "Ready"), text);
+    }
+}
