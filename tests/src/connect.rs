@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use federation_controller::members::kubeconfig::{Connect, Kubeconfig, KubeconfigError};
+use federation_controller::members::{
+    MemberEvent,
+    kubeconfig::{Connect, Kubeconfig, KubeconfigError},
+};
 use futures::{FutureExt, future::BoxFuture};
 use http::{HeaderValue, Request, header::AUTHORIZATION};
 use kube::{Client, client::Body};
@@ -15,8 +18,17 @@ use crate::crash::CrashableService;
 const ADMINISTRATOR: &str = "administrator";
 
 /// The kubeconfig of the administrator of the member `name`, as in a file of the members folder.
-pub fn administrator_kubeconfig(name: &str) -> Kubeconfig {
+fn administrator_kubeconfig(name: &str) -> Kubeconfig {
     Kubeconfig::read(&kubeconfig(name, ADMINISTRATOR)).expect("a valid kubeconfig")
+}
+
+/// The file `name` of the members folder, for the administrator of the member `cluster`.
+pub fn member_file(name: &str, cluster: &str) -> MemberEvent {
+    MemberEvent::File {
+        name: name.to_owned(),
+        file: format!("{name}.yaml").into(),
+        kubeconfig: Ok(administrator_kubeconfig(cluster)),
+    }
 }
 
 /// A kubeconfig for the member `name`.

@@ -26,12 +26,13 @@ mod sim_federation;
 pub mod test_environment;
 mod watcher;
 
-pub use connect::{AdministratorClients, administrator_kubeconfig, kubeconfig};
+pub use connect::{AdministratorClients, kubeconfig, member_file};
 pub use crash::{CrashPoint, Lifetime};
 pub use invariants::{HOST, InvariantChecker};
 pub use join::{MEMBERS_PATH, SECRETS_PATH};
 pub use observe::{Layout, LocalSetState};
 pub use sim_federation::{
-    SimFederation, SimFederationSpec, SimMemberSpec, client_until_crash, even, frs, minutes,
+    FRS_PATH, SimFederation, SimFederationSpec, SimMemberSpec, client_until_crash, even, frs,
+    install_crds, minutes,
 };
 pub use watcher::ReadyWatcher;

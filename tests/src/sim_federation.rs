@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     changes::ChangeWaiter,
-    connect::{Routes, administrator_kubeconfig},
+    connect::{Routes, member_file},
     crash::{CrashPoint, CrashableService, Lifetime},
 };
 
@@ -116,13 +116,7 @@ impl SimFederation {
             spec,
             clock,
         };
-        for crd in fedrs_api::crd::all() {
-            let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-            federation
-                .on_host("POST", path, &serde_json::to_value(crd).unwrap())
-                .await
-                .unwrap();
-        }
+        install_crds(&client(&federation.host)).await;
         federation
     }
 
@@ -242,11 +236,7 @@ impl SimFederation {
 
     /// Adds the member `cluster` to the controller under another name, `name`.
     pub async fn add_member_as(&mut self, name: &str, cluster: &str) {
-        let event = MemberEvent::File {
-            name: name.to_owned(),
-            file: format!("{name}.yaml").into(),
-            kubeconfig: Ok(administrator_kubeconfig(cluster)),
-        };
+        let event = member_file(name, cluster);
         self.events.send(event).await.unwrap();
     }
 
@@ -368,9 +358,17 @@ fn log_if_asked() {
     }
 }
 
+/// Installs the CRDs of fedrs on a host.
+pub async fn install_crds(host: &Client) {
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    for crd in fedrs_api::crd::all() {
+        let crd = serde_json::to_value(crd).unwrap();
+        request(host, "POST", path, &crd).await.unwrap();
+    }
+}
+
 /// The collection of the scenarios' FederatedReplicaSets.
-pub(crate) const FRS_PATH: &str =
-    "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets";
+pub const FRS_PATH: &str = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets";
 
 /// A client of an embedded cluster that works until the controller with this lifetime ends.
 pub fn client_until_crash(cluster: &SimCluster, lifetime: &Lifetime) -> Client {

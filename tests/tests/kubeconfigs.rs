@@ -226,11 +226,7 @@ async fn recorded_events(host: &Client) -> Vec<String> {
 async fn f36_kubeconfig_files_may_use_whatever_kubectl_accepts() {
     let host = SimCluster::builder("host").nodes(0).start();
     let client = Client::new(host.service(), "default");
-    for crd in fedrs_api::crd::all() {
-        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        let crd = serde_json::to_value(crd).unwrap();
-        request(&client, "POST", path, &crd).await.unwrap();
-    }
+    fedrs_tests::install_crds(&client).await;
     let member = SimCluster::builder("member").nodes(1).start();
     let server = member.serve(None).await.unwrap();
     let access = server.kubeconfig();

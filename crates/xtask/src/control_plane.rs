@@ -3,7 +3,6 @@
 use std::{
     fmt,
     path::{Path, PathBuf},
-    process::ExitCode,
     time::Instant,
 };
 
@@ -54,12 +53,12 @@ pub(crate) struct Up {
 }
 
 impl ControlPlane {
-    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
         let programs = Programs::pinned()?;
         let runs = RunRegistry::of_user()?;
         match self {
-            Self::Build => build(&programs)?,
-            Self::Up(up) => up.run(&programs, &runs)?,
+            Self::Build => build(&programs),
+            Self::Up(up) => up.run(&programs, &runs),
             Self::Down { dir } => {
                 let dir = dir.canonicalize().with_context(|| shown(&dir))?;
                 print::line(if runs.end(&dir)? {
@@ -67,10 +66,10 @@ impl ControlPlane {
                 } else {
                     Message::NotRunning(&dir)
                 });
+                Ok(())
             }
-            Self::Status => status(&programs, &runs)?,
+            Self::Status => status(&programs, &runs),
         }
-        Ok(ExitCode::SUCCESS)
     }
 }
 

@@ -17,9 +17,7 @@ use federation_controller::{
     metrics::{ElectionMetrics, Metrics},
 };
 use fedrs_api::names;
-use fedrs_tests::{
-    AdministratorClients, Lifetime, SimFederation, administrator_kubeconfig, client_until_crash,
-};
+use fedrs_tests::{AdministratorClients, Lifetime, SimFederation, client_until_crash, member_file};
 use kube::Client;
 use parking_lot::Mutex;
 use tokio::{sync::mpsc, sync::watch, task::JoinHandle, time::Instant};
@@ -161,11 +159,7 @@ impl Candidate {
 async fn work(term: Term, host: Client, clients: BTreeMap<String, Client>, clock: Clock) {
     let (events, members) = mpsc::channel(clients.len() + 1);
     for name in clients.keys() {
-        let event = MemberEvent::File {
-            name: name.clone(),
-            file: format!("{name}.yaml").into(),
-            kubeconfig: Ok(administrator_kubeconfig(name)),
-        };
+        let event = member_file(name, name);
         events.send(event).await.expect("there is room for all");
     }
     events

@@ -1,4 +1,4 @@
-//! `cargo xtask bench settle`: many FederatedReplicaSets at once, in real time, on embedded members.
+//! `cargo run --release -p fedrs-tests --bin settle`: many FederatedReplicaSets at once, in real time, on embedded members.
 //!
 //! ```text
 //! clusters, controller -> N sets created -> all local sets exist -> all pods ready -> status ready -> no more writes
@@ -9,6 +9,7 @@
 
 mod args;
 mod clusters;
+mod memory;
 mod report;
 mod writes;
 
@@ -18,17 +19,18 @@ use std::{
 };
 
 use anyhow::{Context, bail};
+use clap::Parser;
 use control_plane::request;
+use fedrs_tests::{FRS_PATH, frs};
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::Client;
 use serde_json::{Value, json};
 
-pub(crate) use self::args::SettleArgs;
 use self::{
+    args::SettleArgs,
     clusters::{Clusters, RunningController},
     report::{Memory, Report, Restart},
 };
-use super::memory;
 
 /// How often the clusters are polled: the precision of the times.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -39,11 +41,10 @@ const DEADLINE: Duration = Duration::from_secs(600);
 const QUIET: Duration = Duration::from_secs(11);
 /// FederatedReplicaSets created at the same time: the connections of an HTTP client.
 const CREATED_TOGETHER: usize = 64;
-/// Their path in the API.
-const FRS_PATH: &str = "/apis/fedrs.dev/v1alpha1/namespaces/default/federatedreplicasets";
 
-/// Runs the benchmark. The exit status is 1 if the restarted controller writes anything.
-pub(super) fn run(args: &SettleArgs) -> anyhow::Result<ExitCode> {
+/// The exit status is 1 if the restarted controller writes anything.
+fn main() -> anyhow::Result<ExitCode> {
+    let args = SettleArgs::parse();
     tracing_subscriber::fmt()
         .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
         .with_writer(std::io::stderr)
@@ -51,10 +52,9 @@ pub(super) fn run(args: &SettleArgs) -> anyhow::Result<ExitCode> {
     let report = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?
-        .block_on(measure(args))?;
-    crate::print::line(&report);
+        .block_on(measure(&args))?;
     report.write(&args.json)?;
-    crate::print::line(format_args!("written to {}", args.json.display()));
+    println!("{report}written to {}", args.json.display());
     Ok(ExitCode::from(u8::from(!report.restart.is_silent())))
 }
 
@@ -123,33 +123,16 @@ async fn create_all(
     args: &SettleArgs,
     started: Instant,
 ) -> anyhow::Result<Duration> {
-    let sets: Vec<Value> = (0..args.sets)
-        .map(|number| frs(number, args.members))
-        .collect();
+    let replicas = u32::try_from(args.members)?;
+    // The default placement spreads evenly: one replica in each member.
+    let set = |number| frs(&format!("set-{number:04}"), replicas, &json!({}));
+    let sets: Vec<Value> = (0..args.sets).map(set).collect();
     stream::iter(&sets)
         .map(|set| request(user, "POST", FRS_PATH, set))
         .buffer_unordered(CREATED_TOGETHER)
         .try_for_each(async |_| Ok(()))
         .await?;
     Ok(started.elapsed())
-}
-
-/// A set with one replica per member: the default placement spreads evenly.
-fn frs(number: usize, replicas: usize) -> Value {
-    let name = format!("set-{number:04}");
-    json!({
-        "apiVersion": "fedrs.dev/v1alpha1",
-        "kind": "FederatedReplicaSet",
-        "metadata": { "name": name },
-        "spec": {
-            "replicas": replicas,
-            "selector": { "matchLabels": { "app": name } },
-            "template": {
-                "metadata": { "labels": { "app": name } },
-                "spec": { "containers": [{ "name": "main", "image": "registry.example/main:1" }] },
-            },
-        },
-    })
 }
 
 /// When each stage was complete, from the start of the creation.

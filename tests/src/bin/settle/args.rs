@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, builder::TypedValueParser as _};
+use clap::{Parser, builder::TypedValueParser as _};
 
-/// Options of the benchmark.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct SettleArgs {
+/// Creates many FederatedReplicaSets at once: measures the time until all pods are ready, memory, and writes after a restart.
+#[derive(Parser)]
+#[command(bin_name = "settle")]
+pub(super) struct SettleArgs {
     /// FederatedReplicaSets created at once
     #[arg(long, default_value_t = 500)]
     pub(super) sets: usize,
@@ -26,9 +27,8 @@ pub(crate) struct SettleArgs {
 
 /// In the workspace's `target` folder, whatever the working directory is.
 fn default_json() -> PathBuf {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
-    let workspace = crates.and_then(Path::parent);
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     workspace
-        .expect("this crate is two folders below the workspace")
+        .expect("this package is a folder of the workspace")
         .join("target/settle.json")
 }

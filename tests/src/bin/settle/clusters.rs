@@ -3,26 +3,18 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use anyhow::Context;
-use control_plane::request;
 use federation_controller::{
     Controller, Readiness, Running,
     clock::Clock,
     config::Config,
     election::Fence,
-    members::{
-        MemberEvent, MemberSecrets, directory,
-        kubeconfig::{Connect, Kubeconfig, KubeconfigError},
-    },
+    members::{MemberEvent, MemberSecrets, directory},
     metrics::Metrics,
 };
 use fedrs_api::names;
-use futures::future::BoxFuture;
+use fedrs_tests::{AdministratorClients, install_crds, member_file};
 use jiff::Timestamp;
-use kube::{
-    Client,
-    client::ClientBuilder,
-    config::{AuthInfo, KubeConfigOptions},
-};
+use kube::{Client, client::ClientBuilder, config::KubeConfigOptions};
 use serde_json::Value;
 use sim_cluster::{Server, SimCluster, kinds};
 use tokio::sync::mpsc;
@@ -55,19 +47,6 @@ pub(super) struct RunningController {
     _members: mpsc::Sender<MemberEvent>,
 }
 
-/// The clients of the members, by the server in their kubeconfigs.
-struct MemberClients(BTreeMap<String, Client>);
-
-impl Connect for MemberClients {
-    fn connect(
-        &self,
-        kubeconfig: Kubeconfig,
-    ) -> BoxFuture<'static, Result<Client, KubeconfigError>> {
-        let client = self.0[kubeconfig.server()].clone();
-        Box::pin(async { Ok(client) })
-    }
-}
-
 impl Clusters {
     /// Starts the clusters and installs the CRDs. Each member has capacity for a replica of every set.
     pub(super) async fn start(args: &SettleArgs) -> anyhow::Result<Self> {
@@ -83,11 +62,7 @@ impl Clusters {
             members,
             writes: WriteLog::default(),
         };
-        for crd in fedrs_api::crd::all() {
-            let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-            let crd = serde_json::to_value(crd).context("a CRD is plain data")?;
-            request(&clusters.user().await?, "POST", path, &crd).await?;
-        }
+        install_crds(&clusters.user().await?).await;
         Ok(clusters)
     }
 
@@ -106,19 +81,9 @@ impl Clusters {
         let (events, members) = mpsc::channel(self.members.len() + 1);
         let mut clients = BTreeMap::new();
         for member in &self.members {
-            let name = member.sim.name().to_owned();
-            let server = format!("https://{name}");
-            clients.insert(server.clone(), member.client(&self.writes).await?);
-            let cluster = kube::config::Cluster {
-                server: Some(server),
-                ..Default::default()
-            };
-            let event = MemberEvent::File {
-                file: format!("{name}.yaml").into(),
-                name,
-                kubeconfig: Kubeconfig::new(cluster, AuthInfo::default()),
-            };
-            events.send(event).await?;
+            let name = member.sim.name();
+            clients.insert(name.to_owned(), member.client(&self.writes).await?);
+            events.send(member_file(name, name)).await?;
         }
         events.send(MemberEvent::Complete).await?;
         let controller = Controller {
@@ -126,7 +91,7 @@ impl Clusters {
             members,
             secrets: MemberSecrets {
                 namespace: names::SYSTEM_NAMESPACE.to_owned(),
-                connect: Arc::new(MemberClients(clients)),
+                connect: Arc::new(AdministratorClients(clients)),
             },
             config: Config::default(),
             clock: Clock::system(),

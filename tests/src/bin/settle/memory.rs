@@ -7,12 +7,12 @@ use peak_alloc::PeakAlloc;
 static HEAP: PeakAlloc = PeakAlloc;
 
 /// The bytes that are allocated now.
-pub(super) fn heap_bytes() -> u64 {
+pub(crate) fn heap_bytes() -> u64 {
     HEAP.current_usage() as u64
 }
 
 /// The highest resident set size since the process started; 0 where `/proc` doesn't report it.
-pub(super) fn peak_resident_bytes() -> u64 {
+pub(crate) fn peak_resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kilobytes = status
         .lines()

@@ -1,17 +1,13 @@
 //! Counts the writes of the controller at its clients: every request that is not a GET.
 //!
-//! controller -> client -> `Recorded` (counts) -> transport -> cluster
+//! controller -> client -> recorder (counts) -> transport -> cluster
 
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Instant,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use http::{Method, Request};
+use kube::client::Body;
 use parking_lot::Mutex;
-use tower::{Layer, Service};
+use tower::util::MapRequestLayer;
 
 /// The writes to all clusters. Cheap to clone.
 #[derive(Clone, Default)]
@@ -26,11 +22,15 @@ struct Entries {
 
 impl WriteLog {
     /// A layer for the client of `cluster`.
-    pub(super) fn recorder(&self, cluster: &str) -> Recorder {
-        Recorder {
-            cluster: cluster.into(),
-            log: self.clone(),
-        }
+    pub(super) fn recorder(
+        &self,
+        cluster: &str,
+    ) -> MapRequestLayer<impl FnMut(Request<Body>) -> Request<Body> + Clone + Send + 'static> {
+        let (log, cluster) = (self.clone(), cluster.to_owned());
+        MapRequestLayer::new(move |request: Request<Body>| {
+            log.record(&cluster, request.method(), request.uri().path());
+            request
+        })
     }
 
     /// The number of writes since the last call, by `cluster METHOD resource`.
@@ -66,50 +66,6 @@ fn resource(path: &str) -> String {
         [plural, _, subresource, ..] => format!("{plural}/{subresource}"),
         [plural, ..] => (*plural).to_owned(),
         [] => path.to_owned(),
-    }
-}
-
-/// Records the requests of a client.
-#[derive(Clone)]
-pub(super) struct Recorder {
-    cluster: Arc<str>,
-    log: WriteLog,
-}
-
-impl<S> Layer<S> for Recorder {
-    type Service = Recorded<S>;
-
-    fn layer(&self, inner: S) -> Recorded<S> {
-        Recorded {
-            recorder: self.clone(),
-            inner,
-        }
-    }
-}
-
-/// A service that records its requests.
-#[derive(Clone)]
-pub(super) struct Recorded<S> {
-    recorder: Recorder,
-    inner: S,
-}
-
-impl<S, B> Service<Request<B>> for Recorded<S>
-where
-    S: Service<Request<B>>,
-{
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = S::Future;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, request: Request<B>) -> S::Future {
-        let Recorder { cluster, log } = &self.recorder;
-        log.record(cluster, request.method(), request.uri().path());
-        self.inner.call(request)
     }
 }
 
