@@ -1,7 +1,5 @@
 //! Deletions of FederatedReplicaSets delay nothing else.
 
-#![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
-
 use std::time::Duration;
 
 use fedrs_tests::{SimFederation, even, frs};
