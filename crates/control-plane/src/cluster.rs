@@ -20,11 +20,11 @@ use tokio::time::{Instant, sleep};
 use crate::{
     Error, Result,
     address::ETCD_PORT,
-    commands::{AUDIT_POLICY, Settings, Timeouts},
+    commands::{AUDIT_POLICY, Settings},
     nodes::{MANAGED, NodeResources, node, stages},
     pki::{Pki, private_file},
     process::Process,
-    programs::Programs,
+    programs::{COMPONENTS, Program, Programs},
     request::request,
     tokens::{self, ServiceAccount, Validity},
     with_path,
@@ -35,42 +35,6 @@ const READY_TIMEOUT: Duration = Duration::from_secs(180);
 /// How often its state is polled meanwhile.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A component of a control plane; one process each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Component {
-    /// etcd, the store.
-    Etcd,
-    /// The API server.
-    ApiServer,
-    /// kube-controller-manager.
-    ControllerManager,
-    /// kube-scheduler.
-    Scheduler,
-    /// kwok, which simulates all nodes.
-    Nodes,
-}
-
-impl Component {
-    const ALL: [Self; 5] = [
-        Self::Etcd,
-        Self::ApiServer,
-        Self::ControllerManager,
-        Self::Scheduler,
-        Self::Nodes,
-    ];
-
-    /// The name of its program and of its log.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Etcd => "etcd",
-            Self::ApiServer => "kube-apiserver",
-            Self::ControllerManager => "kube-controller-manager",
-            Self::Scheduler => "kube-scheduler",
-            Self::Nodes => "kwok",
-        }
-    }
-}
-
 /// The parts of a cluster.
 #[derive(Clone, Debug)]
 pub struct ControlPlaneSpec {
@@ -80,26 +44,26 @@ pub struct ControlPlaneSpec {
     pub nodes: u32,
     /// The resources of each node.
     pub resources: NodeResources,
-    /// Whether the API server logs each request, without bodies, to `audit.log`.
-    pub audit: bool,
 }
 
 /// A running cluster. Dropping it ends it.
 pub struct ControlPlane {
     spec: ControlPlaneSpec,
+    is_audited: bool,
     folder: PathBuf,
     address: IpAddr,
     programs: Programs,
     pki: Pki,
     kubeconfig: String,
-    processes: BTreeMap<Component, Process>,
+    processes: BTreeMap<Program, Process>,
 }
 
 impl ControlPlane {
-    /// Starts etcd and the API server on `address`, in `folder`. The server's certificate is also valid for `others`. The
-    /// cluster is not ready yet: see [`ready`](Self::ready).
+    /// Starts etcd and the API server on `address`, in `folder`. The server's certificate is also valid for `others`. With
+    /// `is_audited`, it logs each request. The cluster is not ready yet: see [`ready`](Self::ready).
     pub(crate) fn start(
         spec: ControlPlaneSpec,
+        is_audited: bool,
         folder: &Path,
         address: IpAddr,
         others: &[IpAddr],
@@ -107,13 +71,13 @@ impl ControlPlane {
     ) -> Result<Self> {
         with_path(folder, fs::create_dir_all(folder))?;
         let pki = Pki::create(&folder.join("pki"), &[&[address], others].concat())?;
-        let kubeconfig =
-            pki.kubeconfig(&spec.name, address, "kubernetes-admin", "system:masters")?;
+        let kubeconfig = pki.kubeconfig(&spec.name, address)?;
         private_file(&folder.join("admin.yaml"), &kubeconfig)?;
         private_file(&folder.join("stages.yaml"), &stages())?;
         private_file(&folder.join("audit-policy.yaml"), AUDIT_POLICY)?;
         let mut cluster = Self {
             spec,
+            is_audited,
             folder: folder.to_owned(),
             address,
             programs: programs.clone(),
@@ -121,8 +85,8 @@ impl ControlPlane {
             kubeconfig,
             processes: BTreeMap::new(),
         };
-        cluster.spawn(Component::Etcd)?;
-        cluster.spawn(Component::ApiServer)?;
+        cluster.spawn(Program::Etcd)?;
+        cluster.spawn(Program::ApiServer)?;
         Ok(cluster)
     }
 
@@ -130,7 +94,7 @@ impl ControlPlane {
     pub(crate) async fn ready(&mut self) -> Result<()> {
         let deadline = Instant::now() + READY_TIMEOUT;
         self.api_server_ready(deadline).await?;
-        self.spawn(Component::ControllerManager)?;
+        self.spawn(Program::ControllerManager)?;
         // The API server rejects pods until it exists.
         self.wait(
             deadline,
@@ -142,8 +106,8 @@ impl ControlPlane {
         )
         .await?;
         if self.spec.nodes > 0 {
-            self.spawn(Component::Scheduler)?;
-            self.spawn(Component::Nodes)?;
+            self.spawn(Program::Scheduler)?;
+            self.spawn(Program::Kwok)?;
         }
         for number in 1..=self.spec.nodes {
             self.add_node(&self.node_name(number), &self.spec.resources)
@@ -178,12 +142,7 @@ impl ControlPlane {
 
     /// A kubeconfig for its administrator with another address, such as that of a proxy.
     pub fn kubeconfig_by(&self, server: IpAddr) -> Result<String> {
-        self.pki.kubeconfig(
-            &self.spec.name,
-            server,
-            "kubernetes-admin",
-            "system:masters",
-        )
+        self.pki.kubeconfig(&self.spec.name, server)
     }
 
     /// A token of a ServiceAccount that may have expired. The API server itself issues tokens that are valid from now on, for at
@@ -248,28 +207,28 @@ impl ControlPlane {
     }
 
     /// Kills a component.
-    pub fn kill(&mut self, component: Component) {
+    pub fn kill(&mut self, component: Program) {
         if let Some(mut process) = self.processes.remove(&component) {
             process.kill();
         }
     }
 
     /// Suspends a component until it is [resumed](Self::resume): its connections stay open and silent.
-    pub fn pause(&self, component: Component) {
+    pub fn pause(&self, component: Program) {
         if let Some(process) = self.processes.get(&component) {
             process.identity.signal(Signal::STOP);
         }
     }
 
     /// Resumes a suspended component.
-    pub fn resume(&self, component: Component) {
+    pub fn resume(&self, component: Program) {
         if let Some(process) = self.processes.get(&component) {
             process.identity.signal(Signal::CONT);
         }
     }
 
     /// Starts a component again, after killing it if it runs. Waits until the API server is ready.
-    pub async fn restart(&mut self, component: Component) -> Result<()> {
+    pub async fn restart(&mut self, component: Program) -> Result<()> {
         self.kill(component);
         self.spawn(component)?;
         self.api_server_ready(Instant::now() + READY_TIMEOUT).await
@@ -281,13 +240,13 @@ impl ControlPlane {
         let revision = revision["header"]["revision"].clone();
         let request = json!({ "revision": revision, "physical": true });
         self.etcd("kv/compaction", &request).await?;
-        self.restart(Component::ApiServer).await
+        self.restart(Program::ApiServer).await
     }
 
     /// Kills all components, and removes no files.
     pub fn end(&mut self) {
-        for component in Component::ALL.iter().rev() {
-            self.kill(*component);
+        for component in COMPONENTS.into_iter().rev() {
+            self.kill(component);
         }
     }
 
@@ -301,25 +260,19 @@ impl ControlPlane {
         self.processes.len()
     }
 
-    fn spawn(&mut self, component: Component) -> Result<()> {
+    fn spawn(&mut self, component: Program) -> Result<()> {
         let settings = Settings {
             programs: &self.programs,
             folder: &self.folder,
             pki: &self.pki,
             address: self.address,
-            timeouts: Timeouts::default(),
-            audit: self.spec.audit,
-        };
-        let command = match component {
-            Component::Etcd => settings.etcd(),
-            Component::ApiServer => settings.api_server(),
-            Component::ControllerManager => settings.controller_manager(),
-            Component::Scheduler => settings.scheduler(),
-            Component::Nodes => settings.kwok(),
+            audit: self.is_audited,
         };
         let log = self.folder.join(format!("{}.log", component.name()));
-        self.processes
-            .insert(component, Process::start(command, &log)?);
+        self.processes.insert(
+            component,
+            Process::start(settings.command(component), &log)?,
+        );
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! The command line of each program: pure, so that one file shows how a cluster is configured.
 
-use std::{net::IpAddr, path::Path, process::Command, time::Duration};
+use std::{net::IpAddr, path::Path, process::Command};
 
 use crate::{
     address::{API_PORT, ETCD_PEER_PORT, ETCD_PORT},
@@ -16,23 +16,12 @@ const CONTROLLERS: &str = "namespace-controller,serviceaccount-controller,garbag
     node-lifecycle-controller,taint-eviction-controller,pod-garbage-collector-controller,\
     resourcequota-controller,clusterrole-aggregation-controller,endpointslice-controller";
 
-/// Timeouts of the controllers, shorter than by default, since tests wait for them.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Timeouts {
-    /// From the last heartbeat of a node until it is not ready. With less than 20 s, a busy machine loses nodes by itself.
-    pub(crate) node_grace: Duration,
-    /// How long pods tolerate a node that is not ready.
-    pub(crate) toleration: Duration,
-}
+// Timeouts of the controllers, in seconds: shorter than by default, since tests wait for them.
 
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self {
-            node_grace: Duration::from_secs(20),
-            toleration: Duration::from_secs(10),
-        }
-    }
-}
+/// From the last heartbeat of a node until it is not ready. With less than 20 s, a busy machine loses nodes by itself.
+const NODE_GRACE: u32 = 20;
+/// How long pods tolerate a node that is not ready.
+const TOLERATION: u32 = 10;
 
 /// What the command lines of one cluster have in common.
 pub(crate) struct Settings<'a> {
@@ -40,16 +29,24 @@ pub(crate) struct Settings<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) pki: &'a Pki,
     pub(crate) address: IpAddr,
-    pub(crate) timeouts: Timeouts,
     /// Whether the API server logs each request, without bodies, to `audit.log`.
     pub(crate) audit: bool,
 }
 
 impl Settings<'_> {
-    fn command(&self, program: Program) -> Command {
+    /// The command line of `program` in the cluster's folder; without arguments for one that is not a part of a cluster.
+    pub(crate) fn command(&self, program: Program) -> Command {
         let mut command = Command::new(self.programs.path(program));
         // Proxies and kubeconfigs of the caller's environment don't apply.
         command.env_clear().current_dir(self.folder);
+        match program {
+            Program::Etcd => self.etcd(&mut command),
+            Program::ApiServer => self.api_server(&mut command),
+            Program::ControllerManager => self.controller_manager(&mut command),
+            Program::Scheduler => self.scheduler(&mut command),
+            Program::Kwok => self.kwok(&mut command),
+            Program::Kubectl | Program::Helm | Program::Kstatus => {}
+        }
         command
     }
 
@@ -58,12 +55,11 @@ impl Settings<'_> {
         format!("--kubeconfig={}", file.display())
     }
 
-    pub(crate) fn etcd(&self) -> Command {
+    fn etcd(&self, command: &mut Command) {
         let (clients, peers) = (
             format!("http://{}:{ETCD_PORT}", self.address),
             format!("http://{}:{ETCD_PEER_PORT}", self.address),
         );
-        let mut command = self.command(Program::Etcd);
         command
             .arg("--name=etcd")
             .arg(format!("--data-dir={}", self.folder.join("etcd").display()))
@@ -75,13 +71,10 @@ impl Settings<'_> {
             .arg("--log-level=warn")
             // Nobody needs the data after a crash of the machine.
             .arg("--unsafe-no-fsync");
-        command
     }
 
-    pub(crate) fn api_server(&self) -> Command {
+    fn api_server(&self, command: &mut Command) {
         let pki = self.pki;
-        let seconds = self.timeouts.toleration.as_secs();
-        let mut command = self.command(Program::ApiServer);
         command
             .arg(format!("--bind-address={}", self.address))
             .arg(format!("--secure-port={API_PORT}"))
@@ -111,9 +104,11 @@ impl Settings<'_> {
             // A loopback address is no valid endpoint for the `kubernetes` Service.
             .arg("--endpoint-reconciler-type=none")
             .arg("--enable-priority-and-fairness=false")
-            .arg(format!("--default-not-ready-toleration-seconds={seconds}"))
             .arg(format!(
-                "--default-unreachable-toleration-seconds={seconds}"
+                "--default-not-ready-toleration-seconds={TOLERATION}"
+            ))
+            .arg(format!(
+                "--default-unreachable-toleration-seconds={TOLERATION}"
             ));
         if self.audit {
             command
@@ -127,11 +122,9 @@ impl Settings<'_> {
                 ))
                 .arg("--audit-log-mode=blocking");
         }
-        command
     }
 
-    pub(crate) fn controller_manager(&self) -> Command {
-        let mut command = self.command(Program::ControllerManager);
+    fn controller_manager(&self, command: &mut Command) {
         command
             .arg(self.kubeconfig())
             .arg(format!("--bind-address={}", self.address))
@@ -141,26 +134,19 @@ impl Settings<'_> {
             .arg("--kube-api-burst=1000")
             .arg("--horizontal-pod-autoscaler-sync-period=2s")
             .arg("--node-monitor-period=1s")
-            .arg(format!(
-                "--node-monitor-grace-period={}s",
-                self.timeouts.node_grace.as_secs()
-            ));
-        command
+            .arg(format!("--node-monitor-grace-period={NODE_GRACE}s"));
     }
 
-    pub(crate) fn scheduler(&self) -> Command {
-        let mut command = self.command(Program::Scheduler);
+    fn scheduler(&self, command: &mut Command) {
         command
             .arg(self.kubeconfig())
             .arg(format!("--bind-address={}", self.address))
             .arg("--leader-elect=false")
             .arg("--kube-api-qps=500")
             .arg("--kube-api-burst=1000");
-        command
     }
 
-    pub(crate) fn kwok(&self) -> Command {
-        let mut command = self.command(Program::Kwok);
+    fn kwok(&self, command: &mut Command) {
         command
             .arg(self.kubeconfig())
             .arg(format!(
@@ -173,13 +159,9 @@ impl Settings<'_> {
             ))
             .arg("--manage-all-nodes=false")
             .arg("--node-ip=10.0.0.1")
-            .arg(format!(
-                "--node-lease-duration-seconds={}",
-                self.timeouts.node_grace.as_secs()
-            ));
+            .arg(format!("--node-lease-duration-seconds={NODE_GRACE}"));
         // kwok creates a folder there.
         command.env("HOME", self.folder);
-        command
     }
 }
 

@@ -25,25 +25,14 @@ const CLUSTERS: &str = "clusters";
 #[derive(Clone, Debug)]
 pub struct EnvironmentSpec {
     /// The members.
-    pub members: Vec<MemberSpec>,
+    pub members: Vec<ControlPlaneSpec>,
     /// Whether the API servers log each request, without bodies, to `audit.log`.
     pub audit: bool,
 }
 
-/// One member cluster.
-#[derive(Clone, Debug)]
-pub struct MemberSpec {
-    /// Its name.
-    pub name: String,
-    /// How many nodes it has.
-    pub nodes: u32,
-    /// The resources of each node.
-    pub resources: NodeResources,
-}
-
 impl Default for EnvironmentSpec {
     fn default() -> Self {
-        let member = |name: &str| MemberSpec {
+        let member = |name: &str| ControlPlaneSpec {
             name: name.to_owned(),
             nodes: 3,
             resources: NodeResources::default(),
@@ -93,25 +82,23 @@ impl Environment {
         clear(folder)?;
         let reserved = Subnet::reserve()?;
         let subnet = reserved.subnet;
-        let start = |number: usize, name: &str, nodes, resources: NodeResources| {
+        let start = |number: usize, cluster: ControlPlaneSpec| {
             let number = u8::try_from(number)
                 .ok()
                 .filter(|number| *number <= MAX_MEMBERS);
             let number = number.ok_or(Error::TooManyMembers { most: MAX_MEMBERS })?;
-            let spec = ControlPlaneSpec {
-                name: name.to_owned(),
-                nodes,
-                resources,
-                audit: spec.audit,
-            };
-            let place = folder.join(CLUSTERS).join(name);
-            let proxy = subnet.proxy(number);
-            ControlPlane::start(spec, &place, subnet.cluster(number), &[proxy], run.programs)
+            let place = folder.join(CLUSTERS).join(&cluster.name);
+            let (address, proxy) = (subnet.cluster(number), subnet.proxy(number));
+            ControlPlane::start(cluster, spec.audit, &place, address, &[proxy], run.programs)
         };
         run.runs.write(folder, run.is_owned, 0)?;
-        let host = start(0, "host", 0, NodeResources::default())?;
+        let host = ControlPlaneSpec {
+            name: "host".to_owned(),
+            nodes: 0,
+            resources: NodeResources::default(),
+        };
         let mut environment = Self {
-            host,
+            host: start(0, host)?,
             members: Vec::new(),
             subnet,
             folder: folder.clone(),
@@ -119,8 +106,7 @@ impl Environment {
             is_owned: run.is_owned,
         };
         for (number, member) in (1..).zip(&spec.members) {
-            let member = start(number, &member.name, member.nodes, member.resources.clone())?;
-            environment.members.push(member);
+            environment.members.push(start(number, member.clone())?);
         }
         environment.ready().await?;
         environment.write_kubeconfigs()?;

@@ -27,8 +27,8 @@ mod runs;
 mod tokens;
 
 pub use address::Subnet;
-pub use cluster::{Component, ControlPlane, ControlPlaneSpec};
-pub use environment::{Environment, EnvironmentSpec, MemberSpec, Run};
+pub use cluster::{ControlPlane, ControlPlaneSpec};
+pub use environment::{Environment, EnvironmentSpec, Run};
 pub use nodes::NodeResources;
 pub use programs::{Program, Programs};
 pub use proxy::{Proxy, ProxyMode};

@@ -66,19 +66,13 @@ impl Pki {
         private_file(&self.server_key(), &key.serialize_pem())
     }
 
-    /// A kubeconfig for `server` with a client certificate of `user` in `group`; `cluster` names its context.
-    pub(crate) fn kubeconfig(
-        &self,
-        cluster: &str,
-        server: IpAddr,
-        user: &str,
-        group: &str,
-    ) -> Result<String> {
+    /// A kubeconfig for `server` with a client certificate of the administrator; `cluster` names its context.
+    pub(crate) fn kubeconfig(&self, cluster: &str, server: IpAddr) -> Result<String> {
+        let user = "kubernetes-admin";
         let mut params = CertificateParams::default();
-        params.distinguished_name.push(DnType::CommonName, user);
-        params
-            .distinguished_name
-            .push(DnType::OrganizationName, group);
+        let names = &mut params.distinguished_name;
+        names.push(DnType::CommonName, user);
+        names.push(DnType::OrganizationName, "system:masters");
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         let key = KeyPair::generate()?;

@@ -34,6 +34,15 @@ const MODULES: [(&str, &[Program]); 4] = [
     ("kstatus", &[Program::Kstatus]),
 ];
 
+/// The programs of a cluster, one process each, in the order of their start.
+pub(crate) const COMPONENTS: [Program; 5] = [
+    Program::Etcd,
+    Program::ApiServer,
+    Program::ControllerManager,
+    Program::Scheduler,
+    Program::Kwok,
+];
+
 /// One of the programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Program {

@@ -11,16 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{Error, Program, Result, paths, process::Identity, with_path};
-
-/// The programs of a cluster.
-const PROGRAMS: [Program; 5] = [
-    Program::Etcd,
-    Program::ApiServer,
-    Program::ControllerManager,
-    Program::Scheduler,
-    Program::Kwok,
-];
+use crate::{Error, Program, Result, paths, process::Identity, programs::COMPONENTS, with_path};
 
 /// The file of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -162,7 +153,7 @@ impl Entry {
 
 /// The processes that run in `folder`, as `CLUSTER/PROGRAM`.
 pub(crate) fn processes(folder: &Path) -> Vec<(String, Identity)> {
-    let found = Identity::working_below(folder, &PROGRAMS.map(Program::name));
+    let found = Identity::working_below(folder, &COMPONENTS.map(Program::name));
     let named = found.into_iter().map(|(folder, program, process)| {
         let cluster = folder.file_name().unwrap_or_default().to_string_lossy();
         // Linux adds this to the name of a removed folder.

@@ -9,8 +9,8 @@ use std::{
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use control_plane::{
-    Environment, EnvironmentSpec, MemberSpec, NodeResources, Program, Programs, Run, RunRegistry,
-    RunState,
+    ControlPlaneSpec, Environment, EnvironmentSpec, NodeResources, Program, Programs, Run,
+    RunRegistry, RunState,
 };
 
 use crate::print;
@@ -107,10 +107,10 @@ impl Up {
         Ok(())
     }
 
-    fn member_specs(&self) -> Vec<MemberSpec> {
+    fn member_specs(&self) -> Vec<ControlPlaneSpec> {
         let names = ('a'..='z').take(self.members.into());
         names
-            .map(|name| MemberSpec {
+            .map(|name| ControlPlaneSpec {
                 name: name.to_string(),
                 nodes: self.nodes,
                 resources: NodeResources {

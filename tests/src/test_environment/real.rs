@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use control_plane::{Component, ProxyMode};
+use control_plane::ProxyMode;
 use federation_controller::config::Config;
 use kube::Client;
 use tempfile::TempDir;
@@ -137,9 +137,9 @@ impl Real {
         let mut fleet = self.shared.fleet().await;
         let cluster = fleet.member(member).expect("the fleet has this member");
         if is_hanging {
-            cluster.pause(Component::ApiServer);
+            cluster.pause(control_plane::Program::ApiServer);
         } else {
-            cluster.resume(Component::ApiServer);
+            cluster.resume(control_plane::Program::ApiServer);
         }
     }
 
@@ -167,7 +167,7 @@ impl Real {
             proxy.set(ProxyMode::Forward(Duration::ZERO));
         }
         for member in &self.shared.fleet().await.members {
-            member.resume(Component::ApiServer);
+            member.resume(control_plane::Program::ApiServer);
             member.restore_nodes().await.expect("nodes can be changed");
         }
     }

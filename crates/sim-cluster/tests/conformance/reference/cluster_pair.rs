@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use control_plane::{Environment, EnvironmentSpec, MemberSpec, NodeResources, Program};
+use control_plane::{ControlPlaneSpec, Environment, EnvironmentSpec, NodeResources, Program};
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
@@ -51,7 +51,7 @@ impl ClusterPair {
     /// If one of the clusters can't start.
     pub(crate) async fn start() -> Result<Self, String> {
         let spec = EnvironmentSpec {
-            members: vec![MemberSpec {
+            members: vec![ControlPlaneSpec {
                 name: NAME.to_owned(),
                 nodes: u32::try_from(NODES).expect("few nodes"),
                 resources: NodeResources::default(),
