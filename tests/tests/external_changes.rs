@@ -292,3 +292,52 @@ async fn f29_a_local_set_that_gets_a_controller_owner_is_released() {
         )
         .await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn f28_a_template_that_all_members_reject_stops_no_scaling() {
+    let federation = SimFederation::running(6).await;
+    let container = |port: u32| {
+        json!({ "spec": { "template": { "spec": { "containers": [{
+            "name": "main", "image": "registry.example/main:1", "ports": [{ "containerPort": port }],
+        }] } } } })
+    };
+    federation.patch("web", &container(99_999_999)).await;
+    federation
+        .wait_until("the rejection is reported", 30, async |federation| {
+            federation.condition("web", "Accepted").await.as_deref() == Some("False")
+        })
+        .await;
+    let message = federation
+        .condition_message("web", "Accepted")
+        .await
+        .unwrap();
+    let field = "spec.template.spec.containers[0].ports[0].containerPort";
+    assert!(message.contains(field), "{message}");
+    assert_eq!(
+        federation.condition("web", "Stalled").await.as_deref(),
+        Some("True")
+    );
+    federation
+        .patch("web", &json!({ "spec": { "replicas": 12 } }))
+        .await;
+    federation
+        .wait_until("12 run", 30, async |federation| {
+            federation.available("web") == 12
+        })
+        .await;
+    federation.patch("web", &container(8080)).await;
+    federation
+        .wait_until(
+            "the corrected template is accepted",
+            30,
+            async |federation| {
+                let set = federation.local_set("a", "web").unwrap_or_default();
+                set["spec"]["template"]["spec"]["containers"][0]["ports"][0]["containerPort"]
+                    == 8080
+                    && federation.condition("web", "Accepted").await.as_deref() == Some("True")
+            },
+        )
+        .await;
+    assert_eq!(federation.condition("web", "Stalled").await, None);
+    assert_eq!(federation.available("web"), 12);
+}

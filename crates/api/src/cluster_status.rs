@@ -199,6 +199,12 @@ pub struct ClusterInternalState {
     /// The member's message for the last failed write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_error: Option<String>,
+    /// Since when the member rejects changes of `spec.replicas`, while it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_rejected_since: Option<Time>,
+    /// The rejection of the template, while it lasts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template_rejection: Option<TemplateRejection>,
 }
 
 impl ClusterInternalState {
@@ -218,6 +224,43 @@ pub struct Rejection {
     pub message: String,
 }
 
+/// A member that rejects the template of the FederatedReplicaSet: its local workload, if it has one, keeps the template that it
+/// has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TemplateRejection {
+    /// Hash of the rejected spec, without replicas: 16 hexadecimal digits.
+    pub desired: String,
+    /// When the member first rejected a template.
+    pub since: Time,
+    /// The member's message.
+    pub message: String,
+    /// Failed attempts in a row.
+    pub failures: i32,
+    /// The earliest time of the next attempt.
+    pub next_attempt_time: Time,
+}
+
+impl TemplateRejection {
+    /// The rejection of the spec with this hash.
+    #[must_use]
+    pub fn new(desired: u64, since: Time, message: String) -> Self {
+        Self {
+            desired: to_digits(desired),
+            next_attempt_time: since.clone(),
+            since,
+            message,
+            failures: 0,
+        }
+    }
+
+    /// Whether the member rejected the spec with this hash.
+    #[must_use]
+    pub fn is_of(&self, hash: u64) -> bool {
+        is_hash(&self.desired, hash)
+    }
+}
+
 /// Hashes of the template that the controller wrote and of the template that the member stored, with its defaults. Tell a
 /// change by the user from a change by somebody else in the member (F29).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -232,10 +275,9 @@ impl TemplateRecord {
     /// The record of two hashes.
     #[must_use]
     pub fn new(desired: u64, live: u64) -> Self {
-        let hex = |hash| format!("{hash:016x}");
         Self {
-            desired: hex(desired),
-            live: hex(live),
+            desired: to_digits(desired),
+            live: to_digits(live),
         }
     }
 
@@ -250,6 +292,10 @@ impl TemplateRecord {
     pub fn has_live(&self, hash: u64) -> bool {
         is_hash(&self.live, hash)
     }
+}
+
+fn to_digits(hash: u64) -> String {
+    format!("{hash:016x}")
 }
 
 fn is_hash(digits: &str, hash: u64) -> bool {

@@ -196,11 +196,20 @@ impl LocalSet<'_> {
             SetChange::Create { replicas } => Ok(self.create(frs, *replicas).await),
             SetChange::Scale { seen, from, to } => self.scale(seen, *from, *to).await,
             SetChange::Overwrite { seen, replicas, .. } => {
-                self.overwrite(frs, seen, *replicas).await
+                match self.overwrite(frs, seen, *replicas).await {
+                    Err(error) if rejects_object(&error) => Ok(Outcome::TemplateRejected {
+                        message: error.to_string(),
+                        creates: false,
+                    }),
+                    done => done,
+                }
             }
             SetChange::LabelPods { seen } => self.label_pods(frs, &seen.uid, seen.generation).await,
         };
         match done.unwrap_or_else(|error| undecided(&error)) {
+            Outcome::Written(set) if matches!(action.change, SetChange::Scale { .. }) => {
+                Outcome::Scaled { set, by }
+            }
             Outcome::Written(set) if action.repairs => Outcome::Repaired { set, by },
             outcome => outcome,
         }
@@ -259,9 +268,16 @@ impl LocalSet<'_> {
             Some(409) => return self.adopt(frs, replicas).await,
             _ => Err(error),
         };
-        retried.unwrap_or_else(|error| Outcome::Rejected {
-            kind: RejectionKind::Rejected,
-            message: error.to_string(),
+        retried.unwrap_or_else(|error| match error.code() {
+            // A 403 may be about the namespace, or the credentials.
+            Some(400 | 413 | 422) => Outcome::TemplateRejected {
+                message: error.to_string(),
+                creates: true,
+            },
+            _ => Outcome::Rejected {
+                kind: RejectionKind::Rejected,
+                message: error.to_string(),
+            },
         })
     }
 
@@ -380,6 +396,11 @@ fn undecided(error: &CallError) -> Outcome {
         Some(400..500) => Outcome::Failed(error.to_string()),
         _ => Outcome::Unknown(error.to_string()),
     }
+}
+
+/// Whether validation or admission rejected the whole object, so that its replicas alone may be accepted.
+fn rejects_object(error: &CallError) -> bool {
+    matches!(error.code(), Some(400 | 403 | 413 | 422))
 }
 
 fn changed_meanwhile() -> Outcome {

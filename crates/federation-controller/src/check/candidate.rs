@@ -28,7 +28,7 @@ pub(super) struct Candidate<'a> {
     /// Of these: capacity probes of the last check, on top of the layout.
     pub(super) probes: u64,
     pub(super) capacity: CapacityEstimate,
-    /// Whether it has rejected the local set for longer than X: it has no capacity (F28).
+    /// Whether it has rejected the local set, or more replicas, for longer than X: it has no capacity for more (F28).
     pub(super) rejecting: bool,
 }
 
@@ -80,12 +80,8 @@ impl<'a> Candidate<'a> {
 
     /// As the scheduler sees it, within its limit.
     pub(super) fn within_limit(&self) -> Cluster<'a> {
-        let capacity = if self.rejecting {
-            Some(0)
-        } else {
-            self.capacity.capacity
-        };
-        let limits = [capacity, self.closed_limit()];
+        let rejecting = self.rejecting.then(|| self.current());
+        let limits = [self.capacity.capacity, rejecting, self.closed_limit()];
         self.with_replicas(self.current(), limits.into_iter().flatten().min())
     }
 

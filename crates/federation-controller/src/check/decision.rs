@@ -34,7 +34,13 @@ impl<'a> Decision<'a> {
     /// Goes through the stages.
     pub(super) fn of(snapshot: &'a Snapshot<'a>, writes: Writes, now: Timestamp) -> Self {
         let previous = &snapshot.previous.clusters;
-        let evaluations = evaluate(snapshot.members, previous, now, snapshot.settings);
+        let evaluations = evaluate(
+            snapshot.members,
+            previous,
+            Some(snapshot.desired_spec_hash),
+            now,
+            snapshot.settings,
+        );
         let plan = plan(snapshot, &evaluations, now);
         let step = Step::take(snapshot, &evaluations, plan.as_ref(), writes, now);
         Self {

@@ -1,7 +1,7 @@
 //! What one member shows for a set: the first stage of a check.
 
 use cluster_informer::WorkloadState;
-use fedrs_api::{ClusterStatus, Rejection};
+use fedrs_api::{ClusterStatus, Rejection, TemplateRejection};
 use jiff::Timestamp;
 
 use super::{
@@ -28,12 +28,15 @@ pub(super) struct MemberEvaluation<'a> {
     pub(super) capacity: CapacityEstimate,
     /// The writes before this check.
     pub(super) writes: WriteBackoff,
+    /// The member's rejection of the present template.
+    pub(super) template_rejection: Option<&'a TemplateRejection>,
 }
 
-/// Evaluates `members` at `now`, in their order.
+/// Evaluates `members` at `now`, in their order; an invalid set has no spec that they could have.
 pub(super) fn evaluate<'a>(
     members: &'a [Member],
     previous: &'a [ClusterStatus],
+    desired_spec_hash: Option<u64>,
     now: Timestamp,
     settings: &CheckSettings,
 ) -> Vec<MemberEvaluation<'a>> {
@@ -49,16 +52,17 @@ pub(super) fn evaluate<'a>(
     seen()
         .zip(duplicates::resolve(members, alone))
         .map(|((member, previous), eligibility)| {
-            MemberEvaluation::new(member, previous, eligibility, now, settings)
+            let seen = (member, previous);
+            MemberEvaluation::new(seen, eligibility, desired_spec_hash, now, settings)
         })
         .collect()
 }
 
 impl<'a> MemberEvaluation<'a> {
     fn new(
-        member: &'a Member,
-        previous: Option<&'a ClusterStatus>,
+        (member, previous): (&'a Member, Option<&'a ClusterStatus>),
         eligibility: Eligibility<'a>,
+        desired_spec_hash: Option<u64>,
         now: Timestamp,
         settings: &CheckSettings,
     ) -> Self {
@@ -77,6 +81,9 @@ impl<'a> MemberEvaluation<'a> {
             writes: previous
                 .map(|previous| WriteBackoff::of(&previous.internal))
                 .unwrap_or_default(),
+            template_rejection: previous
+                .and_then(|previous| previous.internal.template_rejection.as_ref())
+                .filter(|rejection| desired_spec_hash.is_some_and(|hash| rejection.is_of(hash))),
         }
     }
 
@@ -194,10 +201,21 @@ impl<'a> MemberEvaluation<'a> {
         self.set().is_none().then_some(rejection)
     }
 
-    /// Whether the rejection has lasted for longer than X, so that the member has no capacity (F28).
+    /// Whether the member has rejected the local set, or changes of its replicas, for longer than X: it has no capacity beyond
+    /// what is requested of it (F28).
     pub(super) fn rejects_for_long(&self, now: Timestamp, settings: &CheckSettings) -> bool {
-        self.rejection()
-            .is_some_and(|rejection| after(rejection.since.0, settings.unscheduled_timeout) <= now)
+        let since = match self.set() {
+            Some(_) => self.writes.rejected_since(),
+            None => self.rejection().map(|rejection| rejection.since.0),
+        };
+        since.is_some_and(|since| after(since, settings.unscheduled_timeout) <= now)
+    }
+
+    /// Whether the local set has kept another template for longer than X, because the member rejects the present one.
+    pub(super) fn keeps_template_for_long(&self, now: Timestamp, settings: &CheckSettings) -> bool {
+        let rejection = self.template_rejection.filter(|_| self.set().is_some());
+        let since = rejection.map(|rejection| rejection.since.0);
+        since.is_some_and(|since| after(since, settings.unscheduled_timeout) <= now)
     }
 
     /// The next attempt of a rejected creation.

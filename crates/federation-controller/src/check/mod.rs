@@ -96,6 +96,10 @@ fn next_check(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> Op
         if member.is_eligible() {
             times.extend(member.step.held_until);
             times.extend(member.step.writes.expires(settings));
+            if let Some(rejection) = member.evaluation.template_rejection {
+                let counts_from = after(rejection.since.0, settings.unscheduled_timeout);
+                times.extend([rejection.next_attempt_time.0, counts_from]);
+            }
         }
         times.extend(member.evaluation.next_creation());
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cluster_informer::WorkloadState;
 use fedrs_api::{
     ClusterInternalState, ClusterStatus, FederatedReplicaSetStatus, Rejection, RejectionKind,
-    TemplateRecord,
+    TemplateRecord, TemplateRejection,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -20,6 +20,13 @@ pub type Outcomes = BTreeMap<String, Outcome>;
 pub enum Outcome {
     /// Written; the set as the member now shows it.
     Written(WorkloadState),
+    /// Its replicas were changed, and its template stays.
+    Scaled {
+        /// The set as the member now shows it.
+        set: WorkloadState,
+        /// The field manager of an external change that this undoes, if the member shows it.
+        by: Option<String>,
+    },
     /// There was a set of another owner: overwritten (F29); the set as the member now shows it.
     Adopted {
         /// The set.
@@ -54,6 +61,13 @@ pub enum Outcome {
         /// The member's message.
         message: String,
     },
+    /// The member rejected the template (F28): an existing set stays as it is.
+    TemplateRejected {
+        /// The member's message.
+        message: String,
+        /// Whether there is no set.
+        creates: bool,
+    },
     /// Not done, because the set is no longer as it was seen: the next check decides.
     Conflict(String),
     /// The member rejected a change of the set, with its message: the next check decides.
@@ -69,7 +83,11 @@ impl Outcome {
     pub(crate) fn needs_retry(&self) -> bool {
         matches!(
             self,
-            Self::Replaced { .. } | Self::Conflict(_) | Self::Failed(_) | Self::Unknown(_)
+            Self::Replaced { .. }
+                | Self::TemplateRejected { .. }
+                | Self::Conflict(_)
+                | Self::Failed(_)
+                | Self::Unknown(_)
         )
     }
 }
@@ -110,12 +128,20 @@ fn record(
             record_written(internal, set, desired_spec_hash);
             writes.succeeded(set.generation, by.clone())
         }
+        Outcome::Scaled { set, by } => writes.succeeded(set.generation, by.clone()),
         Outcome::PodsLabeled { generation, .. } => writes.succeeded(*generation, None),
         Outcome::Rejected { kind, message } => {
             return record_rejection(internal, *kind, message, now, settings);
         }
+        Outcome::TemplateRejected { message, creates } => {
+            record_template_rejection(internal, desired_spec_hash, message, now, settings);
+            if *creates {
+                record_rejection(internal, RejectionKind::Rejected, message, now, settings);
+            }
+            return;
+        }
         Outcome::Conflict(_) | Outcome::Replaced { .. } => writes.failed(None, now),
-        Outcome::Failed(error) => writes.failed(Some(error.clone()), now),
+        Outcome::Failed(error) => writes.failed(Some(error.clone()), now).rejected(now),
         Outcome::Unknown(error) => writes.failed(Some(error.clone()), now).without_generation(),
         Outcome::Pending => writes.without_generation(),
     };
@@ -128,6 +154,7 @@ fn record_written(
     desired_spec_hash: u64,
 ) {
     internal.template = Some(TemplateRecord::new(desired_spec_hash, set.spec_hash));
+    internal.template_rejection = None;
     if internal.rejection.take().is_some() {
         (internal.failures, internal.next_attempt_time) = (0, None);
     }
@@ -150,4 +177,28 @@ fn record_rejection(
     internal.failures = internal.failures.saturating_add(1);
     let failures = u32::try_from(internal.failures).unwrap_or(1);
     internal.next_attempt_time = Some(Time(after(now, settings.backoff(failures))));
+}
+
+/// A rejected template: since when, and when to try it again. The set keeps the one that it has, and is scaled.
+fn record_template_rejection(
+    internal: &mut ClusterInternalState,
+    desired_spec_hash: u64,
+    message: &str,
+    now: Timestamp,
+    settings: &CheckSettings,
+) {
+    let earlier = internal.template_rejection.take();
+    let since = earlier
+        .as_ref()
+        .map_or(Time(now), |earlier| earlier.since.clone());
+    let failures = earlier.filter(|earlier| earlier.is_of(desired_spec_hash));
+    let failures = failures
+        .map_or(0, |earlier| earlier.failures)
+        .saturating_add(1);
+    let backoff = settings.backoff(u32::try_from(failures).unwrap_or(1));
+    internal.template_rejection = Some(TemplateRejection {
+        failures,
+        next_attempt_time: Time(after(now, backoff)),
+        ..TemplateRejection::new(desired_spec_hash, since, message.to_owned())
+    });
 }

@@ -85,18 +85,28 @@ fn lay_out<'a>(
 ) -> (Vec<Candidate<'a>>, Targets) {
     let settings = snapshot.settings;
     let preferences = Preferences::of(&snapshot.frs.placement);
+    let rejected_by_all = template_rejected(members.iter().copied());
     let before: Vec<_> = members
         .iter()
         .map(|member| Candidate {
             name: &member.member.name,
             preference: preferences.of_cluster(&member.member.name),
-            closed: !member.member.schedulable || !member.eligibility.is_eligible(),
+            // Where only some reject the template, the others get the replicas beyond what runs.
+            closed: !member.member.schedulable
+                || !member.eligibility.is_eligible()
+                || (!rejected_by_all && member.keeps_template_for_long(now, settings)),
             draining: member.member.draining,
             requested: member.requested(),
             unscheduled: member.scheduling.unscheduled,
-            probes: member.probes().min(member.requested()),
+            probes: if member.writes.rejected_since().is_some() {
+                // They were not written.
+                0
+            } else {
+                member.probes().min(member.requested())
+            },
             capacity: member.capacity,
-            rejecting: member.rejects_for_long(now, settings),
+            rejecting: member.rejects_for_long(now, settings)
+                || (rejected_by_all && member.eligibility.is_eligible() && member.set().is_none()),
         })
         .collect();
     let shares = unlimited_shares(demand, &before);
@@ -121,6 +131,18 @@ fn lay_out<'a>(
     };
     let targets = targets(demand, &candidates, &shares);
     (candidates, targets)
+}
+
+/// Whether all eligible `members` that have a local set reject the template. One without a set counts as rejecting it.
+pub(super) fn template_rejected<'a: 'b, 'b>(
+    members: impl Iterator<Item = &'b MemberEvaluation<'a>> + Clone,
+) -> bool {
+    let mut members = members.filter(|member| member.eligibility.is_eligible());
+    let accepts = |member: &MemberEvaluation<'_>| {
+        member.set().is_some() && member.template_rejection.is_none()
+    };
+    let rejects = |member: &MemberEvaluation<'_>| member.template_rejection.is_some();
+    !members.clone().any(accepts) && members.any(rejects)
 }
 
 /// How few replicas may be left, and how many requested (F20).

@@ -67,6 +67,12 @@ impl Step {
             {
                 let change = change(snapshot, member, next, now);
                 step.observe(snapshot, member, change.is_some(), now);
+                if let Some(since) = member.writes.rejected_since()
+                    && plan.members[index].target.total() > member.requested()
+                {
+                    // Other members may use up the surge, so that no write is due now.
+                    step.writes = step.writes.rejected(since);
+                }
                 let is_due = writes == Writes::Due && step.held_until.is_none();
                 if let Some(change) = change.filter(|_| is_due) {
                     step.writes = step.writes.with_write(now);
@@ -167,7 +173,10 @@ fn change(
     // Without a record it isn't known who wrote the set: it is overwritten all the same, without blaming anybody.
     let is_desired = recorded.is_some_and(|record| record.has_desired(snapshot.desired_spec_hash));
     let is_live = recorded.is_some_and(|record| record.has_live(set.spec_hash));
-    if !is_desired || !is_live || !member.member.has_label() {
+    let rejection = member.template_rejection;
+    let backs_off = rejection.is_some_and(|rejection| now < rejection.next_attempt_time.0);
+    // Replicas don't wait for a template that the member rejects.
+    if !backs_off && (!is_desired || !is_live || !member.member.has_label()) {
         return Some(SetChange::Overwrite {
             seen: set.into(),
             // Replicas that don't run are removed by a write of its own, which fails if they run by then.

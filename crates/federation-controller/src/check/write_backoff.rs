@@ -43,6 +43,8 @@ pub(super) struct WriteBackoff {
     failed: Option<Timestamp>,
     /// The member's message for it.
     error: Option<String>,
+    /// Since when the member rejects writes.
+    rejected_since: Option<Timestamp>,
 }
 
 impl WriteBackoff {
@@ -56,6 +58,7 @@ impl WriteBackoff {
             failures: u32::try_from(previous.write_failures).unwrap_or(0),
             failed: previous.write_failure_time.as_ref().map(|time| time.0),
             error: previous.write_error.clone(),
+            rejected_since: previous.write_rejected_since.as_ref().map(|time| time.0),
         }
     }
 
@@ -68,6 +71,7 @@ impl WriteBackoff {
         status.write_failures = count::to_status(u64::from(self.failures));
         status.write_failure_time = self.failed.map(Time);
         status.write_error.clone_from(&self.error);
+        status.write_rejected_since = self.rejected_since.map(Time);
     }
 
     /// The history after the set was observed at `generation`, or no set; `needs_write` if it is not in its desired state.
@@ -96,6 +100,7 @@ impl WriteBackoff {
             failures: 0,
             failed: None,
             error: None,
+            rejected_since: None,
             ..self
         }
     }
@@ -120,6 +125,7 @@ impl WriteBackoff {
             failures: 0,
             failed: None,
             error: None,
+            rejected_since: None,
             ..self
         }
     }
@@ -130,6 +136,14 @@ impl WriteBackoff {
             failures: self.failures.saturating_add(1),
             failed: Some(now),
             error,
+            ..self
+        }
+    }
+
+    /// The history after a write that the member rejected.
+    pub(super) fn rejected(self, now: Timestamp) -> Self {
+        Self {
+            rejected_since: self.rejected_since.or(Some(now)),
             ..self
         }
     }
@@ -155,6 +169,11 @@ impl WriteBackoff {
     /// The member's message for the last write, if it failed.
     pub(super) fn error(&self) -> Option<&str> {
         self.error.as_deref()
+    }
+
+    /// Since when the member rejects writes, if the last one was rejected or failed since.
+    pub(super) fn rejected_since(&self) -> Option<Timestamp> {
+        self.rejected_since
     }
 
     /// The earliest time of the next write, if that is after `now`.

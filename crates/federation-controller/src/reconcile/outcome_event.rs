@@ -11,11 +11,17 @@ pub(super) fn outcome_event(cluster: &str, done: &Event, outcome: &Outcome) -> O
         ..done.clone()
     };
     Some(match outcome {
-        Outcome::Written(_) | Outcome::Repaired { by: None, .. } => done.clone(),
-        Outcome::Repaired { by: Some(by), .. } if by == names::FIELD_MANAGER => {
+        Outcome::Written(_)
+        | Outcome::Repaired { by: None, .. }
+        | Outcome::Scaled { by: None, .. } => done.clone(),
+        Outcome::Repaired { by: Some(by), .. } | Outcome::Scaled { by: Some(by), .. }
+            if by == names::FIELD_MANAGER =>
+        {
             done_with(" (changed by fedrs itself, before a restart or by a second controller)")
         }
-        Outcome::Repaired { by: Some(by), .. } => done_with(&format!(" (changed by {by})")),
+        Outcome::Repaired { by: Some(by), .. } | Outcome::Scaled { by: Some(by), .. } => {
+            done_with(&format!(" (changed by {by})"))
+        }
         Outcome::Adopted { changed, .. } => Event::warning(
             EventReason::Overwritten,
             format!("{cluster}: adopted an existing ReplicaSet of this name: {changed}"),
@@ -26,9 +32,17 @@ pub(super) fn outcome_event(cluster: &str, done: &Event, outcome: &Outcome) -> O
                 "{cluster}: deleted an existing ReplicaSet of this name ({was}) without its pods, because its selector is immutable"
             ),
         ),
-        Outcome::Rejected { message, .. } => Event::warning(
+        Outcome::Rejected { message, .. }
+        | Outcome::TemplateRejected {
+            message,
+            creates: true,
+        } => Event::warning(
             EventReason::CreationRejected,
             format!("{cluster} rejects the ReplicaSet: {message}"),
+        ),
+        Outcome::TemplateRejected { message, .. } => Event::warning(
+            EventReason::WriteRejected,
+            format!("{cluster} rejects the template: {message}"),
         ),
         Outcome::Failed(message) => Event::warning(
             EventReason::WriteRejected,
@@ -80,6 +94,10 @@ mod tests {
                 message: "exceeded quota".to_owned(),
             },
             Outcome::Failed("admission webhook denied the request".to_owned()),
+            Outcome::TemplateRejected {
+                message: "must be between 1 and 65535".to_owned(),
+                creates: false,
+            },
             Outcome::PodsLabeled {
                 pods: 1,
                 generation: 1,

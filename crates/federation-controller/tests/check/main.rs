@@ -15,6 +15,7 @@ mod holds;
 mod lag;
 mod members;
 mod moves;
+mod rejections;
 mod room;
 mod selection;
 mod sets;

@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use cluster_informer::{Health, ReplicaFailure, SyncState, WorkloadView};
 use federation_controller::check::{Check, InvalidFrs, Snapshot, StatusRefresh, check, reject};
-use fedrs_api::{ClusterStatus, FieldError, Rejection, RejectionKind};
+use fedrs_api::{ClusterStatus, FieldError, Rejection, RejectionKind, TemplateRejection};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 
-use crate::world::{LIVE, World, at, even, frs, frs_with, hold, running};
+use crate::world::{DESIRED, LIVE, World, at, even, frs, frs_with, hold, running};
 
 /// Three members that run what they should, and 100 s later.
 fn settled() -> World {
@@ -73,6 +73,18 @@ fn rejecting(world: &mut World, kind: RejectionKind, message: &str) {
         message: message.to_owned(),
     });
     (internal.failures, internal.next_attempt_time) = (1, Some(Time(at(130))));
+}
+
+fn template_rejected(world: &mut World, clusters: &[usize]) {
+    for index in clusters {
+        let internal = &mut world.previous.clusters[*index].internal;
+        let message = "containers[0].image: Required value".to_owned();
+        internal.template_rejection = Some(TemplateRejection {
+            failures: 1,
+            next_attempt_time: Time(at(130)),
+            ..TemplateRejection::new(DESIRED, Time(at(70)), message)
+        });
+    }
 }
 
 const STATES: [Case; 16] = [
@@ -233,7 +245,7 @@ const CAPACITIES: [Case; 7] = [
     }),
 ];
 
-const WRITES: [Case; 9] = [
+const WRITES: [Case; 12] = [
     ("scaled externally", |world| {
         hold(&mut world.members[1], 2, 2);
         eu(world).view.workload.as_mut().unwrap().generation = 4;
@@ -281,6 +293,20 @@ const WRITES: [Case; 9] = [
             RejectionKind::NameConflict,
             "the ReplicaSet is controlled by Deployment web",
         );
+    }),
+    ("the template is rejected", |world| {
+        template_rejected(world, &[1]);
+    }),
+    ("all reject the template", |world| {
+        template_rejected(world, &[0, 1, 2]);
+    }),
+    ("more replicas are rejected", |world| {
+        world.frs = frs(15, even(true));
+        let internal = &mut previous(world).internal;
+        internal.write_failures = 4;
+        internal.write_rejected_since = Some(Time(at(20)));
+        internal.write_failure_time = Some(Time(at(80)));
+        internal.write_error = Some("denied by a webhook".to_owned());
     }),
 ];
 

@@ -165,15 +165,20 @@ impl World {
 
     /// Checks and carries out; pods without room wait from then on, the others run at once.
     pub(crate) fn step(&mut self) -> Check {
+        self.step_unless(|_| None)
+    }
+
+    /// As `step`, but nothing is done where `rejected` has another outcome.
+    pub(crate) fn step_unless(&mut self, rejected: impl Fn(&Action) -> Option<Outcome>) -> Check {
         self.decide_outages();
         let decided = self.check();
         let mut outcomes = Outcomes::new();
-        for Action {
-            member: name,
-            change,
-            ..
-        } in &decided.actions
-        {
+        for action in &decided.actions {
+            let (name, change) = (&action.member, &action.change);
+            if let Some(outcome) = rejected(action) {
+                outcomes.insert(name.clone(), outcome);
+                continue;
+            }
             let member = self
                 .members
                 .iter_mut()
@@ -186,10 +191,13 @@ impl World {
             };
             let room = self.room.get(name).copied().unwrap_or(u32::MAX);
             run(member, replicas, room, self.now);
-            outcomes.insert(
-                name.clone(),
-                Outcome::Written(member.view.workload.clone().unwrap()),
-            );
+            let set = member.view.workload.clone().unwrap();
+            let outcome = if matches!(change, SetChange::Scale { .. }) {
+                Outcome::Scaled { set, by: None }
+            } else {
+                Outcome::Written(set)
+            };
+            outcomes.insert(name.clone(), outcome);
         }
         self.remember(&decided, &outcomes);
         if decided.actions.is_empty() {

@@ -64,14 +64,16 @@ impl ClusterMessage {
             self.push(ClusterReason::CapacityProbes, detail);
         }
         self.push_unscheduled(member.evaluation);
+        if let Some(error) = member.step.writes.error() {
+            let detail = match member.step.writes.rejected_since() {
+                Some(since) => format!("rejects changes since {since:.0} ({error})"),
+                None => format!("last write failed ({error})"),
+            };
+            self.push(ClusterReason::WriteRejected, detail);
+        } else if member.step.held_until.is_some() {
+            self.push(ClusterReason::ExternalWriter, "changed by another writer");
+        }
         if let Some(until) = member.step.held_until {
-            match member.step.writes.error() {
-                Some(error) => self.push(
-                    ClusterReason::WriteRejected,
-                    format_args!("last write failed ({error})"),
-                ),
-                None => self.push(ClusterReason::ExternalWriter, "changed by another writer"),
-            }
             self.push_text(format_args!("next write at {until:.0}"));
         }
         if let Some(until) = member.evaluation.member.stabilizes_at
@@ -114,6 +116,16 @@ impl ClusterMessage {
     }
 
     fn push_rejection(&mut self, member: &MemberEvaluation<'_>) {
+        if let Some(rejection) = member.template_rejection
+            && member.set().is_some()
+        {
+            let (since, message) = (rejection.since.0, &rejection.message);
+            let detail = format_args!(
+                "rejects the template since {since:.0} ({message}); next attempt at {:.0}",
+                rejection.next_attempt_time.0
+            );
+            self.push(ClusterReason::WriteRejected, detail);
+        }
         let Some(rejection) = member.rejection() else {
             return;
         };

@@ -122,5 +122,6 @@ fn decide(status: &mut ClusterStatus, member: &MemberDecision<'_>) {
     if member.evaluation.live_set().is_none() && member.evaluation.eligibility.is_writable() {
         internal.template = None;
     }
+    internal.template_rejection = member.evaluation.template_rejection.cloned();
     member.step.writes.store(internal);
 }

@@ -1,6 +1,6 @@
 //! The conditions of a FederatedReplicaSet (F6): Accepted, Placed and Ready always, the others while they are true.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use fedrs_api::{
     ConditionReason, ConditionType, FederatedReplicaSetStatus, RejectionKind,
@@ -14,11 +14,15 @@ use crate::check::{
     count::from_status,
     decision::{Decision, MemberDecision},
     eligibility::Eligibility,
+    plan,
     time::after,
 };
 
 /// After so long without progress a condition says so: the default `progressDeadlineSeconds` of a Deployment.
 const PROGRESS_DEADLINE: Duration = Duration::from_secs(600);
+
+/// Different rejections of the template that are shown at most.
+const SHOWN: usize = 3;
 
 const JOINING: &str = "members that were just added have not answered yet";
 
@@ -82,7 +86,13 @@ pub(super) fn conditions(
     use {ConditionReason as Reason, ConditionType as Type};
     let valid = "the spec and its preferences are valid";
     let unready = unready_for_long(decision);
+    let template_rejected = template_rejected(decision);
+    let accepted = match &template_rejected {
+        Some(message) => Finding::new(Type::Accepted, false, Reason::TemplateRejected, message),
+        None => Finding::new(Type::Accepted, true, Reason::Valid, valid),
+    };
     let problems = [
+        (Type::Stalled, Reason::TemplateRejected, template_rejected),
         (
             Type::NameConflict,
             Reason::OwnedByAnother,
@@ -111,7 +121,7 @@ pub(super) fn conditions(
         .into_iter()
         .filter_map(|(type_, reason, message)| Some(Finding::new(type_, true, reason, message?)));
     let always = [
-        Finding::new(Type::Accepted, true, Reason::Valid, valid),
+        accepted,
         placed(decision, placement),
         ready(decision, status, placement),
     ];
@@ -175,7 +185,14 @@ fn reconciling(
     status: &FederatedReplicaSetStatus,
     placement: &PlacementReport,
 ) -> Option<Finding> {
-    if decision.snapshot.frs.paused || decision.is_settled(status) {
+    let rejects = |member: MemberDecision<'_>| {
+        member.is_eligible() && member.evaluation.template_rejection.is_some()
+    };
+    // If all members reject the template, a person has to correct it.
+    let waits_for_template =
+        template_rejected(decision).is_none() && decision.members().any(rejects);
+    let is_settled = decision.is_settled(status) && !waits_for_template;
+    if decision.snapshot.frs.paused || is_settled {
         return None;
     }
     let waiting = decision.members().flat_map(|member| {
@@ -201,7 +218,9 @@ fn reconciling_reason(decision: &Decision<'_>, placement: &PlacementReport) -> C
         member.evaluation.eligibility.is_unknown() && member.evaluation.requested() > 0
     };
     let is_rejecting = |member: MemberDecision<'_>| {
-        member.is_eligible() && member.evaluation.rejection().is_some()
+        let evaluation = member.evaluation;
+        let rejects = evaluation.rejection().is_some() || evaluation.template_rejection.is_some();
+        member.is_eligible() && rejects
     };
     if decision.plan.is_none() {
         ConditionReason::WaitingForMembers
@@ -246,6 +265,9 @@ fn waiting_for(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Vec<Stri
             replicas(missing)
         ));
     }
+    if evaluation.template_rejection.is_some() && evaluation.set().is_some() {
+        parts.push("rejects the template".to_owned());
+    }
     if surplus > 0 {
         parts.push(format!("waiting for replacements of {}", replicas(surplus)));
     }
@@ -256,6 +278,21 @@ fn waiting_for(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Vec<Stri
 fn list(parts: impl Iterator<Item = String>, separator: &str) -> Option<String> {
     let parts: Vec<_> = parts.collect();
     (!parts.is_empty()).then(|| parts.join(separator))
+}
+
+/// Why no member accepts the template, if at least one rejects it.
+fn template_rejected(decision: &Decision<'_>) -> Option<String> {
+    let members = decision.evaluations.iter();
+    if !plan::template_rejected(members.clone()) {
+        return None;
+    }
+    let eligible = members.filter(|member| member.eligibility.is_eligible());
+    let rejections = eligible.filter_map(|member| member.template_rejection);
+    let messages: BTreeSet<_> = rejections.map(|rejection| &*rejection.message).collect();
+    let shown = list(messages.into_iter().take(SHOWN).map(str::to_owned), "; ")?;
+    Some(format!(
+        "every member cluster rejects the template: {shown}"
+    ))
 }
 
 /// Members whose local workload belongs to another owner.

@@ -63,7 +63,7 @@ pub fn reject(invalid: &InvalidFrs<'_>, now: Timestamp) -> StatusRefresh {
 /// The entries of the last layout, and of members that have a local set, with their current counts.
 fn clusters(invalid: &InvalidFrs<'_>, now: Timestamp) -> Vec<ClusterStatus> {
     let previous = &invalid.previous.clusters;
-    let evaluations = evaluate(invalid.members, previous, now, invalid.settings);
+    let evaluations = evaluate(invalid.members, previous, None, now, invalid.settings);
     let current: Vec<_> = evaluations
         .iter()
         .filter(|member| !member.eligibility.is_joining())
