@@ -18,8 +18,8 @@ impl fmt::Display for Reason {
                 "{granted} of minimum {minimum}: minimums of other clusters take precedence"
             ),
             Self::NoReplicasLeft { taken_by } => f.write_str(match taken_by {
-                TakenBy::Minimums => "no replicas left: minimums take all",
-                TakenBy::KeptInPlace => "no replicas left: other clusters keep theirs in place",
+                TakenBy::Minimums => "gets none: minimums of other clusters take all replicas",
+                TakenBy::KeptInPlace => "gets none: other clusters keep all replicas",
             }),
             Self::ByWeight(quota) => quota.fmt(f),
             Self::AboveShare { current } => {

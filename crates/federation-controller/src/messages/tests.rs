@@ -60,6 +60,7 @@ fn each_error_of_a_kubeconfig_once() {
     let errors = [
         KubeconfigError::Malformed { line: 1, column: 8 },
         KubeconfigError::NotText,
+        KubeconfigError::Empty,
         KubeconfigError::Mixed,
         KubeconfigError::NoContext,
         KubeconfigError::Missing {

@@ -16,6 +16,9 @@ pub enum KubeconfigError {
     /// Not UTF-8.
     #[error("the kubeconfig is not text")]
     NotText,
+    /// Nothing but white space.
+    #[error("the kubeconfig is empty")]
+    Empty,
     /// Several documents that don't belong together.
     #[error("the documents of the kubeconfig are of different kinds or versions")]
     Mixed,

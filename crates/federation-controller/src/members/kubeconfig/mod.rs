@@ -35,6 +35,9 @@ pub struct Kubeconfig {
 impl Kubeconfig {
     /// Reads what the current context of `yaml` needs.
     pub fn read(yaml: &str) -> Result<Self, KubeconfigError> {
+        if yaml.trim().is_empty() {
+            return Err(KubeconfigError::Empty);
+        }
         let all =
             kube::config::Kubeconfig::from_yaml(yaml).map_err(|error| without_content(&error))?;
         Self::of(all, None)
@@ -262,7 +265,8 @@ mod tests {
         let context = "contexts: [{name: c, context: {cluster: c, user: u}}]\ncurrent-context: c\n";
         let cluster = "clusters: [{name: c, cluster: {server: 'https://c'}}]\n";
         let cases = [
-            ("", "the kubeconfig has no current-context"),
+            ("\n", "the kubeconfig is empty"),
+            ("apiVersion: v1", "the kubeconfig has no current-context"),
             ("eyJzM2NyZXQ", "not a kubeconfig: parse error at 1:1"),
             ("users: s3cret", "parse error at 1:8"),
             (
