@@ -167,10 +167,13 @@ fn place_pending(
         clusters: &clusters,
     });
     for (target, share) in targets.iter_mut().zip(&layout.shares) {
-        target.pending = share.replicas.saturating_sub(target.layout);
+        let present = target.layout + target.pending;
+        // Minimums may be above what is left: they take nothing from what other clusters have.
+        let more = share.replicas.saturating_sub(present).min(left);
+        target.pending += more;
+        left -= more;
     }
-    let pending: u64 = targets.iter().map(|target| target.pending).sum();
-    unplaced.saturating_sub(pending)
+    left
 }
 
 /// Keeps up to `left` replicas that run beyond the layout where they are, so that neither a preference nor a drain that
@@ -189,6 +192,101 @@ fn keep_running(left: u64, candidates: &[Candidate<'_>], targets: &mut [Target])
                 .running_beyond(target.layout, target.pending)
                 .min(left);
             left -= target.kept;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use federated_scheduler::Preference;
+    use proptest::{collection::vec, option::of, prelude::*};
+
+    use super::*;
+    use crate::check::capacity::CapacityEstimate;
+
+    fn candidate() -> impl Strategy<Value = Candidate<'static>> {
+        let preference = (0..9_u64, of(0..12_u64), 0..3_u32);
+        let counts = (0..12_u64, 0..12_u64, 0..3_u64, of(0..8_u64));
+        let is = prop::bool::weighted;
+        (of(preference), counts, is(0.2), is(0.2), is(0.2)).prop_map(
+            |(
+                preference,
+                (requested, unscheduled, probes, capacity),
+                closed,
+                draining,
+                rejecting,
+            )| {
+                Candidate {
+                    name: "",
+                    preference: preference.map(|(min, max, weight)| Preference {
+                        min: min.min(max.unwrap_or(min)),
+                        max,
+                        weight: weight.into(),
+                    }),
+                    closed,
+                    draining,
+                    requested,
+                    unscheduled: unscheduled.min(requested),
+                    probes: probes.min(requested),
+                    capacity: CapacityEstimate {
+                        capacity,
+                        ..CapacityEstimate::default()
+                    },
+                    rejecting,
+                }
+            },
+        )
+    }
+
+    #[test]
+    fn f18_a_minimum_above_n_of_a_full_cluster_takes_what_no_cluster_can_run_and_no_more() {
+        let full = |name, min, requested, capacity| Candidate {
+            name,
+            preference: Some(Preference {
+                min,
+                max: None,
+                weight: 1,
+            }),
+            closed: false,
+            draining: false,
+            requested,
+            unscheduled: 0,
+            probes: 0,
+            capacity: CapacityEstimate {
+                capacity: Some(capacity),
+                ..CapacityEstimate::default()
+            },
+            rejecting: false,
+        };
+        let demand = Demand {
+            key: "default/web",
+            replicas: 10,
+            rebalance: true,
+            capacity_probes: 2,
+        };
+        let candidates = [full("a", 0, 4, 4), full("b", 10, 2, 2)];
+        let targets = targets(demand, &candidates, &[None, None]);
+        let desired = targets.per_candidate.iter().map(|target| target.desired());
+        assert_eq!(desired.collect::<Vec<_>>(), [4, 6]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4096))]
+        #[test]
+        fn f18_targets_never_add_up_to_more_than_the_replicas(
+            mut candidates in vec(candidate(), 1..6),
+            replicas in 0..30_u64,
+            rebalance: bool,
+        ) {
+            let names = ["a", "b", "c", "d", "e", "f"];
+            for (candidate, name) in candidates.iter_mut().zip(names) {
+                candidate.name = name;
+            }
+            let demand = Demand { key: "default/web", replicas, rebalance, capacity_probes: 2 };
+            let shares = unlimited_shares(demand, &candidates);
+            let targets = targets(demand, &candidates, &shares);
+            let desired: u64 = targets.per_candidate.iter().map(|target| target.desired()).sum();
+            prop_assert!(desired <= replicas, "{desired}: {:#?}", targets.per_candidate);
         }
     }
 }
