@@ -1,7 +1,7 @@
 //! Clients for kubeconfigs, without a network: the server's name is the member's name, and the member's API server
 //! authenticates and authorizes the token.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use federation_controller::members::{
     MemberEvent,
@@ -10,6 +10,7 @@ use federation_controller::members::{
 use futures::{FutureExt, future::BoxFuture};
 use http::{HeaderValue, Request, header::AUTHORIZATION};
 use kube::{Client, client::Body};
+use parking_lot::Mutex;
 use tower::ServiceExt;
 
 use crate::crash::CrashableService;
@@ -54,8 +55,14 @@ impl Connect for AdministratorClients {
     }
 }
 
+/// What makes another client of the administrator's client of a member, by the member's name.
+pub(crate) type Between = Arc<Mutex<BTreeMap<String, Box<dyn Fn(Client) -> Client + Send + Sync>>>>;
+
 /// The members' services, by name.
-pub(crate) struct Routes(pub(crate) BTreeMap<String, CrashableService>);
+pub(crate) struct Routes {
+    pub(crate) services: BTreeMap<String, CrashableService>,
+    pub(crate) between: Between,
+}
 
 impl Connect for Routes {
     fn connect(
@@ -64,13 +71,17 @@ impl Connect for Routes {
     ) -> BoxFuture<'static, Result<Client, KubeconfigError>> {
         let name = kubeconfig.server().trim_start_matches("https://");
         let service = self
-            .0
+            .services
             .get(name)
             .ok_or_else(|| KubeconfigError::Client(format!("no cluster {name}")));
         // In this process a request without a token is the administrator's: no other kubeconfig may do that.
         let token = kubeconfig.token().unwrap_or("none");
         if token == ADMINISTRATOR {
             let client = service.map(|service| Client::new(service.clone(), "default"));
+            let client = client.map(|client| match self.between.lock().get(name) {
+                Some(between) => between(client),
+                None => client,
+            });
             return futures::future::ready(client).boxed();
         }
         let header = HeaderValue::try_from(format!("Bearer {token}"));

@@ -16,6 +16,7 @@ mod changes;
 mod connect;
 mod crash;
 mod history;
+pub mod hostile;
 mod invariants;
 mod join;
 pub mod kstatus;

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     changes::ChangeWaiter,
-    connect::{Routes, member_file},
+    connect::{Between, Routes, member_file},
     crash::{CrashPoint, CrashableService, Lifetime},
 };
 
@@ -75,6 +75,8 @@ pub struct SimFederation {
     members: BTreeMap<String, SimCluster>,
     controller: Option<(Running, CancellationToken, Lifetime)>,
     events: mpsc::Sender<MemberEvent>,
+    /// What stands between the administrators' clients and the members, by name.
+    between: Between,
     /// Members whose kubeconfig is in a Secret on the host.
     pub(crate) joined: BTreeSet<String>,
     /// Members whose kubeconfig was removed.
@@ -111,6 +113,7 @@ impl SimFederation {
             members,
             controller: None,
             events,
+            between: Between::default(),
             joined: BTreeSet::new(),
             removed: BTreeSet::new(),
             spec,
@@ -240,6 +243,16 @@ impl SimFederation {
         self.events.send(event).await.unwrap();
     }
 
+    /// Has the administrator's client of the member `name` pass through `between` from its next kubeconfig on.
+    pub fn put_between(
+        &self,
+        name: &str,
+        between: impl Fn(Client) -> Client + Send + Sync + 'static,
+    ) {
+        let mut all = self.between.lock();
+        all.insert(name.to_owned(), Box::new(between));
+    }
+
     /// Removes a member's kubeconfig.
     pub async fn remove_member(&mut self, name: &str) {
         self.removed.insert(name.to_owned());
@@ -257,7 +270,10 @@ impl SimFederation {
             |(name, cluster): (&String, &SimCluster)| (name.clone(), crashable(cluster, lifetime));
         MemberSecrets {
             namespace: names::SYSTEM_NAMESPACE.to_owned(),
-            connect: Arc::new(Routes(self.members.iter().map(service).collect())),
+            connect: Arc::new(Routes {
+                services: self.members.iter().map(service).collect(),
+                between: Arc::clone(&self.between),
+            }),
         }
     }
 

@@ -129,6 +129,8 @@ closed_set! {
         NotSynced,
         /// `Synced`: the watch is down, the view is from an earlier time.
         Stale,
+        /// `Synced`: the responses of the cluster exceed a limit on bytes, pages or objects.
+        Degraded,
         /// `Synced`: the controller does not watch the cluster any more.
         NotWatched,
         /// `Drained`: no replica is left in the cluster.

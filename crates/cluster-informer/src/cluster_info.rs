@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use reflector::{Versioned, partial::null_as_default};
+use reflector::{
+    Versioned,
+    partial::{name, null_as_default},
+};
 use serde::Deserialize;
 
 use crate::quantity;
@@ -110,6 +113,7 @@ pub(crate) struct NodeObject {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NodeMetadata {
+    #[serde(deserialize_with = "name")]
     pub(crate) name: Box<str>,
     #[serde(default)]
     resource_version: Option<Box<str>>,

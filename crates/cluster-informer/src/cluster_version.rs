@@ -7,8 +7,8 @@
 use std::time::Duration;
 
 use http::Request;
-use kube::Client;
-use reflector::{Backoff, ClientReceiver};
+use kube::{Client, client::Body};
+use reflector::{Backoff, ClientReceiver, Limits, partial::printable_text, read_response};
 use serde::Deserialize;
 use tokio::{sync::Notify, time::timeout};
 
@@ -61,13 +61,15 @@ async fn version(client: &Client, within: Duration) -> Option<String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Version {
+        #[serde(deserialize_with = "printable_text")]
         git_version: String,
     }
     let request = Request::get("/version")
-        .body(Vec::new())
+        .body(Body::empty())
         .expect("a constant path is a request");
-    let response = timeout(within, client.request::<Version>(request)).await;
-    Some(response.ok()?.ok()?.git_version)
+    let response = async { read_response(client.send(request).await?, Limits::default()).await };
+    let bytes = timeout(within, response).await.ok()?.ok()?;
+    Some(serde_json::from_slice::<Version>(&bytes).ok()?.git_version)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fedrs_api::ObjectKey;
 use jiff::Timestamp;
-use reflector::{Error, EventHandler, InvalidObject, ResourceVersion, Uid};
+use reflector::{Error, ErrorKind, EventHandler, InvalidObject, ResourceVersion, Uid};
 use tracing::{debug, info};
 
 use crate::{
@@ -98,9 +98,13 @@ impl EventHandler<NodeObject> for NodeHandler {
     fn on_error(&mut self, error: &Error) {
         debug!(%error, "watch of nodes failed");
         // Without the right to watch them, what a list showed stays for ever.
-        if error.code() == Some(403) {
+        if error.code() == Some(403) || matches!(error.kind, ErrorKind::TooManyObjects) {
             self.change(|nodes, _| nodes.forbid());
         }
+    }
+
+    fn is_full(&self) -> bool {
+        self.notifier.store.has_all_nodes()
     }
 }
 
@@ -148,8 +152,12 @@ impl<T: WatchedObject> EventHandler<T> for WatchHandler {
         self.metrics.failures.inc();
         debug!(watch = ?self.watch, %error, "watch failed");
         let store = &self.notifier.store;
-        store.record_failure(self.watch, error.needs_relist());
+        store.record_failure(self.watch, error);
         self.notifier.check_sync_state();
+    }
+
+    fn is_full(&self) -> bool {
+        self.notifier.store.is_full(self.watch)
     }
 
     fn on_activity(&mut self) {

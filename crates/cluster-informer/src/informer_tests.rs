@@ -353,7 +353,7 @@ async fn f29_the_response_to_our_own_write_is_not_drift() {
     world
         .informer
         .store
-        .observe_write(WorkloadState::from_value(written).unwrap());
+        .observe_write(serde_json::from_value::<WorkloadState>(written).unwrap());
     assert_eq!(
         world.view().workload.map(|workload| workload.replicas),
         Some(5)

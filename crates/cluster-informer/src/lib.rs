@@ -15,6 +15,7 @@ mod cluster_version;
 mod handlers;
 mod health;
 mod informer;
+mod limited_value;
 mod member_view;
 mod metadata;
 mod metrics;

@@ -29,7 +29,8 @@ impl<'de> Deserialize<'de> for FedrsLabels {
                 labels::FEDERATION => &mut found.federation,
                 _ => &mut found.member_cluster,
             };
-            *label = Some(value.into());
+            // A label has at most 63 characters.
+            *label = Some(value.chars().take(63).collect::<String>().into());
         })?;
         Ok(found)
     }

@@ -10,12 +10,15 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use reflector::{ClientReceiver, Collection, Error, ReflectorSettings, partial::null_as_default};
+use reflector::{
+    ClientReceiver, Collection, Error, ReflectorSettings,
+    partial::{name, null_as_default, printable_text},
+};
 use serde::Deserialize;
 use tokio::{sync::Notify, time::timeout};
 use tracing::{debug, info};
 
-use crate::handlers::Notifier;
+use crate::{handlers::Notifier, nodes::MAX_NODES};
 
 /// How the nodes of a returned member are confirmed.
 #[derive(Clone, Debug)]
@@ -45,14 +48,15 @@ struct LeaseObject {
 
 #[derive(Debug, Deserialize)]
 struct LeaseMetadata {
+    #[serde(deserialize_with = "name")]
     name: Box<str>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct LeaseSpec {
-    #[serde(default, deserialize_with = "null_as_default")]
-    renew_time: Box<str>,
+    #[serde(default, deserialize_with = "printable_text")]
+    renew_time: String,
 }
 
 /// Confirms the nodes each time that `returned` is notified, for ever.
@@ -112,8 +116,10 @@ async fn list(
     let leases = Collection::all("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases");
     let mut times = HashMap::new();
     let take = |lease: Result<LeaseObject, _>| {
-        if let Ok(lease) = lease {
-            times.insert(lease.metadata.name, lease.spec.renew_time);
+        if let Ok(lease) = lease
+            && times.len() < MAX_NODES
+        {
+            times.insert(lease.metadata.name, lease.spec.renew_time.into());
         }
     };
     reflector::list(clients.clone(), leases, &settings, take).await?;

@@ -17,6 +17,9 @@ use crate::{
     unix_seconds::UnixSeconds,
 };
 
+/// The nodes of a member: twice as many as Kubernetes supports in a cluster.
+pub(crate) const MAX_NODES: usize = 10_000;
+
 /// Index of a node: 28 bits in each pod's entry instead of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct NodeId(pub(crate) u32);
@@ -72,6 +75,11 @@ impl NodeTable {
     /// What is known of the nodes.
     pub(crate) fn info(&self) -> NodeInfo {
         self.info
+    }
+
+    /// Whether a member may have no more.
+    pub(crate) fn is_full(&self) -> bool {
+        self.ids.len() >= MAX_NODES
     }
 
     /// The node that a pod names; one more pod names it.

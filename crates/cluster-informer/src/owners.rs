@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use fedrs_api::ObjectKey;
-use reflector::Uid;
+use reflector::{Uid, printable};
 
 use crate::{
     nodes::NodeState,
@@ -11,9 +11,6 @@ use crate::{
     unix_seconds::UnixSeconds,
     workload::PodCounts,
 };
-
-/// The scheduler's message names nodes and reasons; longer ones are cut.
-const MAX_MESSAGE_CHARS: usize = 256;
 
 /// What is said of pods whose node is not ready, unless the scheduler says something of others.
 const NODE_NOT_READY: &str = "the node is not ready";
@@ -79,6 +76,11 @@ impl Owners {
         self.ids
             .get(&uid)
             .map_or_else(PodCounts::default, |id| self.slots[id.0 as usize].counts())
+    }
+
+    /// The number of owners.
+    pub(crate) fn len(&self) -> usize {
+        self.ids.len()
     }
 
     fn slot(&mut self, id: OwnerId) -> &mut Owner {
@@ -164,11 +166,8 @@ impl Owners {
 
     /// Keeps the scheduler's message about one of the owner's pods.
     pub(crate) fn set_unscheduled_message(&mut self, id: OwnerId, message: Option<Box<str>>) {
-        let Some(mut message) = message else { return };
-        if let Some((end, _)) = message.char_indices().nth(MAX_MESSAGE_CHARS) {
-            message = message[..end].into();
-        }
-        self.slot(id).unscheduled_message = Some(message);
+        let Some(message) = message else { return };
+        self.slot(id).unscheduled_message = Some(printable(&message).into());
     }
 }
 

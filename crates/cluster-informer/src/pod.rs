@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use reflector::{
     ResourceVersion, Uid, Versioned,
-    partial::{Text, for_each_item, is_present, null_as_default},
+    partial::{Text, for_each_item, is_present, name, null_as_default},
 };
 use serde::{Deserialize, Deserializer};
 
@@ -33,7 +33,9 @@ pub struct PodObject {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PodMetadata {
     pub(crate) uid: Uid,
+    #[serde(deserialize_with = "name")]
     pub(crate) namespace: Box<str>,
+    #[serde(deserialize_with = "name")]
     pub(crate) resource_version: Box<str>,
     creation_timestamp: Option<UnixSeconds>,
     #[serde(default, deserialize_with = "is_present")]
@@ -73,7 +75,8 @@ struct PodConditions {
 fn not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<str>>, D::Error> {
     let text = Option::<Text>::deserialize(deserializer)?;
     Ok(text
-        .filter(|text| !text.0.is_empty())
+        // The names of nodes are DNS subdomains.
+        .filter(|text| (1..=253).contains(&text.0.len()))
         .map(|text| text.0.into()))
 }
 

@@ -15,7 +15,11 @@ use crate::{
     owners::Owners,
     pod::{PackedPodState, PodEntry, PodObject, PodState},
     workload::PodCounts,
+    workload_table::MAX_WORKLOADS,
 };
+
+/// The pods of a member: Kubernetes supports as many in a cluster.
+pub(crate) const MAX_PODS: usize = 150_000;
 
 /// Pods by uid, and counts by their owners.
 #[derive(Debug, Default)]
@@ -31,6 +35,11 @@ impl PodTable {
     /// The number of pods.
     pub fn len(&self) -> usize {
         self.pods.len()
+    }
+
+    /// Whether a member may have no more.
+    pub(crate) fn is_full(&self) -> bool {
+        self.pods.len() >= MAX_PODS || self.owners.len() >= MAX_WORKLOADS || self.nodes.is_full()
     }
 
     /// Whether there are no pods.
@@ -66,6 +75,14 @@ impl PodTable {
             seen
         });
         lost
+    }
+
+    /// Forgets all pods.
+    pub(crate) fn clear(&mut self) {
+        for (_, pod) in self.pods.drain() {
+            detach(&mut self.nodes, &pod);
+        }
+        self.owners = Owners::default();
     }
 
     pub(crate) fn nodes(&self) -> &NodeTable {

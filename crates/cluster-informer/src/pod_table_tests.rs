@@ -230,7 +230,7 @@ fn one_message_is_kept_and_cut_while_a_pod_is_unscheduled() {
     });
     table.apply(serde_json::from_value(pod.clone()).unwrap(), now());
     let message = table.counts(Uid::of("set-1")).unscheduled_message.unwrap();
-    assert_eq!(message.chars().count(), 256);
+    assert_eq!(message.chars().count(), 512);
     pod["spec"]["nodeName"] = json!("n");
     table.apply(serde_json::from_value(pod).unwrap(), now());
     assert_eq!(table.counts(Uid::of("set-1")).unscheduled_message, None);

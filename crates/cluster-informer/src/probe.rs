@@ -8,13 +8,10 @@ use std::time::Duration;
 use http::{Request, StatusCode};
 use jiff::Timestamp;
 use kube::{Client, client::Body};
-use reflector::{Backoff, ClientReceiver, format_error, is_credentials_error};
+use reflector::{Backoff, ClientReceiver, format_error, is_credentials_error, printable};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::{health::Health, store::Clock};
-
-/// Errors with all their sources may quote whole requests; longer ones are cut.
-const MAX_MESSAGE_CHARS: usize = 256;
 
 /// How often a member is probed, and when it is unreachable.
 #[derive(Clone, Debug)]
@@ -98,12 +95,12 @@ impl FailureStreak {
             }
             ProbeOutcome::Rejected(rejection) => {
                 *self = Self::default();
-                let message = cut(&rejection.to_string());
+                let message = printable(&rejection.to_string());
                 return Health::Unauthorized { message };
             }
             ProbeOutcome::Failed(failure) => failure,
         };
-        let message = cut(&failure.to_string());
+        let message = printable(&failure.to_string());
         let since = *self.since.get_or_insert(now);
         self.failures = self.failures.saturating_add(1);
         if self.failures < failure_threshold {
@@ -112,11 +109,6 @@ impl FailureStreak {
             Health::Unreachable { since, message }
         }
     }
-}
-
-/// A message not longer than a condition's should be.
-fn cut(message: &str) -> String {
-    message.chars().take(MAX_MESSAGE_CHARS).collect()
 }
 
 /// Probes for ever: at once, then in intervals whose phase `seed` decides, so that members are not probed all at the same

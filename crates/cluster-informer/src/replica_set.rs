@@ -4,19 +4,17 @@ use fedrs_api::ObjectKey;
 use jiff::Timestamp;
 use reflector::{
     Versioned,
-    partial::{is_present, null_as_default},
+    partial::{is_present, name, null_as_default, printable_text},
 };
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
+    limited_value::limited_value,
     metadata::{FedrsLabels, Owners},
     spec_hash::spec_hash,
     workload::{ReplicaFailure, WorkloadState},
 };
-
-/// Longer messages of a condition are cut.
-const MAX_MESSAGE_CHARS: usize = 512;
 
 /// The fields of a `ReplicaSet` that a check needs.
 #[derive(Debug, Deserialize)]
@@ -30,9 +28,13 @@ pub struct ReplicaSetObject {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ReplicaSetMetadata {
+    #[serde(deserialize_with = "name")]
     name: Box<str>,
+    #[serde(deserialize_with = "name")]
     namespace: Box<str>,
+    #[serde(deserialize_with = "name")]
     pub(crate) uid: String,
+    #[serde(deserialize_with = "name")]
     pub(crate) resource_version: String,
     #[serde(default)]
     generation: i64,
@@ -52,9 +54,9 @@ struct ReplicaSetSpec {
     replicas: u32,
     #[serde(default)]
     min_ready_seconds: i32,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "limited_value")]
     selector: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "limited_value")]
     template: Value,
 }
 
@@ -80,7 +82,7 @@ struct Condition {
     r#type: String,
     status: String,
     last_transition_time: Option<Timestamp>,
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "printable_text")]
     message: String,
 }
 
@@ -93,7 +95,7 @@ impl ReplicaSetStatus {
         let since = failure.last_transition_time;
         Some(ReplicaFailure {
             since: since.unwrap_or(Timestamp::UNIX_EPOCH),
-            message: failure.message.chars().take(MAX_MESSAGE_CHARS).collect(),
+            message: failure.message.clone(),
         })
     }
 }
@@ -136,18 +138,6 @@ impl From<ReplicaSetObject> for WorkloadState {
     }
 }
 
-impl WorkloadState {
-    /// Reads an apps/v1 `ReplicaSet` from the response to a write.
-    pub fn from_json(object: &[u8]) -> Result<Self, serde_json::Error> {
-        serde_json::from_slice::<ReplicaSetObject>(object).map(Self::from)
-    }
-
-    /// Reads an apps/v1 `ReplicaSet` that is parsed already.
-    pub fn from_value(object: Value) -> Result<Self, serde_json::Error> {
-        serde_json::from_value::<ReplicaSetObject>(object).map(Self::from)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,12 +159,14 @@ mod tests {
     fn hash_of(change: impl FnOnce(&mut Value)) -> u64 {
         let mut set = replica_set();
         change(&mut set);
-        WorkloadState::from_value(set).unwrap().spec_hash
+        serde_json::from_value::<WorkloadState>(set)
+            .unwrap()
+            .spec_hash
     }
 
     #[test]
     fn the_fields_that_a_check_needs_are_read() {
-        let state = WorkloadState::from_json(replica_set().to_string().as_bytes()).unwrap();
+        let state = serde_json::from_value::<WorkloadState>(replica_set()).unwrap();
         let failure = ReplicaFailure {
             since: "2026-11-01T00:00:00Z".parse().unwrap(),
             message: "exceeded quota".into(),
@@ -253,9 +245,9 @@ mod tests {
         for (field, value) in [("replicas", json!(-1)), ("replicas", json!("5"))] {
             let mut set = replica_set();
             set["spec"][field] = value;
-            assert!(WorkloadState::from_value(set).is_err());
+            assert!(serde_json::from_value::<WorkloadState>(set).is_err());
         }
-        assert!(WorkloadState::from_json(b"{}").is_err());
+        assert!(serde_json::from_str::<WorkloadState>("{}").is_err());
     }
 
     #[test]
@@ -264,7 +256,7 @@ mod tests {
         set["metadata"]["deletionTimestamp"] = json!("2026-11-01T00:00:00Z");
         set["metadata"]["ownerReferences"] =
             json!([{"uid": "d", "kind": "Deployment", "controller": true}]);
-        let state = WorkloadState::from_value(set).unwrap();
+        let state = serde_json::from_value::<WorkloadState>(set).unwrap();
         assert!(state.deleting && state.has_controller);
     }
 }

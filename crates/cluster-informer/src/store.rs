@@ -8,7 +8,7 @@ use std::{fmt, mem, sync::Arc, time::Duration};
 use fedrs_api::ObjectKey;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::RwLock;
-use reflector::{ResourceVersion, Uid};
+use reflector::{Error, ErrorKind, ResourceVersion, Uid};
 
 use crate::{
     change::{KeyedChange, WorkloadChange},
@@ -203,10 +203,36 @@ impl MemberStore {
         self.state.write().watch(watch).record_activity(now)
     }
 
-    /// A list or watch failed; with `needs_relist` the watch can't be resumed.
-    pub(crate) fn record_failure(&self, watch: Watch, needs_relist: bool) {
+    /// Whether the member has more objects than it may have.
+    pub(crate) fn is_full(&self, watch: Watch) -> bool {
+        let state = self.state.read();
+        match watch {
+            Watch::Workloads => state.workloads.is_full(),
+            Watch::Pods => state.pods.is_full(),
+        }
+    }
+
+    /// Whether the member has as many nodes as it may have.
+    pub(crate) fn has_all_nodes(&self) -> bool {
+        self.state.read().pods.nodes().is_full()
+    }
+
+    /// A list or watch failed.
+    pub(crate) fn record_failure(&self, watch: Watch, error: &Error) {
         let now = (self.clock)();
+        let needs_relist = error.needs_relist();
         let mut state = self.state.write();
+        if matches!(error.kind, ErrorKind::TooManyObjects) {
+            // What is known is incomplete, and may be of lists that were never complete.
+            match watch {
+                Watch::Workloads => state.workloads = WorkloadTable::default(),
+                Watch::Pods => state.pods.clear(),
+            }
+            *state.watch(watch) = WatchState::default();
+        }
+        if error.exceeds_limit() {
+            state.watch(watch).record_excess(error.to_string());
+        }
         let watch = state.watch(watch);
         watch.record_failure(now);
         if needs_relist {
@@ -280,6 +306,13 @@ impl MemberView for MemberStore {
     fn sync_state(&self) -> SyncState {
         let state = self.state.read();
         state.sync_state((self.clock)(), self.stale_after)
+    }
+
+    fn exceeded_limit(&self) -> Option<String> {
+        let state = self.state.read();
+        let watches = [&state.workload_watch, &state.pod_watch];
+        let exceeded = watches.into_iter().find_map(WatchState::exceeded);
+        exceeded.map(str::to_owned)
     }
 
     fn health(&self) -> Health {

@@ -15,6 +15,8 @@ pub(crate) struct WatchState {
     current_at: Option<Timestamp>,
     /// The first failure since the last response.
     failing_since: Option<Timestamp>,
+    /// The limit that the last list, or the watch after it, exceeded.
+    exceeded: Option<String>,
 }
 
 impl WatchState {
@@ -30,6 +32,7 @@ impl WatchState {
     pub(crate) fn end_list(&mut self, now: Timestamp) {
         self.has_listed = true;
         self.listing = false;
+        self.exceeded = None;
         self.record_activity(now);
     }
 
@@ -43,6 +46,15 @@ impl WatchState {
 
     pub(crate) fn record_failure(&mut self, now: Timestamp) {
         self.failing_since.get_or_insert(now);
+    }
+
+    /// The server sent more than a limit allows; `error` says what.
+    pub(crate) fn record_excess(&mut self, error: String) {
+        self.exceeded = Some(error);
+    }
+
+    pub(crate) fn exceeded(&self) -> Option<&str> {
+        self.exceeded.as_deref()
     }
 
     /// Stale as soon as a new list is needed, and when the watch has been failing for longer than `stale_after`. An open

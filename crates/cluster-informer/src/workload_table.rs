@@ -15,6 +15,9 @@ use crate::{
     workload::WorkloadState,
 };
 
+/// The local workloads of a member. Each takes some hundred bytes, and a few kilobytes if the member is hostile.
+pub(crate) const MAX_WORKLOADS: usize = 10_000;
+
 /// Local workloads by key.
 #[derive(Debug, Default)]
 pub(crate) struct WorkloadTable {
@@ -81,6 +84,11 @@ impl Status {
 impl WorkloadTable {
     pub(crate) fn len(&self) -> usize {
         self.workloads.len()
+    }
+
+    /// Whether a member may have no more.
+    pub(crate) fn is_full(&self) -> bool {
+        self.workloads.len() >= MAX_WORKLOADS
     }
 
     #[cfg(test)]

@@ -1,10 +1,15 @@
-//! Single calls to an API server, as JSON. No retry of their own: that is the caller's, and so is how long one may take.
+//! Single calls to an API server, whose responses are decoded into what the caller expects, within limits. No retry of their
+//! own: that is the caller's, and so is how long one may take.
 
 use std::time::Duration;
 
 use http::Request;
-use kube::{Client, core::response::StatusDetails};
-use serde::Serialize;
+use kube::{Client, client::Body, core::response::StatusDetails};
+use reflector::{Limits, printable};
+use serde::{
+    Serialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use serde_json::{Value, json};
 
 use fedrs_api::names::FIELD_MANAGER;
@@ -22,9 +27,12 @@ pub(crate) enum CallError {
     /// No answer in time: it may or may not have taken effect.
     #[error("no answer within {0:?}")]
     Deadline(Duration),
-    /// The response is not the expected object.
-    #[error("unexpected response: {0}")]
-    Answer(String),
+    /// A list failed.
+    #[error(transparent)]
+    List(reflector::Error),
+    /// The request is not made.
+    #[error("{0}")]
+    Refused(String),
 }
 
 impl CallError {
@@ -32,6 +40,7 @@ impl CallError {
     pub(crate) fn code(&self) -> Option<u16> {
         match self {
             Self::Api(kube::Error::Api(status)) => Some(status.code),
+            Self::List(error) => error.code(),
             _ => None,
         }
     }
@@ -64,12 +73,16 @@ pub(crate) async fn within<T>(
 }
 
 /// Reads the object at `path`.
-pub(crate) async fn get(client: &Client, path: &str) -> kube::Result<Value> {
+pub(crate) async fn get<T: DeserializeOwned>(client: &Client, path: &str) -> kube::Result<T> {
     send(client, "GET", path, JSON, None).await
 }
 
 /// Creates `object` in the collection at `path`.
-pub(crate) async fn post(client: &Client, path: &str, object: &Value) -> kube::Result<Value> {
+pub(crate) async fn post<T: DeserializeOwned>(
+    client: &Client,
+    path: &str,
+    object: &Value,
+) -> kube::Result<T> {
     write(client, "POST", path, JSON, object).await
 }
 
@@ -79,22 +92,30 @@ pub(crate) async fn put(client: &Client, path: &str, object: &Value) -> kube::Re
 }
 
 /// Changes the object at `path`; conditional on uid and resourceVersion where `patch` names them.
-pub(crate) async fn merge_patch(client: &Client, path: &str, patch: &Value) -> kube::Result<Value> {
+pub(crate) async fn merge_patch<T: DeserializeOwned>(
+    client: &Client,
+    path: &str,
+    patch: &Value,
+) -> kube::Result<T> {
     write(client, "PATCH", path, "application/merge-patch+json", patch).await
 }
 
 /// Changes the object at `path` by the operations in `patch`; conditional on its `test` operations.
-pub(crate) async fn json_patch(client: &Client, path: &str, patch: &Value) -> kube::Result<Value> {
+pub(crate) async fn json_patch<T: DeserializeOwned>(
+    client: &Client,
+    path: &str,
+    patch: &Value,
+) -> kube::Result<T> {
     write(client, "PATCH", path, "application/json-patch+json", patch).await
 }
 
 /// Replaces the status of the object at `path`, its subresource, if the object has this uid and this version.
-pub(crate) async fn put_status(
+pub(crate) async fn put_status<T: DeserializeOwned>(
     client: &Client,
     path: &str,
     (uid, version): (Option<&str>, Option<&str>),
     status: &impl Serialize,
-) -> kube::Result<Value> {
+) -> kube::Result<T> {
     let patch = json!([
         { "op": "test", "path": "/metadata/uid", "value": uid },
         { "op": "test", "path": "/metadata/resourceVersion", "value": version },
@@ -104,31 +125,35 @@ pub(crate) async fn put_status(
 }
 
 /// Deletes the object at `path` with DeleteOptions.
-pub(crate) async fn delete(client: &Client, path: &str, options: &Value) -> kube::Result<Value> {
+pub(crate) async fn delete(
+    client: &Client,
+    path: &str,
+    options: &Value,
+) -> kube::Result<IgnoredAny> {
     send(client, "DELETE", path, JSON, Some(options)).await
 }
 
 /// Sends one request that creates or changes an object: fedrs's name is recorded in its managed fields.
-async fn write(
+async fn write<T: DeserializeOwned>(
     client: &Client,
     method: &str,
     path: &str,
     content_type: &str,
     body: &Value,
-) -> kube::Result<Value> {
+) -> kube::Result<T> {
     let path = format!("{path}?fieldManager={FIELD_MANAGER}");
     send(client, method, &path, content_type, Some(body)).await
 }
 
-/// Sends one request. An unexpected response is not logged, because it may hold a token; the client's own decoder would log
-/// it.
-pub async fn send(
+/// Sends one request and decodes the response, which has at most [`Limits::object_bytes`]. An unexpected response is not
+/// logged, because it may hold a token; the client's own decoder would log it.
+pub async fn send<T: DeserializeOwned>(
     client: &Client,
     method: &str,
     path: &str,
     content_type: &str,
     body: Option<&Value>,
-) -> kube::Result<Value> {
+) -> kube::Result<T> {
     let bytes = body
         .map(|body| body.to_string().into_bytes())
         .unwrap_or_default();
@@ -137,8 +162,20 @@ pub async fn send(
         .uri(path)
         .header(http::header::ACCEPT, "application/json")
         .header(http::header::CONTENT_TYPE, content_type)
-        .body(bytes)
+        .body(Body::from(bytes))
         .map_err(kube::Error::HttpError)?;
-    let answer = client.request_text(request).await?;
-    serde_json::from_str(&answer).map_err(kube::Error::SerdeError)
+    let bytes = reflector::read_response(client.send(request).await?, Limits::default()).await?;
+    let mut json = serde_json::Deserializer::from_slice(&bytes);
+    serde_path_to_error::deserialize(&mut json).map_err(|error| unexpected(method, path, &error))
+}
+
+/// The error of a response to a request for `path` that is not what was expected.
+fn unexpected(
+    method: &str,
+    path: &str,
+    error: &serde_path_to_error::Error<serde_json::Error>,
+) -> kube::Error {
+    let path = path.split('?').next().unwrap_or_default();
+    let error = printable(&error.to_string());
+    kube::Error::Service(format!("unexpected response to {method} {path}: {error}").into())
 }

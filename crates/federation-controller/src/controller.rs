@@ -8,6 +8,7 @@ use fedrs_api::names;
 use kube::Client;
 use reflector::{Collection, EventHandler, Reflector, Versioned};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use xxhash_rust::xxh3::xxh3_64;
@@ -165,7 +166,7 @@ impl Controller {
         }
         let mut logged = String::new();
         loop {
-            let call = calls::get(&self.host, "/api/v1/namespaces/kube-system");
+            let call = calls::get::<Value>(&self.host, "/api/v1/namespaces/kube-system");
             let error = match calls::within(self.config.call_timeout, call).await {
                 Ok(namespace) => match namespace["metadata"]["uid"].as_str() {
                     Some(uid) => return uid.into(),

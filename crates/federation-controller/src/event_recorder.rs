@@ -12,6 +12,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use kube::Client;
 use prometheus_client::metrics::counter::Counter;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -133,7 +134,7 @@ async fn write_event(
         match calls::merge_patch(host, &format!("{folder}/{name}"), &again).await {
             // It has expired meanwhile.
             Err(kube::Error::Api(status)) if status.code == 404 => {}
-            answer => return answer.map(drop),
+            answer => return answer.map(|IgnoredAny| ()),
         }
     }
     let object = event_object(subject, event, namespace, name, count, now);
@@ -142,9 +143,10 @@ async fn write_event(
         Err(kube::Error::Api(status)) if status.code == 409 => {
             let again = json!({ "lastTimestamp": now });
             let path = format!("{folder}/{name}");
-            calls::merge_patch(host, &path, &again).await.map(drop)
+            let again = calls::merge_patch(host, &path, &again).await;
+            again.map(|IgnoredAny| ())
         }
-        answer => answer.map(drop),
+        answer => answer.map(|IgnoredAny| ()),
     }
 }
 

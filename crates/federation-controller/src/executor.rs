@@ -5,7 +5,7 @@
 //!                -> 409: take over what is there (F29), unless it is somebody's
 //! Scale     PATCH replicas, conditional on uid, generation and federation; on the resourceVersion as well where
 //!           replicas are given up because they don't run
-//! Overwrite GET, PUT, conditional on uid, generation and the resourceVersion that was read
+//! Overwrite GET, PATCH spec and labels, conditional on uid, generation and the resourceVersion that was read
 //! LabelPods  LIST, PATCH each pod without our labels, conditional on its uid (F30)
 //! ```
 //!
@@ -15,7 +15,7 @@
 //! The answer to each write goes into the member's store at once, so that the next check builds on it.
 
 mod adoption;
-mod last_writer;
+mod live_set;
 mod pod_labels;
 mod release;
 
@@ -24,6 +24,7 @@ use std::{sync::Arc, time::Duration};
 use cluster_informer::{MemberView, WorkloadState};
 use fedrs_api::{DeletionPolicy, ObjectKey, RejectionKind, ValidFrs, labels};
 use kube::Client;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::{
     sync::{Semaphore, SemaphorePermit, oneshot},
@@ -31,6 +32,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use self::live_set::LiveSet;
 use crate::{
     calls::{self, CallError},
     check::{Action, Outcome, Outcomes, Precondition, SetChange},
@@ -188,7 +190,8 @@ impl LocalSet<'_> {
     async fn act(self, frs: &ValidFrs, action: &Action) -> Outcome {
         // Read before the write, which changes the managed fields.
         let by = if action.repairs {
-            self.last_writer().await
+            let live = self.get().await;
+            live.ok().and_then(|live| live.metadata.last_writer.0)
         } else {
             None
         };
@@ -242,9 +245,14 @@ impl LocalSet<'_> {
             .map(|(path, value)| json!({ "op": "test", "path": path, "value": value }));
         let replace = json!({ "op": "replace", "path": "/spec/replicas", "value": to });
         let patch: Value = tests.chain([replace]).collect();
+        self.patch("scale", &patch).await
+    }
+
+    /// Changes the set by a JSON patch that begins with tests.
+    async fn patch(self, verb: &'static str, patch: &Value) -> Result<Outcome, CallError> {
         let path = self.path();
-        let call = calls::json_patch(&self.member.client, &path, &patch);
-        match self.written("scale", call).await {
+        let call = calls::json_patch(&self.member.client, &path, patch);
+        match self.written(verb, call).await {
             // The API server doesn't say which of the tests failed.
             Err(error) if error.is_failed_test() => Ok(changed_meanwhile()),
             answer => answer,
@@ -284,14 +292,14 @@ impl LocalSet<'_> {
     async fn create_namespace(self) -> Result<(), CallError> {
         let name = &*self.key.namespace;
         if name.starts_with("kube-") && !self.executor.create_kube_namespaces {
-            return Err(CallError::Answer(messages::namespace_not_created(name)));
+            return Err(CallError::Refused(messages::namespace_not_created(name)));
         }
         let namespace =
             json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
         let call = calls::post(&self.member.client, "/api/v1/namespaces", &namespace);
         match self.call("create namespace", call).await {
             Err(error) if error.code() != Some(409) => Err(error),
-            _ => Ok(()),
+            Ok(IgnoredAny) | Err(_) => Ok(()),
         }
     }
 
@@ -303,15 +311,14 @@ impl LocalSet<'_> {
         replicas: u32,
     ) -> Result<Outcome, CallError> {
         let live = self.get().await?;
-        let metadata = &live["metadata"];
-        if metadata["uid"] != *seen.uid || metadata["generation"] != seen.generation {
+        if live.metadata.uid != seen.uid || live.metadata.generation != seen.generation {
             return Ok(changed_meanwhile());
         }
         if self.foreign_owner(&live).is_some() {
             return Ok(changed_meanwhile());
         }
         self.observe_scale_down(seen, replicas);
-        self.write_over(frs, live, replicas).await
+        self.write_over(frs, &live, replicas).await
     }
 
     /// The store counts no more than `to` replicas from now on: the write may be carried out, whatever its response is.
@@ -321,18 +328,8 @@ impl LocalSet<'_> {
     }
 
     /// Whose the set `live` is, if it isn't ours: it must not be written or deleted (F29, F40).
-    fn foreign_owner(self, live: &Value) -> Option<String> {
-        let metadata = &live["metadata"];
-        let federation = metadata["labels"][labels::FEDERATION].as_str();
-        if let Some(other) = federation.filter(|label| **label != *self.executor.federation) {
-            return Some(messages::other_federation(other));
-        }
-        let mut owners = metadata["ownerReferences"].as_array().into_iter().flatten();
-        let controller = owners.find(|owner| owner["controller"] == true)?;
-        Some(messages::controlled_by(
-            controller["kind"].as_str().unwrap_or("an object"),
-            controller["name"].as_str().unwrap_or("without a name"),
-        ))
+    fn foreign_owner(self, live: &LiveSet) -> Option<String> {
+        live.foreign_owner(&self.executor.federation)
     }
 
     /// The object that fedrs writes.
@@ -351,7 +348,7 @@ impl LocalSet<'_> {
         )
     }
 
-    async fn get(self) -> Result<Value, CallError> {
+    async fn get(self) -> Result<LiveSet, CallError> {
         self.call("get", calls::get(&self.member.client, &self.path()))
             .await
     }
@@ -379,11 +376,9 @@ impl LocalSet<'_> {
     async fn written(
         self,
         verb: &'static str,
-        call: impl Future<Output = kube::Result<Value>>,
+        call: impl Future<Output = kube::Result<WorkloadState>>,
     ) -> Result<Outcome, CallError> {
-        let answer = self.call(verb, call).await?;
-        let set = WorkloadState::from_value(answer)
-            .map_err(|error| CallError::Answer(error.to_string()))?;
+        let set = self.call(verb, call).await?;
         self.member.store.observe_write(set.clone());
         Ok(Outcome::Written(set))
     }

@@ -77,38 +77,3 @@ fn string_map(map: &std::collections::BTreeMap<String, String>) -> Map<String, V
         .map(|(key, value)| (key.clone(), Value::from(value.as_str())))
         .collect()
 }
-
-/// Removes fedrs's labels from the template of a local set: later pods have none (F5).
-pub(crate) fn release_template(set: &mut Value) {
-    remove(
-        set,
-        "/spec/template/metadata/labels",
-        &[labels::REPLICA_SET, labels::FEDERATION],
-    );
-    remove(
-        set,
-        "/spec/template/metadata/annotations",
-        &[annotations::TEMPLATE_HASH],
-    );
-}
-
-/// Removes fedrs's labels from a local set, which releases it (F5).
-pub(crate) fn release(set: &mut Value) {
-    remove(
-        set,
-        "/metadata/labels",
-        &[
-            labels::REPLICA_SET,
-            labels::FEDERATION,
-            labels::MEMBER_CLUSTER,
-        ],
-    );
-}
-
-fn remove(set: &mut Value, path: &str, keys: &[&str]) {
-    if let Some(map) = set.pointer_mut(path).and_then(Value::as_object_mut) {
-        for key in keys {
-            map.remove(*key);
-        }
-    }
-}

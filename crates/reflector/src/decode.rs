@@ -5,15 +5,18 @@
 //!      `-if that fails: raw objects --> object  each by itself: an invalid one is reported, the others are used
 //! ```
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt, marker::PhantomData};
 
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, Error as _, SeqAccess, Visitor},
+};
 use serde_json::value::RawValue;
 
 use crate::{
     error::ErrorKind,
     invalid_object::{InvalidObject, InvalidObjectCause},
-    partial::null_as_default,
+    partial::{Text, for_each_item, null_as_default, printable_text},
     uid::Uid,
 };
 
@@ -31,43 +34,59 @@ pub(crate) enum Event<T> {
     Unknown,
 }
 
-/// The types of events that [`Event`] can read.
-const EVENT_TYPES: [&str; 5] = ["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"];
-
 /// Kubernetes' `Status`, from response bodies and `ERROR` events.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Status {
     pub(crate) code: u16,
-    #[serde(deserialize_with = "null_as_default")]
+    #[serde(deserialize_with = "printable_text")]
     pub(crate) reason: String,
+    #[serde(deserialize_with = "printable_text")]
+    pub(crate) message: String,
     #[serde(deserialize_with = "null_as_default")]
-    message: String,
-    #[serde(deserialize_with = "null_as_default")]
-    details: StatusDetails,
+    pub(crate) details: StatusDetails,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct StatusDetails {
+pub(crate) struct StatusDetails {
+    #[serde(deserialize_with = "printable_text")]
+    pub(crate) kind: String,
     #[serde(deserialize_with = "null_as_default")]
-    causes: Vec<StatusCause>,
+    pub(crate) causes: StatusCauses,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct StatusCause {
-    #[serde(deserialize_with = "null_as_default")]
-    reason: String,
+/// The causes of a `Status`: there may be any number of them.
+#[derive(Debug, Default)]
+pub(crate) struct StatusCauses {
+    pub(crate) exist: bool,
+    version_too_large: bool,
+}
+
+impl<'de> Deserialize<'de> for StatusCauses {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Cause<'a> {
+            #[serde(borrow)]
+            reason: Option<Text<'a>>,
+        }
+        let mut causes = Self::default();
+        for_each_item(deserializer, |cause: Cause<'_>| {
+            causes.exist = true;
+            causes.version_too_large |= cause
+                .reason
+                .is_some_and(|reason| reason.0 == "ResourceVersionTooLarge");
+        })?;
+        Ok(causes)
+    }
 }
 
 impl From<Status> for ErrorKind {
     fn from(status: Status) -> Self {
-        let mut causes = status.details.causes.iter();
         Self::Status {
             code: status.code,
             reason: status.reason,
-            version_too_large: causes.any(|cause| cause.reason == "ResourceVersionTooLarge"),
+            version_too_large: status.details.causes.version_too_large,
             message: status.message,
         }
     }
@@ -101,10 +120,11 @@ pub(crate) fn event<T: DeserializeOwned>(
         #[serde(borrow)]
         object: &'a RawValue,
     }
-    let event = serde_json::from_slice(line);
-    // An object in a line within the limit is, too.
+    // An object in a line within the limit is, too. One that comes before its type would be buffered, in a multiple of its
+    // bytes.
     if line.len() <= limit
-        && let Ok(event) = event
+        && line.starts_with(br#"{"type":"#)
+        && let Ok(event) = serde_json::from_slice(line)
     {
         return Ok(event);
     }
@@ -115,9 +135,13 @@ pub(crate) fn event<T: DeserializeOwned>(
         let cause = InvalidObjectCause::TooLarge { limit };
         return Err(invalid(object, deleted, cause));
     }
-    if !EVENT_TYPES.contains(&&*raw.r#type) {
-        return Ok(Event::Unknown);
-    }
+    let event = match &*raw.r#type {
+        "ADDED" | "MODIFIED" => serde_json::from_str(object).map(Event::Applied),
+        "DELETED" => serde_json::from_str(object).map(Event::Deleted),
+        "BOOKMARK" => serde_json::from_str(object).map(Event::Bookmark),
+        "ERROR" => serde_json::from_str(object).map(Event::Error),
+        _ => Ok(Event::Unknown),
+    };
     event.map_err(|error| invalid(object, deleted, error.into()))
 }
 
@@ -157,7 +181,40 @@ struct List<T> {
     metadata: ListMeta,
     // Go writes an empty list as null.
     #[serde(default = "Option::default")]
-    items: Option<Vec<T>>,
+    items: Option<Items<T>>,
+}
+
+/// More objects than any page is requested with: decoded ones are larger than their bytes.
+const MAX_ITEMS: usize = 10_000;
+
+struct Items<T>(Vec<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Items<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Limited<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Limited<T> {
+            type Value = Items<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of objects")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Items<T>, A::Error> {
+                let mut items = Vec::new();
+                while let Some(item) = sequence.next_element()? {
+                    if items.len() == MAX_ITEMS {
+                        let message = format!("a page has more than {MAX_ITEMS} objects");
+                        return Err(A::Error::custom(message));
+                    }
+                    items.push(item);
+                }
+                Ok(Items(items))
+            }
+        }
+
+        deserializer.deserialize_seq(Limited(PhantomData))
+    }
 }
 
 impl<T> List<T> {
@@ -165,7 +222,7 @@ impl<T> List<T> {
         Page {
             items: self
                 .items
-                .unwrap_or_default()
+                .map_or_else(Vec::new, |items| items.0)
                 .into_iter()
                 .map(read)
                 .collect(),

@@ -2,7 +2,10 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use crate::format_error::{format_error, is_credentials_error};
+use crate::{
+    format_error::{format_error, is_credentials_error},
+    printable::printable,
+};
 
 /// What failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,11 +66,20 @@ pub enum ErrorKind {
         /// The limit, in bytes.
         limit: usize,
     },
+    /// A list with more pages than its limit.
+    #[error("the list has more than {limit} pages")]
+    TooManyPages {
+        /// The limit.
+        limit: u32,
+    },
+    /// The handler has no room for more objects.
+    #[error("there are more objects than the limit")]
+    TooManyObjects,
     /// A body that is not a list.
-    #[error("the response is not a list: {0}")]
+    #[error("the response is not a list: {}", printable(&.0.to_string()))]
     NotAList(#[source] serde_json::Error),
     /// A bookmark with an older version than before: the API server was restored from a snapshot.
-    #[error("the resourceVersion went back from {from} to {to}")]
+    #[error("the resourceVersion went back from {} to {}", printable(.from), printable(.to))]
     WentBack {
         /// The version up to which events had arrived.
         from: String,
@@ -85,7 +97,7 @@ impl Error {
     #[must_use]
     pub fn needs_relist(&self) -> bool {
         match &self.kind {
-            ErrorKind::WentBack { .. } => true,
+            ErrorKind::WentBack { .. } | ErrorKind::TooManyObjects => true,
             ErrorKind::Status {
                 code,
                 version_too_large,
@@ -105,8 +117,22 @@ impl Error {
                 self.needs_relist() || matches!(code, 408 | 409 | 410 | 429 | 500..)
             }
             ErrorKind::Timeout(_) | ErrorKind::NotAList(_) | ErrorKind::WentBack { .. } => true,
-            ErrorKind::BodyTooLarge { .. } | ErrorKind::InvalidRequest(_) => false,
+            ErrorKind::BodyTooLarge { .. }
+            | ErrorKind::TooManyPages { .. }
+            | ErrorKind::TooManyObjects
+            | ErrorKind::InvalidRequest(_) => false,
         }
+    }
+
+    /// Whether the server sent more than a limit allows.
+    #[must_use]
+    pub fn exceeds_limit(&self) -> bool {
+        matches!(
+            self.kind,
+            ErrorKind::BodyTooLarge { .. }
+                | ErrorKind::TooManyPages { .. }
+                | ErrorKind::TooManyObjects
+        )
     }
 
     /// The HTTP status of the server's answer.

@@ -4,7 +4,9 @@ use std::error::Error;
 
 use kube::client::AuthError;
 
-/// An error with its sources in one line, each once: `failed to list /api/v1/pods: connection refused`.
+use crate::printable::printable;
+
+/// An error with its sources in one [printable] line, each once: `failed to list /api/v1/pods: connection refused`.
 ///
 /// Takes the first line of each: parsers quote what they read, which may be a kubeconfig with its secrets. Of a
 /// credentials plugin that failed it shows only the exit status: command, environment and output may be secret.
@@ -23,7 +25,7 @@ pub fn format_error(error: &(dyn Error + 'static)) -> String {
             line = format!("{line}: {text}");
         }
     }
-    line
+    printable(&line)
 }
 
 /// Whether the client could not obtain its own credentials: a plugin failed, or a token is no valid header. That says

@@ -25,6 +25,12 @@ pub trait EventHandler<T>: Send {
     /// objects are out of date until the next [`on_init_done`](Self::on_init_done).
     fn on_error(&mut self, error: &Error);
 
+    /// Whether there is no room for another object: the list or the watch fails with
+    /// [`TooManyObjects`](crate::ErrorKind::TooManyObjects). Asked after each page and each event.
+    fn is_full(&self) -> bool {
+        false
+    }
+
     /// The server sent something: a page, the headers of a watch, or a line of it, even if only a bookmark.
     fn on_activity(&mut self) {}
 

@@ -1,10 +1,10 @@
 //! An object that can't be read. The list or watch continues without it.
 
-use crate::uid::Uid;
+use crate::{printable::printable, uid::Uid};
 
 /// An object that could not be read, with as much of its metadata as could.
 #[derive(Debug, thiserror::Error)]
-#[error("invalid object{}: {cause}", self.name_with_space())]
+#[error("invalid object{}: {}", self.name_with_space(), printable(&cause.to_string()))]
 pub struct InvalidObject {
     /// Its namespace.
     pub namespace: Option<String>,
@@ -54,8 +54,8 @@ impl InvalidObject {
     /// Its name after a space, if it is known.
     fn name_with_space(&self) -> String {
         match (&self.namespace, &self.name) {
-            (Some(namespace), Some(name)) => format!(" {namespace}/{name}"),
-            (None, Some(name)) => format!(" {name}"),
+            (Some(namespace), Some(name)) => printable(&format!(" {namespace}/{name}")),
+            (None, Some(name)) => printable(&format!(" {name}")),
             (_, None) => String::new(),
         }
     }

@@ -159,6 +159,7 @@ impl<I: Transport, H> ListWatch<I, H> {
                     Err(invalid) => report(handler, path, &invalid),
                 }
             }
+            check_room(handler)
         });
         let version = version.await?;
         self.handler.on_init_done(&version);
@@ -213,6 +214,7 @@ impl<I: Transport, H> ListWatch<I, H> {
                 deadline = Instant::now() + max_silence;
                 self.handler.on_activity();
                 self.take_line(&line, from)?;
+                check_room(&self.handler)?;
             }
         }
     }
@@ -252,6 +254,14 @@ impl<I: Transport, H> ListWatch<I, H> {
             Ok(Event::Unknown) => {}
             Err(invalid) => report(&mut self.handler, &self.path, &invalid),
         }
+        Ok(())
+    }
+}
+
+fn check_room<T>(handler: &impl EventHandler<T>) -> Result<(), ErrorKind> {
+    if handler.is_full() {
+        Err(ErrorKind::TooManyObjects)
+    } else {
         Ok(())
     }
 }

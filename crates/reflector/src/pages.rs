@@ -27,6 +27,7 @@ pub async fn list<T: DeserializeOwned>(
     let mut transport = KubeTransport::new(client.into(), collection, settings.limits);
     let pages = read_pages(&mut transport, settings, |items| {
         items.into_iter().for_each(&mut take);
+        Ok(())
     });
     let failed = |kind| Error {
         verb: Verb::List,
@@ -36,20 +37,27 @@ pub async fn list<T: DeserializeOwned>(
     pages.await.map(drop).map_err(failed)
 }
 
-/// Passes the items of each page to `take`. Returns the version of the list.
+/// Passes the items of each page to `take`, until it fails. Returns the version of the list.
 pub(crate) async fn read_pages<T: DeserializeOwned>(
     transport: &mut impl Transport,
     settings: &ReflectorSettings,
-    mut take: impl FnMut(Vec<Result<T, InvalidObject>>),
+    mut take: impl FnMut(Vec<Result<T, InvalidObject>>) -> Result<(), ErrorKind>,
 ) -> Result<String, ErrorKind> {
+    let limits = settings.limits;
     let mut version = None;
     let mut continue_token = None;
-    loop {
-        let page = transport.list(settings.page_size, continue_token.as_deref());
-        let page = within(settings.page_timeout, page).await?;
-        let page =
-            decode::page::<T>(&page, settings.limits.object_bytes).map_err(ErrorKind::NotAList)?;
-        take(page.items);
+    let mut page_size = settings.page_size;
+    for _ in 0..limits.pages {
+        let page = transport.list(page_size, continue_token.as_deref());
+        let page = match within(settings.page_timeout, page).await {
+            Err(ErrorKind::BodyTooLarge { .. }) if page_size > 1 => {
+                page_size /= 2;
+                continue;
+            }
+            page => page?,
+        };
+        let page = decode::page::<T>(&page, limits.object_bytes).map_err(ErrorKind::NotAList)?;
+        take(page.items)?;
         // All pages belong to one snapshot. If a server breaks that rule, a watch from the first page's version repeats
         // the rest.
         let version = version.get_or_insert(page.version);
@@ -58,6 +66,9 @@ pub(crate) async fn read_pages<T: DeserializeOwned>(
             return Ok(std::mem::take(version));
         }
     }
+    Err(ErrorKind::TooManyPages {
+        limit: limits.pages,
+    })
 }
 
 /// The response, unless it takes longer than `after`.

@@ -25,8 +25,10 @@ use std::{borrow::Cow, fmt, marker::PhantomData};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
+    de::{Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
+
+use crate::printable::printable;
 
 /// A string that is borrowed from the input unless it contains escapes.
 #[derive(Debug, Deserialize)]
@@ -40,6 +42,33 @@ where
     T: Deserialize<'de> + Default,
 {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Reads a text that people see, made [printable](crate::printable); `null` is an empty one. For
+/// `#[serde(deserialize_with)]`.
+pub fn printable_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = Option::<Text<'_>>::deserialize(deserializer)?;
+    Ok(text.map(|text| printable(&text.0)).unwrap_or_default())
+}
+
+/// The longest [`name`]: names of objects have at most 253 characters, names of labels at most 317.
+const MAX_NAME_BYTES: usize = 320;
+
+/// Reads a name, a uid, a version or a label: a longer one than Kubernetes has is refused. For
+/// `#[serde(deserialize_with)]`.
+pub fn name<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: for<'a> From<&'a str>,
+{
+    let Text(text) = Text::deserialize(deserializer)?;
+    if text.len() > MAX_NAME_BYTES {
+        return Err(D::Error::custom(format!(
+            "a name, uid or version of {} bytes",
+            text.len()
+        )));
+    }
+    Ok(T::from(&text))
 }
 
 /// Whether a value exists that matters only by its existence, such as a deletion timestamp. For

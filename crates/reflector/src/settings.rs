@@ -53,13 +53,16 @@ pub struct Limits {
     /// One object as JSON; a larger one is skipped and reported as [invalid](crate::InvalidObject). Default 4 MiB: etcd
     /// stores requests of up to 1.5 MiB, and JSON takes about twice the bytes of the stored protobuf.
     pub object_bytes: usize,
-    /// The body of one page of a list; a larger one fails the list. Default 64 MiB: 500 objects of 128 KiB each.
+    /// The body of one page of a list. Of a larger one half as many objects are requested; a page of one object that is
+    /// still larger fails the list. Default 8 MiB: 500 objects of 16 KiB each.
     pub page_bytes: usize,
+    /// Pages of a list; one with more fails. Default 1000: half a million objects.
+    pub pages: u32,
     /// One line of a watch; a longer one is skipped and reported as [invalid](crate::InvalidObject). Default 4 KiB more
     /// than an object, for the envelope of the event.
     pub watch_line_bytes: usize,
-    /// The body of a response that is an error; the rest is not read. Default 64 KiB: a `Status` has one message and
-    /// some causes.
+    /// The body of a response that is an error; a larger one is not read. Default 1 MiB: a `Status` may quote a whole
+    /// object.
     pub error_body_bytes: usize,
 }
 
@@ -68,9 +71,10 @@ impl Default for Limits {
         let object_bytes = 4 << 20;
         Self {
             object_bytes,
-            page_bytes: 64 << 20,
+            page_bytes: 8 << 20,
+            pages: 1000,
             watch_line_bytes: object_bytes + (4 << 10),
-            error_body_bytes: 64 << 10,
+            error_body_bytes: 1 << 20,
         }
     }
 }

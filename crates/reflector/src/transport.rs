@@ -2,14 +2,17 @@
 
 use std::{future::Future, time::Duration};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream::BoxStream};
-use http::{Request, Response, header};
+use http::{Request, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
 
 use crate::{
-    client_channel::ClientReceiver, collection::Collection, decode::Status, error::ErrorKind,
+    client_channel::ClientReceiver,
+    collection::Collection,
+    error::ErrorKind,
+    response::{collect, connection, error_status},
     settings::Limits,
 };
 
@@ -65,7 +68,8 @@ impl KubeTransport {
         if response.status().is_success() {
             Ok(response.into_body())
         } else {
-            Err(error_status(response, self.limits.error_body_bytes).await)
+            let status = error_status(response, self.limits.error_body_bytes).await;
+            Err(status.into())
         }
     }
 }
@@ -99,35 +103,4 @@ impl Transport for KubeTransport {
         let body = self.get(&parameters).await?;
         Ok(body.into_data_stream().map_err(connection).boxed())
     }
-}
-
-fn connection(source: kube::Error) -> ErrorKind {
-    ErrorKind::Connection(Box::new(source))
-}
-
-async fn collect(body: Body, limit: usize) -> Result<Bytes, ErrorKind> {
-    let mut chunks = body.into_data_stream();
-    let mut bytes = BytesMut::new();
-    while let Some(chunk) = chunks.try_next().await.map_err(connection)? {
-        if bytes.len() + chunk.len() > limit {
-            return Err(ErrorKind::BodyTooLarge { limit });
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes.freeze())
-}
-
-/// The error of a response that is not a success, from its body if that is a `Status`.
-async fn error_status(response: Response<Body>, limit: usize) -> ErrorKind {
-    let http_status = response.status();
-    let body = collect(response.into_body(), limit)
-        .await
-        .unwrap_or_default();
-    let mut status: Status = serde_json::from_slice(&body).unwrap_or_default();
-    status.code = http_status.as_u16();
-    if status.reason.is_empty() {
-        let reason = http_status.canonical_reason().unwrap_or_default();
-        reason.clone_into(&mut status.reason);
-    }
-    status.into()
 }

@@ -12,6 +12,7 @@ use kube::{
     Api, Client,
     api::{ObjectMeta, PostParams},
 };
+use serde::de::IgnoredAny;
 
 use crate::{
     calls::{self, CallError},
@@ -110,7 +111,7 @@ impl HostLease {
         let event = Event::normal("LeaderElection", message);
         let event = event_object(&subject, &event, &self.namespace, &name, 1, now);
         let path = format!("/api/v1/namespaces/{}/events", self.namespace);
-        self.call(calls::post(&self.host, &path, &event)).await?;
+        let IgnoredAny = self.call(calls::post(&self.host, &path, &event)).await?;
         Ok(())
     }
 

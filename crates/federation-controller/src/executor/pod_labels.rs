@@ -2,26 +2,100 @@
 //!
 //! The watch selects pods by these labels. An adopted pod has none at first, and counts only in the status of its set.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
-use fedrs_api::{ValidFrs, annotations, labels, names};
+use fedrs_api::{ValidFrs, annotations, labels};
 use futures::{StreamExt, TryStreamExt, stream};
-use k8s_openapi::api::core::v1::Pod;
-use kube::{
-    Api,
-    api::{ListParams, PartialObjectMeta, Patch, PatchParams},
+use reflector::{
+    Collection, ReflectorSettings,
+    partial::{self, Text, for_each_entry, for_each_item, null_as_default},
 };
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::{Value, json};
+use tokio::time::{Instant, timeout};
 
 use super::LocalSet;
-use crate::{calls::CallError, check::Outcome, manifest};
+use crate::{
+    calls::{self, CallError},
+    check::Outcome,
+    manifest,
+};
 
 /// Concurrent writes of pods.
 const AT_ONCE: usize = 8;
-/// Pods in a page: their metadata take 2 KB each.
-const PAGE: u32 = 500;
+/// Pods that are written in one go; of more, the next check labels the others.
+const MAX_PODS: usize = 20_000;
+/// The longest that all pages of pods may take together.
+const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 
-type PodMeta = PartialObjectMeta<Pod>;
+/// A pod, as far as its labels are concerned.
+#[derive(Deserialize)]
+struct Pod {
+    metadata: PodMeta,
+}
+
+#[derive(Deserialize)]
+struct PodMeta {
+    #[serde(deserialize_with = "partial::name")]
+    name: String,
+    #[serde(deserialize_with = "partial::name")]
+    uid: String,
+    #[serde(default, deserialize_with = "null_as_default")]
+    labels: OwnLabels,
+    #[serde(
+        rename = "ownerReferences",
+        default,
+        deserialize_with = "null_as_default"
+    )]
+    controller: ControllerUid,
+}
+
+/// Our labels of a pod.
+#[derive(Default)]
+struct OwnLabels(BTreeMap<String, String>);
+
+impl<'de> Deserialize<'de> for OwnLabels {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut own = Self::default();
+        let keys = [labels::REPLICA_SET, labels::FEDERATION];
+        for_each_entry(deserializer, &keys, |key, value| {
+            own.0.insert(key.to_owned(), value.to_owned());
+        })?;
+        Ok(own)
+    }
+}
+
+/// The uid of the pod's controller.
+#[derive(Default)]
+struct ControllerUid(Option<String>);
+
+impl<'de> Deserialize<'de> for ControllerUid {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Owner<'a> {
+            #[serde(borrow)]
+            uid: Text<'a>,
+            #[serde(default, deserialize_with = "null_as_default")]
+            controller: bool,
+        }
+        let mut controller = Self::default();
+        for_each_item(deserializer, |owner: Owner<'_>| {
+            if owner.controller {
+                controller = Self(Some(owner.uid.0.into_owned()));
+            }
+        })?;
+        Ok(controller)
+    }
+}
+
+impl Pod {
+    fn has_labels(&self, labels: &BTreeMap<&str, &str>) -> bool {
+        let own = &self.metadata.labels.0;
+        labels
+            .iter()
+            .all(|(key, value)| own.get(*key).map(String::as_str) == Some(*value))
+    }
+}
 
 impl LocalSet<'_> {
     /// Adds our labels to the pods of the set with this uid that have none (F30).
@@ -32,8 +106,8 @@ impl LocalSet<'_> {
         generation: i64,
     ) -> Result<Outcome, CallError> {
         let labels: BTreeMap<_, _> = manifest::own_labels(frs, &self.executor.federation).into();
-        let mut pods = self.pods(&frs.selector_text).await?;
-        pods.retain(|pod| is_controlled_by(pod, uid) && !has_labels(pod, &labels));
+        let is_unlabeled = |pod: &Pod| !pod.has_labels(&labels);
+        let pods = self.pods(&frs.selector_text, uid, is_unlabeled).await?;
         let pods = self.patch_pods(pods, &json!({ "labels": labels })).await?;
         Ok(Outcome::PodsLabeled { pods, generation })
     }
@@ -48,8 +122,7 @@ impl LocalSet<'_> {
         let selector = own
             .map(|(label, value)| format!("{label}={value}"))
             .join(",");
-        let mut pods = self.pods(&selector).await?;
-        pods.retain(|pod| is_controlled_by(pod, uid));
+        let pods = self.pods(&selector, uid, |_| true).await?;
         let bare = json!({
             "labels": { labels::REPLICA_SET: null, labels::FEDERATION: null },
             "annotations": { annotations::TEMPLATE_HASH: null },
@@ -58,40 +131,52 @@ impl LocalSet<'_> {
         Ok(())
     }
 
-    /// The pods in the namespace of the set that `selector` matches.
-    async fn pods(self, selector: &str) -> Result<Vec<PodMeta>, CallError> {
-        let api = self.pod_api();
-        let mut page = ListParams::default().labels(selector).limit(PAGE);
+    /// The first pods of the set with this uid that `selector` matches and `is_wanted` accepts.
+    async fn pods(
+        self,
+        selector: &str,
+        uid: &str,
+        is_wanted: impl Fn(&Pod) -> bool,
+    ) -> Result<Vec<PodMeta>, CallError> {
+        let settings = ReflectorSettings {
+            page_timeout: self.executor.call_timeout,
+            ..ReflectorSettings::default()
+        };
         let mut pods = Vec::new();
-        loop {
-            let list = self.call("list pods", api.list_metadata(&page)).await?;
-            pods.extend(list.items);
-            match list.metadata.continue_.filter(|token| !token.is_empty()) {
-                Some(token) => page = page.continue_token(&token),
-                None => return Ok(pods),
+        let client = self.member.client.clone();
+        let collection = Collection::with_labels(self.pods_path(), selector);
+        let listed = reflector::list(client, collection, &settings, |pod: Result<Pod, _>| {
+            if let Ok(pod) = pod
+                && pods.len() < MAX_PODS
+                && pod.metadata.controller.0.as_deref() == Some(uid)
+                && is_wanted(&pod)
+            {
+                pods.push(pod.metadata);
             }
-        }
+        });
+        let started = Instant::now();
+        let listed = match timeout(LIST_TIMEOUT, listed).await {
+            Ok(listed) => listed.map_err(CallError::List),
+            Err(_) => Err(CallError::Deadline(LIST_TIMEOUT)),
+        };
+        let (metrics, error) = (&self.executor.metrics, listed.as_ref().err());
+        metrics.called(&self.member.name, "list pods", error, started.elapsed());
+        listed.map(|()| pods)
     }
 
     /// Merges `metadata` into the metadata of each pod; answers how many pods still existed.
     async fn patch_pods(self, pods: Vec<PodMeta>, metadata: &Value) -> Result<usize, CallError> {
-        let api = self.pod_api();
-        let params = PatchParams {
-            field_manager: Some(names::FIELD_MANAGER.to_owned()),
-            ..PatchParams::default()
-        };
+        let folder = self.pods_path();
         let patch = async |pod: PodMeta| {
-            let (Some(name), Some(uid)) = (pod.metadata.name, pod.metadata.uid) else {
-                return Err(CallError::Answer("a pod without name or uid".to_owned()));
-            };
             let mut metadata = metadata.clone();
-            metadata["uid"] = uid.into();
-            let patch = Patch::Merge(json!({ "metadata": metadata }));
-            let call = api.patch_metadata(&name, &params, &patch);
+            metadata["uid"] = pod.uid.into();
+            let path = format!("{folder}/{}", pod.name);
+            let patch = json!({ "metadata": metadata });
+            let call = calls::merge_patch(&self.member.client, &path, &patch);
             match self.call("mark pod", call).await {
                 // The pod is gone, or another one has its name: none of our labels is left.
                 Err(error) if matches!(error.code(), Some(404 | 409)) => Ok(0),
-                answer => answer.map(|_| 1),
+                answer => answer.map(|IgnoredAny| 1),
             }
         };
         stream::iter(pods)
@@ -101,22 +186,7 @@ impl LocalSet<'_> {
             .await
     }
 
-    fn pod_api(self) -> Api<Pod> {
-        Api::namespaced(self.member.client.clone(), &self.key.namespace)
+    fn pods_path(self) -> String {
+        format!("/api/v1/namespaces/{}/pods", self.key.namespace)
     }
-}
-
-fn is_controlled_by(pod: &PodMeta, uid: &str) -> bool {
-    let mut owners = pod.metadata.owner_references.iter().flatten();
-    owners.any(|owner| owner.controller == Some(true) && owner.uid == uid)
-}
-
-fn has_labels(pod: &PodMeta, labels: &BTreeMap<&str, &str>) -> bool {
-    let of_pod = pod.metadata.labels.as_ref();
-    labels.iter().all(|(key, value)| {
-        of_pod
-            .and_then(|labels| labels.get(*key))
-            .map(String::as_str)
-            == Some(*value)
-    })
 }

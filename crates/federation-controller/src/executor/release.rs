@@ -1,13 +1,11 @@
 //! Releases or deletes a local set (F5).
 
-use fedrs_api::DeletionPolicy;
+use fedrs_api::{DeletionPolicy, annotations, labels};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use super::LocalSet;
-use crate::{
-    calls::{self, CallError},
-    manifest,
-};
+use super::{LocalSet, live_set::LiveSet};
+use crate::calls::{self, CallError};
 
 impl LocalSet<'_> {
     /// Releases or deletes the set with this uid. One that belongs to a controller or to another federation by now stays as
@@ -27,15 +25,15 @@ impl LocalSet<'_> {
         match policy {
             // The member's garbage collector deletes its pods.
             DeletionPolicy::Delete => self.delete(&live, "Background").await,
-            DeletionPolicy::Orphan => self.release(live, uid).await,
+            DeletionPolicy::Orphan => self.release(&live, uid).await,
         }
     }
 
     /// The set as the member has it; another one of its name is none of ours.
-    async fn live(self, uid: &str) -> Result<Option<Value>, CallError> {
+    async fn live(self, uid: &str) -> Result<Option<LiveSet>, CallError> {
         match self.get().await {
             Err(error) if error.code() == Some(404) => Ok(None),
-            answer => Ok(Some(answer?).filter(|live| live["metadata"]["uid"] == uid)),
+            answer => Ok(Some(answer?).filter(|live| live.metadata.uid == uid)),
         }
     }
 
@@ -43,9 +41,12 @@ impl LocalSet<'_> {
     ///
     /// The labels of the template go first, so that pods created meanwhile have none. The labels of the set go last, because
     /// the next attempt finds the set by them.
-    async fn release(self, mut live: Value, uid: &str) -> Result<(), CallError> {
-        manifest::release_template(&mut live);
-        self.put_released(&live).await?;
+    async fn release(self, live: &LiveSet, uid: &str) -> Result<(), CallError> {
+        let template = json!({ "spec": { "template": { "metadata": {
+            "labels": { labels::REPLICA_SET: null, labels::FEDERATION: null },
+            "annotations": { annotations::TEMPLATE_HASH: null },
+        } } } });
+        self.merge(live, template).await?;
         match self.unlabel_pods(uid).await {
             // Labels of pods mean nothing without the set: the deletion continues.
             Err(error) if error.is_rejection() => {
@@ -55,44 +56,53 @@ impl LocalSet<'_> {
             unlabeled => unlabeled?,
         }
         // The member's controller has written its status since.
-        let Some(mut live) = self.live(uid).await? else {
+        let Some(live) = self.live(uid).await? else {
             self.member.store.observe_deletion(self.key, uid);
             return Ok(());
         };
         if self.foreign_owner(&live).is_some() {
             return Ok(());
         }
-        manifest::release(&mut live);
-        let released = self.put_released(&live).await?;
-        let version = released["metadata"]["resourceVersion"].as_str();
+        let bare = json!({ "metadata": { "labels": {
+            labels::REPLICA_SET: null,
+            labels::FEDERATION: null,
+            labels::MEMBER_CLUSTER: null,
+        } } });
+        let released = self.merge(&live, bare).await?;
+        let version = &released.metadata.resource_version;
         let store = &self.member.store;
-        store.observe_release(self.key, uid, version.unwrap_or_default());
+        store.observe_release(self.key, uid, version);
         Ok(())
     }
 
-    async fn put_released(self, live: &Value) -> Result<Value, CallError> {
+    /// Merges `patch` into the set that was read as `live`, if it is still so.
+    async fn merge(self, live: &LiveSet, mut patch: Value) -> Result<LiveSet, CallError> {
+        patch["metadata"]["uid"] = live.metadata.uid.as_str().into();
+        patch["metadata"]["resourceVersion"] = live.metadata.resource_version.as_str().into();
         let path = self.path();
-        self.call("release", calls::put(&self.member.client, &path, live))
-            .await
+        let call = calls::merge_patch(&self.member.client, &path, &patch);
+        self.call("release", call).await
     }
 
     /// Deletes the set that was read as `live`, if it is still so; `propagation` says what becomes of its pods.
-    pub(super) async fn delete(self, live: &Value, propagation: &str) -> Result<(), CallError> {
-        let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
+    pub(super) async fn delete(self, live: &LiveSet, propagation: &str) -> Result<(), CallError> {
+        let uid = &live.metadata.uid;
         let options = json!({
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "propagationPolicy": propagation,
             "preconditions": {
                 "uid": uid,
-                "resourceVersion": live["metadata"]["resourceVersion"],
+                "resourceVersion": live.metadata.resource_version,
             },
         });
         let path = self.path();
         let call = calls::delete(&self.member.client, &path, &options);
         match self.call("delete", call).await {
             Err(error) if error.code() == Some(404) => {}
-            answer => drop(answer?),
+            answer => {
+                let IgnoredAny = answer?;
+            }
         }
         self.member.store.observe_deletion(self.key, uid);
         Ok(())

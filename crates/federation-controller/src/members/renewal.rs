@@ -11,6 +11,7 @@ use std::{sync::Arc, time::Duration};
 use fedrs_api::{MemberEventReason, names};
 use jiff::Timestamp;
 use kube::Client;
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -37,6 +38,20 @@ const FIRST_PAUSE: Duration = Duration::from_secs(30);
 const MAX_PAUSE: Duration = Duration::from_secs(600);
 /// Kubernetes refuses shorter lives.
 const MIN_LIFE: i64 = 600;
+
+/// Tokens have one or two kilobytes; servers refuse headers of more than this.
+const MAX_TOKEN_BYTES: usize = 16 << 10;
+
+/// What a member answers to a TokenRequest.
+#[derive(Deserialize)]
+struct TokenResponse {
+    status: TokenStatus,
+}
+
+#[derive(Deserialize)]
+struct TokenStatus {
+    token: String,
+}
 
 /// Renews one token once.
 pub(super) struct Renewal {
@@ -150,12 +165,13 @@ impl Renewal {
     async fn request(&self, claims: &Claims, account: &Account) -> Result<String, RenewalError> {
         let life = claims.life().unwrap_or(MIN_LIFE).max(MIN_LIFE);
         let (path, body) = token_request(&account.namespace, &account.name, life.unsigned_abs());
-        let answer = self.call(calls::post(&self.member, &path, &body)).await;
-        let answer = answer.map_err(RenewalError::Request)?;
-        let token = answer["status"]["token"]
-            .as_str()
-            .ok_or(RenewalError::Answer)?;
-        Ok(token.to_owned())
+        let call = calls::post::<TokenResponse>(&self.member, &path, &body);
+        let response = self.call(call).await.map_err(RenewalError::Request)?;
+        let token = response.status.token;
+        if token.len() > MAX_TOKEN_BYTES {
+            return Err(RenewalError::Answer);
+        }
+        Ok(token)
     }
 
     /// Writes the kubeconfig, unless the Secret is not as it was.
@@ -165,7 +181,7 @@ impl Renewal {
             self.namespace, self.secret
         );
         let mut secret = self
-            .call(calls::get(&self.host, &path))
+            .call(calls::get::<Value>(&self.host, &path))
             .await
             .map_err(RenewalError::Write)?;
         if kubeconfig_of(&secret).as_ref() != Ok(&self.text) {
@@ -176,10 +192,7 @@ impl Renewal {
         written.map(drop).map_err(RenewalError::Write)
     }
 
-    async fn call(
-        &self,
-        call: impl Future<Output = kube::Result<Value>>,
-    ) -> Result<Value, CallError> {
+    async fn call<T>(&self, call: impl Future<Output = kube::Result<T>>) -> Result<T, CallError> {
         calls::within(self.call_timeout, call).await
     }
 

@@ -164,11 +164,18 @@ fn synced(member: &MemberState) -> Verdict {
         .access
         .as_ref()
         .map(|access| access.store.sync_state());
+    let exceeded = member
+        .access
+        .as_ref()
+        .and_then(|access| access.store.exceeded_limit());
     match sync.unwrap_or(SyncState::NotSynced) {
         _ if !member.followed && sync.is_some() => {
             Verdict::fails(MemberReason::NotWatched, messages::NOT_WATCHED)
         }
         SyncState::Synced => Verdict::holds(MemberReason::Synced, messages::SYNCED),
+        SyncState::NotSynced | SyncState::Stale { .. } if exceeded.is_some() => {
+            Verdict::fails(MemberReason::Degraded, exceeded.unwrap_or_default())
+        }
         SyncState::NotSynced => Verdict::fails(MemberReason::NotSynced, messages::NOT_SYNCED),
         SyncState::Stale { since } => Verdict::fails(MemberReason::Stale, messages::stale(since)),
     }

@@ -20,6 +20,7 @@ use crate::executor::MemberAccess;
 struct View {
     health: Health,
     sync: SyncState,
+    exceeded: Option<String>,
     info: ClusterInfo,
     totals: WorkloadTotals,
 }
@@ -32,6 +33,9 @@ impl MemberView for View {
     }
     fn sync_state(&self) -> SyncState {
         self.sync
+    }
+    fn exceeded_limit(&self) -> Option<String> {
+        self.exceeded.clone()
     }
     fn health(&self) -> Health {
         self.health.clone()
@@ -55,6 +59,7 @@ fn healthy() -> View {
     View {
         health: Health::Healthy,
         sync: SyncState::Synced,
+        exceeded: None,
         info: ClusterInfo::default(),
         totals: WorkloadTotals::default(),
     }

@@ -8,7 +8,6 @@ use std::{sync::Arc, time::Duration};
 
 use cluster_informer::{Health, SyncState};
 use fedrs_api::{MemberCluster, MemberClusterSpec, MemberClusterStatus};
-use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -133,10 +132,7 @@ impl MemberClusterStatusWriter {
         })
     }
 
-    fn object_in(&self, answer: Result<Value, CallError>) -> Option<MemberCluster> {
-        let object = answer.and_then(|object| {
-            serde_json::from_value(object).map_err(|error| CallError::Answer(error.to_string()))
-        });
+    fn object_in(&self, object: Result<MemberCluster, CallError>) -> Option<MemberCluster> {
         if let Err(error) = &object {
             tracing::debug!(cluster = %self.name, %error, "failed to read or write the MemberCluster");
         }
@@ -149,8 +145,8 @@ impl MemberClusterStatusWriter {
 
     async fn call(
         &self,
-        call: impl Future<Output = kube::Result<Value>>,
-    ) -> Result<Value, CallError> {
+        call: impl Future<Output = kube::Result<MemberCluster>>,
+    ) -> Result<MemberCluster, CallError> {
         calls::within(self.context.config.call_timeout, call).await
     }
 }

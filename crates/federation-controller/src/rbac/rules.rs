@@ -53,11 +53,15 @@ pub(super) fn member(account: &str) -> Vec<Grant> {
             (CORE, "namespaces"),
             &["create"],
         ),
-        grant("Scale local ReplicaSets", (APPS, "replicasets"), &["patch"]),
         grant(
-            "Update the template, find out who changed a ReplicaSet, adopt an existing one, remove the labels when it is released",
+            "Scale local ReplicaSets, update the template, adopt an existing one, remove the labels when it is released",
             (APPS, "replicasets"),
-            &["get", "update"],
+            &["patch"],
+        ),
+        grant(
+            "Find out who changed a ReplicaSet, and whether an existing one may be adopted",
+            (APPS, "replicasets"),
+            &["get"],
         ),
         grant(
             "Replace a ReplicaSet that has another selector; delete local ReplicaSets if deletionPolicy is Delete",

@@ -72,7 +72,7 @@ mod tests {
             "metadata": { "name": "web", "namespace": "default", "uid": "u", "resourceVersion": "1" },
             "spec": { "replicas": 5, "selector": {}, "template": {} },
         });
-        let set = WorkloadState::from_value(live).unwrap();
+        let set = serde_json::from_value::<WorkloadState>(live).unwrap();
         let repaired = |by: Option<&str>| Outcome::Repaired {
             set: set.clone(),
             by: by.map(str::to_owned),

@@ -1,0 +1,276 @@
+//! A set as a member's API server shows it, decoded into what is used of it. The response is the member's: nothing of it is
+//! written back, and what is used has a type and a limit.
+
+use fedrs_api::labels;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use reflector::{
+    partial::{self, Text, for_each_entry, for_each_item, is_present, null_as_default},
+    printable,
+};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+
+use crate::messages;
+
+/// Images that are named of a set that was overwritten.
+const MAX_IMAGES: usize = 8;
+
+/// The set.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct LiveSet {
+    pub(super) metadata: LiveMetadata,
+    pub(super) spec: LiveSpec,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct LiveMetadata {
+    #[serde(deserialize_with = "partial::name")]
+    pub(super) uid: String,
+    #[serde(deserialize_with = "partial::name")]
+    pub(super) resource_version: String,
+    pub(super) generation: i64,
+    #[serde(rename = "deletionTimestamp", deserialize_with = "is_present")]
+    pub(super) is_deleting: bool,
+    /// None if the object has no labels at all.
+    labels: Option<LiveLabels>,
+    #[serde(rename = "ownerReferences", deserialize_with = "null_as_default")]
+    controller: Controller,
+    #[serde(rename = "managedFields", deserialize_with = "null_as_default")]
+    pub(super) last_writer: LastWriter,
+}
+
+/// The federation that the labels name.
+#[derive(Debug, Default)]
+struct LiveLabels {
+    federation: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for LiveLabels {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut federation = None;
+        for_each_entry(deserializer, &[labels::FEDERATION], |_, value| {
+            federation = Some(value.to_owned());
+        })?;
+        Ok(Self { federation })
+    }
+}
+
+/// Kind and name of the controller that owns the set.
+#[derive(Debug, Default)]
+struct Controller(Option<(String, String)>);
+
+impl<'de> Deserialize<'de> for Controller {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Owner<'a> {
+            #[serde(default, borrow)]
+            kind: Option<Text<'a>>,
+            #[serde(default, borrow)]
+            name: Option<Text<'a>>,
+            #[serde(default, deserialize_with = "null_as_default")]
+            controller: bool,
+        }
+        let text = |text: Option<Text<'_>>, default: &str| {
+            text.map_or(default.to_owned(), |text| printable(&text.0))
+        };
+        let mut controller = None;
+        for_each_item(deserializer, |owner: Owner<'_>| {
+            if owner.controller {
+                let kind = text(owner.kind, "an object");
+                controller.get_or_insert((kind, text(owner.name, "without a name")));
+            }
+        })?;
+        Ok(Self(controller))
+    }
+}
+
+/// The field manager that last wrote the spec: of those that own a field of it the one that wrote last. Times are whole
+/// seconds: among equals another than fedrs, which is named only if it is the only one, as when two controllers handle the
+/// same federation.
+#[derive(Debug, Default)]
+pub(super) struct LastWriter(pub(super) Option<String>);
+
+impl<'de> Deserialize<'de> for LastWriter {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Entry<'a> {
+            #[serde(default, borrow)]
+            manager: Option<Text<'a>>,
+            #[serde(default, borrow)]
+            time: Option<Text<'a>>,
+            #[serde(default, rename = "fieldsV1", deserialize_with = "null_as_default")]
+            fields: Fields,
+        }
+        #[derive(Default, Deserialize)]
+        struct Fields {
+            #[serde(default, rename = "f:spec", deserialize_with = "is_present")]
+            has_spec: bool,
+        }
+        let mut last = None;
+        for_each_item(deserializer, |entry: Entry<'_>| {
+            if entry.fields.has_spec {
+                let manager = entry.manager.map(|manager| printable(&manager.0));
+                let is_other = manager.as_deref() != Some(fedrs_api::names::FIELD_MANAGER);
+                let time = entry.time.map(|time| printable(&time.0));
+                last = last.take().max(Some(((time, is_other), manager)));
+            }
+        })?;
+        Ok(Self(last.and_then(|(_, manager)| manager)))
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct LiveSpec {
+    pub(super) replicas: Option<u32>,
+    #[serde(deserialize_with = "null_as_default")]
+    pub(super) selector: LabelSelector,
+    #[serde(deserialize_with = "null_as_default")]
+    template: LiveTemplate,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct LiveTemplate {
+    #[serde(deserialize_with = "null_as_default")]
+    spec: LivePodSpec,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct LivePodSpec {
+    #[serde(rename = "containers", deserialize_with = "null_as_default")]
+    images: Images,
+}
+
+/// The images of the first containers, for people.
+#[derive(Debug, Default)]
+struct Images(Vec<String>);
+
+impl<'de> Deserialize<'de> for Images {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Container<'a> {
+            #[serde(default, borrow)]
+            image: Option<Text<'a>>,
+        }
+        let mut images = Vec::new();
+        for_each_item(deserializer, |container: Container<'_>| {
+            if images.len() < MAX_IMAGES {
+                images.extend(container.image.map(|image| printable(&image.0)));
+            }
+        })?;
+        Ok(Self(images))
+    }
+}
+
+impl LiveSpec {
+    /// The images of its containers, for people.
+    pub(super) fn images(&self) -> String {
+        self.template.spec.images.0.join(", ")
+    }
+}
+
+/// The images of a pod's spec, for people, as [`LiveSpec::images`] shows them.
+pub(super) fn images(spec: &Value) -> String {
+    let containers = spec.get("containers").unwrap_or(&Value::Null);
+    Images::deserialize(containers)
+        .unwrap_or_default()
+        .0
+        .join(", ")
+}
+
+impl LiveSet {
+    /// Whose the set is, if it isn't that of `federation`: it must not be written or deleted (F29, F40).
+    pub(super) fn foreign_owner(&self, federation: &str) -> Option<String> {
+        let label = self.metadata.labels.as_ref();
+        let label = label.and_then(|labels| labels.federation.as_deref());
+        if let Some(other) = label.filter(|label| *label != federation) {
+            return Some(messages::other_federation(&printable(other)));
+        }
+        let (kind, name) = self.metadata.controller.0.as_ref()?;
+        Some(messages::controlled_by(kind, name))
+    }
+
+    /// The tests of a JSON patch that applies to the very object that was read.
+    fn tests(&self) -> Vec<Value> {
+        let LiveMetadata {
+            uid,
+            resource_version,
+            ..
+        } = &self.metadata;
+        [("uid", uid), ("resourceVersion", resource_version)]
+            .map(|(field, value)| {
+                json!({ "op": "test", "path": format!("/metadata/{field}"), "value": value })
+            })
+            .into()
+    }
+
+    /// The operations of a JSON patch that put the spec and the labels of `ours` into the set, and keep the metadata of
+    /// others.
+    pub(super) fn overwrite(&self, ours: &Value) -> Value {
+        let mut patch = self.tests();
+        patch.push(json!({ "op": "replace", "path": "/spec", "value": ours["spec"] }));
+        if self.metadata.labels.is_none() {
+            patch.push(json!({ "op": "add", "path": "/metadata/labels", "value": {} }));
+        }
+        let labels = ours["metadata"]["labels"].as_object().into_iter().flatten();
+        patch.extend(labels.map(|(key, value)| {
+            let key = key.replace('~', "~0").replace('/', "~1");
+            json!({ "op": "add", "path": format!("/metadata/labels/{key}"), "value": value })
+        }));
+        patch.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(live: &Value) -> LiveSet {
+        serde_json::from_str(&live.to_string()).unwrap()
+    }
+
+    #[test]
+    fn f29_the_last_writer_of_the_spec_is_named() {
+        let entry = |manager: &str, time: &str, field: &str| json!({ "manager": manager, "time": time, "fieldsV1": { field: { "f:replicas": {} } } });
+        let (early, late) = ("2026-11-01T00:00:00Z", "2026-11-01T00:00:01Z");
+        for (entries, expected) in [
+            (vec![], None),
+            (vec![entry("fedrs", early, "f:spec")], Some("fedrs")),
+            (
+                vec![
+                    entry("kubectl", late, "f:spec"),
+                    entry("fedrs", early, "f:spec"),
+                    entry("kube-controller-manager", late, "f:status"),
+                ],
+                Some("kubectl"),
+            ),
+            (
+                vec![
+                    entry("kubectl", late, "f:spec"),
+                    entry("fedrs", late, "f:spec"),
+                ],
+                Some("kubectl"),
+            ),
+            (
+                vec![
+                    entry("kubectl", early, "f:spec"),
+                    entry("fedrs", late, "f:spec"),
+                ],
+                Some("fedrs"),
+            ),
+        ] {
+            let live = json!({ "metadata": { "managedFields": entries } });
+            assert_eq!(
+                read(&live).metadata.last_writer.0.as_deref(),
+                expected,
+                "{live}"
+            );
+        }
+        assert_eq!(read(&json!({})).metadata.last_writer.0, None);
+    }
+}

@@ -1,0 +1,89 @@
+//! Reads the body of a response within its limit.
+
+use bytes::{Bytes, BytesMut};
+use futures::TryStreamExt;
+use http::Response;
+use http_body_util::BodyExt;
+use kube::{
+    client::Body,
+    core::{
+        Status,
+        response::{StatusCause, StatusDetails},
+    },
+};
+
+use crate::{decode, error::ErrorKind, printable::printable, settings::Limits};
+
+/// Reads the body of a response to a request for one object, or the error that the response is, within `limits`.
+pub async fn read_response(response: Response<Body>, limits: Limits) -> kube::Result<Bytes> {
+    let code = response.status();
+    if code.is_success() {
+        let read = collect(response.into_body(), limits.object_bytes).await;
+        return read.map_err(|error| match error {
+            ErrorKind::Connection(source) => *source,
+            error => kube::Error::Service(error.into()),
+        });
+    }
+    let status = error_status(response, limits.error_body_bytes).await;
+    if !code.is_client_error() && !code.is_server_error() {
+        let message = format!("unexpected response: {code}");
+        return Err(kube::Error::Service(message.into()));
+    }
+    let message = Some(&*status.message).filter(|message| !message.is_empty());
+    let message = message.unwrap_or(&status.reason);
+    let mut of_kube = Status::failure(message, &status.reason).with_code(status.code);
+    // Only what a conditional patch is recognized by; causes may be many.
+    of_kube.details = Some(StatusDetails {
+        kind: status.details.kind,
+        causes: Vec::from_iter(status.details.causes.exist.then(no_cause)),
+        name: String::new(),
+        group: String::new(),
+        uid: String::new(),
+        retry_after_seconds: 0,
+    });
+    Err(kube::Error::Api(of_kube.boxed()))
+}
+
+fn no_cause() -> StatusCause {
+    StatusCause {
+        reason: String::new(),
+        message: String::new(),
+        field: String::new(),
+    }
+}
+
+/// The whole body, unless it has more than `limit` bytes.
+pub(crate) async fn collect(body: Body, limit: usize) -> Result<Bytes, ErrorKind> {
+    let mut chunks = body.into_data_stream();
+    let mut bytes = BytesMut::new();
+    while let Some(chunk) = chunks.try_next().await.map_err(connection)? {
+        if bytes.len() + chunk.len() > limit {
+            return Err(ErrorKind::BodyTooLarge { limit });
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes.freeze())
+}
+
+/// The error of a response that is not a success, from its body if that is a `Status`.
+pub(crate) async fn error_status(response: Response<Body>, limit: usize) -> decode::Status {
+    let http_status = response.status();
+    let body = collect(response.into_body(), limit)
+        .await
+        .unwrap_or_default();
+    // Proxies answer with a text of their own.
+    let mut status = serde_json::from_slice(&body).unwrap_or_else(|_| decode::Status {
+        message: printable(String::from_utf8_lossy(&body).trim()),
+        ..decode::Status::default()
+    });
+    status.code = http_status.as_u16();
+    if status.reason.is_empty() {
+        let reason = http_status.canonical_reason().unwrap_or_default();
+        reason.clone_into(&mut status.reason);
+    }
+    status
+}
+
+pub(crate) fn connection(source: kube::Error) -> ErrorKind {
+    ErrorKind::Connection(Box::new(source))
+}

@@ -1,0 +1,71 @@
+//! Objects that an honest API server would not store.
+
+use fedrs_api::labels;
+use serde_json::{Value, json};
+
+/// What ends up in a terminal or a log if nobody looks: an escape sequence, a bell, a line of its own.
+pub(super) const ESCAPES: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\nlevel=error\u{9b}31m\u{202e}";
+
+/// The `number`th pod, or local ReplicaSet, of a set that nobody created; its texts have `length` bytes.
+pub(super) fn stranger(resource: &str, number: u64, length: usize) -> Value {
+    let text: String = format!("s{number}-").chars().cycle().take(length).collect();
+    let kind = if resource == "pods" {
+        "Pod"
+    } else {
+        "ReplicaSet"
+    };
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {
+            "name": text,
+            "namespace": "default",
+            "uid": format!("{number}-{text}"),
+            "resourceVersion": format!("9{number}"),
+            "generation": i64::MAX,
+            "labels": {
+                labels::REPLICA_SET: text,
+                labels::FEDERATION: text,
+                labels::MEMBER_CLUSTER: text,
+            },
+            "ownerReferences": [{ "uid": format!("owner-{number}"), "controller": true, "kind": text, "name": text }],
+        },
+        "spec": { "replicas": 1, "selector": {}, "template": {} },
+        "status": { "phase": "Pending", "conditions": [
+            { "type": "PodScheduled", "status": "False", "message": text.repeat(20) },
+            { "type": "ReplicaFailure", "status": "True", "message": text.repeat(20) },
+        ] },
+    })
+}
+
+/// Replaces each number in `value` by one that no counter holds.
+pub(super) fn with_gigantic_numbers(value: &mut Value, number: &Value) {
+    match value {
+        Value::Number(_) => *value = number.clone(),
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| with_gigantic_numbers(item, number)),
+        Value::Object(members) => members
+            .values_mut()
+            .for_each(|member| with_gigantic_numbers(member, number)),
+        _ => {}
+    }
+}
+
+/// Puts escape sequences into each text of `value` that is for people.
+pub(super) fn with_escapes(value: &mut Value) {
+    const FOR_PEOPLE: [&str; 5] = ["message", "gitVersion", "manager", "image", "reason"];
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(with_escapes),
+        Value::Object(members) => {
+            for (key, member) in members {
+                if member.is_string() && FOR_PEOPLE.contains(&key.as_str()) {
+                    *member = ESCAPES.into();
+                } else {
+                    with_escapes(member);
+                }
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,289 @@
+//! What a hostile API server answers.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::stream;
+use http::{Method, Request, Response, StatusCode, header::LOCATION};
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use super::{
+    objects::{ESCAPES, stranger, with_escapes, with_gigantic_numbers},
+    response::{ResponseBody, body_of, endless, streamed, whole},
+};
+
+/// What a hostile API server does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trick {
+    /// Each body goes on for ever.
+    EndlessBody,
+    /// Each body goes on for ever, with a byte per second.
+    SlowBytes,
+    /// Each response of a write is an error of 900 kB with escape sequences.
+    HugeError,
+    /// Each error goes on for ever.
+    EndlessError,
+    /// Each response is a redirect into the host's network.
+    Redirect,
+    /// Each response is an object of another kind, with lists for maps and texts for lists.
+    WrongKind,
+    /// Each response is a hundred thousand lists in each other.
+    DeepJson,
+    /// Each list has always another, empty page.
+    PagesWithoutEnd,
+    /// Each list has always another page, full of sets and pods that nobody created.
+    StrangersWithoutEnd,
+    /// Watches report sets and pods that nobody created, for ever.
+    WatchFlood,
+    /// Watches report an object of 3 MB, mostly numbers, before they say what happened to it.
+    ObjectBeforeType,
+    /// Lists contain an object of 100 MB.
+    HugeObject,
+    /// Names, uids and versions of listed objects have 4 kB each.
+    LongTexts,
+    /// Each object has hundreds of thousands of members and labels that nobody knows.
+    UnknownKeys,
+    /// Each template is a list of a million numbers.
+    WideTemplate,
+    /// `metadata.labels` of an object that is read alone is a text.
+    LabelsAsText,
+    /// All counters of objects are 2^32-1, and writes change nothing.
+    LargestNumbers,
+    /// All counters of objects are out of the range of any type.
+    GiganticNumbers,
+    /// Texts that are for people contain escape sequences.
+    Escapes,
+}
+
+/// What a request is for.
+pub(super) struct Call {
+    method: Method,
+    /// The collection, or the one that the object is in.
+    pub(super) resource: String,
+    is_list: bool,
+    pub(super) is_watch: bool,
+}
+
+impl Call {
+    pub(super) fn of(request: &Request<Body>) -> Self {
+        let path = request.uri().path();
+        let query = request.uri().query().unwrap_or_default();
+        let resource = ["replicasets", "pods", "nodes"]
+            .into_iter()
+            .find(|resource| path.contains(&format!("/{resource}")))
+            .unwrap_or_default();
+        Self {
+            is_watch: query.contains("watch=true"),
+            is_list: request.method() == Method::GET
+                && !resource.is_empty()
+                && path.ends_with(resource),
+            method: request.method().clone(),
+            resource: resource.to_owned(),
+        }
+    }
+
+    fn is_write(&self) -> bool {
+        self.method != Method::GET
+    }
+
+    /// Whether the response is one object.
+    fn is_object(&self) -> bool {
+        !self.resource.is_empty() && !self.is_list
+    }
+
+    fn lists(&self) -> bool {
+        self.is_list && !self.is_watch
+    }
+}
+
+impl Trick {
+    /// All tricks.
+    pub const ALL: [Self; 19] = [
+        Self::EndlessBody,
+        Self::SlowBytes,
+        Self::HugeError,
+        Self::EndlessError,
+        Self::Redirect,
+        Self::WrongKind,
+        Self::DeepJson,
+        Self::PagesWithoutEnd,
+        Self::StrangersWithoutEnd,
+        Self::WatchFlood,
+        Self::ObjectBeforeType,
+        Self::HugeObject,
+        Self::LongTexts,
+        Self::UnknownKeys,
+        Self::WideTemplate,
+        Self::LabelsAsText,
+        Self::LargestNumbers,
+        Self::GiganticNumbers,
+        Self::Escapes,
+    ];
+
+    /// The response to `call`, if it does not depend on the honest one.
+    pub(super) fn response(self, call: &Call) -> Option<Response<ResponseBody>> {
+        Some(match self {
+            Self::EndlessBody => endless("{", filling(b' '), None),
+            Self::SlowBytes => {
+                let second = Duration::from_secs(1);
+                endless("{", Bytes::from_static(b" "), Some(second))
+            }
+            Self::HugeError if call.is_write() => huge_error(),
+            Self::EndlessError if call.is_write() || call.is_list => endless_error(),
+            Self::Redirect => redirect(),
+            Self::WrongKind => whole(StatusCode::OK, WRONG_KIND),
+            Self::DeepJson => whole(StatusCode::OK, vec![b'['; 100_000]),
+            Self::PagesWithoutEnd if call.lists() => whole(StatusCode::OK, page("", true)),
+            Self::StrangersWithoutEnd if call.lists() => {
+                let strangers = random_strangers(call, 400, 60);
+                whole(StatusCode::OK, page(&strangers, true))
+            }
+            Self::LongTexts if call.lists() => {
+                let strangers = random_strangers(call, 5, 4000);
+                whole(StatusCode::OK, page(&strangers, false))
+            }
+            Self::WatchFlood if call.is_watch => flood(call),
+            Self::ObjectBeforeType if call.is_watch => object_before_type(),
+            Self::LargestNumbers if call.is_write() => whole(StatusCode::CONFLICT, CONFLICT),
+            Self::HugeObject if call.lists() => huge_object(),
+            _ => return None,
+        })
+    }
+
+    /// Whether the honest response to `call` is edited.
+    pub(super) fn edits(self, call: &Call) -> bool {
+        match self {
+            Self::LabelsAsText => call.is_object(),
+            Self::UnknownKeys | Self::WideTemplate => !call.is_watch && !call.resource.is_empty(),
+            Self::LargestNumbers | Self::GiganticNumbers | Self::Escapes => !call.is_watch,
+            _ => false,
+        }
+    }
+
+    /// The honest `body`, edited.
+    pub(super) fn edited(self, body: &[u8]) -> ResponseBody {
+        let Ok(mut value) = serde_json::from_slice::<Value>(body) else {
+            return body_of(body.to_vec());
+        };
+        match self {
+            Self::LabelsAsText => value["metadata"]["labels"] = "a text".into(),
+            Self::LargestNumbers => with_gigantic_numbers(&mut value, &u32::MAX.into()),
+            Self::GiganticNumbers => with_gigantic_numbers(&mut value, &json!(1e300)),
+            Self::Escapes => with_escapes(&mut value),
+            _ => {}
+        }
+        let text = value.to_string();
+        body_of(match self {
+            Self::UnknownKeys => with_unknown_keys(&text),
+            Self::WideTemplate => with_wide_templates(&text),
+            _ => text,
+        })
+    }
+}
+
+/// The response to a write that is refused.
+const CONFLICT: &str = r#"{"kind":"Status","status":"Failure","code":409,"reason":"Conflict"}"#;
+/// Neither a list nor an object of any kind.
+const WRONG_KIND: &str =
+    r#"{"kind":"Pod","apiVersion":7,"metadata":[],"spec":"x","status":[[]],"items":{"a":1}}"#;
+
+/// A page of a list, perhaps with another one after it.
+fn page(items: &str, has_next: bool) -> String {
+    let next = if has_next { "again" } else { "" };
+    format!(r#"{{"metadata":{{"resourceVersion":"9","continue":"{next}"}},"items":[{items}]}}"#)
+}
+
+/// Objects that nobody created, each with `length` bytes in its texts, as the items of a page.
+fn random_strangers(call: &Call, count: usize, length: usize) -> String {
+    // A page is made of one text: the server is to be faster than its client.
+    let template = stranger(&call.resource, 1 << 32, length).to_string();
+    let number = (1_u64 << 32).to_string();
+    let strangers = std::iter::repeat_with(|| {
+        let random = rand::random_range(1_u64 << 32..9 << 32).to_string();
+        template.replace(&number, &random)
+    });
+    strangers.take(count).collect::<Vec<_>>().join(",")
+}
+
+/// Events about objects that nobody created, in chunks of a hundred.
+fn flood(call: &Call) -> Response<ResponseBody> {
+    let resource = call.resource.clone();
+    let chunks = stream::iter((0u64..).map(move |chunk| {
+        let lines = (0..100).map(|number| {
+            let object = stranger(&resource, chunk * 100 + number, 60);
+            json!({ "type": "ADDED", "object": object }).to_string() + "\n"
+        });
+        Bytes::from(lines.collect::<String>())
+    }));
+    streamed(chunks, Some(Duration::from_secs(5)))
+}
+
+fn object_before_type() -> Response<ResponseBody> {
+    let numbers = "0,".repeat(1_500_000) + "0";
+    let line = format!("{{\"object\":{{\"a\":[{numbers}]}},\"type\":\"ADDED\"}}\n");
+    endless("", line.into(), Some(Duration::from_secs(20)))
+}
+
+/// A chunk of 64 KiB.
+fn filling(byte: u8) -> Bytes {
+    vec![byte; 1 << 16].into()
+}
+
+/// A list with one object of 100 MB.
+fn huge_object() -> Response<ResponseBody> {
+    let begin = r#"{"metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"big","namespace":"default","uid":"big","annotations":{"a":""#;
+    let filling = filling(b'x');
+    let chunks = [Bytes::from_static(begin.as_bytes())]
+        .into_iter()
+        .chain(std::iter::repeat_n(filling, 1600))
+        .chain([Bytes::from_static(br#""}}}]}"#)]);
+    streamed(stream::iter(chunks), None)
+}
+
+fn huge_error() -> Response<ResponseBody> {
+    let status = json!({
+        "kind": "Status",
+        "status": "Failure",
+        "code": 403,
+        "reason": ESCAPES,
+        "message": ESCAPES.repeat(900_000 / ESCAPES.len()),
+    });
+    whole(StatusCode::FORBIDDEN, status.to_string())
+}
+
+fn endless_error() -> Response<ResponseBody> {
+    let mut response = endless("{", filling(b' '), None);
+    *response.status_mut() = StatusCode::FORBIDDEN;
+    response
+}
+
+fn redirect() -> Response<ResponseBody> {
+    let mut response = whole(StatusCode::TEMPORARY_REDIRECT, "");
+    let location = "http://169.254.169.254/latest/meta-data/";
+    let location = location.parse().expect("a constant is a header");
+    response.headers_mut().insert(LOCATION, location);
+    response
+}
+
+/// Adds members and labels to the first object, as many as fit into a body of 3.5 MB.
+fn with_unknown_keys(text: &str) -> String {
+    let keys: Vec<_> = (0..100_000)
+        .map(|number| format!("\"{number:x}\":[],"))
+        .collect();
+    let keys = keys.concat();
+    let text = text.replacen('{', &format!("{{{keys}"), 1);
+    let text = text.replacen(r#""metadata":{"#, &format!(r#""metadata":{{{keys}"#), 1);
+    let labels = keys.replace("[]", r#""""#);
+    text.replacen(r#""labels":{"#, &format!(r#""labels":{{{labels}"#), 1)
+}
+
+/// Puts a list of a million numbers into the first template.
+fn with_wide_templates(text: &str) -> String {
+    let numbers = "0,".repeat(1_500_000) + "0";
+    text.replacen(
+        r#""template":{"#,
+        &format!(r#""template":{{"wide":[{numbers}],"#),
+        1,
+    )
+}

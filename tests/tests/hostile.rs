@@ -1,0 +1,152 @@
+//! A member whose API server is hostile: the controller's memory stays bounded, nothing panics, and the other members get
+//! what they should.
+
+use std::sync::{
+    Once,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use fedrs_tests::{
+    SimFederation, SimFederationSpec, frs,
+    hostile::{Switch, Trick},
+    minutes,
+};
+use peak_alloc::PeakAlloc;
+use serde_json::json;
+use tokio::sync::Mutex;
+
+#[global_allocator]
+static HEAP: PeakAlloc = PeakAlloc;
+/// The heap is shared: only one test measures at a time.
+static ALONE: Mutex<()> = Mutex::const_new(());
+
+/// What one hostile member may cost in heap, in MiB, with what the hostile server itself builds its responses of. The memory
+/// limit of the Deployment is 256 MiB.
+const BOUND: f32 = 64.0;
+
+/// Panics of any thread so far: one in a task ends the product.
+fn panics() -> usize {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let default = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            COUNT.fetch_add(1, Ordering::SeqCst);
+            default(info);
+        }));
+    });
+    COUNT.load(Ordering::SeqCst)
+}
+
+/// Three members with 12 replicas of `web`, of which `c` can be switched to a trick; and `local`, which runs in `a` and `b`.
+async fn federation() -> (SimFederation, Switch) {
+    let mut federation = SimFederation::start_clusters(SimFederationSpec::default()).await;
+    let switch = Switch::default();
+    let of_c = switch.clone();
+    federation.put_between("c", move |honest| of_c.client(honest));
+    federation.start_controller().await;
+    federation.run(12).await;
+    let clusters = json!({ "clusters": { "a": { "weight": 1 }, "b": { "weight": 1 } } });
+    federation.create(&frs("local", 8, &clusters)).await;
+    available(&federation, "local", 8).await;
+    minutes(1).await;
+    (federation, switch)
+}
+
+async fn available(federation: &SimFederation, name: &str, replicas: u64) {
+    let what = format!("{replicas} replicas of {name} are available");
+    federation
+        .wait_until(&what, 60, async |federation| {
+            federation.available(name) == replicas
+        })
+        .await;
+}
+
+/// Has the controller read, write, and release in all members while `c` plays `trick`; then `c` is honest again.
+async fn survives(trick: Trick) {
+    let panicked = panics();
+    let (federation, switch) = federation().await;
+    let web = frs("gone", 3, &json!({ "clusters": { "*": { "weight": 1 } } }));
+    federation.create(&web).await;
+    available(&federation, "gone", 3).await;
+    let base = HEAP.current_usage_as_mb();
+    HEAP.reset_peak_usage();
+
+    switch.play(Some(trick));
+    let image = json!({ "spec": {
+        "replicas": 15,
+        "template": { "spec": { "containers": [{ "name": "c", "image": "web:2" }] } },
+    } });
+    federation.patch("web", &image).await;
+    federation
+        .patch("local", &json!({ "spec": { "replicas": 12 } }))
+        .await;
+    federation.delete("gone").await;
+    available(&federation, "local", 12).await;
+    minutes(2).await;
+    for name in ["a", "b"] {
+        let ready = federation.member_condition(name, "Ready").await;
+        assert!(
+            ready.starts_with("True Healthy"),
+            "{trick:?}: {name}: {ready}"
+        );
+    }
+    let exceeds_a_limit = matches!(
+        trick,
+        Trick::EndlessBody | Trick::HugeObject | Trick::PagesWithoutEnd
+    );
+    if exceeds_a_limit {
+        let synced = federation.member_condition("c", "Synced").await;
+        assert!(synced.starts_with("False Degraded"), "{trick:?}: {synced}");
+    }
+    let sets = federation.sets("web");
+    assert!(
+        sets["a"].available >= 4 && sets["b"].available >= 4,
+        "{trick:?}: {sets:?}"
+    );
+    let peak = HEAP.peak_usage_as_mb() - base;
+    assert!(peak < BOUND, "{trick:?}: {peak} MiB");
+    println!("{trick:?}: {peak} MiB");
+
+    switch.play(None);
+    federation
+        .wait_until("c is as it should be again", 900, async |federation| {
+            federation.is_settled("web").await
+                && federation.available("web") == 15
+                && federation.frs("gone").await.is_null()
+        })
+        .await;
+    assert_eq!(panics(), panicked, "{trick:?}: a task panicked");
+}
+
+macro_rules! tricks {
+    ($($name:ident: $trick:ident,)*) => {$(
+        #[tokio::test(start_paused = true)]
+        async fn $name() {
+            let _alone = ALONE.lock().await;
+            survives(Trick::$trick).await;
+        }
+    )*};
+}
+
+tricks! {
+    s5_an_endless_body: EndlessBody,
+    s5_slow_bytes: SlowBytes,
+    s6_a_huge_error: HugeError,
+    s5_an_endless_error: EndlessError,
+    s5_a_redirect: Redirect,
+    s2_a_wrong_kind: WrongKind,
+    s5_deep_json: DeepJson,
+    s5_pages_without_end: PagesWithoutEnd,
+    s5_strangers_without_end: StrangersWithoutEnd,
+    s5_a_flood_of_events: WatchFlood,
+    s5_an_object_before_its_type: ObjectBeforeType,
+    s5_a_huge_object: HugeObject,
+    s5_long_texts: LongTexts,
+    s5_unknown_keys: UnknownKeys,
+    s5_a_wide_template: WideTemplate,
+    s2_labels_as_text: LabelsAsText,
+    s2_largest_numbers: LargestNumbers,
+    s2_gigantic_numbers: GiganticNumbers,
+    s6_escape_sequences: Escapes,
+}
