@@ -178,6 +178,24 @@ pub struct ClusterInternalState {
     /// The template that the controller last wrote, to detect drift (F29).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<TemplateRecord>,
+    /// The rejection of the template, while it lasts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template_rejection: Option<TemplateRejection>,
+    /// The writes of the local workload, as far as the next one depends on them.
+    #[serde(flatten)]
+    pub writes: WriteHistory,
+}
+
+impl ClusterInternalState {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The writes of one local workload, as far as the next one depends on them (F29, F31).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WriteHistory {
     /// `metadata.generation` of the local workload after the last write. Another generation means an external change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written_generation: Option<i64>,
@@ -202,15 +220,6 @@ pub struct ClusterInternalState {
     /// Since when the member rejects changes of `spec.replicas`, while it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_rejected_since: Option<Time>,
-    /// The rejection of the template, while it lasts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub template_rejection: Option<TemplateRejection>,
-}
-
-impl ClusterInternalState {
-    fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// A member that rejects the local workload (F28).

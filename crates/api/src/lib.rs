@@ -30,7 +30,7 @@ pub mod valid;
 
 pub use cluster_status::{
     ClusterInternalState, ClusterReason, ClusterState, ClusterStatus, Rejection, RejectionKind,
-    TemplateRecord, TemplateRejection,
+    TemplateRecord, TemplateRejection, WriteHistory,
 };
 pub use conditions::{
     ConditionReason, ConditionStatus, ConditionType, MemberConditionType, MemberReason,

@@ -79,7 +79,7 @@ impl<'a> MemberEvaluation<'a> {
             },
             capacity: previous.map(CapacityEstimate::of).unwrap_or_default(),
             writes: previous
-                .map(|previous| WriteBackoff::of(&previous.internal))
+                .map(|previous| WriteBackoff(previous.internal.writes.clone()))
                 .unwrap_or_default(),
             template_rejection: previous
                 .and_then(|previous| previous.internal.template_rejection.as_ref())

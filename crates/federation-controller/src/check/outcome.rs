@@ -118,7 +118,7 @@ fn record(
     settings: &CheckSettings,
 ) {
     let internal = &mut cluster.internal;
-    let writes = WriteBackoff::of(internal);
+    let writes = WriteBackoff(internal.writes.clone());
     let writes = match outcome {
         Outcome::Written(set) | Outcome::Adopted { set, .. } => {
             record_written(internal, set, desired_spec_hash);
@@ -145,7 +145,7 @@ fn record(
         Outcome::Unknown(error) => writes.failed(Some(error.clone()), now).without_generation(),
         Outcome::Pending => writes.without_generation(),
     };
-    writes.store(internal);
+    internal.writes = writes.0;
 }
 
 fn record_written(

@@ -55,10 +55,22 @@ fn f27_what_failed_is_forgotten_with_the_next_write_and_when_none_is_needed() {
     written.now = 400;
     let decided = written.step();
     assert!(matches!(decided.actions[0].change, SetChange::Scale { .. }));
-    assert_eq!(written.previous.clusters[0].internal.write_failures, 0);
+    assert_eq!(
+        written.previous.clusters[0].internal.writes.write_failures,
+        0
+    );
     let mut not_needed = world;
     not_needed.frs = frs(9, even(true));
     not_needed.step();
-    assert_eq!(not_needed.previous.clusters[0].internal.write_failures, 0);
-    assert_eq!(not_needed.previous.clusters[0].internal.write_error, None);
+    assert_eq!(
+        not_needed.previous.clusters[0]
+            .internal
+            .writes
+            .write_failures,
+        0
+    );
+    assert_eq!(
+        not_needed.previous.clusters[0].internal.writes.write_error,
+        None
+    );
 }

@@ -41,7 +41,7 @@ fn f29_the_more_often_a_set_is_changed_the_longer_it_takes_to_put_it_right() {
                 "looked at again when the pause is over"
             );
         }
-        let disturbances = decided.status.clusters[0].internal.drift_count;
+        let disturbances = decided.status.clusters[0].internal.writes.drift_count;
         assert_eq!(
             condition(&decided, "Contended") == "True",
             disturbances >= 5
@@ -81,12 +81,15 @@ fn f29_a_fight_is_over_when_the_set_is_left_alone() {
     let decided = world.step();
     let over = decided.next_check.unwrap();
     assert_eq!(over, at(world.now + 600), "the longest backoff");
-    assert_eq!(decided.status.clusters[0].internal.drift_count, 1);
+    assert_eq!(decided.status.clusters[0].internal.writes.drift_count, 1);
     world.now += 600;
     let decided = world.step();
     assert_eq!(decided.next_check, None);
-    assert_eq!(decided.status.clusters[0].internal.drift_count, 0);
-    assert_eq!(decided.status.clusters[0].internal.repaired_time, None);
+    assert_eq!(decided.status.clusters[0].internal.writes.drift_count, 0);
+    assert_eq!(
+        decided.status.clusters[0].internal.writes.repaired_time,
+        None
+    );
 }
 
 #[test]
@@ -96,7 +99,7 @@ fn f31_a_set_that_is_taken_away_counts_as_changed() {
         world.members[0].view = WorkloadView::default();
         let decided = world.step();
         assert_eq!(
-            decided.status.clusters[0].internal.drift_count,
+            decided.status.clusters[0].internal.writes.drift_count,
             disturbances
         );
         assert_eq!(decided.actions.len(), actions);
@@ -110,7 +113,7 @@ fn f29_only_what_somebody_else_undid_counts() {
     set.generation += 2;
     let decided = world.step();
     assert_eq!(
-        decided.status.clusters[0].internal.drift_count, 0,
+        decided.status.clusters[0].internal.writes.drift_count, 0,
         "it is as it should be"
     );
     // Our own write, whose answer never came.
@@ -119,7 +122,7 @@ fn f29_only_what_somebody_else_undid_counts() {
     meddle(&mut world);
     let decided = world.step();
     assert_eq!(decided.actions.len(), 1);
-    assert_eq!(decided.status.clusters[0].internal.drift_count, 0);
+    assert_eq!(decided.status.clusters[0].internal.writes.drift_count, 0);
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn f40_a_set_that_lost_the_members_name_is_written_anew_and_fights_over_it_are_c
             ..
         }]
     ));
-    assert_eq!(decided.status.clusters[0].internal.drift_count, 1);
+    assert_eq!(decided.status.clusters[0].internal.writes.drift_count, 1);
 }
 
 #[test]

@@ -161,7 +161,7 @@ const PLACEMENTS: [Case; 11] = [
         eu(world).draining = true;
         eu(world).view = WorkloadView::default();
         previous(world).internal.template = None;
-        previous(world).internal.written_generation = None;
+        previous(world).internal.writes.written_generation = None;
     }),
     ("all are drained or cordoned", |world| {
         world.frs = frs(12, even(true));
@@ -275,14 +275,17 @@ const WRITES: [Case; 12] = [
         hold(&mut world.members[1], 2, 2);
         eu(world).view.workload.as_mut().unwrap().generation = 4;
         let internal = &mut previous(world).internal;
-        (internal.drift_count, internal.repaired_time) = (5, Some(Time(at(95))));
-        internal.drift_manager = Some("kubectl-scale".to_owned());
+        (internal.writes.drift_count, internal.writes.repaired_time) = (5, Some(Time(at(95))));
+        internal.writes.drift_manager = Some("kubectl-scale".to_owned());
     }),
     ("writes fail", |world| {
         hold(&mut world.members[1], 2, 2);
         let internal = &mut previous(world).internal;
-        (internal.write_failures, internal.write_failure_time) = (3, Some(Time(at(95))));
-        internal.write_error = Some("denied by a webhook".to_owned());
+        (
+            internal.writes.write_failures,
+            internal.writes.write_failure_time,
+        ) = (3, Some(Time(at(95))));
+        internal.writes.write_error = Some("denied by a webhook".to_owned());
     }),
     ("the creation is rejected", |world| {
         rejecting(world, RejectionKind::Rejected, "denied by a webhook");
@@ -303,10 +306,10 @@ const WRITES: [Case; 12] = [
     ("more replicas are rejected", |world| {
         world.frs = frs(15, even(true));
         let internal = &mut previous(world).internal;
-        internal.write_failures = 4;
-        internal.write_rejected_since = Some(Time(at(20)));
-        internal.write_failure_time = Some(Time(at(80)));
-        internal.write_error = Some("denied by a webhook".to_owned());
+        internal.writes.write_failures = 4;
+        internal.writes.write_rejected_since = Some(Time(at(20)));
+        internal.writes.write_failure_time = Some(Time(at(80)));
+        internal.writes.write_error = Some("denied by a webhook".to_owned());
     }),
 ];
 

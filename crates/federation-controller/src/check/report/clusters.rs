@@ -123,5 +123,5 @@ fn decide(status: &mut ClusterStatus, member: &MemberDecision<'_>) {
         internal.template = None;
     }
     internal.template_rejection = member.evaluation.template_rejection.cloned();
-    member.step.writes.store(internal);
+    internal.writes = member.step.writes.0.clone();
 }
