@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::CheckSettings;
-
 /// The content of the file `--config`. `config/controller.yaml` has every default, with an explanation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -111,22 +109,21 @@ pub struct ProbeConfig {
 
 impl Default for Config {
     fn default() -> Self {
-        let check = CheckSettings::default();
         Self {
             federation: String::new(),
             check_delay: Duration::from_secs(60),
-            recheck_interval: check.recheck_interval,
+            recheck_interval: Duration::from_secs(60),
             status_delay: Duration::from_millis(500),
-            unscheduled_timeout: check.unscheduled_timeout,
-            capacity_probes: check.capacity_probes,
-            max_move_surge_percent: check.max_move_surge_percent,
-            backoff_initial: check.backoff_initial,
-            backoff_max: check.backoff_max,
+            unscheduled_timeout: Duration::from_secs(60),
+            capacity_probes: 2,
+            max_move_surge_percent: 25,
+            backoff_initial: Duration::from_secs(60),
+            backoff_max: Duration::from_secs(600),
             probe: ProbeConfig::default(),
             lost_grace_period: Duration::from_secs(60),
             stabilization_window: Duration::from_secs(60),
             unauthorized_grace_period: Some(Duration::from_secs(3600)),
-            joining_timeout: check.joining_timeout,
+            joining_timeout: Duration::from_secs(10),
             deletion_deadline: Duration::from_secs(600),
             call_timeout: Duration::from_secs(10),
             calls_per_member: 16,
@@ -226,18 +223,18 @@ impl Config {
         self.leader_election.validate()
     }
 
-    /// The settings of a check.
-    #[must_use]
-    pub fn check_settings(&self) -> CheckSettings {
-        CheckSettings {
-            unscheduled_timeout: self.unscheduled_timeout,
-            joining_timeout: self.joining_timeout,
-            recheck_interval: self.recheck_interval,
-            max_move_surge_percent: self.max_move_surge_percent,
-            capacity_probes: self.capacity_probes,
-            backoff_initial: self.backoff_initial,
-            backoff_max: self.backoff_max,
-        }
+    /// The backoff after `failures` failed attempts in a row: doubling, bounded, and without jitter, so that a new leader
+    /// computes the same time.
+    pub(crate) fn backoff(&self, failures: u32) -> Duration {
+        let doublings = failures.saturating_sub(1).min(16);
+        self.backoff_initial
+            .saturating_mul(1 << doublings)
+            .min(self.backoff_max)
+    }
+
+    /// Replicas above N that a move may use at once (F20).
+    pub(crate) fn surge(&self, replicas: u64) -> u64 {
+        (replicas * u64::from(self.max_move_surge_percent) / 100).max(1)
     }
 }
 

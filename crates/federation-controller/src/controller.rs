@@ -214,7 +214,6 @@ impl Controller {
             recorder,
             clock: self.clock.clone(),
             metrics: Arc::clone(&self.metrics),
-            settings: self.config.check_settings(),
             config: self.config.clone(),
             cache: crate::reconcile::ReconcileCache::default(),
             deletions: DashSet::new(),

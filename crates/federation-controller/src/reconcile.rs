@@ -27,7 +27,7 @@ pub(crate) use self::cache::ReconcileCache;
 use self::{failed_attempts::RETRY, outcome_event::outcome_event};
 use crate::{
     calls::{self, CallError},
-    check::{self, CheckSettings, Outcome, Outcomes, Snapshot, StatusRefresh},
+    check::{self, Outcome, Outcomes, Snapshot, StatusRefresh},
     clock::Clock,
     config::Config,
     event::{Event, EventType},
@@ -51,7 +51,6 @@ pub(crate) struct Reconciler {
     pub(crate) clock: Clock,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) config: Config,
-    pub(crate) settings: CheckSettings,
     pub(crate) cache: ReconcileCache,
     /// The objects whose deletion is under way, by a task of its own.
     pub(crate) deletions: DashSet<ObjectKey>,
@@ -139,7 +138,7 @@ impl Reconciler {
             previous: &previous,
             members: &members,
             overlapping: &self.sets.overlapping(frs),
-            settings: &self.settings,
+            settings: &self.config,
         };
         if work == ReconcileWork::StatusOnly {
             let refresh = || check::refresh_status(&snapshot, now);
@@ -165,7 +164,7 @@ impl Reconciler {
         }
         let now = self.clock.now();
         let hash = entry.desired_spec_hash;
-        let status = check::with_outcomes(status, &outcomes, hash, now, &self.settings);
+        let status = check::with_outcomes(status, &outcomes, hash, now, &self.config);
         if waits_for_replacements {
             // Each pod event causes a check meanwhile: the status follows with its usual delay (F22).
             self.cache.of_key(key, |cached| cached.status = status);
@@ -195,7 +194,7 @@ impl Reconciler {
             self.record_outcome(key, entry, &late.member, &late.event, &late.outcome);
             let outcomes = Outcomes::from([(late.member, late.outcome)]);
             let hash = late.desired_spec_hash;
-            previous = check::with_outcomes(previous, &outcomes, hash, now, &self.settings);
+            previous = check::with_outcomes(previous, &outcomes, hash, now, &self.config);
         }
         (previous, self.snapshot_members(key, &pending))
     }

@@ -10,7 +10,8 @@
 use fedrs_api::ClusterStatus;
 use jiff::Timestamp;
 
-use super::{count, scheduling::Scheduling, settings::CheckSettings, time::after};
+use super::{count, scheduling::Scheduling, time::after};
+use crate::config::Config;
 
 /// What is known of one cluster's capacity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,7 +55,7 @@ impl CapacityEstimate {
         unlimited_share: Option<u64>,
         rebalance: bool,
         now: Timestamp,
-        settings: &CheckSettings,
+        settings: &Config,
     ) -> Self {
         let shown = scheduling.requested - scheduling.failed;
         match self.capacity {
@@ -80,7 +81,7 @@ impl CapacityEstimate {
         }
     }
 
-    fn lowered_to(self, shown: u64, now: Timestamp, settings: &CheckSettings) -> Self {
+    fn lowered_to(self, shown: u64, now: Timestamp, settings: &Config) -> Self {
         let failures = self.failures.saturating_add(1);
         Self {
             capacity: Some(shown),

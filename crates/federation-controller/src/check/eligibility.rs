@@ -5,10 +5,10 @@ use fedrs_api::{ClusterReason, ClusterState, ClusterStatus};
 use jiff::Timestamp;
 
 use super::{
-    settings::CheckSettings,
     snapshot::{Member, Outage},
     time::after,
 };
+use crate::config::Config;
 
 /// How a check treats a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ pub(super) fn of_member<'a>(
     member: &Member,
     previous: Option<&ClusterStatus>,
     now: Timestamp,
-    settings: &CheckSettings,
+    settings: &Config,
 ) -> Eligibility<'a> {
     // A lost member stays so until it is known to be back, whatever its view shows meanwhile.
     if let Outage::Lost { since } = member.outage {

@@ -10,11 +10,11 @@ use super::{
     eligibility::{self, Eligibility},
     previous_status::PreviousStatus,
     scheduling::Scheduling,
-    settings::CheckSettings,
     snapshot::Member,
     time::after,
     write_backoff::WriteBackoff,
 };
+use crate::config::Config;
 
 /// One member with what follows from its observation and from those of the other members.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub(super) fn evaluate<'a>(
     previous: &'a [ClusterStatus],
     desired_spec_hash: Option<u64>,
     now: Timestamp,
-    settings: &CheckSettings,
+    settings: &Config,
 ) -> Vec<MemberEvaluation<'a>> {
     let mut previous = PreviousStatus::of(previous);
     let previous: Vec<_> = members
@@ -64,7 +64,7 @@ impl<'a> MemberEvaluation<'a> {
         eligibility: Eligibility<'a>,
         desired_spec_hash: Option<u64>,
         now: Timestamp,
-        settings: &CheckSettings,
+        settings: &Config,
     ) -> Self {
         let previous = previous.filter(|_| !eligibility.is_duplicate());
         let counts = member.own_set().is_some() && !eligibility.is_duplicate();
@@ -203,7 +203,7 @@ impl<'a> MemberEvaluation<'a> {
 
     /// Whether the member has rejected the local set, or changes of its replicas, for longer than X: it has no capacity beyond
     /// what is requested of it (F28).
-    pub(super) fn rejects_for_long(&self, now: Timestamp, settings: &CheckSettings) -> bool {
+    pub(super) fn rejects_for_long(&self, now: Timestamp, settings: &Config) -> bool {
         let since = match self.set() {
             Some(_) => self.writes.rejected_since(),
             None => self.rejection().map(|rejection| rejection.since.0),
@@ -212,7 +212,7 @@ impl<'a> MemberEvaluation<'a> {
     }
 
     /// Whether the local set has kept another template for longer than X, because the member rejects the present one.
-    pub(super) fn keeps_template_for_long(&self, now: Timestamp, settings: &CheckSettings) -> bool {
+    pub(super) fn keeps_template_for_long(&self, now: Timestamp, settings: &Config) -> bool {
         let rejection = self.template_rejection.filter(|_| self.set().is_some());
         let since = rejection.map(|rejection| rejection.since.0);
         since.is_some_and(|since| after(since, settings.unscheduled_timeout) <= now)

@@ -24,7 +24,6 @@ mod plan;
 mod previous_status;
 mod report;
 mod scheduling;
-mod settings;
 mod snapshot;
 mod step;
 mod target;
@@ -39,7 +38,6 @@ pub use self::{
     action::{Action, Precondition, SetChange},
     outcome::{Outcome, Outcomes, with_outcomes},
     report::{InvalidFrs, StatusRefresh, reject},
-    settings::CheckSettings,
     snapshot::{Member, Outage, Snapshot},
 };
 use self::{decision::Decision, eligibility::Eligibility, report::report, step::Writes};

@@ -10,7 +10,8 @@ use fedrs_api::{
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{settings::CheckSettings, time::after, write_backoff::WriteBackoff};
+use super::{time::after, write_backoff::WriteBackoff};
+use crate::config::Config;
 
 /// Outcomes of actions, by member.
 pub type Outcomes = BTreeMap<String, Outcome>;
@@ -99,7 +100,7 @@ pub fn with_outcomes(
     outcomes: &Outcomes,
     desired_spec_hash: u64,
     now: Timestamp,
-    settings: &CheckSettings,
+    settings: &Config,
 ) -> FederatedReplicaSetStatus {
     let mut status = status;
     for cluster in &mut status.clusters {
@@ -115,7 +116,7 @@ fn record(
     outcome: &Outcome,
     desired_spec_hash: u64,
     now: Timestamp,
-    settings: &CheckSettings,
+    settings: &Config,
 ) {
     let internal = &mut cluster.internal;
     let writes = WriteBackoff(internal.writes.clone());
@@ -166,7 +167,7 @@ fn record_rejection(
     kind: RejectionKind,
     message: &str,
     now: Timestamp,
-    settings: &CheckSettings,
+    settings: &Config,
 ) {
     let earlier = internal.rejection.take();
     internal.rejection = Some(Rejection {
@@ -185,7 +186,7 @@ fn record_template_rejection(
     desired_spec_hash: u64,
     message: &str,
     now: Timestamp,
-    settings: &CheckSettings,
+    settings: &Config,
 ) {
     let earlier = internal.template_rejection.take();
     let since = earlier

@@ -3,7 +3,8 @@
 use cluster_informer::WorkloadView;
 use jiff::Timestamp;
 
-use super::{settings::CheckSettings, time::after};
+use super::time::after;
+use crate::config::Config;
 
 /// How many replicas of one local set have a node at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub(super) struct Scheduling<'a> {
 
 impl<'a> Scheduling<'a> {
     /// Reads `view` at `now`.
-    pub(super) fn of(view: &'a WorkloadView, now: Timestamp, settings: &CheckSettings) -> Self {
+    pub(super) fn of(view: &'a WorkloadView, now: Timestamp, settings: &Config) -> Self {
         let Some(set) = &view.workload else {
             return Self::default();
         };
@@ -84,13 +85,7 @@ impl<'a> Scheduling<'a> {
         (pods - unschedulable, unschedulable)
     }
 
-    fn add_unscheduled(
-        &mut self,
-        count: u64,
-        since: Timestamp,
-        now: Timestamp,
-        settings: &CheckSettings,
-    ) {
+    fn add_unscheduled(&mut self, count: u64, since: Timestamp, now: Timestamp, settings: &Config) {
         self.unscheduled += count;
         let due = after(since, settings.unscheduled_timeout);
         if due <= now {

@@ -4,7 +4,7 @@ use cluster_informer::{Health, SyncState, WorkloadState, WorkloadView};
 use fedrs_api::{FederatedReplicaSetStatus, ValidFrs};
 use jiff::Timestamp;
 
-use super::settings::CheckSettings;
+use crate::config::Config;
 
 /// One FederatedReplicaSet and all members, as they are known at one moment.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub struct Snapshot<'a> {
     /// Names of other sets of the namespace whose selectors overlap with this one's.
     pub overlapping: &'a [String],
     /// Durations and bounds.
-    pub settings: &'a CheckSettings,
+    pub settings: &'a Config,
 }
 
 impl Snapshot<'_> {

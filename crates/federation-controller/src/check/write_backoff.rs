@@ -15,7 +15,8 @@ use fedrs_api::WriteHistory;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{settings::CheckSettings, time::after};
+use super::time::after;
+use crate::config::Config;
 
 /// The shortest pause between two writes of a set that another writer changes, or whose writes fail.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -37,7 +38,7 @@ impl WriteBackoff {
         generation: Option<i64>,
         needs_write: bool,
         now: Timestamp,
-        settings: &CheckSettings,
+        settings: &Config,
     ) -> Self {
         let written = self.0.written_generation;
         if needs_write {
@@ -122,7 +123,7 @@ impl WriteBackoff {
     }
 
     /// The earliest time of the next write, if that is after `now`.
-    pub(super) fn held_until(&self, now: Timestamp, settings: &CheckSettings) -> Option<Timestamp> {
+    pub(super) fn held_until(&self, now: Timestamp, settings: &Config) -> Option<Timestamp> {
         let pause = |count: i32, free: i32, last: &Option<Time>| {
             let doublings = u32::try_from(count.saturating_sub(free + 1)).ok()?.min(16);
             let longest = settings.recheck_interval.max(PAUSE);
@@ -146,7 +147,7 @@ impl WriteBackoff {
     }
 
     /// When external changes are forgotten, if none follows; `None` if there were none.
-    pub(super) fn expires(&self, settings: &CheckSettings) -> Option<Timestamp> {
+    pub(super) fn expires(&self, settings: &Config) -> Option<Timestamp> {
         let repaired = self.0.repaired_time.as_ref()?;
         Some(after(repaired.0, settings.backoff_max.max(PAUSE)))
     }

@@ -25,7 +25,7 @@ impl Reconciler {
             preferences_hash: &entry.preferences_hash,
             previous: &previous,
             members: &members,
-            settings: &self.settings,
+            settings: &self.config,
         };
         self.report(key, entry, check::reject(&invalid, now)).await;
     }

@@ -20,7 +20,7 @@ impl ChangeHandler for Reconciler {
                 Duration::ZERO
             }
             WorkloadChange::PodUnscheduled { since } => {
-                let due = check::after(since, self.settings.unscheduled_timeout);
+                let due = check::after(since, self.config.unscheduled_timeout);
                 until(self.clock.now(), due).min(self.config.check_delay)
             }
             WorkloadChange::MoreAvailable | WorkloadChange::Status | WorkloadChange::Pods => {

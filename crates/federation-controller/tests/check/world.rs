@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use cluster_informer::{Health, PodCounts, SyncState, WorkloadState, WorkloadView};
-use federation_controller::check::{
-    Action, Check, CheckSettings, Member, Outage, Outcome, Outcomes, SetChange, Snapshot, check,
-    refresh_status, with_outcomes,
+use federation_controller::{
+    check::{
+        Action, Check, Member, Outage, Outcome, Outcomes, SetChange, Snapshot, check,
+        refresh_status, with_outcomes,
+    },
+    config::Config,
 };
 use fedrs_api::{FederatedReplicaSetStatus, ObjectKey, ValidFrs};
 use jiff::Timestamp;
@@ -123,7 +126,7 @@ pub(crate) struct World {
     /// Nodes' room per member; unlimited if absent.
     pub(crate) room: std::collections::BTreeMap<String, u32>,
     pub(crate) previous: FederatedReplicaSetStatus,
-    pub(crate) settings: CheckSettings,
+    pub(crate) settings: Config,
     pub(crate) now: i64,
 }
 
@@ -134,7 +137,7 @@ impl World {
             members: names.iter().map(|name| running(name, 0)).collect(),
             room: std::collections::BTreeMap::new(),
             previous: FederatedReplicaSetStatus::default(),
-            settings: CheckSettings::default(),
+            settings: Config::default(),
             now: 0,
         }
     }

@@ -14,7 +14,8 @@ use super::{
     with_sums,
 };
 use crate::{
-    check::{evaluation::evaluate, settings::CheckSettings, snapshot::Member},
+    check::{evaluation::evaluate, snapshot::Member},
+    config::Config,
     event::Event,
 };
 
@@ -32,7 +33,7 @@ pub struct InvalidFrs<'a> {
     /// The members of the federation, by name, each once.
     pub members: &'a [Member],
     /// Durations and bounds.
-    pub settings: &'a CheckSettings,
+    pub settings: &'a Config,
 }
 
 /// Rejects an invalid spec at `now`: nothing changes in any member.
