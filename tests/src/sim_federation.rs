@@ -75,7 +75,7 @@ pub struct SimFederation {
     members: BTreeMap<String, SimCluster>,
     controller: Option<(Running, CancellationToken, Lifetime)>,
     events: mpsc::Sender<MemberEvent>,
-    /// What stands between the administrators' clients and the members, by name.
+    /// The service between the administrators' clients and each member, by name.
     between: Between,
     /// Members whose kubeconfig is in a Secret on the host.
     pub(crate) joined: BTreeSet<String>,

@@ -16,13 +16,13 @@ use super::{
 /// What a hostile API server does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trick {
-    /// Each body goes on for ever.
+    /// Each body never ends.
     EndlessBody,
-    /// Each body goes on for ever, with a byte per second.
+    /// Each body never ends, with a byte per second.
     SlowBytes,
     /// Each response of a write is an error of 900 kB with escape sequences.
     HugeError,
-    /// Each error goes on for ever.
+    /// Each error never ends.
     EndlessError,
     /// Each response is a redirect into the host's network.
     Redirect,
