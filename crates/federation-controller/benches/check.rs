@@ -62,7 +62,7 @@ fn full_world(count: u32, of: usize) -> World {
     remembering(world)
 }
 
-/// Makes what a check answers the memory, as if its writes had been carried out and nothing had come of them yet.
+/// Takes the result of a check as the previous status, as if its writes had been carried out without any effect so far.
 fn remembering(mut world: World) -> World {
     let outcomes: Outcomes = world
         .members

@@ -35,13 +35,13 @@ use crate::{
 /// The path of FederatedReplicaSets.
 const SETS: &str = "/apis/fedrs.dev/v1alpha1/federatedreplicasets";
 
-/// What a controller is made of.
+/// The configuration and the clients of a controller.
 pub struct Controller {
     /// Reaches the host; without a retry of its own.
     pub host: Client,
     /// Kubeconfigs of the members folder.
     pub members: mpsc::Receiver<MemberEvent>,
-    /// Where kubeconfigs in Secrets are, and how clients are made of kubeconfigs.
+    /// Where kubeconfigs in Secrets are, and how clients are made from kubeconfigs.
     pub secrets: MemberSecrets,
     /// What can be configured.
     pub config: Config,

@@ -384,7 +384,7 @@ impl LocalSet<'_> {
     }
 }
 
-/// What became of a write of a set that is there, or was. Only a refusal says for sure that nothing was written.
+/// The outcome of a failed write of an existing set. Only a rejection says for sure that nothing was written.
 fn undecided(error: &CallError) -> Outcome {
     match error.code() {
         Some(404 | 409) => Outcome::Conflict(error.to_string()),

@@ -36,7 +36,7 @@ pub(crate) struct Entry {
     pub(crate) deletion_policy: Option<DeletionPolicy>,
     /// Hash of its preferences annotation, also of an invalid one.
     pub(crate) preferences_hash: Option<String>,
-    /// What it asks for, or what is wrong with it (F4).
+    /// The valid spec, or what is wrong with it (F4).
     pub(crate) valid: Result<Arc<ValidFrs>, Vec<FieldError>>,
     /// Hash of the local sets' spec as it would be written.
     pub(crate) desired_spec_hash: u64,
@@ -136,7 +136,7 @@ impl FrsStore {
         }
     }
 
-    /// Forgets `key`; answers the sets that overlapped with it.
+    /// Removes `key`. Returns the sets that overlapped with it.
     pub(crate) fn remove(&self, key: &ObjectKey) -> Vec<ObjectKey> {
         let mut sets = self.sets.write();
         let entry = sets.entries.remove(key);
@@ -159,7 +159,7 @@ impl Sets {
         candidates.filter(overlaps).cloned().collect()
     }
 
-    /// A set is `now` instead of `before`. Answers the sets whose overlaps have changed by that.
+    /// Replaces `before` by `now` in the index. Returns the sets whose overlaps have changed by that.
     fn reindex(&mut self, before: Option<&ValidFrs>, now: Option<&ValidFrs>) -> Vec<ObjectKey> {
         let of = |sets: &Self, frs: Option<&ValidFrs>| {
             frs.map(|frs| sets.overlapping(frs)).unwrap_or_default()

@@ -90,7 +90,7 @@ impl Reconciler {
     }
 
     /// Adds the finalizer, unless it is there: without it the object could disappear before its local sets are released
-    /// (F5). Answers whether it is there.
+    /// (F5). Returns whether the object has it.
     async fn ensure_finalizer(&self, key: &ObjectKey, entry: &Entry) -> bool {
         let metadata = &entry.metadata;
         let has_finalizer =

@@ -157,7 +157,7 @@ impl Elector {
         }
     }
 
-    /// Waits until the Lease is ours; answers since when, as [`Attempt::Held`].
+    /// Waits until this process holds the Lease. Returns since when, as [`Attempt::Held`].
     async fn campaign(&mut self) -> Instant {
         loop {
             let part = 1.0 - SPREAD * self.random.random::<f64>();
@@ -176,7 +176,7 @@ impl Elector {
         }
     }
 
-    /// Renews the Lease until it is lost; answers how.
+    /// Renews the Lease until it is lost. Returns how it was lost.
     async fn hold(&mut self, fence: &Fence, since: Instant) -> String {
         let timing = self.timing;
         let mut until = since + timing.renew_deadline;

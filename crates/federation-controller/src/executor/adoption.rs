@@ -11,7 +11,7 @@ use super::{
 use crate::{calls::CallError, check::Outcome};
 
 impl LocalSet<'_> {
-    /// Adopts an existing ReplicaSet of this name (F29), or answers why it must not.
+    /// Adopts an existing ReplicaSet of this name (F29), or returns why it must not.
     pub(super) async fn adopt(self, frs: &ValidFrs, replicas: u32) -> Outcome {
         let live = match self.get().await {
             Ok(live) => live,

@@ -164,7 +164,7 @@ impl LocalSet<'_> {
         listed.map(|()| pods)
     }
 
-    /// Merges `metadata` into the metadata of each pod; answers how many pods still existed.
+    /// Merges `metadata` into the metadata of each pod; returns how many pods still existed.
     async fn patch_pods(self, pods: Vec<PodMeta>, metadata: &Value) -> Result<usize, CallError> {
         let folder = self.pods_path();
         let patch = async |pod: PodMeta| {

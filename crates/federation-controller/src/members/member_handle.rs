@@ -51,7 +51,7 @@ struct Informer {
 /// The source of a member's client.
 struct Followed {
     source: Arc<Source>,
-    /// Why no client could be made of it.
+    /// Why no client could be made from it.
     failure: Option<KubeconfigError>,
 }
 
@@ -144,7 +144,7 @@ impl MemberHandle {
         self.warnings = warnings;
     }
 
-    /// Uses the client that was made of the followed kubeconfig; ignores that of an earlier one.
+    /// Uses the client that was made from the current kubeconfig; ignores that of an earlier one.
     pub(super) fn report(&mut self, context: &Context, report: Report) {
         let Some(followed) = &mut self.followed else {
             return;

@@ -62,7 +62,7 @@ pub enum MemberEvent {
     Complete,
 }
 
-/// Where kubeconfigs in Secrets are, and how clients are made of kubeconfigs.
+/// Where kubeconfigs in Secrets are, and how clients are made from kubeconfigs.
 #[derive(Clone)]
 pub struct MemberSecrets {
     /// The controller's namespace on the host. No Secret of another one is ever read.

@@ -47,7 +47,7 @@ pub(super) struct ObjectState {
     pub(super) is_kept: bool,
 }
 
-/// What is known of one member: what checks see of it, and what the status of its MemberCluster is made of.
+/// What is known of one member: what checks see of it, and what the status of its MemberCluster is computed from.
 #[derive(Clone, Default)]
 pub(super) struct MemberState {
     /// How to reach it; `None` before the first client.

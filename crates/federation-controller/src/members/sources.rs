@@ -91,7 +91,7 @@ pub(super) struct Sources {
     objects_complete: bool,
 }
 
-/// The source that a member's client is made of, or why there is none.
+/// The kubeconfig that a member's client is made from, or why there is none.
 pub(super) enum ResolvedSource {
     /// Some sources are not read yet.
     Unknown,
@@ -154,7 +154,7 @@ impl Sources {
         self.folder_complete = true;
     }
 
-    /// What the MemberCluster `name` asks for; none if it is not there. Whether that is news about its kubeconfig.
+    /// Stores the spec of the MemberCluster `name`; none if it does not exist. Returns whether that changes its kubeconfig.
     pub(super) fn put_object(&mut self, name: &str, spec: Option<&MemberClusterSpec>) -> bool {
         let Some(spec) = spec else {
             return self.objects.remove(name).is_some();
@@ -172,7 +172,7 @@ impl Sources {
         self.objects_complete = true;
     }
 
-    /// The Secret `name` is there, or not. Answers the members whose resolve it may change.
+    /// Stores the Secret `name`; none if it does not exist. Returns the members whose kubeconfig it may change.
     pub(super) fn put_secret(
         &mut self,
         name: &str,

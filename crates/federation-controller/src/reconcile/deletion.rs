@@ -66,7 +66,7 @@ impl Reconciler {
         }
     }
 
-    /// Releases or deletes the local set in one member; answers the name of the member while it may have one.
+    /// Releases or deletes the local set in one member. Returns the name of the member while it may have one.
     async fn delete_in_member(
         &self,
         key: &ObjectKey,

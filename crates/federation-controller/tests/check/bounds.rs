@@ -57,7 +57,7 @@ fn f18_explicit_maximums_remove_replicas_that_no_cluster_can_take() {
 }
 
 #[test]
-fn f20_a_cluster_that_is_full_doesnt_make_another_give_up_what_runs() {
+fn f20_a_full_cluster_does_not_remove_running_replicas_elsewhere() {
     let mut world = all_in_a(even(true));
     world.set_room("b", 3);
     for _ in 0..300 {

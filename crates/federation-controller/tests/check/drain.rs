@@ -87,7 +87,7 @@ fn a_drained_member_says_why_its_replicas_leave() {
 }
 
 #[test]
-fn a_drained_member_gets_nothing_new_and_takes_its_share_back_afterwards() {
+fn a_drained_member_gets_no_replicas_and_its_share_again_after_the_drain() {
     let mut world = drained(World::new(frs(30, even(true)), &["a", "b", "c"]), "c");
     world.settle(1);
     assert_eq!(world.placed(), [15, 15, 0]);
@@ -102,7 +102,7 @@ fn a_drained_member_gets_nothing_new_and_takes_its_share_back_afterwards() {
 }
 
 #[test]
-fn f20_what_no_cluster_may_take_stays_in_a_drained_member() {
+fn f20_replicas_that_no_cluster_can_take_stay_in_a_drained_member() {
     let bounded = |max: u32| {
         let bound = json!({ "weight": 1, "maxReplicas": max });
         json!({ "rebalance": true, "clusters": { "a": bound, "b": bound, "c": { "weight": 1 } } })
@@ -138,7 +138,7 @@ fn f20_what_no_cluster_may_take_stays_in_a_drained_member() {
 }
 
 #[test]
-fn f34_a_drained_member_keeps_what_runs_until_full_clusters_have_room() {
+fn f34_a_drained_member_keeps_running_replicas_until_full_clusters_have_capacity() {
     for rebalance in [true, false] {
         let mut world = World::new(frs(30, even(rebalance)), &["a", "b", "c"]);
         world.settle(1);
@@ -241,7 +241,7 @@ proptest! {
 }
 
 #[test]
-fn f18_what_finds_no_room_names_the_members_that_are_closed() {
+fn f18_unplaced_replicas_name_the_cordoned_and_drained_members() {
     let mut world = World::new(frs(30, even(true)), &["a", "b", "c"]);
     world.settle(1);
     for cordoned in [0, 1] {

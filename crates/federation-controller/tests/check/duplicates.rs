@@ -17,7 +17,7 @@ fn world_with_duplicate(name: &str) -> World {
 }
 
 #[test]
-fn f20_another_name_of_a_member_counts_for_nothing() {
+fn f20_a_duplicate_member_has_no_effect() {
     // It may come before or after the name that counts.
     for (name, place) in [("another", 1), ("z", 3)] {
         let mut world = world_with_duplicate(name);
@@ -49,7 +49,7 @@ fn f20_another_name_of_a_member_counts_for_nothing() {
 }
 
 #[test]
-fn f20_the_other_name_takes_over_when_the_first_goes() {
+fn f20_the_duplicate_takes_over_when_the_first_member_is_removed() {
     let mut world = world_with_duplicate("z");
     world.step();
     world.members[1].removed = Some(at(0));
@@ -84,7 +84,7 @@ fn f20_the_other_name_takes_over_when_the_first_goes() {
 }
 
 #[test]
-fn f20_a_name_that_is_not_reached_gives_way_to_one_that_is() {
+fn f20_an_unreachable_duplicate_gives_way_to_a_reachable_one() {
     let mut world = world_with_duplicate("z");
     world.members[1].health = Health::Failing {
         since: at(0),
@@ -96,7 +96,7 @@ fn f20_a_name_that_is_not_reached_gives_way_to_one_that_is() {
 }
 
 #[test]
-fn f20_after_a_restart_the_name_that_the_set_is_marked_with_is_waited_for() {
+fn f20_after_a_restart_the_member_that_the_label_names_is_awaited() {
     let mut world = world_with_duplicate("another");
     world.step();
     world.members[2].joined = at(0);

@@ -29,7 +29,7 @@ fn tries(outcome: &Outcome) -> (World, Vec<i64>) {
 }
 
 #[test]
-fn f38_what_can_not_be_written_is_tried_after_pauses_that_double() {
+fn f38_a_rejected_write_is_retried_with_exponential_backoff() {
     for (outcome, is_shown) in [
         (Outcome::Failed("a webhook says no".into()), true),
         (Outcome::Unknown("no answer within 10s".into()), true),
@@ -49,7 +49,7 @@ fn f38_what_can_not_be_written_is_tried_after_pauses_that_double() {
 }
 
 #[test]
-fn f27_what_failed_is_forgotten_with_the_next_write_and_when_none_is_needed() {
+fn f27_failures_are_reset_by_a_write_and_when_none_is_needed() {
     let (world, _) = tries(&Outcome::Failed("no".into()));
     let mut written = world.clone();
     written.now = 400;

@@ -18,7 +18,7 @@ fn scales(world: &World) -> Vec<(String, u32, u32, bool)> {
 }
 
 #[test]
-fn f20_what_one_watch_says_is_ready_is_not_given_up_as_idle() {
+fn f20_a_replica_that_one_watch_shows_as_ready_is_not_removed_as_idle() {
     for (status_ready, pods_ready, expected) in [
         (8, 5, vec![]),
         (5, 8, vec![]),
@@ -35,7 +35,7 @@ fn f20_what_one_watch_says_is_ready_is_not_given_up_as_idle() {
 }
 
 #[test]
-fn f20_what_runs_is_given_up_whatever_the_status_says_by_then() {
+fn f20_running_replicas_are_removed_without_a_condition_on_the_status() {
     let mut world = World::new(frs(8, even(true)), &["a", "b"]);
     world.settle(1);
     hold(&mut world.members[0], 8, 8);
@@ -43,7 +43,7 @@ fn f20_what_runs_is_given_up_whatever_the_status_says_by_then() {
 }
 
 #[test]
-fn f34_a_status_that_lags_behind_a_scale_down_shows_no_room() {
+fn f34_a_status_that_lags_behind_a_scale_down_shows_no_capacity() {
     let mut world = World::new(frs(30, even(true)), &["a", "b", "c"]);
     world.room.insert("c".to_owned(), 6);
     world.step();

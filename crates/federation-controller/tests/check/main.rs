@@ -7,16 +7,16 @@
 )]
 
 mod bounds;
+mod capacity;
 mod drain;
 mod duplicates;
+mod external_changes;
 mod failing;
-mod hands;
 mod holds;
 mod lag;
 mod members;
 mod moves;
 mod rejections;
-mod room;
 mod selection;
 mod sets;
 mod status;

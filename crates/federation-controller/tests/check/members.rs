@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::world::{World, at, condition, desired, even, frs, hold};
 
 #[test]
-fn f33_a_lost_cluster_is_replaced_after_its_grace_period_and_taken_back() {
+fn f33_replicas_of_a_lost_cluster_are_rescheduled_and_return() {
     for rebalance in [true, false] {
         let mut world = World::new(frs(50, even(rebalance)), &["a", "b", "c"]);
         world.settle(1);
@@ -43,7 +43,7 @@ fn f33_a_lost_cluster_is_replaced_after_its_grace_period_and_taken_back() {
 }
 
 #[test]
-fn f33_a_lost_cluster_whose_kubeconfig_is_taken_away_stays_lost() {
+fn f33_a_lost_cluster_whose_kubeconfig_is_removed_stays_lost() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     world.settle(1);
     world.now = 160;
@@ -153,7 +153,7 @@ fn f23_a_member_that_is_added_again_is_waited_for_by_sets_with_replicas_in_it() 
 }
 
 #[test]
-fn f23_a_member_that_was_just_added_is_waited_for_a_little() {
+fn f23_a_new_member_is_awaited_for_a_few_seconds() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     world.members[2].health = Health::Unknown;
     world.members[2].joined = at(0);
@@ -203,7 +203,7 @@ fn f23_after_a_restart_the_status_stays_until_the_members_have_answered() {
 }
 
 #[test]
-fn a_cordoned_member_keeps_what_it_has_and_gets_no_more() {
+fn a_cordoned_member_keeps_its_replicas_and_gets_no_more() {
     let mut world = World::new(frs(30, even(true)), &["a", "b", "c"]);
     world.settle(1);
     world.members[0].schedulable = false;
@@ -215,7 +215,7 @@ fn a_cordoned_member_keeps_what_it_has_and_gets_no_more() {
 }
 
 #[test]
-fn a_member_that_was_never_usable_unsettles_nothing() {
+fn a_member_that_never_answered_has_no_effect() {
     let mut world = World::new(frs(30, even(true)), &["a", "b", "c"]);
     world.members[2].invalid_kubeconfig = Some("no YAML".into());
     world.settle(1);

@@ -34,7 +34,7 @@ fn f37_a_set_that_is_not_settled_is_checked_every_minute() {
 }
 
 #[test]
-fn f27_a_settled_set_is_left_alone() {
+fn f27_a_settled_set_is_not_written() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     world.settle(1);
     let decided = world.check();
@@ -47,7 +47,7 @@ fn f27_a_settled_set_is_left_alone() {
 }
 
 #[test]
-fn f20_a_scale_down_under_way_is_not_counted_on() {
+fn f20_replicas_of_a_pending_scale_down_are_not_available() {
     let mut world = World::new(frs(50, even(true)), &["a", "b"]);
     world.settle(1);
     hold(&mut world.members[0], 30, 30);

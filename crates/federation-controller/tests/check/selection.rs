@@ -151,7 +151,7 @@ fn f20_replicas_leave_drained_clusters_before_those_that_are_not_named() {
 }
 
 #[test]
-fn f34_a_named_cluster_that_is_full_gets_what_it_can_run() {
+fn f34_a_selected_cluster_that_is_full_gets_what_it_can_run() {
     let mut world = running();
     world.set_room("b", 5);
     let placement = json!({ "clusters": { "b": { "weight": 1 } } });

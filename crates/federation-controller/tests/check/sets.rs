@@ -42,7 +42,7 @@ fn f29_drift_is_distinguished_from_a_new_template() {
 }
 
 #[test]
-fn f40_a_set_that_lost_the_members_name_is_written_anew_and_fights_over_it_are_counted() {
+fn f40_a_set_without_the_label_of_its_member_is_overwritten_and_contention_is_counted() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     world.settle(1);
     world.members[0]
@@ -64,7 +64,7 @@ fn f40_a_set_that_lost_the_members_name_is_written_anew_and_fights_over_it_are_c
 }
 
 #[test]
-fn f30_pods_that_were_adopted_get_our_marks() {
+fn f30_adopted_pods_get_our_labels() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     world.settle(1);
     assert_eq!(world.check().actions, [], "settled");

@@ -50,7 +50,7 @@ fn f20_replacements_that_never_get_ready_are_named_after_ten_minutes() {
 }
 
 #[test]
-fn f20_each_that_gets_ready_is_progress() {
+fn f20_each_replica_that_becomes_ready_is_progress() {
     let mut world = moving(0);
     look(&mut world);
     world.now = 500;
@@ -67,7 +67,7 @@ fn f20_each_that_gets_ready_is_progress() {
 }
 
 #[test]
-fn f20_only_pods_with_a_node_of_a_member_that_can_be_believed_count() {
+fn f20_only_scheduled_pods_of_a_current_view_count() {
     let mut world = moving(0);
     look(&mut world);
     world.now = 600;
@@ -83,7 +83,7 @@ fn f20_only_pods_with_a_node_of_a_member_that_can_be_believed_count() {
 }
 
 #[test]
-fn f20_min_ready_seconds_are_waited_for_on_top() {
+fn f20_min_ready_seconds_are_added_to_the_deadline() {
     let spec = json!({ "replicas": 8, "minReadySeconds": 60, "placement": even(true) });
     let mut world = moving(0);
     world.frs = frs_with(spec);

@@ -221,7 +221,7 @@ impl World {
         self.previous = with_outcomes(status, outcomes, DESIRED, now, &self.settings);
     }
 
-    /// Steps, `seconds` apart, until a step changes nothing; answers the largest surplus of asked replicas.
+    /// Steps, `seconds` apart, until a step changes nothing.
     pub(crate) fn settle(&mut self, seconds: i64) {
         for _ in 0..200 {
             if self.step().actions.is_empty() {

@@ -22,7 +22,7 @@ fn meddle(world: &mut World) {
 }
 
 #[test]
-fn f29_the_more_often_a_set_is_changed_the_longer_it_takes_to_put_it_right() {
+fn f29_repeated_external_changes_are_repaired_with_backoff() {
     let mut world = settled();
     world.now = 100;
     let mut repaired = Vec::new();
@@ -74,7 +74,7 @@ fn f22_the_status_says_how_long_a_set_waits_to_be_restored() {
 }
 
 #[test]
-fn f29_a_fight_is_over_when_the_set_is_left_alone() {
+fn f29_contention_ends_when_the_other_writer_stops() {
     let mut world = settled();
     meddle(&mut world);
     world.step();
@@ -93,7 +93,7 @@ fn f29_a_fight_is_over_when_the_set_is_left_alone() {
 }
 
 #[test]
-fn f31_a_set_that_is_taken_away_counts_as_changed() {
+fn f31_a_deleted_set_counts_as_an_external_change() {
     let mut world = settled();
     for (disturbances, actions) in [(1, 1), (2, 0)] {
         world.members[0].view = WorkloadView::default();
@@ -107,7 +107,7 @@ fn f31_a_set_that_is_taken_away_counts_as_changed() {
 }
 
 #[test]
-fn f29_only_what_somebody_else_undid_counts() {
+fn f29_only_external_changes_count_as_contention() {
     let mut world = settled();
     let set = world.members[0].view.workload.as_mut().unwrap();
     set.generation += 2;
@@ -126,7 +126,7 @@ fn f29_only_what_somebody_else_undid_counts() {
 }
 
 #[test]
-fn f29_a_set_that_has_a_controller_is_somebody_elses() {
+fn f29_a_set_with_a_controller_owner_is_not_ours() {
     let mut world = settled();
     world.members[0]
         .view

@@ -5,7 +5,7 @@ use cluster_informer::ReplicaFailure;
 use crate::world::{World, at, condition, desired, even, frs};
 
 #[test]
-fn f10_f34_a_full_cluster_keeps_a_couple_waiting_and_others_get_the_rest() {
+fn f10_f34_a_full_cluster_keeps_two_capacity_probes_and_others_get_the_rest() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     world.set_room("c", 6);
     world.step();
@@ -34,7 +34,7 @@ fn full_at_6() -> World {
 }
 
 #[test]
-fn f34_room_is_regained_by_doubling_and_without_a_dip() {
+fn f34_capacity_grows_by_doubling_steps_without_a_dip() {
     let mut world = full_at_6();
     world.set_room("c", 40);
     let mut grown = vec![];
@@ -63,7 +63,7 @@ fn f35_no_replica_moves_to_a_cluster_with_unscheduled_pods() {
 }
 
 #[test]
-fn f34_a_failed_try_backs_off_and_does_not_swing() {
+fn f34_a_failed_attempt_backs_off_and_replicas_do_not_swing() {
     let mut world = full_at_6();
     world.set_room("c", 8);
     let mut history = vec![world.placed()];
@@ -81,7 +81,7 @@ fn f34_a_failed_try_backs_off_and_does_not_swing() {
 }
 
 #[test]
-fn f34_where_all_are_full_nothing_swings_and_room_anywhere_is_noticed() {
+fn f34_where_all_are_full_nothing_swings_and_new_capacity_is_noticed() {
     for rebalance in [true, false] {
         let names = ["a", "b", "c"];
         let mut world = World::new(frs(20, even(rebalance)), &names);
@@ -115,7 +115,7 @@ fn f34_where_all_are_full_nothing_swings_and_room_anywhere_is_noticed() {
 }
 
 #[test]
-fn f34_rebalance_false_takes_nothing_back_when_room_appears() {
+fn f34_without_rebalance_nothing_moves_back_when_capacity_appears() {
     let mut world = World::new(frs(50, even(false)), &["a", "b", "c"]);
     world.set_room("c", 6);
     world.step();
@@ -133,7 +133,7 @@ fn f34_rebalance_false_takes_nothing_back_when_room_appears() {
 }
 
 #[test]
-fn f18_what_finds_no_room_anywhere_stays_and_is_reported() {
+fn f18_replicas_without_capacity_anywhere_stay_pending_and_are_reported() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     for name in ["a", "b", "c"] {
         world.set_room(name, 10);
