@@ -6,7 +6,7 @@ use reflector::{
     Versioned,
     partial::{is_present, name, null_as_default, printable_text},
 };
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::{
@@ -103,6 +103,13 @@ impl ReplicaSetStatus {
 impl Versioned for ReplicaSetObject {
     fn resource_version(&self) -> Option<&str> {
         Some(&self.metadata.resource_version)
+    }
+}
+
+/// From the bytes of an apps/v1 `ReplicaSet`.
+impl<'de> Deserialize<'de> for WorkloadState {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        ReplicaSetObject::deserialize(deserializer).map(Self::from)
     }
 }
 

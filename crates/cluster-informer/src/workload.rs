@@ -3,13 +3,9 @@
 use fedrs_api::ObjectKey;
 use jiff::Timestamp;
 use reflector::Uid;
-use serde::Deserialize;
-
-use crate::replica_set::ReplicaSetObject;
 
 /// A local workload (a `ReplicaSet`) as the member cluster last showed it, without its template.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(from = "ReplicaSetObject")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkloadState {
     /// Namespace and name.
     pub key: ObjectKey,
