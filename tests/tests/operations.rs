@@ -26,14 +26,13 @@ const MEASURING: [&str; 3] = [
     "crates/cluster-informer/src/metrics.rs",
 ];
 /// CamelCase words that are kinds, values of fields, or parts of sentences.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 7] = [
     "Config",
     "FederatedReplicaSet",
     "Kubeconfig",
     "Lease",
     "MemberCluster",
     "MemberClusters",
-    "Namespace",
     "TokenRequest",
 ];
 
