@@ -61,6 +61,23 @@ async fn counts(env: &TestEnvironment) -> Vec<u64> {
     env.layout("web").await.into_values().collect()
 }
 
+pub(crate) async fn f4_the_api_server_rejects_a_change_of_the_federation(
+    env: &mut TestEnvironment,
+) {
+    env.create(&frs("web", 0, &even(true))).await;
+    let patch = json!({ "spec": { "federation": "blue" } });
+    let result = env.on_host("PATCH", &env.frs_path("web"), &patch).await;
+    let Err(kube::Error::Api(status)) = result else {
+        panic!("{result:?}");
+    };
+    assert_eq!(status.code, 422);
+    assert!(
+        status.message.contains("the federation is immutable"),
+        "{}",
+        status.message
+    );
+}
+
 pub(crate) async fn f3_a_cluster_without_an_entry_gets_nothing(env: &mut TestEnvironment) {
     let clusters = json!({ "a": { "weight": 1 }, "c": { "weight": 1 } });
     env.run(&frs("web", 6, &json!({ "clusters": clusters })))

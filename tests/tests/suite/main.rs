@@ -35,6 +35,7 @@ fn others() -> Vec<Scenario> {
         scenario!(contract::f1_f6_the_status_reports_the_replicas_of_each_cluster),
         scenario!(contract::f1_scale_by_the_subresource),
         scenario!(contract::f2_preferences_may_be_an_annotation),
+        scenario!(contract::f4_the_api_server_rejects_a_change_of_the_federation),
         scenario!(contract::f3_a_cluster_without_an_entry_gets_nothing),
         scenario!(contract::f4_invalid_preferences_change_nothing),
         scenario!(contract::f5_deleting_leaves_the_local_sets_running),
