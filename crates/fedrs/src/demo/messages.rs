@@ -58,11 +58,14 @@ fn shortened_timeouts(demo: &Config) -> String {
     let default = Config::default();
     format!(
         "Timeouts are shorter than by default: a pod may be unschedulable for {} s (default {} s), a cluster may be \
-         unreachable for {} s (default {} s), and liveness probes run every {} ms (default {} s).",
+         unreachable for {} s (default {} s), a returned cluster must be healthy for {} s before replicas move back \
+         (default {} s), and liveness probes run every {} ms (default {} s).",
         demo.unscheduled_timeout.as_secs(),
         default.unscheduled_timeout.as_secs(),
         demo.lost_grace_period.as_secs(),
         default.lost_grace_period.as_secs(),
+        demo.stabilization_window.as_secs(),
+        default.stabilization_window.as_secs(),
         demo.probe.period.as_millis(),
         default.probe.period.as_secs(),
     )

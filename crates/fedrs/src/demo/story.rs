@@ -157,7 +157,7 @@ pub(crate) const STEPS: [Step; 7] = [
         }),
     },
     Step {
-        title: "us-east is reachable again. Its pods kept running, so there are more replicas than desired for a moment.",
+        title: "us-east is reachable again. Its pods kept running, so there are more replicas than desired until it is considered stable.",
         action: Action::Reconnect,
         goal: Goal::Layout(EVEN_50),
     },
