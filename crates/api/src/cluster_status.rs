@@ -20,6 +20,8 @@ closed_set! {
         Lost,
         /// The cluster is registered under another name as well, which counts its replicas.
         Duplicate,
+        /// The cluster does not take the namespace of the set, or it is a system namespace: the controller changes nothing.
+        Refused,
     }
 }
 
@@ -28,6 +30,8 @@ closed_set! {
     pub enum ClusterReason {
         /// The cluster is registered under another name as well.
         DuplicateMember,
+        /// The namespace is a system namespace of the cluster: the controller changes nothing in it.
+        SystemNamespace,
         /// The cluster has been lost for longer than its grace period.
         Lost,
         /// The kubeconfig was removed.
@@ -50,6 +54,8 @@ closed_set! {
         Stale,
         /// A previous write has not been answered yet.
         WritePending,
+        /// It is not known whether the cluster takes the namespace.
+        NamespaceUnknown,
         /// The cluster was just added; the controller waits for its first answer.
         Joining,
         /// `spec.paused` stops every change.
@@ -74,6 +80,8 @@ closed_set! {
         WaitingForReplacements,
         /// Pods have no node yet.
         PodsPending,
+        /// The cluster does not take the namespace: all replicas leave it.
+        NamespaceNotTaken,
         /// All replicas leave the cluster, because it is drained.
         Draining,
         /// The cluster gets no more replicas, because it is cordoned.

@@ -57,6 +57,8 @@ closed_set! {
         InsufficientCapacity,
         /// `Placed`, `Ready`, `Reconciling`: the placement leaves no member cluster for some of the replicas.
         NoMatchingCluster,
+        /// `Placed`, `Ready`, `Reconciling`: no member cluster that the placement selects takes the namespace.
+        NamespaceNotTaken,
         /// `Placed`, `Ready`, `Reconciling`: members that were just added have not answered yet.
         WaitingForMembers,
         /// `Reconciling`: the state of a member with replicas is unknown.

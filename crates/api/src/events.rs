@@ -37,6 +37,8 @@ closed_set! {
         InsufficientCapacity,
         /// The placement leaves no member cluster for some of the replicas.
         NoMatchingCluster,
+        /// No member cluster that the placement selects takes the namespace.
+        NamespaceNotTaken,
         /// The placement names a cluster that is no member; other clusters take all replicas.
         UnknownCluster,
         /// The spec or its preferences are invalid (F4).

@@ -44,7 +44,7 @@ pub use federated_replica_set::{
 pub use field::{Errors as FieldErrors, FieldError};
 pub use member_cluster::{
     MemberCluster, MemberClusterSpec, MemberClusterStatus, MemberInternalState, MemberSource,
-    NodeCounts, SecretRef,
+    NAMESPACES_MAX, NamespaceScope, NodeCounts, SecretRef,
 };
 pub use object_key::ObjectKey;
 pub use placement::{ClusterPreference, Placement};

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector, Time};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -122,7 +122,36 @@ pub struct MemberClusterSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub lost_grace_period_seconds: Option<i64>,
+    /// The namespaces that the cluster takes: replicas of sets in other namespaces move to other clusters. All, if absent. No
+    /// cluster takes system namespaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespaces: Option<NamespaceScope>,
 }
+
+/// Which namespaces a cluster takes: either names, or a selector.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[x_kube(
+    validation = Rule::new("has(self.names) != has(self.selector)")
+        .message("exactly one of names and selector must be set")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct NamespaceScope {
+    /// The names of the namespaces. The controller lists and watches each of them by itself, and needs no permissions in
+    /// others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(max = NAMESPACES_MAX),
+        inner(length(max = 63), regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))
+    )]
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    pub names: Option<Vec<String>>,
+    /// Selects namespaces by the labels that they have on the host. An empty selector selects all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selector: Option<LabelSelector>,
+}
+
+/// The most namespaces that `spec.namespaces.names` lists: the controller watches each by itself.
+pub const NAMESPACES_MAX: usize = 50;
 
 /// A reference to a Secret with a kubeconfig under the key `kubeconfig`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

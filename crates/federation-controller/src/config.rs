@@ -58,12 +58,23 @@ pub struct Config {
     pub calls_per_member: u32,
     /// The number of workers (F25). 32: a worker mostly waits for responses.
     pub workers: u32,
-    /// Whether the controller creates missing namespaces named `kube-*` in members. No.
-    pub create_kube_namespaces: bool,
+    /// The namespaces of local workloads.
+    pub namespaces: NamespacesConfig,
     /// The leader election.
     pub leader_election: LeaderElectionConfig,
     /// What kubeconfigs from Secrets may contain.
     pub secret_kubeconfigs: SecretKubeconfigs,
+}
+
+/// The namespaces of local workloads, of which members may lack some.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct NamespacesConfig {
+    /// Whether the controller creates missing ones in members. Yes.
+    pub create: bool,
+    /// The labels of the host's namespace that a created one gets besides `pod-security.kubernetes.io/*`: keys, or prefixes
+    /// that end with `*`. None.
+    pub copy_labels: Vec<String>,
 }
 
 /// The leader election, by a Lease. The names are those of client-go.
@@ -128,7 +139,7 @@ impl Default for Config {
             call_timeout: Duration::from_secs(10),
             calls_per_member: 16,
             workers: 32,
-            create_kube_namespaces: false,
+            namespaces: NamespacesConfig::default(),
             leader_election: LeaderElectionConfig::default(),
             secret_kubeconfigs: SecretKubeconfigs::default(),
         }
@@ -143,6 +154,31 @@ impl Default for LeaderElectionConfig {
             renew_deadline: Duration::from_secs(10),
             retry_period: Duration::from_secs(2),
         }
+    }
+}
+
+impl Default for NamespacesConfig {
+    fn default() -> Self {
+        Self {
+            create: true,
+            copy_labels: Vec::new(),
+        }
+    }
+}
+
+/// The labels with which a namespace restricts its pods.
+const POD_SECURITY: &str = "pod-security.kubernetes.io/*";
+
+impl NamespacesConfig {
+    /// Whether a namespace that is created gets the label `key` of the host's.
+    pub(crate) fn copies(&self, key: &str) -> bool {
+        let patterns = self.copy_labels.iter().map(String::as_str);
+        patterns
+            .chain([POD_SECURITY])
+            .any(|pattern| match pattern.strip_suffix('*') {
+                Some(prefix) => key.starts_with(prefix),
+                None => key == pattern,
+            })
     }
 }
 
@@ -331,7 +367,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(keys(&stated), keys(&all), "every field is stated");
-        for part in ["probe", "leaderElection", "secretKubeconfigs"] {
+        for part in ["probe", "namespaces", "leaderElection", "secretKubeconfigs"] {
             assert_eq!(
                 keys(&stated[part]),
                 keys(&all[part]),

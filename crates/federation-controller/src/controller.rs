@@ -22,6 +22,7 @@ use crate::{
     executor::Executor,
     frs_store::FrsStore,
     frs_watch::FrsHandler,
+    host_namespaces::{self, HostNamespaces, NamespaceHandler},
     members::{
         self, Context, Inbox, MemberClusterHandler, MemberEvent, MemberSecrets, Members, Registry,
         SecretHandler,
@@ -86,7 +87,8 @@ impl Controller {
         let (sets_listed, sets) = watch::channel(ListState::default());
         let (members_listed, members) = watch::channel(ListState::default());
         let (complete, all_known) = watch::channel(false);
-        let readiness = Readiness::new(sets, members, all_known);
+        let (namespaces_listed, namespaces) = watch::channel(ListState::default());
+        let readiness = Readiness::new([sets, members, namespaces], all_known);
 
         let inbox = Arc::new(Inbox::default());
         let frs_handler = FrsHandler::new(
@@ -118,6 +120,17 @@ impl Controller {
             &cancel,
             Collection::with_fields(secrets, of_kubeconfigs),
             secret_handler,
+        );
+        let namespace_handler = NamespaceHandler::new(
+            Arc::clone(&reconciler.executor.host_namespaces),
+            Arc::clone(&reconciler) as _,
+            namespaces_listed,
+        );
+        self.follow(
+            &tasks,
+            &cancel,
+            Collection::all(host_namespaces::PATH),
+            namespace_handler,
         );
         let context = Context {
             trigger: Arc::clone(&reconciler) as _,
@@ -197,7 +210,13 @@ impl Controller {
         for writer in event_writers {
             tasks.spawn(writer);
         }
-        let registry = Arc::new(Registry::new(&self.config, self.clock.now()));
+        let host_namespaces = Arc::new(HostNamespaces::default());
+        let registry = Arc::new(Registry::new(
+            &self.config,
+            &self.secrets.namespace,
+            Arc::clone(&host_namespaces),
+            self.clock.now(),
+        ));
         let reconciler = Reconciler {
             host: self.host.clone(),
             sets: Arc::new(FrsStore::default()),
@@ -206,7 +225,8 @@ impl Controller {
             executor: Executor {
                 federation: Arc::clone(federation),
                 call_timeout: self.config.call_timeout,
-                create_kube_namespaces: self.config.create_kube_namespaces,
+                namespaces: self.config.namespaces.clone(),
+                host_namespaces,
                 metrics: Arc::clone(&self.metrics),
                 tasks: tasks.clone(),
                 cancel: cancel.clone(),

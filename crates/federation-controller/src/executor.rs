@@ -36,8 +36,10 @@ use self::live_set::LiveSet;
 use crate::{
     calls::{self, CallError},
     check::{Action, Outcome, Outcomes, Precondition, SetChange},
+    config::NamespacesConfig,
     event::Event,
     frs_store::Entry,
+    host_namespaces::HostNamespaces,
     manifest, messages,
     metrics::Metrics,
 };
@@ -64,7 +66,8 @@ impl MemberAccess {
 pub(crate) struct Executor {
     pub(crate) federation: Arc<str>,
     pub(crate) call_timeout: Duration,
-    pub(crate) create_kube_namespaces: bool,
+    pub(crate) namespaces: NamespacesConfig,
+    pub(crate) host_namespaces: Arc<HostNamespaces>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) tasks: TaskTracker,
     pub(crate) cancel: CancellationToken,
@@ -291,11 +294,21 @@ impl LocalSet<'_> {
 
     async fn create_namespace(self) -> Result<(), CallError> {
         let name = &*self.key.namespace;
-        if name.starts_with("kube-") && !self.executor.create_kube_namespaces {
+        let Executor {
+            namespaces,
+            host_namespaces,
+            ..
+        } = self.executor;
+        if !namespaces.create {
             return Err(CallError::Refused(messages::namespace_not_created(name)));
         }
-        let namespace =
-            json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+        // Without them the member might run what the host's pod security rejects.
+        let mut labels = host_namespaces
+            .labels(name)
+            .map_err(|why| CallError::Refused(messages::namespace_labels_unknown(name, &why)))?;
+        labels.retain(|key, _| namespaces.copies(key));
+        let metadata = json!({ "name": name, "labels": labels });
+        let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata });
         let call = calls::post(&self.member.client, "/api/v1/namespaces", &namespace);
         match self.call("create namespace", call).await {
             Err(error) if error.code() != Some(409) => Err(error),

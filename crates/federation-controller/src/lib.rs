@@ -31,6 +31,7 @@ mod finalizer;
 mod frs_object;
 mod frs_store;
 mod frs_watch;
+mod host_namespaces;
 mod manifest;
 mod messages;
 mod readiness;

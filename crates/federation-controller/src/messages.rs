@@ -1,7 +1,7 @@
 //! The texts that users see, other than those of a check: events of outcomes, conditions of MemberClusters, readiness. Errors
 //! have their texts in their own types. The snapshot test shows each text once.
 
-use std::time::Duration;
+use std::{fmt::Display, time::Duration};
 
 use cluster_informer::WorkloadTotals;
 use fedrs_api::pluralize;
@@ -45,8 +45,24 @@ pub(crate) fn controlled_by(kind: &str, name: &str) -> String {
 
 pub(crate) fn namespace_not_created(namespace: &str) -> String {
     format!(
-        "namespace {namespace} does not exist, and createKubeNamespaces of the controller's configuration is false"
+        "namespace {namespace} does not exist, and namespaces.create of the controller's configuration is false"
     )
+}
+
+pub(crate) fn namespace_labels_unknown(namespace: &str, why: &str) -> String {
+    format!(
+        "namespace {namespace} does not exist, and is not created without the labels that it has on the host: {why}"
+    )
+}
+
+// Whether a member takes a namespace.
+
+pub(crate) fn host_namespace_unknown(namespace: &str) -> String {
+    format!("the host does not show namespace {namespace} yet")
+}
+
+pub(crate) fn invalid_namespace_selector(error: &impl Display) -> String {
+    format!("spec.namespaces.selector of the MemberCluster is invalid: {error}")
 }
 
 // Conditions of a MemberCluster.

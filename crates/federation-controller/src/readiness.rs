@@ -60,28 +60,22 @@ impl ListProgress {
 /// Whether the controller can do its work, for `/readyz`.
 #[derive(Clone)]
 pub struct Readiness {
-    sets: watch::Receiver<ListState>,
-    members: watch::Receiver<ListState>,
+    lists: [watch::Receiver<ListState>; 3],
     complete: watch::Receiver<bool>,
 }
 
 impl Readiness {
-    /// Of the lists of FederatedReplicaSets and MemberClusters; `complete` says whether all members are known.
+    /// Of the lists of FederatedReplicaSets, MemberClusters and Namespaces; `complete` says whether all members are known.
     pub(crate) fn new(
-        sets: watch::Receiver<ListState>,
-        members: watch::Receiver<ListState>,
+        lists: [watch::Receiver<ListState>; 3],
         complete: watch::Receiver<bool>,
     ) -> Self {
-        Self {
-            sets,
-            members,
-            complete,
-        }
+        Self { lists, complete }
     }
 
     /// `Ok` once FederatedReplicaSets and members are known.
     pub fn check(&self) -> Result<(), NotReady> {
-        for state in [&self.sets, &self.members] {
+        for state in &self.lists {
             let state = state.borrow();
             if let Some(error) = &state.error {
                 return Err(NotReady::Host(error.clone()));
@@ -99,7 +93,7 @@ impl Readiness {
 
     /// Waits until everything is known; `false` if the controller ends before.
     pub(crate) async fn wait(&mut self) -> bool {
-        for state in [&mut self.sets, &mut self.members] {
+        for state in &mut self.lists {
             if state.wait_for(|state| state.complete).await.is_err() {
                 return false;
             }
@@ -136,9 +130,9 @@ mod tests {
             complete: true,
             error: None,
         };
-        let (_listed, members) = watch::channel(complete);
+        let (_listed, others) = watch::channel(complete);
         let (_complete, all_known) = watch::channel(true);
-        let readiness = Readiness::new(sets, members, all_known);
+        let readiness = Readiness::new([sets, others.clone(), others], all_known);
         assert_eq!(readiness.check(), Err(NotReady::Listing));
         progress.complete();
         assert_eq!(readiness.check(), Ok(()));

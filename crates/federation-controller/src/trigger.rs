@@ -6,4 +6,6 @@ use cluster_informer::ChangeHandler;
 pub(crate) trait Trigger: ChangeHandler {
     /// Checks every FederatedReplicaSet without delay (F23).
     fn check_all(&self);
+    /// Checks every FederatedReplicaSet of a namespace without delay.
+    fn check_namespace(&self, namespace: &str);
 }

@@ -1,7 +1,6 @@
 //! Changes of the members' local sets, each conditional on the set that it was decided for.
 
 use cluster_informer::WorkloadState;
-use federated_scheduler::Reasons;
 use fedrs_api::{EventReason, pluralize};
 
 use crate::event::Event;
@@ -54,9 +53,8 @@ pub enum SetChange {
 
 impl SetChange {
     /// The event of the change in `cluster`, once it is done; `why` decided the replicas. `repairs` after an external change.
-    pub(super) fn event(&self, cluster: &str, why: Option<Reasons>, repairs: bool) -> Event {
+    pub(super) fn event(&self, cluster: &str, why: &str, repairs: bool) -> Event {
         let replicas = |count: u32| pluralize(count, "replica");
-        let because = || why.map_or_else(|| "draining".to_owned(), |reasons| reasons.to_string());
         let (reason, text) = match *self {
             Self::Create { replicas: count } if repairs => {
                 let text = format!("deleted externally; recreated with {}", replicas(count));
@@ -71,15 +69,15 @@ impl SetChange {
                 (EventReason::DriftRepaired, text)
             }
             Self::Create { replicas: count } => {
-                let text = format!("created with {}: {}", replicas(count), because());
+                let text = format!("created with {}: {why}", replicas(count));
                 (EventReason::Created, text)
             }
             Self::Scale { from, to, .. } if to > from => {
-                let text = format!("scaled up from {from} to {to}: {}", because());
+                let text = format!("scaled up from {from} to {to}: {why}");
                 (EventReason::ScaledUp, text)
             }
             Self::Scale { from, to, .. } => {
-                let text = format!("scaled down from {from} to {to}: {}", because());
+                let text = format!("scaled down from {from} to {to}: {why}");
                 (EventReason::ScaledDown, text)
             }
             Self::Overwrite { .. } => (EventReason::Updated, "template updated".to_owned()),

@@ -107,7 +107,9 @@ impl<'a> MemberDecision<'a> {
                     && self.evaluation.available() + target.probes >= target.total()
                     && self.evaluation.rejection().is_none()
             }
-            Eligibility::Lost { .. } | Eligibility::Duplicate { .. } => true,
+            Eligibility::Lost { .. }
+            | Eligibility::Duplicate { .. }
+            | Eligibility::Refused { .. } => true,
             // Where nothing is, nothing can be missing; its first answer causes a check.
             Eligibility::Unknown { .. } => self.evaluation.requested() == 0,
             Eligibility::Joining { .. } => false,

@@ -1,11 +1,11 @@
 //! Whether the controller places replicas in a member, leaves it as it is, or reschedules its replicas (F33, F39).
 
-use cluster_informer::{Health, SyncState};
+use cluster_informer::{Health, SyncState, WorkloadState};
 use fedrs_api::{ClusterReason, ClusterState, ClusterStatus};
 use jiff::Timestamp;
 
 use super::{
-    snapshot::{Member, Outage},
+    snapshot::{Member, NamespaceState, Outage},
     time::after,
 };
 use crate::config::Config;
@@ -44,6 +44,11 @@ pub(super) enum Eligibility<'a> {
         /// The name that counts them.
         of: &'a str,
     },
+    /// It does not take the namespace, and nothing of the set is in it: nothing is ever written.
+    Refused {
+        /// Why.
+        reason: ClusterReason,
+    },
 }
 
 impl Eligibility<'_> {
@@ -80,6 +85,7 @@ impl Eligibility<'_> {
             Self::Unknown { .. } => ClusterState::Unknown,
             Self::Lost { .. } => ClusterState::Lost,
             Self::Duplicate { .. } => ClusterState::Duplicate,
+            Self::Refused { .. } => ClusterState::Refused,
         }
     }
 }
@@ -91,6 +97,18 @@ pub(super) fn of_member<'a>(
     now: Timestamp,
     settings: &Config,
 ) -> Eligibility<'a> {
+    match member.namespace {
+        NamespaceState::System => {
+            let reason = ClusterReason::SystemNamespace;
+            return Eligibility::Refused { reason };
+        }
+        // Without replicas there is nothing to know of it, nor to wait for.
+        NamespaceState::NotTaken if has_nothing(member, previous) => {
+            let reason = ClusterReason::NamespaceNotTaken;
+            return Eligibility::Refused { reason };
+        }
+        _ => {}
+    }
     // A lost member stays so until it is known to be back, whatever its view shows meanwhile.
     if let Outage::Lost { since } = member.outage {
         return Eligibility::Lost { since };
@@ -120,9 +138,7 @@ pub(super) fn of_member<'a>(
             let cause = "none of its nodes is ready".to_owned();
             out_of_contact(member, ClusterReason::NoReadyNodes, cause)
         }
-        (Health::Failing { .. }, _) if is_current && was_eligible => {
-            Eligibility::Eligible { on_hold: true }
-        }
+        (Health::Failing { .. }, _) if is_current && was_eligible => eligible(member, true),
         (Health::Failing { message, .. }, _) => {
             let cause = format!("the liveness probe fails ({message})");
             unknown(ClusterReason::ProbeFailing, cause)
@@ -148,9 +164,27 @@ pub(super) fn of_member<'a>(
             ClusterReason::WritePending,
             "a previous write is pending".to_owned(),
         ),
-        (Health::Healthy, SyncState::Synced) => Eligibility::Eligible {
-            on_hold: member.write_pending,
-        },
+        (Health::Healthy, SyncState::Synced) => eligible(member, member.write_pending),
+    }
+}
+
+/// Whether the member has no replicas of the set: it shows none, or had none when its view was current.
+fn has_nothing(member: &Member, previous: Option<&ClusterStatus>) -> bool {
+    let is_empty = |set: &WorkloadState| set.replicas == 0 && set.status_replicas == 0;
+    let is_current = member.sync == SyncState::Synced && !member.write_pending;
+    let had_nothing = |previous: &ClusterStatus| {
+        previous.desired_replicas == 0
+            && previous.replicas == 0
+            && previous.internal.capacity_probes == 0
+    };
+    member.own_set().is_none_or(is_empty) && (is_current || previous.is_none_or(had_nothing))
+}
+
+/// A member that is healthy and known, unless it is not known whether it takes the namespace.
+fn eligible<'a>(member: &Member, on_hold: bool) -> Eligibility<'a> {
+    match &member.namespace {
+        NamespaceState::Unknown(why) => unknown(ClusterReason::NamespaceUnknown, why.clone()),
+        _ => Eligibility::Eligible { on_hold },
     }
 }
 

@@ -38,7 +38,7 @@ pub use self::{
     action::{Action, Precondition, SetChange},
     outcome::{Outcome, Outcomes, with_outcomes},
     report::{InvalidFrs, StatusRefresh, reject},
-    snapshot::{Member, Outage, Snapshot},
+    snapshot::{Member, NamespaceState, Outage, Snapshot},
 };
 use self::{decision::Decision, eligibility::Eligibility, report::report, step::Writes};
 use crate::event::Event;
@@ -88,7 +88,8 @@ fn next_check(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> Op
             Eligibility::Unknown { until, .. } => times.extend(until),
             Eligibility::Eligible { .. }
             | Eligibility::Lost { .. }
-            | Eligibility::Duplicate { .. } => {}
+            | Eligibility::Duplicate { .. }
+            | Eligibility::Refused { .. } => {}
         }
         times.extend(member.evaluation.scheduling.next_failure);
         if member.is_eligible() {

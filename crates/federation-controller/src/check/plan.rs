@@ -95,7 +95,7 @@ fn lay_out<'a>(
             closed: !member.member.schedulable
                 || !member.eligibility.is_eligible()
                 || (!rejected_by_all && member.keeps_template_for_long(now, settings)),
-            draining: member.member.draining,
+            draining: member.member.is_left(),
             requested: member.requested(),
             unscheduled: member.scheduling.unscheduled,
             probes: if member.writes.rejected_since().is_some() {

@@ -46,6 +46,8 @@ pub struct Member {
     pub schedulable: bool,
     /// Whether all replicas have to leave it (`spec.drain` of the MemberCluster), whatever the preferences are.
     pub draining: bool,
+    /// Whether it takes the namespace of the set.
+    pub namespace: NamespaceState,
     /// What its outage means, if there is one: decided for all members together (F33).
     pub outage: Outage,
     /// Until when it has to be healthy, because it was lost: before, nothing elsewhere is given up for its replicas (F33).
@@ -71,6 +73,20 @@ pub struct Member {
     pub view: WorkloadView,
 }
 
+/// Whether a member takes the namespace of a set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum NamespaceState {
+    /// It does.
+    #[default]
+    Taken,
+    /// It does not: replicas that it has move to other members, as in a drain.
+    NotTaken,
+    /// It is a system namespace, in which nothing is ever written.
+    System,
+    /// That is not known, and why: nothing changes because of it.
+    Unknown(String),
+}
+
 /// What the outage of a member means for its replicas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Outage {
@@ -87,6 +103,11 @@ pub enum Outage {
 }
 
 impl Member {
+    /// Whether all replicas have to leave it.
+    pub(super) fn is_left(&self) -> bool {
+        self.draining || self.namespace == NamespaceState::NotTaken
+    }
+
     /// The local set, if it is ours: a set with a controller owner belongs to somebody else (F29).
     pub(super) fn own_set(&self) -> Option<&WorkloadState> {
         self.view

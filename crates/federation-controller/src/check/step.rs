@@ -7,7 +7,7 @@ use super::{
     evaluation::MemberEvaluation,
     moves::{ReplicaState, next_step},
     plan::{MemberTarget, Plan},
-    snapshot::Snapshot,
+    snapshot::{NamespaceState, Snapshot},
     write_backoff::WriteBackoff,
 };
 
@@ -143,9 +143,14 @@ fn action(
     let is_update = matches!(change, SetChange::Overwrite { drifted: false, .. });
     let repairs = writes.restores() && !is_update;
     let name = &member.member.name;
+    let why = match (target.reasons, &member.member.namespace) {
+        (_, NamespaceState::NotTaken) => "namespace not taken".to_owned(),
+        (Some(reasons), _) => reasons.to_string(),
+        (None, _) => "draining".to_owned(),
+    };
     Action {
         member: name.clone(),
-        event: change.event(name, target.reasons, repairs),
+        event: change.event(name, &why, repairs),
         change,
         repairs,
     }
@@ -163,7 +168,9 @@ fn change(
         let backs_off = member.next_creation().is_some_and(|time| now < time);
         return (next > 0 && !backs_off).then_some(SetChange::Create { replicas: next });
     };
-    if set.deleting {
+    // In a namespace that the member does not take, replicas are removed, and nothing else is written.
+    let is_taken = member.member.namespace == NamespaceState::Taken;
+    if set.deleting || (!is_taken && next >= set.replicas) {
         return None;
     }
     let removes_idle = next < set.replicas && member.possibly_ready() < member.requested();
@@ -176,7 +183,7 @@ fn change(
     let rejection = member.template_rejection;
     let backs_off = rejection.is_some_and(|rejection| now < rejection.next_attempt_time.0);
     // Replicas don't wait for a template that the member rejects.
-    if !backs_off && (!is_desired || !is_live || !member.member.has_label()) {
+    if is_taken && !backs_off && (!is_desired || !is_live || !member.member.has_label()) {
         return Some(SetChange::Overwrite {
             seen: set.into(),
             // Replicas that don't run are removed by a write of its own, which fails if they run by then.

@@ -43,6 +43,8 @@ pub(super) struct Connected {
     pub(super) client: Client,
     /// When its token or certificate ends, if that is known.
     pub(super) expires: Option<Timestamp>,
+    /// The namespace of the ServiceAccount whose token it is.
+    pub(super) namespace: Option<String>,
 }
 
 /// What came of a kubeconfig.
@@ -100,10 +102,7 @@ impl Connection {
         reports: &mpsc::Sender<Report>,
     ) -> Result<Connected, KubeconfigError> {
         let whole = self.kubeconfig.clone().with_files(files);
-        let expires = whole
-            .token()
-            .and_then(token::claims)
-            .map(|claims| claims.expires);
+        let claims = whole.token().and_then(token::claims);
         let mut made = self.connect.connect(whole);
         let client = if let Ok(made) = timeout(PATIENCE, &mut made).await {
             made?
@@ -112,8 +111,14 @@ impl Connection {
             self.report(reports, Err(late)).await;
             made.await?
         };
-        let expires = expires.or(*client.valid_until());
-        Ok(Connected { client, expires })
+        let (expires, account) = claims
+            .map(|claims| (claims.expires, claims.account))
+            .unzip();
+        Ok(Connected {
+            expires: expires.or(*client.valid_until()),
+            namespace: account.flatten().map(|account| account.namespace),
+            client,
+        })
     }
 
     /// When a new client has to be made, since the credentials of this one end.

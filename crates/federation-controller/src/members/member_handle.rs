@@ -153,7 +153,12 @@ impl MemberHandle {
             return;
         }
         followed.failure = report.made.as_ref().err().cloned();
-        let Ok(Connected { client, expires }) = report.made else {
+        let Ok(Connected {
+            client,
+            expires,
+            namespace,
+        }) = report.made
+        else {
             return;
         };
         let source = report.source;
@@ -163,6 +168,7 @@ impl MemberHandle {
             expires,
             renewal_error: None,
             source: Some(source.origin.source()),
+            namespace,
         };
         // All clients of members pass here: none can write after the term.
         let client = context.fence.guard(&client);

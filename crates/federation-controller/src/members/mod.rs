@@ -13,6 +13,7 @@ pub mod directory;
 mod inbox;
 pub mod kubeconfig;
 mod member_handle;
+mod namespaces;
 mod outage;
 mod registry;
 mod renewal;

@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -14,13 +17,15 @@ use parking_lot::RwLock;
 use tokio::{sync::Notify, time::Instant};
 
 use super::{
+    namespaces::namespace_state,
     outage::{Contact, History, Observed, OutageState, Periods, observe},
     source_error::SourceError,
 };
 use crate::{
-    check::{self, Outage},
+    check::{self, NamespaceState, Outage},
     config::Config,
     executor::MemberAccess,
+    host_namespaces::HostNamespaces,
 };
 
 /// The credentials with which a member is reached.
@@ -32,6 +37,8 @@ pub(super) struct Credentials {
     pub(super) renewal_error: Option<String>,
     /// The source of the kubeconfig.
     pub(super) source: Option<MemberSource>,
+    /// The namespace of the ServiceAccount, if it is one whose token says so.
+    pub(super) namespace: Option<String>,
 }
 
 /// What the members' task knows of a MemberCluster.
@@ -85,6 +92,9 @@ pub(crate) struct Registry {
     disconnected: AtomicBool,
     grace_period: Duration,
     periods: Periods,
+    /// The namespace of the controller.
+    namespace: String,
+    host_namespaces: Arc<HostNamespaces>,
     /// One moment by both clocks: to show times of the one that durations are measured by.
     started: (Instant, Timestamp),
     /// Notified when the health or the sync state of a member changed.
@@ -93,7 +103,12 @@ pub(crate) struct Registry {
 
 impl Registry {
     /// No members yet, at `now`.
-    pub(crate) fn new(config: &Config, now: Timestamp) -> Self {
+    pub(crate) fn new(
+        config: &Config,
+        namespace: &str,
+        host_namespaces: Arc<HostNamespaces>,
+        now: Timestamp,
+    ) -> Self {
         Self {
             members: RwLock::default(),
             disconnected: AtomicBool::default(),
@@ -103,6 +118,8 @@ impl Registry {
                 stabilization: config.stabilization_window,
                 probe_round: config.probe.period + config.probe.timeout,
             },
+            namespace: namespace.to_owned(),
+            host_namespaces,
             started: (Instant::now(), now),
             contact_changed: Notify::new(),
         }
@@ -165,10 +182,21 @@ impl Registry {
                 check::Member {
                     outage: self.outage(state),
                     stabilizes_at: state.stabilizes_at.map(|time| self.time(time)),
+                    namespace: self.namespace_state(&key.namespace, member),
                     ..member.view(name, key)
                 }
             })
             .collect()
+    }
+
+    /// Whether `member` takes `namespace`.
+    fn namespace_state(&self, namespace: &str, member: &MemberState) -> NamespaceState {
+        let of_controller = [
+            Some(&*self.namespace),
+            member.credentials.namespace.as_deref(),
+        ];
+        let scope = member.spec.namespaces.as_ref();
+        namespace_state(namespace, scope, of_controller, &self.host_namespaces)
     }
 
     /// How to reach `name`; not by credentials that were withdrawn.
@@ -352,6 +380,7 @@ impl MemberState {
             name: name.to_owned(),
             schedulable: !self.spec.unschedulable,
             draining: self.spec.drain,
+            namespace: NamespaceState::default(),
             outage: Outage::None,
             stabilizes_at: None,
             no_ready_nodes: self.contact() == Contact::NoReadyNodes,

@@ -104,6 +104,8 @@ impl Clusters {
         }
         let registry = Arc::new(Registry::new(
             &crate::config::Config::default(),
+            "fedrs-system",
+            Arc::default(),
             clock.now(),
         ));
         registry.admit("eu", true, clock.now());

@@ -298,6 +298,7 @@ async fn the_expiry_of_the_token_and_a_failed_renewal_are_shown() {
         expires: Some(at(500)),
         renewal_error: Some("failed to renew the token".into()),
         source: Some(MemberSource::Secret),
+        namespace: None,
     };
     let member = MemberState {
         credentials,

@@ -107,6 +107,11 @@ pub(super) fn host() -> Vec<Grant> {
             &["get"],
         ),
         grant(
+            "List and watch the namespaces: members select them by their labels, some of which are copied to members",
+            (CORE, "namespaces"),
+            &["list", "watch"],
+        ),
+        grant(
             "List and watch FederatedReplicaSets; add and remove the finalizer",
             (FEDRS, "federatedreplicasets"),
             &["list", "watch", "patch"],

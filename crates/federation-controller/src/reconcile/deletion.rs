@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use super::{Reconciler, cache::Cached, frs_path, is_current};
 use crate::{
     calls::{self, CallError},
-    check,
+    check::{self, NamespaceState},
     event::Event,
     finalizer,
     frs_store::Entry,
@@ -74,6 +74,9 @@ impl Reconciler {
         policy: DeletionPolicy,
         member: &check::Member,
     ) -> Option<String> {
+        if member.namespace == NamespaceState::System {
+            return None;
+        }
         let open = Some(member.name.clone());
         let clusters = entry.status.iter().flat_map(|status| &status.clusters);
         let had_set = clusters

@@ -42,4 +42,11 @@ impl Trigger for Reconciler {
             self.queue.add_check(key, Duration::ZERO);
         }
     }
+
+    fn check_namespace(&self, namespace: &str) {
+        let keys = self.sets.keys().into_iter();
+        for key in keys.filter(|key| *key.namespace == *namespace) {
+            self.queue.add_check(key, Duration::ZERO);
+        }
+    }
 }

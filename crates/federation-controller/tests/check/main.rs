@@ -16,6 +16,7 @@ mod holds;
 mod lag;
 mod members;
 mod moves;
+mod namespaces;
 mod rejections;
 mod selection;
 mod sets;

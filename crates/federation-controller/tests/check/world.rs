@@ -5,8 +5,8 @@ use std::time::Duration;
 use cluster_informer::{Health, PodCounts, SyncState, WorkloadState, WorkloadView};
 use federation_controller::{
     check::{
-        Action, Check, Member, Outage, Outcome, Outcomes, SetChange, Snapshot, check,
-        refresh_status, with_outcomes,
+        Action, Check, Member, NamespaceState, Outage, Outcome, Outcomes, SetChange, Snapshot,
+        check, refresh_status, with_outcomes,
     },
     config::Config,
 };
@@ -57,6 +57,7 @@ pub(crate) fn running(name: &str, replicas: u32) -> Member {
         name: name.to_owned(),
         schedulable: true,
         draining: false,
+        namespace: NamespaceState::Taken,
         outage: Outage::None,
         stabilizes_at: None,
         no_ready_nodes: false,

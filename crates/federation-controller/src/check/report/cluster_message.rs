@@ -9,6 +9,7 @@ use crate::check::{
     decision::{Decision, MemberDecision},
     eligibility::Eligibility,
     evaluation::MemberEvaluation,
+    snapshot::NamespaceState,
 };
 
 /// The details of a message, and the most significant of their reasons.
@@ -91,9 +92,13 @@ impl ClusterMessage {
         }
     }
 
-    /// What decided the layout; a drained cluster has no share.
+    /// What decided the layout; a cluster that all replicas leave has no share.
     fn push_share(&mut self, member: &MemberDecision<'_>) {
         let (evaluation, planned) = (member.evaluation, &member.planned);
+        if evaluation.member.namespace == NamespaceState::NotTaken {
+            let detail = "the cluster does not take the namespace: replicas are rescheduled to other clusters";
+            return self.push(ClusterReason::NamespaceNotTaken, detail);
+        }
         if evaluation.member.draining {
             let detail = if evaluation.requested() == 0 {
                 "draining: no replicas"
@@ -190,6 +195,14 @@ pub(super) fn ineligible(eligibility: &Eligibility<'_>) -> Option<(ClusterReason
             ClusterReason::DuplicateMember,
             format!("same cluster as {of}, which counts its replicas"),
         ),
+        Eligibility::Refused { reason } => {
+            let text = if *reason == ClusterReason::SystemNamespace {
+                "the namespace is a system namespace: nothing is changed in it"
+            } else {
+                "the cluster does not take the namespace"
+            };
+            (*reason, text.to_owned())
+        }
     })
 }
 

@@ -72,6 +72,10 @@ pub(super) fn observed(
             status.same_cluster_as = Some(of.to_owned());
             status.internal.lost_since = None;
         }
+        Eligibility::Refused { .. } => {
+            observe_counts(&mut status, member, template_hash, now);
+            status.desired_replicas = 0;
+        }
         Eligibility::Eligible { .. } => {
             observe_counts(&mut status, member, template_hash, now);
             status.internal.lost_since = None;

@@ -2,7 +2,10 @@
 
 use fedrs_api::{ConditionReason, pluralize};
 
-use crate::check::{decision::Decision, snapshot::Member};
+use crate::check::{
+    decision::Decision,
+    snapshot::{Member, NamespaceState},
+};
 
 /// Unknown names that are shown at most.
 const SHOWN: usize = 3;
@@ -45,12 +48,16 @@ fn unplaced(decision: &Decision<'_>) -> (ConditionReason, String) {
         let preference = frs.placement.for_cluster(&member.name);
         preference.is_some_and(|preference| preference.weight > 0 || preference.min_replicas > 0)
     };
-    let (reason, why) = if members().any(is_selected) {
-        let why = "preferences and capacities allow no more";
-        (ConditionReason::InsufficientCapacity, why)
-    } else {
+    let mut selected = members().filter(|member| is_selected(member)).peekable();
+    let (reason, why) = if selected.peek().is_none() {
         let why = "the placement selects no member cluster";
-        (ConditionReason::NoMatchingCluster, why)
+        (ConditionReason::NoMatchingCluster, why.to_owned())
+    } else if selected.all(is_closed) {
+        let why = namespace_not_taken(decision);
+        (ConditionReason::NamespaceNotTaken, why)
+    } else {
+        let why = "preferences and capacities allow no more";
+        (ConditionReason::InsufficientCapacity, why.to_owned())
     };
     let replicas = pluralize(u64::from(frs.replicas), "replica");
     let mut message = format!(
@@ -59,7 +66,12 @@ fn unplaced(decision: &Decision<'_>) -> (ConditionReason, String) {
     );
     let draining: fn(&&Member) -> bool = |member| member.draining;
     let cordoned: fn(&&Member) -> bool = |member| !member.schedulable && !member.draining;
-    for (cause, is_excluded) in [("draining", draining), ("cordoned", cordoned)] {
+    let closed: fn(&&Member) -> bool = |member| member.namespace == NamespaceState::NotTaken;
+    for (cause, is_excluded) in [
+        ("namespace not taken", closed),
+        ("draining", draining),
+        ("cordoned", cordoned),
+    ] {
         let excluded = members().filter(is_excluded);
         let names: Vec<_> = excluded.map(|member| member.name.as_str()).collect();
         if !names.is_empty() {
@@ -67,6 +79,25 @@ fn unplaced(decision: &Decision<'_>) -> (ConditionReason, String) {
         }
     }
     (reason, message)
+}
+
+/// Whether a member takes no replicas because of the namespace.
+fn is_closed(member: &Member) -> bool {
+    matches!(
+        member.namespace,
+        NamespaceState::NotTaken | NamespaceState::System
+    )
+}
+
+/// Why no member that the placement selects takes the namespace.
+fn namespace_not_taken(decision: &Decision<'_>) -> String {
+    let namespace = &decision.snapshot.frs.key.namespace;
+    let is_system = |member: &Member| member.namespace == NamespaceState::System;
+    if decision.snapshot.members.iter().all(is_system) {
+        format!("{namespace} is a system namespace, in which nothing is changed")
+    } else {
+        format!("no selected member cluster takes namespace {namespace}")
+    }
 }
 
 /// Names in the preferences that are no members, each with the closest name of one.

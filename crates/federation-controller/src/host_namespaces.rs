@@ -1,0 +1,146 @@
+//! The namespaces of the host: their labels decide which members take them, and some are copied to the members.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    mem,
+    sync::Arc,
+};
+
+use k8s_openapi::{api::core::v1::Namespace, apimachinery::pkg::apis::meta::v1::LabelSelector};
+use kube::{
+    ResourceExt,
+    core::{Selector, SelectorExt},
+};
+use parking_lot::RwLock;
+use reflector::{Error, EventHandler};
+use tokio::sync::watch;
+
+use crate::{
+    error_text::format_error,
+    messages,
+    readiness::{ListProgress, ListState},
+    trigger::Trigger,
+};
+
+/// The path of the host's namespaces.
+pub(crate) const PATH: &str = "/api/v1/namespaces";
+
+type Labels = BTreeMap<String, String>;
+
+/// The labels of the host's namespaces. One task writes, everybody reads.
+#[derive(Debug, Default)]
+pub(crate) struct HostNamespaces {
+    state: RwLock<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    labels: BTreeMap<String, Labels>,
+    /// Why the host does not show them.
+    forbidden: Option<String>,
+}
+
+impl HostNamespaces {
+    /// The labels of `namespace`, or why they are not known: it may just have been created.
+    pub(crate) fn labels(&self, namespace: &str) -> Result<Labels, String> {
+        let state = self.state.read();
+        match (state.labels.get(namespace), &state.forbidden) {
+            (Some(labels), _) => Ok(labels.clone()),
+            (None, Some(error)) => Err(error.clone()),
+            (None, None) => Err(messages::host_namespace_unknown(namespace)),
+        }
+    }
+
+    /// Whether `selector` selects `namespace`, or why that is not known.
+    pub(crate) fn selects(
+        &self,
+        selector: &LabelSelector,
+        namespace: &str,
+    ) -> Result<bool, String> {
+        let selector = Selector::try_from(selector.clone());
+        let selector = selector.map_err(|error| messages::invalid_namespace_selector(&error))?;
+        Ok(selector.matches(&self.labels(namespace)?))
+    }
+
+    /// Stores the labels of a namespace, or that it is gone. Returns whether that changes anything.
+    fn put(&self, namespace: &str, labels: Option<Labels>) -> bool {
+        let mut state = self.state.write();
+        match labels {
+            Some(labels) => {
+                state.labels.insert(namespace.to_owned(), labels.clone()) != Some(labels)
+            }
+            None => state.labels.remove(namespace).is_some(),
+        }
+    }
+}
+
+/// Stores the namespaces that the host shows, and has the sets in those that change checked.
+pub(crate) struct NamespaceHandler {
+    namespaces: Arc<HostNamespaces>,
+    trigger: Arc<dyn Trigger>,
+    progress: ListProgress,
+    /// What the current list has shown.
+    seen: HashSet<String>,
+}
+
+impl NamespaceHandler {
+    pub(crate) fn new(
+        namespaces: Arc<HostNamespaces>,
+        trigger: Arc<dyn Trigger>,
+        listed: watch::Sender<ListState>,
+    ) -> Self {
+        Self {
+            namespaces,
+            trigger,
+            progress: ListProgress::new("Namespaces", listed),
+            seen: HashSet::new(),
+        }
+    }
+}
+
+impl EventHandler<Namespace> for NamespaceHandler {
+    fn on_init(&mut self) {
+        self.seen.clear();
+    }
+
+    fn on_apply(&mut self, namespace: Namespace) {
+        let name = namespace.name_any();
+        let labels = namespace.metadata.labels.unwrap_or_default();
+        if self.namespaces.put(&name, Some(labels)) {
+            self.trigger.check_namespace(&name);
+        }
+        self.seen.insert(name);
+    }
+
+    fn on_delete(&mut self, namespace: Namespace) {
+        self.namespaces.put(&namespace.name_any(), None);
+    }
+
+    fn on_init_done(&mut self, _resource_version: &str) {
+        let seen = mem::take(&mut self.seen);
+        let mut state = self.namespaces.state.write();
+        state.labels.retain(|name, _| seen.contains(name));
+        state.forbidden = None;
+        drop(state);
+        self.progress.complete();
+    }
+
+    /// A controller that may not list them works for all members without a selector; what was listed before is still known.
+    fn on_error(&mut self, error: &Error) {
+        if error.code() == Some(403) {
+            let text = messages::failed_to_list("Namespaces", &format_error(error));
+            let mut state = self.namespaces.state.write();
+            if state.forbidden.replace(text.clone()).is_none() {
+                tracing::warn!("{text}");
+            }
+            drop(state);
+            self.progress.complete();
+        } else {
+            self.progress.failed(error);
+        }
+    }
+
+    fn on_activity(&mut self) {
+        self.progress.answered();
+    }
+}
