@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Applies server-side with strict validation, and takes over conflicting fields.
-fn apply(host: &Host, objects: &str) {
+pub(crate) fn apply(host: &Host, objects: &str) {
     let arguments = [
         "apply",
         "--server-side",

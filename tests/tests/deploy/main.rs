@@ -7,6 +7,7 @@
 mod apply;
 mod host;
 mod objects;
+mod policies;
 mod release;
 mod render;
 
@@ -20,7 +21,7 @@ use self::host::Host;
 /// A test.
 type Test = fn(&Host);
 
-const TESTS: [(&str, Test); 13] = [
+const TESTS: [(&str, Test); 16] = [
     (
         "kustomize::one_replica_has_no_disruption_budget_and_three_have",
         render::one_replica_has_no_disruption_budget_and_three_have,
@@ -65,6 +66,18 @@ const TESTS: [(&str, Test); 13] = [
     (
         "apply::the_deployment_gets_its_pods",
         apply::the_deployment_gets_its_pods,
+    ),
+    (
+        "policies::s1_users_get_their_rights_with_the_roles_of_the_cluster",
+        policies::s1_users_get_their_rights_with_the_roles_of_the_cluster,
+    ),
+    (
+        "policies::s1_users_create_sets_where_they_may_create_replica_sets",
+        policies::s1_users_create_sets_where_they_may_create_replica_sets,
+    ),
+    (
+        "policies::s7_the_account_in_a_member_changes_its_own_labels_of_pods_only",
+        policies::s7_the_account_in_a_member_changes_its_own_labels_of_pods_only,
     ),
     (
         "release::install_upgrade_and_uninstall_keep_the_crds",

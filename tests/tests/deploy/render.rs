@@ -130,6 +130,7 @@ pub(crate) fn every_value_takes_effect(host: &Host) {
         "config.workers=8",
         "logLevel=debug",
         "crds.install=false",
+        "userRoles.create=false",
         "resources.limits.memory=1Gi",
         "listenAddress=[::]",
         "networkPolicy.enabled=false",
@@ -159,7 +160,8 @@ pub(crate) fn every_value_takes_effect(host: &Host) {
 }
 
 pub(crate) fn another_federation_shares_no_name(host: &Host) {
-    let blue = chart(host, &["federation=blue", "crds.install=false"]);
+    let per_host = ["crds.install=false", "userRoles.create=false"];
+    let blue = chart(host, &[&["federation=blue"], &per_host[..]].concat());
     let plain = chart(host, &[]);
     for (name, object) in &blue {
         assert!(!plain.contains_key(name), "{name}");

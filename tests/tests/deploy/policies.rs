@@ -1,0 +1,215 @@
+//! The roles of users and the sample admission policies on a real API server.
+
+use serde_json::{Value, json};
+
+use crate::{
+    apply::apply,
+    host::{Host, repository, wait_until},
+    render::kustomize,
+};
+
+/// The account of fedrs in a member, as `fedrs join` names it.
+const ACCOUNT: &str = "system:serviceaccount:fedrs-system:fedrs-controller-1a2b3c4d";
+
+fn create_namespace(host: &Host, name: &str) {
+    let namespace =
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+    apply(host, &namespace.to_string());
+}
+
+/// Binds a role to `user` in `namespace`.
+fn bind(host: &Host, (kind, role): (&str, &str), user: &str, namespace: &str) {
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": { "name": format!("{user}-{role}").replace(':', "-"), "namespace": namespace },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role },
+        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user }],
+    });
+    apply(host, &binding.to_string());
+}
+
+fn template() -> Value {
+    json!({
+        "metadata": { "labels": { "app": "web" } },
+        "spec": { "containers": [{ "name": "web", "image": "registry.example/web:1" }] },
+    })
+}
+
+fn set(namespace: &str) -> String {
+    let set = json!({
+        "apiVersion": "fedrs.dev/v1alpha1",
+        "kind": "FederatedReplicaSet",
+        "metadata": { "name": "web", "namespace": namespace },
+        "spec": { "selector": { "matchLabels": { "app": "web" } }, "template": template() },
+    });
+    set.to_string()
+}
+
+fn policy(host: &Host, name: &str) {
+    let path = repository().join("deploy/policies").join(name);
+    apply(host, &std::fs::read_to_string(path).unwrap());
+}
+
+pub(crate) fn s1_users_get_their_rights_with_the_roles_of_the_cluster(host: &Host) {
+    apply(host, &kustomize(host, "one"));
+    create_namespace(host, "roles");
+    for role in ["view", "edit", "admin"] {
+        bind(host, ("ClusterRole", role), role, "roles");
+    }
+    let can = |user: &str, verb: &str, resource: &str| {
+        let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+        let (user, part) = (
+            format!("--as={user}"),
+            format!("--subresource={subresource}"),
+        );
+        let question = [
+            "auth",
+            "can-i",
+            verb,
+            resource,
+            &part,
+            &user,
+            "--namespace=roles",
+        ];
+        host.kubectl(&question, "").succeeded
+    };
+    let sets = "federatedreplicasets.fedrs.dev";
+    for (user, may_edit) in [("view", false), ("edit", true), ("admin", true)] {
+        wait_until("the roles are aggregated", 30, || can(user, "get", sets));
+        assert_eq!(can(user, "create", sets), may_edit, "{user}");
+        let scale = format!("{sets}/scale");
+        assert_eq!(can(user, "patch", &scale), may_edit, "{user}");
+        assert!(!can(user, "patch", &format!("{sets}/status")), "{user}");
+        assert!(!can(user, "get", "memberclusters.fedrs.dev"), "{user}");
+    }
+}
+
+pub(crate) fn s1_users_create_sets_where_they_may_create_replica_sets(host: &Host) {
+    apply(host, &kustomize(host, "one"));
+    policy(host, "host.yaml");
+    create_namespace(host, "allowed");
+    create_namespace(host, "forbidden");
+    for namespace in ["allowed", "forbidden", "kube-public"] {
+        bind(host, ("ClusterRole", "fedrs-edit"), "jane", namespace);
+    }
+    let replica_sets = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": { "name": "replica-sets", "namespace": "allowed" },
+        "rules": [{ "apiGroups": ["apps"], "resources": ["replicasets"], "verbs": ["create"] }],
+    });
+    apply(host, &replica_sets.to_string());
+    bind(host, ("Role", "replica-sets"), "jane", "allowed");
+    let create = |user: &str, namespace: &str| {
+        let user = format!("--as={user}");
+        let create = ["create", "--dry-run=server", "--filename=-", &user];
+        host.kubectl(&create, &set(namespace))
+    };
+    // An API server takes some seconds to apply a policy.
+    wait_until("the policy is applied", 30, || {
+        !create("jane", "forbidden").succeeded
+    });
+    let errors = create("jane", "forbidden").errors;
+    assert!(
+        errors.contains(
+            "user jane needs the permission to create ReplicaSets in namespace forbidden"
+        ),
+        "{errors}"
+    );
+    let allowed = create("jane", "allowed");
+    assert!(allowed.succeeded, "{}", allowed.errors);
+    // An administrator, who may create anything there.
+    let errors = host.kubectl(
+        &["create", "--dry-run=server", "--filename=-"],
+        &set("kube-public"),
+    );
+    let message = "FederatedReplicaSets are not allowed in system namespaces";
+    assert!(errors.errors.contains(message), "{}", errors.errors);
+    host.must(&["delete", "--filename=deploy/policies/host.yaml"], "");
+}
+
+pub(crate) fn s7_the_account_in_a_member_changes_its_own_labels_of_pods_only(host: &Host) {
+    let permissions = repository().join("config/rbac/member.yaml");
+    let permissions = std::fs::read_to_string(permissions).unwrap();
+    let permissions = permissions.replace("fedrs-controller", "fedrs-controller-1a2b3c4d");
+    apply(host, &permissions);
+    policy(host, "member.yaml");
+    create_namespace(host, "pods");
+    // kubectl reads a pod before it patches it.
+    let reader = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": { "name": "reader", "namespace": "pods" },
+        "rules": [{ "apiGroups": [""], "resources": ["pods"], "verbs": ["get"] }],
+    });
+    apply(host, &reader.to_string());
+    bind(host, ("Role", "reader"), ACCOUNT, "pods");
+    let mut pod = template();
+    pod["apiVersion"] = json!("v1");
+    pod["kind"] = json!("Pod");
+    pod["metadata"]["name"] = json!("web");
+    pod["metadata"]["namespace"] = json!("pods");
+    wait_until("the ServiceAccount of the pod exists", 30, || {
+        host.kubectl(&["create", "--filename=-"], &pod.to_string())
+            .succeeded
+    });
+    let patch = |patch: &Value| {
+        let user = format!("--as={ACCOUNT}");
+        let (kind, patch) = ("--type=strategic", format!("--patch={patch}"));
+        host.kubectl(
+            &[
+                "patch",
+                "pod",
+                "web",
+                "--namespace=pods",
+                kind,
+                &patch,
+                &user,
+            ],
+            "",
+        )
+    };
+    let image =
+        json!({ "spec": { "containers": [{ "name": "web", "image": "evil.example/web:1" }] } });
+    wait_until("the policy is applied", 30, || {
+        patch(&image).errors.contains("of pods only")
+    });
+    for (forbidden, message) in [
+        (image, "labels and annotations of pods only"),
+        (
+            json!({ "metadata": { "labels": { "app": "other" } } }),
+            "its own labels of pods only",
+        ),
+        (
+            json!({ "metadata": { "labels": { "app": null } } }),
+            "its own labels of pods only",
+        ),
+        (
+            json!({ "metadata": { "annotations": { "a": "b" } } }),
+            "its own annotations of pods only",
+        ),
+        (
+            json!({ "metadata": { "finalizers": ["example.com/f"] } }),
+            "labels and annotations of pods only",
+        ),
+    ] {
+        let output = patch(&forbidden);
+        assert!(
+            output.errors.contains(message),
+            "{forbidden}: {}",
+            output.errors
+        );
+    }
+    let own = |value: Value| {
+        json!({ "metadata": {
+            "labels": { "fedrs.dev/replica-set": value, "fedrs.dev/federation": value },
+            "annotations": { "fedrs.dev/template-hash": value },
+        } })
+    };
+    for value in [json!("web"), Value::Null] {
+        let output = patch(&own(value));
+        assert!(output.succeeded, "{}", output.errors);
+    }
+    host.must(&["delete", "--filename=deploy/policies/member.yaml"], "");
+}
