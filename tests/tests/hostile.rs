@@ -150,3 +150,29 @@ tricks! {
     s2_gigantic_numbers: GiganticNumbers,
     s6_escape_sequences: Escapes,
 }
+
+#[tokio::test(start_paused = true)]
+async fn s3_a_member_that_claims_billions_of_replicas_takes_none_from_others() {
+    let _alone = ALONE.lock().await;
+    let (mut federation, switch) = federation().await;
+    switch.play(Some(Trick::LargestNumbers));
+    // It lists the claimed replicas.
+    federation.stop_controller().await;
+    federation.start_controller().await;
+    minutes(1).await;
+    federation
+        .patch("web", &json!({ "spec": { "replicas": 18 } }))
+        .await;
+    federation
+        .wait_until("a and b have their shares", 120, async |federation| {
+            let sets = federation.sets("web");
+            sets["a"].available == 6 && sets["b"].available == 6
+        })
+        .await;
+    let status = &federation.frs("web").await["status"];
+    assert_eq!(
+        status["clusters"][2]["reason"], "ExcessReplicas",
+        "{status}"
+    );
+    assert!(status["replicas"].as_u64() <= Some(18), "{status}");
+}

@@ -60,6 +60,8 @@ closed_set! {
         Joining,
         /// `spec.paused` stops every change.
         Paused,
+        /// The cluster reports more replicas than were requested of it.
+        ExcessReplicas,
         /// The cluster rejects changes of the local workload.
         WriteRejected,
         /// Another writer keeps changing the local workload.
@@ -162,6 +164,10 @@ pub struct ClusterStatus {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterInternalState {
+    /// The most replicas that the writes so far may have requested; none before the first. A cluster that reports more is
+    /// not believed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requested_replicas: Option<i32>,
     /// Capacity probes: replicas left pending on top of the layout, to detect capacity (F34).
     #[serde(skip_serializing_if = "is_zero")]
     pub capacity_probes: i32,

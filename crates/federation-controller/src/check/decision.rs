@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::{
     eligibility::Eligibility,
-    evaluation::{MemberEvaluation, evaluate},
+    evaluation::{DesiredSpec, MemberEvaluation, evaluate},
     plan::{MemberTarget, Plan, plan},
     snapshot::Snapshot,
     step::{MemberStep, Step, Writes},
@@ -37,7 +37,10 @@ impl<'a> Decision<'a> {
         let evaluations = evaluate(
             snapshot.members,
             previous,
-            Some(snapshot.desired_spec_hash),
+            Some(DesiredSpec {
+                hash: snapshot.desired_spec_hash,
+                replicas: snapshot.frs.replicas,
+            }),
             now,
             snapshot.settings,
         );

@@ -11,6 +11,7 @@ use super::{
     previous_status::PreviousStatus,
     scheduling::Scheduling,
     snapshot::Member,
+    target::Target,
     time::after,
     write_backoff::WriteBackoff,
 };
@@ -24,6 +25,10 @@ pub(super) struct MemberEvaluation<'a> {
     pub(super) previous: Option<&'a ClusterStatus>,
     pub(super) eligibility: Eligibility<'a>,
     pub(super) scheduling: Scheduling<'a>,
+    /// The most replicas that earlier writes may have requested; none before the first.
+    pub(super) previously_requested: Option<u64>,
+    /// The most replicas that it is believed to have: those, or N of a set that may be adopted.
+    pub(super) believed: u64,
     /// The capacity that earlier checks learned.
     pub(super) capacity: CapacityEstimate,
     /// The writes before this check.
@@ -32,11 +37,20 @@ pub(super) struct MemberEvaluation<'a> {
     pub(super) template_rejection: Option<&'a TemplateRejection>,
 }
 
+/// What the members should have, as far as their evaluation depends on it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DesiredSpec {
+    /// The hash of the desired spec of the local sets.
+    pub(super) hash: u64,
+    /// N.
+    pub(super) replicas: u32,
+}
+
 /// Evaluates `members` at `now`, in their order; an invalid set has no spec that they could have.
 pub(super) fn evaluate<'a>(
     members: &'a [Member],
     previous: &'a [ClusterStatus],
-    desired_spec_hash: Option<u64>,
+    desired: Option<DesiredSpec>,
     now: Timestamp,
     settings: &Config,
 ) -> Vec<MemberEvaluation<'a>> {
@@ -53,7 +67,7 @@ pub(super) fn evaluate<'a>(
         .zip(duplicates::resolve(members, alone))
         .map(|((member, previous), eligibility)| {
             let seen = (member, previous);
-            MemberEvaluation::new(seen, eligibility, desired_spec_hash, now, settings)
+            MemberEvaluation::new(seen, eligibility, desired, now, settings)
         })
         .collect()
 }
@@ -62,11 +76,15 @@ impl<'a> MemberEvaluation<'a> {
     fn new(
         (member, previous): (&'a Member, Option<&'a ClusterStatus>),
         eligibility: Eligibility<'a>,
-        desired_spec_hash: Option<u64>,
+        desired: Option<DesiredSpec>,
         now: Timestamp,
         settings: &Config,
     ) -> Self {
         let previous = previous.filter(|_| !eligibility.is_duplicate());
+        let previously_requested = previous
+            .and_then(|previous| previous.internal.requested_replicas)
+            .map(count::from_status);
+        let all = desired.map_or(u64::MAX, |desired| desired.replicas.into());
         let counts = member.own_set().is_some() && !eligibility.is_duplicate();
         Self {
             member,
@@ -77,13 +95,15 @@ impl<'a> MemberEvaluation<'a> {
             } else {
                 Scheduling::default()
             },
+            previously_requested,
+            believed: previously_requested.unwrap_or(all),
             capacity: previous.map(CapacityEstimate::of).unwrap_or_default(),
             writes: previous
                 .map(|previous| WriteBackoff(previous.internal.writes.clone()))
                 .unwrap_or_default(),
             template_rejection: previous
                 .and_then(|previous| previous.internal.template_rejection.as_ref())
-                .filter(|rejection| desired_spec_hash.is_some_and(|hash| rejection.is_of(hash))),
+                .filter(|rejection| desired.is_some_and(|desired| rejection.is_of(desired.hash))),
         }
     }
 
@@ -108,11 +128,31 @@ impl<'a> MemberEvaluation<'a> {
         }
     }
 
+    /// Replicas requested of the member, as far as it is believed: no more than were ever requested of it.
+    pub(super) fn believed_requested(&self) -> u64 {
+        self.believed_of(self.requested())
+    }
+
+    /// Of `count` replicas that it reports, those that it is believed to have.
+    pub(super) fn believed_of(&self, count: u64) -> u64 {
+        count.min(self.believed.max(self.previously_desired()))
+    }
+
+    /// Replicas that its set has beyond those that were ever requested of it.
+    pub(super) fn excess(&self) -> u64 {
+        let most = self.previously_requested.unwrap_or(u64::MAX);
+        self.requested().saturating_sub(most)
+    }
+
+    /// The most replicas that it is believed to have while it should have `target`.
+    pub(super) fn limit(&self, target: Target) -> u64 {
+        self.believed.max(target.total())
+    }
+
     /// Replicas that the member may have: of a pending write nobody knows whether it was carried out.
     pub(super) fn possibly_requested(&self) -> u64 {
-        self.requested()
-            .max(self.possibly_ready())
-            .max(self.previously_desired())
+        let reported = self.requested().max(self.possibly_ready());
+        self.believed_of(reported).max(self.previously_desired())
     }
 
     /// Whether nothing is decided before its first answer. A member without replicas of the set takes nothing from others.

@@ -16,6 +16,9 @@ pub(super) struct ReplicaState {
     pub(super) available: u64,
     /// Whether the cluster was lost a short time ago and may be again: nothing elsewhere is removed for its replicas.
     pub(super) stabilizing: bool,
+    /// The most replicas that it is believed to have: more than were ever requested of it are no reason to remove replicas
+    /// elsewhere, or to request none.
+    pub(super) limit: u64,
     /// Replicas it should have, with capacity probes.
     pub(super) target: u64,
     /// Of these: pending, as no cluster can run them now (F18).
@@ -30,7 +33,21 @@ impl ReplicaState {
 
     /// Replicas that are requested, or still run although they aren't any more.
     fn present(&self) -> u64 {
-        self.requested.max(self.ready)
+        self.requested.max(self.ready).min(self.limit)
+    }
+
+    /// Available replicas that are requested.
+    fn running(&self) -> u64 {
+        self.available.min(self.requested)
+    }
+
+    /// Of `running` ones: those that replicas elsewhere may be removed for.
+    fn trusted(&self, running: u64) -> u64 {
+        if self.stabilizing {
+            0
+        } else {
+            running.min(self.limit)
+        }
     }
 }
 
@@ -50,28 +67,22 @@ pub(super) struct Bounds {
 /// The next `spec.replicas` of each cluster, in order; the current one where nothing may change yet.
 pub(super) fn next_step(states: &[ReplicaState], bounds: Bounds) -> Vec<u64> {
     let mut next: Vec<u64> = states.iter().map(|state| state.requested).collect();
-    let available = |state: &ReplicaState| state.available.min(state.requested);
-    let mut stable: u64 = states
+    let mut trusted: u64 = states
         .iter()
-        .filter(|state| !state.stabilizing)
-        .map(available)
+        .map(|state| state.trusted(state.running()))
         .sum();
     for (next, state) in next.iter_mut().zip(states) {
         let surplus = state.requested.saturating_sub(state.target);
         // The member's controller removes pods that are not ready first.
         let not_running = state.requested - state.ready.min(state.requested);
         let idle = surplus.min(not_running);
-        let own = if state.stabilizing {
-            available(state)
-        } else {
-            0
-        };
-        let spare = (stable + own).saturating_sub(bounds.floor);
-        let running = (surplus - idle).min(spare);
-        if !state.stabilizing {
-            stable -= running.min(stable);
-        }
-        *next -= idle + running;
+        // For its own replicas, a cluster is believed as it is.
+        let elsewhere = trusted - state.trusted(state.running());
+        let spare = (elsewhere + state.running()).saturating_sub(bounds.floor);
+        let removed = (surplus - idle).min(spare);
+        let left = state.running().saturating_sub(removed);
+        trusted = elsewhere + state.trusted(left);
+        *next -= idle + removed;
         // Pods that the member has yet to remove are requested again, which creates no new ones.
         *next = state.target.min(state.ready).max(*next);
     }

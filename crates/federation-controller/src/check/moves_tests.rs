@@ -12,6 +12,7 @@ fn running(requested: u64, target: u64) -> ReplicaState {
         target,
         pending: 0,
         stabilizing: false,
+        limit: u64::MAX,
     }
 }
 
@@ -40,6 +41,7 @@ fn f20_a_move_makes_before_it_breaks() {
             target: 4,
             pending: 0,
             stabilizing: false,
+            limit: u64::MAX,
         },
     ];
     assert_eq!(
@@ -72,6 +74,7 @@ fn f20_what_does_not_run_is_given_up_at_once() {
             target: 8,
             pending: 0,
             stabilizing: false,
+            limit: u64::MAX,
         },
     ];
     assert_eq!(
@@ -106,6 +109,7 @@ fn f20_ready_but_not_yet_available_counts_as_running_but_not_as_spare() {
             target: 4,
             pending: 0,
             stabilizing: false,
+            limit: u64::MAX,
         },
     ];
     assert_eq!(next_step(&fresh, bounds(8)), [8, 2]);
@@ -120,6 +124,7 @@ fn f20_growth_waits_for_what_a_member_has_yet_to_remove() {
         target: 4,
         pending: 0,
         stabilizing: false,
+        limit: u64::MAX,
     };
     let bounds = bounds(12);
     assert_eq!(next_step(&[slow(10), running(5, 8)], bounds), [7, 5]);
@@ -149,6 +154,7 @@ fn f20_what_only_waits_yields_the_surge_to_what_may_run() {
         target: 17,
         pending: 6,
         stabilizing: false,
+        limit: u64::MAX,
     };
     let bounds = Bounds {
         has_frozen: false,
@@ -173,6 +179,7 @@ fn state() -> impl Strategy<Value = ReplicaState> {
             target,
             pending: pending.min(target),
             stabilizing: false,
+            limit: u64::MAX,
         },
     )
 }

@@ -10,7 +10,7 @@ use fedrs_api::{
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{time::after, write_backoff::WriteBackoff};
+use super::{count::to_status, time::after, write_backoff::WriteBackoff};
 use crate::config::Config;
 
 /// Outcomes of actions, by member.
@@ -120,6 +120,15 @@ fn record(
 ) {
     let internal = &mut cluster.internal;
     let writes = WriteBackoff(internal.writes.clone());
+    if let Outcome::Written(set)
+    | Outcome::Adopted { set, .. }
+    | Outcome::Repaired { set, .. }
+    | Outcome::Scaled { set, .. } = outcome
+    {
+        // The member answers with what was requested, or with more than it can be believed.
+        let replicas = to_status(set.replicas.into());
+        internal.requested_replicas = internal.requested_replicas.map(|most| most.min(replicas));
+    }
     let writes = match outcome {
         Outcome::Written(set) | Outcome::Adopted { set, .. } => {
             record_written(internal, set, desired_spec_hash);

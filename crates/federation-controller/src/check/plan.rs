@@ -96,13 +96,16 @@ fn lay_out<'a>(
                 || !member.eligibility.is_eligible()
                 || (!rejected_by_all && member.keeps_template_for_long(now, settings)),
             draining: member.member.is_left(),
-            requested: member.requested(),
-            unscheduled: member.scheduling.unscheduled,
+            requested: member.believed_requested(),
+            unscheduled: member
+                .scheduling
+                .unscheduled
+                .min(member.believed_requested()),
             probes: if member.writes.rejected_since().is_some() {
                 // They were not written.
                 0
             } else {
-                member.probes().min(member.requested())
+                member.probes().min(member.believed_requested())
             },
             capacity: member.capacity,
             rejecting: member.rejects_for_long(now, settings)

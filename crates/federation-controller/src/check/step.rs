@@ -34,6 +34,8 @@ pub(super) struct Step {
 pub(super) struct MemberStep {
     /// `spec.replicas` after the step.
     pub(super) next: u64,
+    /// The most replicas that the writes so far may have requested, with the one of this step; none without a local set.
+    pub(super) requested: Option<u64>,
     /// When the local set is written, if a write is due that earlier writes hold back.
     pub(super) held_until: Option<Timestamp>,
     /// The history of the writes, with the one of this step.
@@ -59,6 +61,7 @@ impl Step {
         for (index, (member, next)) in members.iter().zip(next).enumerate() {
             let mut step = MemberStep {
                 next,
+                requested: member.previously_requested,
                 held_until: None,
                 writes: member.writes.clone(),
             };
@@ -66,6 +69,10 @@ impl Step {
                 && member.eligibility.is_writable()
             {
                 let change = change(snapshot, member, next, now);
+                let believed = next.min(member.limit(plan.members[index].target));
+                if change.is_none() {
+                    step.requested = member.set().map(|_| believed);
+                }
                 step.observe(snapshot, member, change.is_some(), now);
                 if let Some(since) = member.writes.rejected_since()
                     && plan.members[index].target.total() > member.requested()
@@ -75,6 +82,8 @@ impl Step {
                 }
                 let is_due = writes == Writes::Due && step.held_until.is_none();
                 if let Some(change) = change.filter(|_| is_due) {
+                    // Until it is answered, it or those before it may be carried out.
+                    step.requested = step.requested.max(Some(believed));
                     step.writes = step.writes.with_write(now);
                     actions.push(action(member, &plan.members[index], change, &step.writes));
                 }
@@ -122,6 +131,7 @@ fn next_replicas(members: &[MemberEvaluation<'_>], plan: &Plan) -> Vec<u64> {
             ready: member.possibly_ready(),
             available: member.available(),
             stabilizing: member.member.stabilizes_at.is_some(),
+            limit: member.limit(planned.target),
             target: planned.target.total(),
             pending: planned.target.pending,
         })

@@ -14,6 +14,7 @@ mod external_changes;
 mod failing;
 mod holds;
 mod lag;
+mod lying;
 mod members;
 mod moves;
 mod namespaces;

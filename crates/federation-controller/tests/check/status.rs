@@ -327,6 +327,7 @@ fn f26_growth_counts_a_write_that_has_not_been_answered() {
     world.previous.clusters[1].desired_replicas = 6;
     world.members[1].write_pending = true;
     hold(&mut world.members[0], 6, 6);
+    world.previous.clusters[0].internal.requested_replicas = Some(6);
     hold(&mut world.members[2], 0, 0);
     let grown = world
         .check()

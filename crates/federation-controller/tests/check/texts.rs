@@ -147,7 +147,7 @@ const STATES: [Case; 16] = [
     }),
 ];
 
-const PLACEMENTS: [Case; 11] = [
+const PLACEMENTS: [Case; 12] = [
     ("a new set", |world| {
         *world = World::new(frs(9, even(true)), &["asia", "eu", "us"]);
     }),
@@ -184,10 +184,15 @@ const PLACEMENTS: [Case; 11] = [
     }),
     ("moving", |world| {
         hold(&mut world.members[0], 6, 6);
+        world.previous.clusters[0].internal.requested_replicas = Some(6);
         hold(&mut world.members[1], 0, 0);
+    }),
+    ("more than was requested", |world| {
+        hold(&mut world.members[0], u32::MAX, u32::MAX);
     }),
     ("replacements don't become ready", |world| {
         hold(&mut world.members[0], 6, 6);
+        world.previous.clusters[0].internal.requested_replicas = Some(6);
         hold(&mut world.members[1], 3, 0);
         let previous = previous(world);
         previous.available_replicas = 0;

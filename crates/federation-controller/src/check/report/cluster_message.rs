@@ -74,6 +74,12 @@ impl ClusterMessage {
         } else if member.step.held_until.is_some() {
             self.push(ClusterReason::ExternalWriter, "changed by another writer");
         }
+        if member.evaluation.excess() > 0 {
+            let excess = replicas(member.evaluation.excess());
+            let detail =
+                format_args!("reports {excess} more than were requested, which do not count");
+            self.push(ClusterReason::ExcessReplicas, detail);
+        }
         if let Some(until) = member.step.held_until {
             self.push_text(format_args!("next write at {until:.0}"));
         }

@@ -98,11 +98,12 @@ fn observe_counts(
     now: Timestamp,
 ) {
     let replicas = member.set().map_or(0, |set| u64::from(set.status_replicas));
-    status.replicas = to_status(replicas);
-    status.ready_replicas = to_status(member.ready());
-    status.available_replicas = to_status(member.available());
+    let believed = |count| to_status(member.believed_of(count));
+    status.replicas = believed(replicas);
+    status.ready_replicas = believed(member.ready());
+    status.available_replicas = believed(member.available());
     if let Some(hash) = template_hash {
-        status.updated_replicas = to_status(member.pods_by_template(hash).0);
+        status.updated_replicas = believed(member.pods_by_template(hash).0);
     }
     // The watch of pods may be ahead of the status of the local set.
     status.updated_replicas = status.updated_replicas.min(status.replicas);
@@ -127,5 +128,6 @@ fn decide(status: &mut ClusterStatus, member: &MemberDecision<'_>) {
         internal.template = None;
     }
     internal.template_rejection = member.evaluation.template_rejection.cloned();
+    internal.requested_replicas = member.step.requested.map(to_status);
     internal.writes = member.step.writes.0.clone();
 }
