@@ -238,6 +238,7 @@ impl Controller {
             cache: crate::reconcile::ReconcileCache::default(),
             deletions: DashSet::new(),
             deletion_writes: Semaphore::new(self.config.workers as usize),
+            keeps_running_until: self.fence.keeps_running_until(),
         };
         (Arc::new(reconciler), registry)
     }

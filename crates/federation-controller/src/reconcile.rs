@@ -56,6 +56,8 @@ pub(crate) struct Reconciler {
     pub(crate) deletions: DashSet<ObjectKey>,
     /// Bounds what these tasks write to the host at the same time.
     pub(crate) deletion_writes: Semaphore,
+    /// Until when no replica that runs is removed.
+    pub(crate) keeps_running_until: Option<Instant>,
 }
 
 impl Reconciler {
@@ -138,6 +140,7 @@ impl Reconciler {
             previous: &previous,
             members: &members,
             overlapping: &self.sets.overlapping(frs),
+            keeps_running_until: self.keeps_running_until(now),
             settings: &self.config,
         };
         if work == ReconcileWork::StatusOnly {
@@ -197,6 +200,14 @@ impl Reconciler {
             previous = check::with_outcomes(previous, &outcomes, hash, now, &self.config);
         }
         (previous, self.snapshot_members(key, &pending))
+    }
+
+    /// Until when no replica that runs is removed, if that is after `now`.
+    fn keeps_running_until(&self, now: Timestamp) -> Option<Timestamp> {
+        let left = self
+            .keeps_running_until?
+            .checked_duration_since(Instant::now())?;
+        (!left.is_zero()).then(|| check::after(now, left))
     }
 
     /// All members; those in `pending` have not answered a write.

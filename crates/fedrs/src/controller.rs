@@ -30,6 +30,7 @@ use crate::{
     seed::random_seed,
     server::{RunningController, ServerState, serve},
     signals::cancel_on_signal,
+    values,
 };
 
 /// Member events that may be buffered; the watcher of the directory waits while the buffer is full.
@@ -38,6 +39,8 @@ const MEMBER_EVENTS: usize = 64;
 const METRICS_PREFIX: &str = "fedrs";
 /// The file with the namespace of a pod's ServiceAccount.
 const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+/// The environment variable with the uid of the pod.
+const POD_UID: &str = "POD_UID";
 
 /// Run the controller, which distributes the replicas of FederatedReplicaSets across the member clusters
 ///
@@ -75,6 +78,11 @@ pub(crate) struct ControllerArgs {
     /// no second controller runs at the same time
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     leader_elect: Option<bool>,
+    /// Name of this process in the leader election, for a supervisor that runs one process with this name at a time: a process that
+    /// is started again does not wait for its own Lease. By default the uid of the pod (environment variable POD_UID), or a random
+    /// name outside a pod
+    #[arg(long, value_name = "NAME", value_parser = values::identity)]
+    identity: Option<String>,
     /// Address to serve /metrics, /healthz and /readyz on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9464")]
     listen: String,
@@ -105,7 +113,8 @@ pub(crate) async fn run(args: ControllerArgs) -> anyhow::Result<ExitCode> {
     tokio::spawn(cancel_on_signal(cancel.clone()));
 
     if process.config.leader_election.enabled {
-        let elector = Elector::new(process.elector_config(metrics));
+        let identity = args.identity.unwrap_or_else(own_identity);
+        let elector = Elector::new(process.elector_config(identity, metrics));
         state.election.get_or_init(|| elector.state());
         elector.run(cancel, |term| process.lead(term, &state)).await;
     } else {
@@ -175,12 +184,12 @@ impl Process {
         controller.start(term.end).await
     }
 
-    fn elector_config(&self, metrics: ElectionMetrics) -> LeaderElectorConfig {
+    fn elector_config(&self, identity: String, metrics: ElectionMetrics) -> LeaderElectorConfig {
         LeaderElectorConfig {
             host: self.host.clone(),
             namespace: self.namespace.clone(),
             lease: names::controller_name(&self.config.federation),
-            identity: identity(),
+            identity,
             timing: self.config.leader_election,
             clock: Clock::system(),
             seed: random_seed(),
@@ -197,11 +206,18 @@ fn own_namespace() -> String {
     }
 }
 
-/// The host name, which is the pod's name in a pod, and a unique part.
-fn identity() -> String {
+/// The name of this process in the leader election. A container that restarts has the name of the one before.
+fn own_identity() -> String {
+    let pod_uid = std::env::var(POD_UID).ok();
+    unique_identity(pod_uid.filter(|uid| values::identity(uid).is_ok()))
+}
+
+/// The host name, which is the pod's name in a pod, and the uid of the pod, or else a random part.
+fn unique_identity(pod_uid: Option<String>) -> String {
     let system = rustix::system::uname();
     let host = system.nodename().to_string_lossy();
-    format!("{host}_{}", uuid::Uuid::new_v4())
+    let unique = pod_uid.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+    format!("{host}_{unique}")
 }
 
 /// Sends the members in the directory `path`; none without one.
@@ -242,7 +258,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_process_has_an_identity() {
-        assert_ne!(identity(), identity());
+    fn a_restarted_container_has_the_same_identity_and_other_processes_have_their_own() {
+        assert_ne!(unique_identity(None), unique_identity(None));
+        let uid = || Some("6f2c".to_owned());
+        assert_eq!(unique_identity(uid()), unique_identity(uid()));
     }
 }

@@ -7,12 +7,24 @@ use jiff::SignedDuration;
 /// The shortest lifetime of a token that API servers accept.
 const SHORTEST_TOKEN: Duration = Duration::from_secs(600);
 
+/// The longest name of a process: as long as names of Kubernetes.
+const LONGEST_IDENTITY: usize = 253;
+
 /// The name of a member, a namespace or a ServiceAccount.
 pub(crate) fn dns_label(text: &str) -> Result<String, String> {
     if fedrs_api::is_dns_label(text) {
         return Ok(text.to_owned());
     }
     Err("must be a DNS label: lower-case letters, digits and '-', at most 63 characters".to_owned())
+}
+
+/// The name of a process in the leader election.
+pub(crate) fn identity(text: &str) -> Result<String, String> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic());
+    if is_plain && (1..=LONGEST_IDENTITY).contains(&text.len()) {
+        return Ok(text.to_owned());
+    }
+    Err("must be 1 to 253 printable ASCII characters without spaces".to_owned())
 }
 
 /// The name of a federation; may be empty.
@@ -79,6 +91,14 @@ mod tests {
         );
         for wrong in ["http://a", "a:6443", "10.0.0.7", "https://"] {
             assert!(https_url(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_identity_is_one_printable_word() {
+        assert_eq!(identity("edge-1_a/b"), Ok("edge-1_a/b".to_owned()));
+        for wrong in ["", "a b", "a\n", "\u{1b}[31m", &"a".repeat(254)] {
+            assert!(identity(wrong).is_err(), "{wrong:?}");
         }
     }
 

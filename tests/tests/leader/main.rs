@@ -138,6 +138,82 @@ async fn f20_a_leader_that_crashes_in_the_middle_of_a_move_leaves_no_dip_and_no_
     assert!(watcher.highest() <= 75, "{} at once", watcher.highest());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_process_that_is_started_again_continues_its_own_term_at_once() {
+    let (federation, mut first, mut second) = two_candidates().await;
+    for round in 1..4 {
+        first.crash().await;
+        let set = format!("web-{round}");
+        federation.create(&frs(&set, 6, &even(true))).await;
+        let started = Instant::now();
+        first = Candidate::start(&federation, "first");
+        federation
+            .wait_until("the new set lands", 10, async |federation| {
+                federation.layout(&set).into_values().sum::<u64>() == 6
+            })
+            .await;
+        assert!(started.elapsed() < Duration::from_secs(1), "{round}");
+        assert_eq!(lease(&federation).await["spec"]["leaseTransitions"], round);
+    }
+    // Another process still waits until the Lease expires.
+    second.follows(&first).await;
+    first.crash().await;
+    assert!(second.leads().await > timing().renew_deadline);
+}
+
+#[tokio::test(start_paused = true)]
+async fn f20_a_resumed_term_removes_nothing_that_runs_while_earlier_writes_may_arrive() {
+    let (federation, first, _second) = two_candidates().await;
+    federation.create(&frs("web", 12, &even(true))).await;
+    federation
+        .wait_until("12 run", 60, async |federation| {
+            settled(federation, [4, 4, 4]).await
+        })
+        .await;
+    let watcher = ReadyWatcher::start(&federation, "web");
+    first.crash().await;
+    let fewer = json!({ "spec": { "replicas": 9 } });
+    federation.patch("web", &fewer).await;
+    let resumed = Instant::now();
+    let first = Candidate::start(&federation, "first");
+    sleep(timing().lease_duration - Duration::from_secs(1)).await;
+    assert_eq!(watcher.lowest(), 12, "a removal may be under way");
+    // It arrives now: what the new process removes is decided with it.
+    let set = "/apis/apps/v1/namespaces/default/replicasets/web";
+    let late = json!({ "spec": { "replicas": 3 } });
+    federation
+        .on_member("a", "PATCH", set, &late)
+        .await
+        .unwrap();
+    federation
+        .wait_until("9 run", 60, async |federation| {
+            settled(federation, [3, 3, 3]).await
+        })
+        .await;
+    assert!(resumed.elapsed() >= timing().lease_duration);
+    assert_eq!(watcher.lowest(), 9);
+    assert_eq!(first.state(), LeaderState::Leading);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_processes_of_one_identity_do_not_both_lead() {
+    let (federation, mut first, second) = two_candidates().await;
+    let mut namesake = Candidate::start(&federation, "first");
+    namesake.leads().await;
+    let took = first.wait_for(|state| *state != LeaderState::Leading).await;
+    assert!(took <= timing().retry_period, "{took:?}");
+    for _ in 0..60 {
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(namesake.state(), LeaderState::Leading);
+        first.follows(&namesake).await;
+    }
+    assert_eq!(lease(&federation).await["spec"]["leaseTransitions"], 1);
+    second.stop().await;
+    namesake.crash().await;
+    // The one that knows that it is not alone waits until the Lease expires, as any other.
+    assert!(first.leads().await > timing().renew_deadline);
+}
+
 /// The number of sets; another writer changes one of them each half second.
 const SETS: usize = 60;
 

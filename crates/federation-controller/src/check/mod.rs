@@ -104,6 +104,7 @@ fn next_check(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> Op
     }
     if !decision.is_settled(status) || !decision.step.actions.is_empty() {
         times.push(after(decision.now, settings.recheck_interval));
+        times.extend(decision.snapshot.keeps_running_until);
     }
     times.into_iter().filter(|time| *time > decision.now).min()
 }

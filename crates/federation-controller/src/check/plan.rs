@@ -161,7 +161,10 @@ fn bounds(snapshot: &Snapshot<'_>, members: &[MemberEvaluation<'_>], targets: &[
         .collect();
     let possibly_requested: u64 = frozen.iter().sum();
     // Nothing is removed because a selected cluster can't take replicas now: preferences bind once replacements run.
-    let floor = desired.max(selectable(snapshot, members)).min(replicas);
+    let floor = match snapshot.keeps_running_until {
+        Some(_) => u64::MAX,
+        None => desired.max(selectable(snapshot, members)).min(replicas),
+    };
     let surge = snapshot.settings.surge(replicas);
     Bounds {
         floor,

@@ -21,6 +21,9 @@ pub struct Snapshot<'a> {
     pub members: &'a [Member],
     /// Names of other sets of the namespace whose selectors overlap with this one's.
     pub overlapping: &'a [String],
+    /// Until when no replica that runs is removed, if this process continues the term of one that has died: a write of that
+    /// one may still be carried out.
+    pub keeps_running_until: Option<Timestamp>,
     /// Durations and bounds.
     pub settings: &'a Config,
 }

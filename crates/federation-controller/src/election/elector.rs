@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     fence::Fence,
     lease::{HostLease, LeaseError},
-    step::{self, Candidate, Step, View},
+    step::{self, Acquisition, Candidate, Step, View},
 };
 use crate::{
     calls::CallError, clock::Clock, config::LeaderElectionConfig, metrics::ElectionMetrics,
@@ -29,7 +29,8 @@ pub struct LeaderElectorConfig {
     pub namespace: String,
     /// The Lease's name: one for all that must not work at the same time.
     pub lease: String,
-    /// The name of this process; no other, and no earlier one, may have it.
+    /// The name of this process. One that starts anew with the name of a process that ended continues its term at once; no
+    /// two may have it at the same time.
     pub identity: String,
     /// How long a term holds, and how often it is renewed.
     pub timing: LeaderElectionConfig,
@@ -77,6 +78,10 @@ pub struct Elector {
     view: View,
     /// The Lease as it was last written, while this process leads.
     held: Option<Lease>,
+    /// What the Lease was, or may have been, acquired by: the response to a request may be lost.
+    acquired: Vec<Acquisition>,
+    /// Whether one of these continues the term of an earlier process.
+    resumed: bool,
     state: watch::Sender<LeaderState>,
 }
 
@@ -96,6 +101,7 @@ impl Elector {
         Self {
             me: Candidate {
                 identity: config.identity,
+                is_shared: false,
                 lease_duration: timing.lease_duration,
             },
             lease: HostLease {
@@ -111,6 +117,8 @@ impl Elector {
             metrics: config.metrics,
             view: View::default(),
             held: None,
+            acquired: Vec::new(),
+            resumed: false,
             state: watch::Sender::default(),
         }
     }
@@ -132,7 +140,16 @@ impl Elector {
     ) {
         while let Some(since) = cancel.run_until_cancelled(Box::pin(self.campaign())).await {
             let until = since + self.timing.renew_deadline;
-            let fence = Fence::until(until, self.metrics.fenced_writes.clone());
+            let keeps_running_until = self.resumed.then(|| since + self.timing.lease_duration);
+            if self.resumed {
+                let duration = self.timing.lease_duration;
+                tracing::info!(
+                    ?duration,
+                    "continues the term of a process that ended: no running replica is removed for a while"
+                );
+            }
+            let refused = self.metrics.fenced_writes.clone();
+            let fence = Fence::until(until, keeps_running_until, refused);
             let end = cancel.child_token();
             self.set_state(LeaderState::Leading);
             let mut work = Box::pin(lead(Term {
@@ -154,6 +171,8 @@ impl Elector {
             } else {
                 self.release().await;
             }
+            self.acquired.clear();
+            self.resumed = false;
         }
     }
 
@@ -198,6 +217,12 @@ impl Elector {
                     }
                 }
                 Ok(Ok(Attempt::Other { leader, .. })) => {
+                    if leader == self.me.identity {
+                        self.me.is_shared = true;
+                        return format!(
+                            "another process with the identity {leader} holds the Lease"
+                        );
+                    }
                     return format!("{leader} holds the Lease");
                 }
                 Ok(Err(error)) => {
@@ -221,7 +246,7 @@ impl Elector {
         let found = self.lease.get().await?;
         let now = Instant::now();
         self.view.look(found.as_ref().map(record), now);
-        match step::step(&self.me, leads, &self.view, now) {
+        match step::step(&self.me, leads, &self.acquired, &self.view, now) {
             Step::Follow { leader, until } => Ok(Attempt::Other { leader, until }),
             step => self.write(step, found).await,
         }
@@ -230,10 +255,14 @@ impl Elector {
     async fn write(&mut self, step: Step, found: Option<Lease>) -> Result<Attempt, LeaseError> {
         let now = self.clock.now();
         let before = found.as_ref().map(record);
-        let spec = match (step, before) {
+        let spec = match (&step, before) {
             (Step::Renew, Some(before)) => step::renewed(&self.me, before, now),
             (_, before) => step::taken(&self.me, before, now),
         };
+        if step != Step::Renew {
+            self.acquired.push(Acquisition::of(&spec));
+            self.resumed |= step == Step::Resume;
+        }
         let since = Instant::now();
         let lease = match found {
             Some(lease) => {

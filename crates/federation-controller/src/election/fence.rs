@@ -33,6 +33,7 @@ pub struct Fence(Option<Arc<State>>);
 #[derive(Debug)]
 struct State {
     until: Mutex<Instant>,
+    keeps_running_until: Option<Instant>,
     closed: CancellationToken,
     refused: Counter,
 }
@@ -44,13 +45,25 @@ impl Fence {
         Self(None)
     }
 
-    /// A fence that closes by itself at `until`; `refused` counts the writes it holds back.
-    pub(super) fn until(until: Instant, refused: Counter) -> Self {
+    /// A fence that closes by itself at `until`; `refused` counts the writes it holds back. Of a term that was resumed:
+    /// [`keeps_running_until`](Self::keeps_running_until).
+    pub(super) fn until(
+        until: Instant,
+        keeps_running_until: Option<Instant>,
+        refused: Counter,
+    ) -> Self {
         Self(Some(Arc::new(State {
             until: Mutex::new(until),
+            keeps_running_until,
             closed: CancellationToken::new(),
             refused,
         })))
+    }
+
+    /// Until when the term must remove no replica that runs: a write of the process that held the Lease before may still be
+    /// carried out. `None` if others waited for it to expire.
+    pub(crate) fn keeps_running_until(&self) -> Option<Instant> {
+        self.0.as_ref()?.keeps_running_until
     }
 
     /// Stays open until `until`. Whether it was still open: what has closed stays closed.
@@ -177,7 +190,7 @@ mod tests {
     async fn writes_pass_until_the_term_is_over_and_reads_always() {
         let (client, came) = cluster(Duration::ZERO);
         let refused = Counter::default();
-        let fence = Fence::until(seconds(10), refused.clone());
+        let fence = Fence::until(seconds(10), None, refused.clone());
         let guarded = fence.guard(&client);
         write(&guarded).await.unwrap();
         tokio::time::advance(Duration::from_secs(9)).await;
@@ -196,7 +209,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_renewal_that_was_sent_earlier_does_not_shorten_a_term() {
-        let fence = Fence::until(seconds(10), Counter::default());
+        let fence = Fence::until(seconds(10), None, Counter::default());
         assert!(fence.extend(seconds(5)));
         tokio::time::advance(Duration::from_secs(8)).await;
         assert!(fence.extend(seconds(10)));
@@ -206,7 +219,7 @@ mod tests {
     async fn a_write_under_way_is_given_up_when_the_term_ends() {
         let (client, came) = cluster(Duration::from_secs(60));
         for closes_itself in [true, false] {
-            let fence = Fence::until(seconds(10), Counter::default());
+            let fence = Fence::until(seconds(10), None, Counter::default());
             let guarded = fence.guard(&client);
             let started = Instant::now();
             let closing = async {

@@ -9,8 +9,10 @@ use tokio::time::Instant;
 /// A process that takes part in the election.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
-    /// Its name in the Lease: unique, also among earlier processes.
+    /// Its name in the Lease. An earlier process may have had it, and no other may have it now.
     pub(super) identity: String,
+    /// Whether another process has the name nevertheless: then this one takes no Lease for its own.
+    pub(super) is_shared: bool,
     /// How long other candidates have to wait after each renewal.
     pub(super) lease_duration: Duration,
 }
@@ -39,6 +41,25 @@ impl View {
     }
 }
 
+/// One acquisition of the Lease, which renewals don't change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Acquisition {
+    /// In microseconds, which is what the API server stores.
+    time: Option<i64>,
+    transitions: Option<i32>,
+}
+
+impl Acquisition {
+    /// That of `record`.
+    pub(super) fn of(record: &LeaseSpec) -> Self {
+        let time = record.acquire_time.as_ref();
+        Self {
+            time: time.map(|time| time.0.as_microsecond()),
+            transitions: record.lease_transitions,
+        }
+    }
+}
+
 /// What to do with the Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -46,23 +67,37 @@ pub(super) enum Step {
     Create,
     /// Take it: it has no holder, or has expired.
     Take,
-    /// Renew it: this candidate holds it.
+    /// Renew it: this process holds it.
     Renew,
+    /// Take it without waiting: an earlier process of the same name held it, and is dead.
+    Resume,
     /// Wait: another candidate holds it, and may rely on it until then.
     Follow { leader: String, until: Instant },
 }
 
-/// Decides for `me`; `leads` is whether it believes to be the leader.
+/// Decides for `me`; `leads` is whether it believes to be the leader, and `acquired` what it acquired the Lease by.
 ///
-/// A leader never takes the Lease from another candidate, even if it has expired: the other one has led in between. If
+/// A leader never takes the Lease from another candidate, even if it has expired: the other one has led in between. The other
+/// one may have the same name by mistake: what this process has not acquired is another's. If
 /// the Lease was deleted, a standby waits for the last known holder, which creates it again unless it is dead. Only a
 /// process that starts at this moment creates it at once; the holder notices this at its next renewal.
-pub(super) fn step(me: &Candidate, leads: bool, view: &View, now: Instant) -> Step {
+pub(super) fn step(
+    me: &Candidate,
+    leads: bool,
+    acquired: &[Acquisition],
+    view: &View,
+    now: Instant,
+) -> Step {
     let found = match &view.observed {
         None => Step::Create,
         Some((record, since)) => match holder(record) {
             None => Step::Take,
-            Some(leader) if leader == me.identity => Step::Renew,
+            Some(leader)
+                if leader == me.identity && acquired.contains(&Acquisition::of(record)) =>
+            {
+                Step::Renew
+            }
+            Some(leader) if leader == me.identity && !leads && !me.is_shared => Step::Resume,
             Some(leader) => {
                 let until = *since + duration(record).unwrap_or(me.lease_duration);
                 if leads || now < until {
@@ -137,6 +172,7 @@ mod tests {
     fn me() -> Candidate {
         Candidate {
             identity: "me".to_owned(),
+            is_shared: false,
             lease_duration: LEASE,
         }
     }
@@ -159,7 +195,12 @@ mod tests {
         for (second, found) in looks {
             view.look(found.clone(), at(*second));
         }
-        (step(&me(), leads, &view, at(10)), start)
+        let acquired: &[_] = if leads {
+            &[Acquisition::of(&record("me", 15, 0))]
+        } else {
+            &[]
+        };
+        (step(&me(), leads, acquired, &view, at(10)), start)
     }
 
     #[test]
@@ -187,7 +228,7 @@ mod tests {
                 "ours from an earlier term",
                 false,
                 vec![(10, mine())],
-                Step::Renew,
+                Step::Resume,
             ),
             ("ours", true, vec![(0, mine()), (10, mine())], Step::Renew),
             (
@@ -263,6 +304,57 @@ mod tests {
                 until: start + Duration::from_secs(until),
             };
             assert_eq!(step, wanted, "{what}");
+        }
+    }
+
+    #[test]
+    fn what_another_process_of_the_same_name_acquired_is_not_ours() {
+        let now = Instant::now();
+        let mine = record("me", 15, 0);
+        let acquired = [Acquisition::of(&mine)];
+        let theirs = LeaseSpec {
+            lease_transitions: Some(4),
+            ..mine.clone()
+        };
+        let shared = Candidate {
+            is_shared: true,
+            ..me()
+        };
+        let follow = Step::Follow {
+            leader: "me".to_owned(),
+            until: now + LEASE,
+        };
+        for (what, me, leads, acquired, found, wanted) in [
+            ("a renewal", me(), true, &acquired[..], &mine, Step::Renew),
+            (
+                "the response to the acquisition was lost",
+                me(),
+                false,
+                &acquired,
+                &mine,
+                Step::Renew,
+            ),
+            (
+                "taken by another process",
+                me(),
+                true,
+                &acquired,
+                &theirs,
+                follow.clone(),
+            ),
+            (
+                "of an earlier process",
+                me(),
+                false,
+                &[],
+                &mine,
+                Step::Resume,
+            ),
+            ("of another process", shared, false, &[], &mine, follow),
+        ] {
+            let mut view = View::default();
+            view.look(Some(found.clone()), now);
+            assert_eq!(step(&me, leads, acquired, &view, now), wanted, "{what}");
         }
     }
 

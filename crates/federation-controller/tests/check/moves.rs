@@ -76,6 +76,24 @@ fn f20_replicas_of_a_pending_scale_down_are_not_available() {
 }
 
 #[test]
+fn f20_while_writes_of_a_dead_process_may_arrive_nothing_that_runs_is_removed() {
+    let mut world = World::new(frs(30, even(true)), &["a", "b"]);
+    world.settle(1);
+    world.frs = frs(20, even(true));
+    // Of those in b, five do not run: they can go, by a write that fails if they run by then.
+    hold(&mut world.members[1], 15, 10);
+    world.keeps_running_until = Some(world.now + 15);
+    let decided = world.step();
+    assert_eq!(decided.next_check, Some(at(world.now + 15)));
+    assert_eq!(world.placed(), [15, 10]);
+    world.settle(1);
+    assert_eq!(world.placed(), [15, 10]);
+    world.now += 15;
+    world.settle(1);
+    assert_eq!(world.placed(), [10, 10]);
+}
+
+#[test]
 fn paused_changes_nothing() {
     let world = World::new(frs_with(json!({ "replicas": 5, "paused": true })), &["a"]);
     let decided = world.check();

@@ -129,6 +129,8 @@ pub(crate) struct World {
     pub(crate) previous: FederatedReplicaSetStatus,
     pub(crate) settings: Config,
     pub(crate) now: i64,
+    /// Until when no replica that runs is removed.
+    pub(crate) keeps_running_until: Option<i64>,
 }
 
 impl World {
@@ -140,6 +142,7 @@ impl World {
             previous: FederatedReplicaSetStatus::default(),
             settings: Config::default(),
             now: 0,
+            keeps_running_until: None,
         }
     }
 
@@ -151,6 +154,10 @@ impl World {
             previous: &self.previous,
             members: &self.members,
             overlapping: &[],
+            keeps_running_until: self
+                .keeps_running_until
+                .filter(|time| self.now < *time)
+                .map(at),
             settings: &self.settings,
         }
     }

@@ -80,14 +80,15 @@ impl Federation {
 
     /// Starts the controller as a process.
     pub(crate) fn start_controller(&mut self) {
-        assert!(self.controller.is_none(), "a test starts one controller");
+        assert!(self.controller.is_none(), "one controller at a time");
         self.write("controller.yaml", "probe: {period: 1s}\n");
-        let log = File::create(self.path(LOG)).unwrap();
+        let mut options = File::options();
+        let log = options.append(true).create(true).open(self.path(LOG));
         let mut command = command(self.directory.path());
         command
             .args(["controller", "--config", "controller.yaml"])
-            .args(["--listen", "127.0.0.1:0"])
-            .stderr(log);
+            .args(["--listen", "127.0.0.1:0", "--identity", "controller"])
+            .stderr(log.unwrap());
         self.controller = Some(command.spawn().unwrap());
     }
 
@@ -96,6 +97,13 @@ impl Federation {
         let mut controller = self.controller.take().unwrap();
         signal("TERM", &controller);
         assert!(controller.wait().unwrap().success());
+    }
+
+    /// Kills the controller.
+    pub(crate) fn kill_controller(&mut self) {
+        let mut controller = self.controller.take().unwrap();
+        signal("KILL", &controller);
+        controller.wait().unwrap();
     }
 
     pub(crate) fn member(&self, name: &str) -> &Cluster {
@@ -160,14 +168,19 @@ impl Federation {
 
     /// Creates the FederatedReplicaSet `web`, which may run in all members.
     pub(crate) fn create_web(&self, replicas: u32) {
+        self.create("web", replicas);
+    }
+
+    /// Creates the FederatedReplicaSet `name`, which may run in all members.
+    pub(crate) fn create(&self, name: &str, replicas: u32) {
         self.host.create(json!({
             "apiVersion": "fedrs.dev/v1alpha1", "kind": "FederatedReplicaSet",
-            "metadata": { "namespace": "default", "name": "web" },
+            "metadata": { "namespace": "default", "name": name },
             "spec": {
-                "replicas": replicas, "selector": { "matchLabels": { "app": "web" } },
+                "replicas": replicas, "selector": { "matchLabels": { "app": name } },
                 "placement": { "rebalance": true, "clusters": { "*": { "weight": 1 } } },
                 "template": {
-                    "metadata": { "labels": { "app": "web" } },
+                    "metadata": { "labels": { "app": name } },
                     "spec": { "containers": [{ "name": "main", "image": "main" }] },
                 },
             },
