@@ -102,6 +102,8 @@ pub struct SecretKubeconfigs {
     pub allow_exec: bool,
     /// Whether they may name files, which are the controller's own (`tokenFile`, certificates). No.
     pub allow_files: bool,
+    /// Whether they may leave the credentials unprotected (`http://`, `insecure-skip-tls-verify`). No.
+    pub allow_insecure: bool,
 }
 
 /// The liveness probe of members (F33).

@@ -117,7 +117,7 @@ pub(crate) fn draining(totals: &WorkloadTotals) -> String {
 pub(crate) const MEMBER_REMOVED: &str =
     "the cluster has no kubeconfig any more: it is lost after its grace period";
 
-pub(crate) fn insecure_kubeconfig(warning: &str) -> String {
+pub(crate) fn insecure_kubeconfig(warning: impl Display) -> String {
     format!("the kubeconfig is insecure: {warning}")
 }
 

@@ -44,8 +44,8 @@ pub(crate) struct JoinArgs {
     /// Namespace of the controller on the host, and of its ServiceAccount in the member
     #[arg(long, value_name = "NAME", default_value = names::SYSTEM_NAMESPACE, value_parser = values::dns_label)]
     namespace: String,
-    /// Requested lifetime of the token, which the controller renews before it expires
-    #[arg(long, value_name = "DURATION", default_value = "720h", value_parser = values::token_duration)]
+    /// Requested lifetime of the token, which the controller renews every day: the time that the member can be without a controller
+    #[arg(long, value_name = "DURATION", default_value = "168h", value_parser = values::token_duration)]
     token_duration: Duration,
     /// How long to wait until the controller uses the member
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = values::duration)]
@@ -64,6 +64,10 @@ pub(crate) struct JoinArgs {
     /// Address at which the controller connects to the member. By default the address in the member's kubeconfig
     #[arg(long, value_name = "URL", value_parser = values::https_url)]
     member_server: Option<String>,
+    /// Store a kubeconfig with insecure-skip-tls-verify, which the controller refuses unless its configuration sets
+    /// secretKubeconfigs.allowInsecure
+    #[arg(long)]
+    allow_insecure: bool,
 }
 
 /// Joins the cluster, and waits until the member is ready.
@@ -90,6 +94,7 @@ pub(crate) async fn run(args: JoinArgs) -> anyhow::Result<ExitCode> {
         },
         member,
         member_server: args.member_server,
+        allow_insecure: args.allow_insecure,
     };
     join(&host, request, &mut TerminalReporter).await?;
     Ok(ExitCode::SUCCESS)

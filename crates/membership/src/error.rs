@@ -47,6 +47,12 @@ pub enum Error {
         "member: the controller would send its token to {0} unencrypted: set an https:// address with --member-server"
     )]
     NotEncrypted(String),
+    /// The controller would send its token to any server at the address.
+    #[error(
+        "member: the kubeconfig sets insecure-skip-tls-verify, which the controller refuses in a Secret: put the certificate \
+         authority of the member into the kubeconfig"
+    )]
+    NotVerified,
     /// The kubeconfig for the Secret, or the one in it, is invalid.
     #[error("member: invalid kubeconfig {place} the member's Secret: {reason}")]
     StoredKubeconfig {

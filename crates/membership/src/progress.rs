@@ -238,7 +238,8 @@ pub enum Warning {
     Request(RequestError),
     /// The controller would not verify the member's certificate.
     #[display(
-        "the member's kubeconfig sets insecure-skip-tls-verify: the controller sends its token to an unverified server"
+        "the member's kubeconfig sets insecure-skip-tls-verify: the controller refuses it unless its configuration sets \
+         secretKubeconfigs.allowInsecure, and then sends its token to an unverified server"
     )]
     InsecureSkipTlsVerify,
     /// The member's address is a loopback address.

@@ -222,6 +222,7 @@ fn all_join_errors() {
             source: io::ErrorKind::NotFound.into(),
         },
         Error::NotEncrypted("http://eu:8080".to_owned()),
+        Error::NotVerified,
         Error::CrdsMissing,
         stored_kubeconfig("for"),
         Error::MemberNotFound(eu()),

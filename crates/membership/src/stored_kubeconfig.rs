@@ -26,12 +26,16 @@ pub(crate) fn connection(
     user: &Cluster,
     authority: Option<&[u8]>,
     server: Option<&str>,
+    allow_insecure: bool,
 ) -> Result<Cluster, Error> {
     let server = server.or(user.server.as_deref()).unwrap_or_default();
     if !server.starts_with("https://") {
         return Err(Error::NotEncrypted(server.to_owned()));
     }
     let insecure = user.insecure_skip_tls_verify.filter(|insecure| *insecure);
+    if insecure.is_some() && !allow_insecure {
+        return Err(Error::NotVerified);
+    }
     let inlined = user.certificate_authority_data.clone();
     let authority = inlined
         .filter(|data| !data.is_empty())
@@ -183,19 +187,28 @@ mod tests {
         #[case] server: Option<&str>,
         #[case] expected: &str,
     ) {
-        let connection = connection(&user(given), authority.map(str::as_bytes), server).unwrap();
+        let authority = authority.map(str::as_bytes);
+        let connection = connection(&user(given), authority, server, true).unwrap();
         let plain = |cluster: &Cluster| serde_json::to_value(cluster).unwrap();
         assert_eq!(plain(&connection), plain(&user(expected)));
     }
 
     #[test]
-    fn a_token_is_never_sent_unencrypted() {
+    fn a_token_is_never_sent_unencrypted_and_to_an_unverified_server_only_if_allowed() {
         let plain = user("server: http://a:8080");
+        for allow_insecure in [false, true] {
+            assert!(matches!(
+                connection(&plain, None, None, allow_insecure),
+                Err(Error::NotEncrypted(_))
+            ));
+        }
+        assert!(connection(&plain, None, Some("https://a:6443"), false).is_ok());
+        let unverified = user("{server: https://a, insecure-skip-tls-verify: true}");
         assert!(matches!(
-            connection(&plain, None, None),
-            Err(Error::NotEncrypted(_))
+            connection(&unverified, None, None, false),
+            Err(Error::NotVerified)
         ));
-        assert!(connection(&plain, None, Some("https://a:6443")).is_ok());
+        assert!(connection(&unverified, None, None, true).is_ok());
     }
 
     #[rstest]

@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::{
     connection::{Connected, Connection, Report},
     context::Context,
-    kubeconfig::{Kubeconfig, KubeconfigError},
+    kubeconfig::{Insecure, Kubeconfig, KubeconfigError},
     registry::{Credentials, Registry},
     renewal::{Renewal, subject},
     source_error::SourceError,
@@ -35,7 +35,7 @@ pub(super) struct MemberHandle {
     source: CancellationToken,
     informer: Option<Informer>,
     /// Warnings about its kubeconfig that were recorded.
-    warnings: Vec<&'static str>,
+    warnings: Vec<Insecure>,
     /// Events to record once the member has a MemberCluster.
     kept_events: VecDeque<Event>,
 }
@@ -131,7 +131,7 @@ impl MemberHandle {
 
     /// Records what is insecure about a kubeconfig, unless that was so before.
     fn warn(&mut self, context: &Context, kubeconfig: &Kubeconfig) {
-        let warnings = kubeconfig.warnings();
+        let warnings: Vec<_> = kubeconfig.insecure().collect();
         for warning in &warnings {
             if !self.warnings.contains(warning) {
                 let message = messages::insecure_kubeconfig(warning);
@@ -293,7 +293,7 @@ impl MemberHandle {
     pub(super) fn end(self, context: &Context) {
         self.cancel.cancel();
         context.registry.forget(&self.name);
-        context.metrics.informers.remove(&self.name);
+        context.metrics.remove_member(&self.name);
         tracing::info!(cluster = %self.name, "member forgotten");
         context.trigger.check_all();
     }

@@ -395,6 +395,8 @@ mod tests {
     #[test]
     fn an_unusable_secret_is_reported_by_name() {
         let plugin = KUBECONFIG.replace("token: t", "exec: {command: sh}");
+        let insecure =
+            KUBECONFIG.replace("'https://c'", "'https://c', insecure-skip-tls-verify: true");
         let keyless = KubeconfigSecret {
             text: Err(KubeconfigError::NoKey("kubeconfig")),
             renew: false,
@@ -403,6 +405,10 @@ mod tests {
             (keyless, "the Secret has no key \"kubeconfig\""),
             (secret("s3cret"), "not a kubeconfig"),
             (secret(&plugin), "exec of the user would run a program"),
+            (
+                secret(&insecure),
+                "key kubeconfig: insecure-skip-tls-verify is true",
+            ),
         ] {
             let mut sources = complete();
             sources.put_object("eu", Some(&naming(Some("eu-1"))));

@@ -6,6 +6,9 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+/// The longest age of a token, in seconds.
+const DAY: i64 = 24 * 3600;
+
 /// What a token says about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Claims {
@@ -85,11 +88,11 @@ impl Claims {
         (seconds > 0).then_some(seconds)
     }
 
-    /// When to ask for a new one: after four fifths of its life, or an hour before its end if that is earlier, so that a
-    /// member that is away for a while doesn't lock us out; but never in the first half.
+    /// When to ask for a new one: after a day, so that most of its life is left for a time without a controller or without the
+    /// member. Of a short life after four fifths, or an hour before its end if that is earlier, but never in the first half.
     pub(super) fn renew_at(&self) -> Option<Timestamp> {
         let life = self.life()?;
-        let age = (life / 5 * 4).min(life - 3600).max(life / 2);
+        let age = (life / 5 * 4).min(life - 3600).max(life / 2).min(DAY);
         Timestamp::from_second(self.issued?.as_second().checked_add(age)?).ok()
     }
 }
@@ -146,8 +149,10 @@ mod tests {
     fn a_token_is_renewed_well_before_its_end_and_not_all_the_time() {
         const HOUR: i64 = 3600;
         for (life, due) in [
-            (365 * 24 * HOUR, 292 * 24 * HOUR),
-            (24 * HOUR, 24 * HOUR / 5 * 4),
+            (365 * DAY, DAY),
+            (7 * DAY, DAY),
+            (2 * DAY, DAY),
+            (DAY, DAY / 5 * 4),
             (5 * HOUR, 4 * HOUR),
             (4 * HOUR, 3 * HOUR),
             (2 * HOUR, HOUR),
@@ -162,6 +167,13 @@ mod tests {
             assert!(!renewal_due(&claims, at(1_000_000 + due - 1)), "{life}");
             assert!(renewal_due(&claims, at(1_000_000 + due)), "{life}");
         }
+        let week = Claims {
+            expires: at(7 * DAY),
+            issued: Some(at(0)),
+            account: None,
+        };
+        let left = week.expires.duration_since(week.renew_at().unwrap());
+        assert_eq!(left.as_hours(), 6 * 24, "without a controller or a member");
         let backwards = Claims {
             expires: at(1000),
             issued: Some(at(2000)),

@@ -41,6 +41,8 @@ pub struct JoinRequest {
     pub member: KubeconfigSource,
     /// The address at which the controller connects to the member; `None` for the one in the kubeconfig.
     pub member_server: Option<String>,
+    /// Whether to store a kubeconfig that does not verify the member's certificate.
+    pub allow_insecure: bool,
 }
 
 /// The inputs of a join.

@@ -102,7 +102,12 @@ async fn member_client(request: &JoinRequest) -> Result<(ClusterClient, Cluster)
     });
     let authority = authority.transpose()?;
     let server = request.member_server.as_deref();
-    let connection = stored_kubeconfig::connection(&cluster, authority.as_deref(), server)?;
+    let connection = stored_kubeconfig::connection(
+        &cluster,
+        authority.as_deref(),
+        server,
+        request.allow_insecure,
+    )?;
     Ok((client, connection))
 }
 

@@ -194,11 +194,12 @@ impl Federation {
             labels: BTreeMap::new(),
             federation: String::new(),
             namespace: NAMESPACE.to_owned(),
-            token_duration: Duration::from_secs(720 * 3600),
+            token_duration: Duration::from_secs(168 * 3600),
             timeout: Duration::ZERO,
             mode: WriteMode::Persist,
             member: self.kubeconfig(&format!("{name}.yaml")),
             member_server: None,
+            allow_insecure: false,
         }
     }
 

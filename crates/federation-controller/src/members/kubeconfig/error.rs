@@ -74,6 +74,12 @@ pub enum KubeconfigError {
         "{0} of the user would run a program in the controller; set secretKubeconfigs.allowExec of the controller's configuration to allow this"
     )]
     ExecForbidden(&'static str),
+    /// A kubeconfig of a Secret that leaves the credentials unprotected.
+    #[error(
+        "key {key}: {0}; set secretKubeconfigs.allowInsecure of the controller's configuration to allow this",
+        key = fedrs_api::names::KUBECONFIG_KEY
+    )]
+    InsecureForbidden(Insecure),
     /// A kubeconfig of a Secret that would read a file.
     #[error(
         "{0} names a file of the controller; put its content into the kubeconfig, or set secretKubeconfigs.allowFiles of the controller's configuration"
@@ -88,6 +94,17 @@ pub enum KubeconfigError {
     /// The client could not be created: a certificate, a key, or the credentials plugin.
     #[error("{0}")]
     Client(String),
+}
+
+/// A setting that leaves the credentials unprotected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Insecure {
+    /// No check of the server's certificate.
+    #[error("insecure-skip-tls-verify is true: any server at the address receives the credentials")]
+    SkipTlsVerify,
+    /// No encryption.
+    #[error("server has the scheme http: the credentials are sent unencrypted")]
+    Http,
 }
 
 impl KubeconfigError {

@@ -20,7 +20,7 @@ use secrecy::ExposeSecret;
 pub(in crate::members) use self::files::{Files, read_file};
 pub use self::{
     connect::{Connect, OverNetwork, harden},
-    error::KubeconfigError,
+    error::{Insecure, KubeconfigError},
 };
 
 /// The cluster and the user of a kubeconfig's current context.

@@ -3,7 +3,7 @@
 //! Whoever can write the Secret writes it, and the controller carries it out: a program would run as the controller,
 //! and a file would be one of the controller's own, its own token above all, sent to a server of the writer's choice.
 
-use super::{Kubeconfig, KubeconfigError};
+use super::{Insecure, Kubeconfig, KubeconfigError};
 use crate::config::SecretKubeconfigs;
 
 impl Kubeconfig {
@@ -18,6 +18,9 @@ impl Kubeconfig {
         if let Some((field, _)) = program.filter(|_| !allowed.allow_exec) {
             return Err(KubeconfigError::ExecForbidden(field));
         }
+        if let Some(insecure) = self.insecure().next().filter(|_| !allowed.allow_insecure) {
+            return Err(KubeconfigError::InsecureForbidden(insecure));
+        }
         let file = self.files().next().map(|(field, _)| field);
         match file.filter(|_| !allowed.allow_files) {
             Some(field) => Err(KubeconfigError::FileForbidden(field)),
@@ -25,19 +28,14 @@ impl Kubeconfig {
         }
     }
 
-    /// Why the kubeconfig is insecure. It is used nevertheless.
-    #[must_use]
-    pub fn warnings(&self) -> Vec<&'static str> {
-        let mut warnings = Vec::new();
-        if self.cluster.insecure_skip_tls_verify == Some(true) {
-            warnings.push(
-                "insecure-skip-tls-verify is true: any server at the address receives the credentials",
-            );
-        }
-        if self.server().starts_with("http:") {
-            warnings.push("the scheme of the server is http: the credentials are sent unencrypted");
-        }
-        warnings
+    /// What leaves the credentials unprotected. Of a file it is used nevertheless: whoever writes it runs the controller.
+    pub fn insecure(&self) -> impl Iterator<Item = Insecure> {
+        let skips = self.cluster.insecure_skip_tls_verify == Some(true);
+        let is_plain = self.server().starts_with("http:");
+        let found = [(Insecure::SkipTlsVerify, skips), (Insecure::Http, is_plain)];
+        found
+            .into_iter()
+            .filter_map(|(insecure, is_there)| is_there.then_some(insecure))
     }
 }
 
@@ -61,8 +59,14 @@ mod tests {
                 |(allow_exec, allow_files)| SecretKubeconfigs {
                     allow_exec,
                     allow_files,
+                    ..SecretKubeconfigs::default()
                 },
             );
+        let insecure = SecretKubeconfigs {
+            allow_insecure: true,
+            ..none
+        };
+        let unverified = Some(KubeconfigError::InsecureForbidden(Insecure::SkipTlsVerify));
         let program = |field| Some(KubeconfigError::ExecForbidden(field));
         let file = |field| Some(KubeconfigError::FileForbidden(field));
         let plugin =
@@ -84,7 +88,19 @@ mod tests {
                 none,
                 None,
             ),
-            (", insecure-skip-tls-verify: true", "token: t", none, None),
+            (
+                ", insecure-skip-tls-verify: true",
+                "token: t",
+                both,
+                unverified,
+            ),
+            (
+                ", insecure-skip-tls-verify: true",
+                "token: t",
+                insecure,
+                None,
+            ),
+            (", insecure-skip-tls-verify: false", "token: t", none, None),
             ("", plugin, none, program("exec")),
             ("", plugin, files, program("exec")),
             ("", plugin, exec, None),
@@ -148,20 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn unsafe_settings_that_are_allowed_are_reported() {
-        for (cluster, warnings) in [
-            ("", 0),
-            (", insecure-skip-tls-verify: false", 0),
-            (", insecure-skip-tls-verify: true", 1),
-        ] {
-            assert_eq!(
-                kubeconfig(cluster, "").warnings().len(),
-                warnings,
-                "{cluster}"
-            );
-        }
-        let mut clear = kubeconfig("", "token: t");
-        clear.cluster.server = Some("http://c".to_owned());
-        assert_eq!(clear.warnings().len(), 1);
+    fn an_unencrypted_server_is_refused_unless_allowed() {
+        let mut plain = kubeconfig("", "token: t");
+        plain.cluster.server = Some("http://c".to_owned());
+        let mut allowed = SecretKubeconfigs::default();
+        let refusal = KubeconfigError::InsecureForbidden(Insecure::Http);
+        assert_eq!(plain.check_permitted(allowed), Err(refusal));
+        allowed.allow_insecure = true;
+        assert_eq!(plain.check_permitted(allowed), Ok(()));
     }
 }
