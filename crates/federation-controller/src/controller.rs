@@ -31,6 +31,7 @@ use crate::{
     readiness::{ListState, Readiness},
     reconcile::Reconciler,
     reconcile_queue::ReconcileQueue,
+    watchdog::Watchdog,
 };
 
 /// The path of FederatedReplicaSets.
@@ -60,6 +61,7 @@ pub struct Controller {
 pub struct Running {
     tasks: TaskTracker,
     readiness: Readiness,
+    watchdog: Watchdog,
 }
 
 impl Running {
@@ -67,6 +69,12 @@ impl Running {
     #[must_use]
     pub fn readiness(&self) -> Readiness {
         self.readiness.clone()
+    }
+
+    /// Whether a part of it hangs.
+    #[must_use]
+    pub fn watchdog(&self) -> Watchdog {
+        self.watchdog.clone()
     }
 
     /// Waits until all tasks have ended, after the token given to [`Controller::start`] was cancelled.
@@ -83,6 +91,7 @@ impl Controller {
         self.host = self.fence.guard(&self.host);
         let federation = cancel.run_until_cancelled(self.federation()).await?;
         let tasks = TaskTracker::new();
+        let watchdog = watchdog(&self.config);
         let (reconciler, registry) = self.reconciler(&federation, &tasks, &cancel);
         let (sets_listed, sets) = watch::channel(ListState::default());
         let (members_listed, members) = watch::channel(ListState::default());
@@ -148,10 +157,27 @@ impl Controller {
             tasks: tasks.clone(),
             cancel: cancel.clone(),
         };
-        tasks.spawn(Members::run(context, self.members, inbox, complete));
-        tasks.spawn(reconciler.queue.clone().run(cancel.clone()));
-        tasks.spawn(work(reconciler, readiness.clone(), tasks.clone(), cancel));
-        Some(Running { tasks, readiness })
+        let watched = watchdog.watch("members");
+        tasks.spawn(Members::run(
+            context,
+            self.members,
+            inbox,
+            complete,
+            watched,
+        ));
+        let queue = reconciler.queue.clone().run(cancel.clone());
+        tasks.spawn(watchdog.watch("queue").around(queue));
+        let workers = Workers {
+            reconciler,
+            tasks: tasks.clone(),
+            watchdog: watchdog.clone(),
+        };
+        tasks.spawn(workers.start(readiness.clone(), cancel));
+        Some(Running {
+            tasks,
+            readiness,
+            watchdog,
+        })
     }
 
     /// Watches `collection` on the host until `cancel`.
@@ -255,22 +281,36 @@ fn informer_settings(config: &Config) -> InformerSettings {
     settings
 }
 
-/// Starts the workers once sets and members are known: before, a restart would move what it doesn't know yet.
-async fn work(
+/// A worker makes at most a few calls one after the other, each with a deadline, to the host; members are not waited for.
+fn watchdog(config: &Config) -> Watchdog {
+    Watchdog::new(Watchdog::BOUND.max(CALLS_OF_A_WORKER * config.call_timeout))
+}
+
+/// More calls than a worker makes for one set.
+const CALLS_OF_A_WORKER: u32 = 6;
+
+/// What the workers need.
+struct Workers {
     reconciler: Arc<Reconciler>,
-    mut readiness: Readiness,
     tasks: TaskTracker,
-    cancel: CancellationToken,
-) {
-    if cancel.run_until_cancelled(readiness.wait()).await != Some(true) {
-        return;
-    }
-    for _ in 0..reconciler.config.workers {
-        let reconciler = Arc::clone(&reconciler);
-        tasks.spawn(async move {
-            while let Some(item) = reconciler.queue.next().await {
-                reconciler.reconcile(&item, item.work()).await;
-            }
-        });
+    watchdog: Watchdog,
+}
+
+impl Workers {
+    /// Starts the workers once sets and members are known: before, a restart would move what it doesn't know yet.
+    async fn start(self, mut readiness: Readiness, cancel: CancellationToken) {
+        if cancel.run_until_cancelled(readiness.wait()).await != Some(true) {
+            return;
+        }
+        for number in 0..self.reconciler.config.workers {
+            let reconciler = Arc::clone(&self.reconciler);
+            let watched = self.watchdog.watch(format!("worker {number}"));
+            self.tasks.spawn(async move {
+                while let Some(item) = reconciler.queue.next().await {
+                    let _busy = watched.begin(&*item);
+                    reconciler.reconcile(&item, item.work()).await;
+                }
+            });
+        }
     }
 }

@@ -22,6 +22,7 @@ pub mod members;
 pub mod metrics;
 pub mod preferences;
 pub mod rbac;
+pub mod watchdog;
 
 mod error_text;
 mod event;

@@ -7,7 +7,7 @@
 //! A standby watches the Lease only: informers of its own would double the load on all clusters. A controller that starts
 //! lists all objects in about a second, while acquiring the Lease takes up to 15 s anyway.
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc};
+use std::{net::TcpListener, path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::Context;
 use clap::Args;
@@ -18,17 +18,18 @@ use federation_controller::{
     election::{Elector, Fence, LeaderElectorConfig, Term},
     members::{MemberEvent, MemberSecrets, directory},
     metrics::{ElectionMetrics, Metrics},
+    watchdog::Watchdog,
 };
 use fedrs_api::names;
 use kube::Client;
 use prometheus_client::registry::Registry;
-use tokio::{net::TcpListener, sync::mpsc};
+use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     host,
     seed::random_seed,
-    server::{RunningController, ServerState, serve},
+    server::{RunningController, ServerState, heartbeat, serve},
     signals::cancel_on_signal,
     values,
 };
@@ -96,7 +97,7 @@ pub(crate) async fn run(args: ControllerArgs) -> anyhow::Result<ExitCode> {
     let metrics = ElectionMetrics::register(&mut registry);
     let cancel = CancellationToken::new();
     // A port in use fails the process before anything starts.
-    let listener = TcpListener::bind(&args.listen).await;
+    let listener = TcpListener::bind(&args.listen);
     let listener = listener.with_context(|| format!("failed to listen on {}", args.listen))?;
     tracing::info!(address = %listener.local_addr()?, "serving /metrics, /healthz and /readyz");
     let process = Process {
@@ -105,16 +106,20 @@ pub(crate) async fn run(args: ControllerArgs) -> anyhow::Result<ExitCode> {
         namespace: args.namespace.unwrap_or_else(own_namespace),
         config,
     };
+    let longest_term = process.config.leader_election.lease_duration;
     let state = Arc::new(ServerState {
         registry,
+        watchdog: Watchdog::new(Watchdog::BOUND.max(2 * longest_term)),
         ..ServerState::default()
     });
-    let serving = tokio::spawn(serve(listener, Arc::clone(&state), cancel.clone()));
+    let serving = serve(listener, Arc::clone(&state), cancel.clone())?;
+    tokio::spawn(heartbeat(state.watchdog.watch("runtime")));
     tokio::spawn(cancel_on_signal(cancel.clone()));
 
     if process.config.leader_election.enabled {
         let identity = args.identity.unwrap_or_else(own_identity);
-        let elector = Elector::new(process.elector_config(identity, metrics));
+        let elector = process.elector_config(identity, metrics, state.watchdog.clone());
+        let elector = Elector::new(elector);
         state.election.get_or_init(|| elector.state());
         elector.run(cancel, |term| process.lead(term, &state)).await;
     } else {
@@ -122,7 +127,8 @@ pub(crate) async fn run(args: ControllerArgs) -> anyhow::Result<ExitCode> {
         let fence = Fence::open();
         process.lead(Term { fence, end: cancel }, &state).await;
     }
-    serving.await??;
+    // It ends at once, and a panic was logged.
+    let _ = serving.join();
     tracing::info!("controller stopped");
     Ok(ExitCode::SUCCESS)
 }
@@ -148,6 +154,7 @@ impl Process {
             tracing::info!("controller started");
             *state.controller.write() = Some(RunningController {
                 readiness: running.readiness(),
+                watchdog: running.watchdog(),
                 registry,
             });
             running.joined().await;
@@ -184,7 +191,12 @@ impl Process {
         controller.start(term.end).await
     }
 
-    fn elector_config(&self, identity: String, metrics: ElectionMetrics) -> LeaderElectorConfig {
+    fn elector_config(
+        &self,
+        identity: String,
+        metrics: ElectionMetrics,
+        watchdog: Watchdog,
+    ) -> LeaderElectorConfig {
         LeaderElectorConfig {
             host: self.host.clone(),
             namespace: self.namespace.clone(),
@@ -194,6 +206,7 @@ impl Process {
             clock: Clock::system(),
             seed: random_seed(),
             metrics,
+            watchdog,
         }
     }
 }

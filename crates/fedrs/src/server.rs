@@ -1,24 +1,72 @@
-//! `/metrics`, `/healthz` and `/readyz`.
+//! `/metrics`, `/healthz` and `/readyz`, for whoever reaches the port.
+//!
+//! ```text
+//! thread of its own -> accept -> one request for each connection, within limits -> texts of a closed set, or metrics
+//! ```
+//!
+//! The thread has a runtime of its own, so that it tells when the other one stands still. The texts name no cluster and quote
+//! nobody: the log does.
 
-use std::sync::{Arc, OnceLock};
-
-use axum::{
-    Router, extract::State, http::StatusCode, http::header, response::IntoResponse, routing::get,
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    io,
+    net::TcpListener,
+    sync::{Arc, OnceLock},
+    thread::{self, JoinHandle},
+    time::Duration,
 };
-use federation_controller::{Readiness, election::LeaderState};
+
+use federation_controller::{
+    Readiness,
+    election::LeaderState,
+    watchdog::{Watchdog, Watched},
+};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use hyper::{server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::RwLock;
 use prometheus_client::{
     encoding::text::{encode_eof, encode_registry},
     registry::Registry,
 };
-use tokio::{net::TcpListener, sync::watch};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::watch,
+    task::{AbortHandle, JoinSet},
+    time::{sleep, timeout},
+};
 use tokio_util::sync::CancellationToken;
+
+/// How long a client may take to send its request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a connection may last: as long as Prometheus waits for metrics.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
+/// The most bytes of a request. Bodies are not read.
+const MAX_REQUEST_BYTES: usize = 16 << 10;
+/// Connections at a time: a new one ends the oldest, so that clients that send nothing keep no probe away.
+const MAX_CONNECTIONS: usize = 64;
+/// The pause after a connection that could not be accepted: others have to end first.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How often a runtime shows that it runs.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
+/// Shows that the runtime in which this is spawned does not stand still. Never ends.
+pub(crate) async fn heartbeat(runtime: Watched) {
+    loop {
+        runtime.beat();
+        sleep(HEARTBEAT).await;
+    }
+}
 
 /// What the server reports.
 #[derive(Default)]
 pub(crate) struct ServerState {
     /// The metrics of the process.
     pub(crate) registry: Registry,
+    /// The parts of the process that outlive a controller.
+    pub(crate) watchdog: Watchdog,
     /// The state of the leader election, if it is enabled: it decides whether a standby is ready.
     pub(crate) election: OnceLock<watch::Receiver<LeaderState>>,
     /// The controller, while it runs: it decides whether the process is ready.
@@ -29,28 +77,70 @@ pub(crate) struct ServerState {
 pub(crate) struct RunningController {
     /// Whether it is ready.
     pub(crate) readiness: Readiness,
+    /// Whether a part of it hangs.
+    pub(crate) watchdog: Watchdog,
     /// Its metrics. They end with the controller, as the metrics of a process do.
     pub(crate) registry: Registry,
 }
 
 impl ServerState {
+    fn respond(&self, method: &Method, path: &str) -> Response<String> {
+        if !matches!(*method, Method::GET | Method::HEAD) {
+            return text(StatusCode::METHOD_NOT_ALLOWED, "method not allowed");
+        }
+        match path {
+            "/metrics" => match self.metrics() {
+                Ok(metrics) => {
+                    let mut response = Response::new(metrics);
+                    let format = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+                    let headers = response.headers_mut();
+                    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(format));
+                    response
+                }
+                Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+            },
+            "/healthz" => match self.healthy() {
+                Ok(()) => text(StatusCode::OK, "ok"),
+                Err(hung) => text(StatusCode::INTERNAL_SERVER_ERROR, &hung),
+            },
+            "/readyz" => match self.ready() {
+                Ok(ready) => text(StatusCode::OK, ready),
+                Err(waiting) => text(StatusCode::SERVICE_UNAVAILABLE, &waiting),
+            },
+            _ => text(StatusCode::NOT_FOUND, "not found"),
+        }
+    }
+
+    /// Nothing, or the part that hangs.
+    fn healthy(&self) -> Result<(), String> {
+        let controller = self.controller.read();
+        let of_controller = controller.as_ref().map(|running| &running.watchdog);
+        let mut watchdogs = of_controller.into_iter().chain([&self.watchdog]);
+        let Some(hung) = watchdogs.find_map(Watchdog::hung) else {
+            return Ok(());
+        };
+        tracing::error!(work = hung.work, "{hung}");
+        Err(hung.to_string())
+    }
+
     /// The text of a ready process, or what it waits for.
-    fn ready(&self) -> Result<String, String> {
+    fn ready(&self) -> Result<&'static str, String> {
         if let Some(controller) = &*self.controller.read() {
             let ready = controller.readiness.check();
             return ready
-                .map(|()| "ok".to_owned())
+                .map(|()| "ok")
                 .map_err(|not_ready| not_ready.to_string());
         }
         match self
             .election
             .get()
-            .map(|election| election.borrow().clone())
+            .map(|election| election.borrow())
+            .as_deref()
         {
-            Some(LeaderState::Standby { leader }) => {
-                Ok(format!("ok: standby, the leader is {leader}"))
+            Some(LeaderState::Standby { .. }) => Ok("ok: standby"),
+            Some(LeaderState::Failed(_)) => {
+                Err("the Lease can't be read or written: the log says why".to_owned())
             }
-            Some(LeaderState::Failed(why)) => Err(why),
             Some(LeaderState::Unknown) => Err("waiting for the Lease".to_owned()),
             Some(LeaderState::Leading) | None => Err("waiting for the host".to_owned()),
         }
@@ -67,65 +157,86 @@ impl ServerState {
     }
 }
 
+fn text(status: StatusCode, text: &str) -> Response<String> {
+    let mut response = Response::new(format!("{text}\n"));
+    *response.status_mut() = status;
+    response
+}
+
 /// Serves `state` on `listener` until `cancel`.
-pub(crate) async fn serve(
+pub(crate) fn serve(
     listener: TcpListener,
     state: Arc<ServerState>,
     cancel: CancellationToken,
-) -> std::io::Result<()> {
-    let routes = Router::new()
-        .route("/metrics", get(metrics))
-        .route("/healthz", get(|| async { "ok\n" }))
-        .route("/readyz", get(ready))
-        .with_state(state);
-    axum::serve(listener, routes)
-        .with_graceful_shutdown(cancel.cancelled_owned())
-        .await
+) -> io::Result<JoinHandle<()>> {
+    listener.set_nonblocking(true)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let serving = move || {
+        runtime.block_on(async {
+            match tokio::net::TcpListener::from_std(listener) {
+                Ok(listener) => accept(&listener, &state, &cancel).await,
+                Err(error) => tracing::error!(%error, "failed to serve /healthz"),
+            }
+        });
+    };
+    thread::Builder::new()
+        .name("http".to_owned())
+        .spawn(serving)
 }
 
-async fn metrics(State(state): State<Arc<ServerState>>) -> impl IntoResponse {
-    match state.metrics() {
-        Ok(text) => {
-            let format = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-            ([(header::CONTENT_TYPE, format)], text).into_response()
+async fn accept(
+    listener: &tokio::net::TcpListener,
+    state: &Arc<ServerState>,
+    cancel: &CancellationToken,
+) {
+    let mut open = JoinSet::new();
+    let mut by_age: VecDeque<AbortHandle> = VecDeque::new();
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return,
+            Some(_) = open.join_next() => continue,
+            accepted = listener.accept() => accepted,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        by_age.retain(|connection| !connection.is_finished());
+        if by_age.len() >= MAX_CONNECTIONS
+            && let Some(oldest) = by_age.pop_front()
+        {
+            oldest.abort();
         }
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+        by_age.push_back(open.spawn(answer(stream, Arc::clone(state))));
     }
 }
 
-async fn ready(State(state): State<Arc<ServerState>>) -> (StatusCode, String) {
-    match state.ready() {
-        Ok(ready) => (StatusCode::OK, format!("{ready}\n")),
-        Err(waiting) => (StatusCode::SERVICE_UNAVAILABLE, format!("{waiting}\n")),
+/// Answers one request, if it comes in time.
+async fn answer(stream: impl AsyncRead + AsyncWrite + Unpin, state: Arc<ServerState>) {
+    let respond = service_fn(|request: Request<hyper::body::Incoming>| {
+        let response = state.respond(request.method(), request.uri().path());
+        async { Ok::<_, Infallible>(response) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(REQUEST_TIMEOUT)
+        .max_buf_size(MAX_REQUEST_BYTES)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), respond);
+    match timeout(CONNECTION_TIMEOUT, connection).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%error, "a connection ended early"),
+        Err(_) => tracing::debug!("a connection took too long"),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_standby_is_ready_if_it_could_become_leader() {
-        let state = ServerState::default();
-        assert_eq!(state.ready(), Err("waiting for the host".to_owned()));
-        let (sender, election) = watch::channel(LeaderState::Unknown);
-        state.election.set(election).unwrap();
-        let leader = "other".to_owned();
-        for (leader_state, ready, part) in [
-            (LeaderState::Unknown, false, "Lease"),
-            (
-                LeaderState::Failed("forbidden".to_owned()),
-                false,
-                "forbidden",
-            ),
-            (LeaderState::Standby { leader }, true, "the leader is other"),
-            (LeaderState::Leading, false, "waiting for the host"),
-        ] {
-            sender.send_replace(leader_state);
-            let answer = state.ready();
-            assert_eq!(answer.is_ok(), ready, "{answer:?}");
-            let (Ok(text) | Err(text)) = answer;
-            assert!(text.contains(part), "{text}");
-        }
-    }
-}
+#[path = "server_tests.rs"]
+mod tests;

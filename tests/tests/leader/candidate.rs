@@ -15,6 +15,7 @@ use federation_controller::{
     election::{Elector, LeaderElectorConfig, LeaderState, Term},
     members::{MemberEvent, MemberSecrets},
     metrics::{ElectionMetrics, Metrics},
+    watchdog::Watchdog,
 };
 use fedrs_api::names;
 use fedrs_tests::{AdministratorClients, Lifetime, SimFederation, client_until_crash, member_file};
@@ -64,6 +65,7 @@ impl Candidate {
             clock: clock.clone(),
             seed: identity.len() as u64,
             metrics: metrics.clone(),
+            watchdog: Watchdog::default(),
         });
         let state = elector.state();
         let clients: BTreeMap<_, _> = federation

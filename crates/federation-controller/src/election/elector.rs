@@ -15,7 +15,11 @@ use super::{
     step::{self, Acquisition, Candidate, Step, View},
 };
 use crate::{
-    calls::CallError, clock::Clock, config::LeaderElectionConfig, metrics::ElectionMetrics,
+    calls::CallError,
+    clock::Clock,
+    config::LeaderElectionConfig,
+    metrics::ElectionMetrics,
+    watchdog::{Watchdog, Watched},
 };
 
 /// Standbys shorten their period by up to this part, so that they do not read the Lease at the same time.
@@ -40,6 +44,8 @@ pub struct LeaderElectorConfig {
     pub seed: u64,
     /// Where it counts.
     pub metrics: ElectionMetrics,
+    /// Finds out if it hangs.
+    pub watchdog: Watchdog,
 }
 
 /// The role of a process in the election.
@@ -75,6 +81,7 @@ pub struct Elector {
     clock: Clock,
     random: StdRng,
     metrics: ElectionMetrics,
+    watched: Watched,
     view: View,
     /// The Lease as it was last written, while this process leads.
     held: Option<Lease>,
@@ -115,6 +122,7 @@ impl Elector {
             clock: config.clock,
             random: StdRng::seed_from_u64(config.seed),
             metrics: config.metrics,
+            watched: config.watchdog.watch("leader election"),
             view: View::default(),
             held: None,
             acquired: Vec::new(),
@@ -179,6 +187,7 @@ impl Elector {
     /// Waits until this process holds the Lease. Returns since when, as [`Attempt::Held`].
     async fn campaign(&mut self) -> Instant {
         loop {
+            self.watched.beat();
             let part = 1.0 - SPREAD * self.random.random::<f64>();
             let mut next = Instant::now() + self.timing.retry_period.mul_f64(part);
             match self.attempt().await {
@@ -203,6 +212,7 @@ impl Elector {
         // The event is best effort.
         let _ = timeout_at(next, self.announce("became leader")).await;
         loop {
+            self.watched.beat();
             sleep_until(next.min(until)).await;
             let now = Instant::now();
             if now >= until {

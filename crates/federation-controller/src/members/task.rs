@@ -17,7 +17,7 @@ use super::{
     member_handle::MemberHandle,
     sources::{ResolvedSource, Sources},
 };
-use crate::check;
+use crate::{check, watchdog::Watched};
 
 /// A member without any source is forgotten this long after its grace period, so that checks report the loss first.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
@@ -45,6 +45,7 @@ impl Members {
         mut events: mpsc::Receiver<MemberEvent>,
         inbox: Arc<Inbox>,
         complete: watch::Sender<bool>,
+        watched: Watched,
     ) {
         let cancel = context.cancel.clone();
         let (reports, mut reported) = mpsc::channel(REPORTS);
@@ -61,6 +62,8 @@ impl Members {
         };
         let mut ticks = tokio::time::interval(OBSERVED_EVERY);
         loop {
+            // At each tick at the latest.
+            watched.beat();
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => return,

@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     config::{Config, ConfigError},
     members::{
-        kubeconfig::KubeconfigError,
+        kubeconfig::{Insecure, KubeconfigError},
         source_error::{SecretsForbidden, SourceError},
     },
     readiness::NotReady,
@@ -48,7 +48,7 @@ fn each_text_once() {
         draining(&held(1, 1, &first[..1])),
         draining(&held(5, 12, &first)),
         MEMBER_REMOVED.to_owned(),
-        insecure_kubeconfig("insecure-skip-tls-verify is set"),
+        insecure_kubeconfig(Insecure::SkipTlsVerify),
         token_not_renewable(secret),
         token_renewed(secret, at(1_800_000_000)),
         token_renewal_failed(secret, at(1_800_000_000), "forbidden"),
@@ -85,6 +85,8 @@ fn each_error_of_a_kubeconfig_once() {
         KubeconfigError::TwoFiles,
         KubeconfigError::NoKey(names::KUBECONFIG_KEY),
         KubeconfigError::ExecForbidden("exec"),
+        KubeconfigError::InsecureForbidden(Insecure::SkipTlsVerify),
+        KubeconfigError::InsecureForbidden(Insecure::Http),
         KubeconfigError::FileForbidden("tokenFile"),
         KubeconfigError::Plugin,
         KubeconfigError::PluginTimeout(Duration::from_secs(15)),
@@ -131,11 +133,7 @@ fn each_error_of_the_configuration_and_reason_not_to_be_ready_once() {
         "leaderElection: {retryPeriod: 9s}",
     ]
     .map(|yaml| invalid(yaml).to_string());
-    let not_ready = [
-        NotReady::Host(crds_missing("MemberClusters")),
-        NotReady::Listing,
-        NotReady::Members,
-    ]
-    .map(|error| error.to_string());
+    let not_ready =
+        [NotReady::Host, NotReady::Listing, NotReady::Members].map(|error| error.to_string());
     insta::assert_snapshot!([&errors[..], &not_ready[..]].concat().join("\n"));
 }
