@@ -10,17 +10,26 @@ pub struct FieldError {
     pub message: String,
 }
 
-/// The errors of an object, collected to report all of them at once.
+/// The most errors of an object that are kept: one more than [`SHOWN_ERRORS`], so that it is known that there are more.
+const KEPT_ERRORS: usize = SHOWN_ERRORS + 1;
+/// The most errors of an object that are shown.
+pub const SHOWN_ERRORS: usize = 20;
+/// The most characters of a field, and of a message, that are kept: both may quote the object, which may be large.
+const KEPT_CHARS: usize = 512;
+
+/// The errors of an object, collected to report them at once.
 #[derive(Debug, Default)]
 pub struct Errors(Vec<FieldError>);
 
 impl Errors {
     /// Adds an error at `field`.
     pub fn add(&mut self, field: impl Into<String>, message: impl Into<String>) {
-        self.0.push(FieldError {
-            field: field.into(),
-            message: message.into(),
-        });
+        if self.0.len() < KEPT_ERRORS {
+            self.0.push(FieldError {
+                field: cut(field.into()),
+                message: cut(message.into()),
+            });
+        }
     }
 
     /// Adds an error at `field` unless `holds`.
@@ -33,6 +42,7 @@ impl Errors {
     /// Adds the errors of a part.
     pub fn extend(&mut self, errors: Vec<FieldError>) {
         self.0.extend(errors);
+        self.0.truncate(KEPT_ERRORS);
     }
 
     /// All errors, in order.
@@ -47,5 +57,33 @@ impl Errors {
         } else {
             Err(self.0)
         }
+    }
+}
+
+fn cut(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(KEPT_CHARS) {
+        text.truncate(end);
+        text.shrink_to_fit();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s6_errors_are_few_and_short() {
+        let mut errors = Errors::default();
+        for _ in 0..1000 {
+            errors.add("ä".repeat(10_000), "no");
+        }
+        errors.extend(vec![errors.0[0].clone(); 1000]);
+        let kept = errors.or(()).unwrap_err();
+        assert_eq!(kept.len(), SHOWN_ERRORS + 1);
+        assert!(
+            kept.iter()
+                .all(|error| error.field == "ä".repeat(KEPT_CHARS))
+        );
     }
 }

@@ -41,7 +41,7 @@ pub use federated_replica_set::{
     DeletionPolicy, FederatedReplicaSet, FederatedReplicaSetSpec, FederatedReplicaSetStatus,
     PodTemplate, TemplateMetadata,
 };
-pub use field::{Errors as FieldErrors, FieldError};
+pub use field::{Errors as FieldErrors, FieldError, SHOWN_ERRORS};
 pub use member_cluster::{
     MemberCluster, MemberClusterSpec, MemberClusterStatus, MemberInternalState, MemberSource,
     NAMESPACES_MAX, NamespaceScope, NodeCounts, SecretRef,

@@ -45,3 +45,4 @@ pub use controller::{Controller, Running};
 pub use error_text::format_api_error;
 pub use event::{Event, EventType};
 pub use readiness::{NotReady, Readiness};
+pub use reflector::printable_lines;

@@ -20,13 +20,48 @@ const PART_BUCKETS: [f64; 9] = [
     1e-6, 4e-6, 1.6e-5, 6.4e-5, 2.56e-4, 1e-3, 4e-3, 1.6e-2, 6.4e-2,
 ];
 
-/// One call to a member.
+/// The calls that are measured.
+const VERBS: [&str; 9] = [
+    "get",
+    "create",
+    "scale",
+    "overwrite",
+    "release",
+    "delete",
+    "create namespace",
+    "list pods",
+    "mark pod",
+];
+/// Their results, apart from HTTP statuses.
+const OK: &str = "ok";
+const DEADLINE: &str = "deadline";
+const CONNECTION: &str = "connection";
+/// HTTP statuses that are told apart.
+const STATUSES: [(u16, &str); 13] = [
+    (400, "400"),
+    (401, "401"),
+    (403, "403"),
+    (404, "404"),
+    (409, "409"),
+    (410, "410"),
+    (413, "413"),
+    (422, "422"),
+    (429, "429"),
+    (500, "500"),
+    (502, "502"),
+    (503, "503"),
+    (504, "504"),
+];
+/// All others: a member may send any number.
+const OTHER_STATUS: &str = "other";
+
+/// One call to a member. All values but the names of members are of closed sets.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub struct CallLabels {
     cluster: String,
     verb: &'static str,
     /// `ok`, the HTTP status, `deadline` or `connection`.
-    result: String,
+    result: &'static str,
 }
 
 /// One part of the work on a set.
@@ -162,12 +197,14 @@ impl Metrics {
         error: Option<&CallError>,
         took: Duration,
     ) {
+        debug_assert!(
+            VERBS.contains(&verb),
+            "{verb} is not removed with its member"
+        );
         let result = match error {
-            None => "ok".to_owned(),
-            Some(CallError::Deadline(_)) => "deadline".to_owned(),
-            Some(error) => error
-                .code()
-                .map_or("connection".to_owned(), |code| code.to_string()),
+            None => OK,
+            Some(CallError::Deadline(_)) => DEADLINE,
+            Some(error) => error.code().map_or(CONNECTION, status_label),
         };
         let labels = CallLabels {
             cluster: cluster.to_owned(),
@@ -177,6 +214,24 @@ impl Metrics {
         self.calls
             .get_or_create(&labels)
             .observe(took.as_secs_f64());
+    }
+
+    /// Removes the series of a member that left the federation.
+    pub(crate) fn remove_member(&self, cluster: &str) {
+        self.informers.remove(cluster);
+        let statuses = STATUSES.map(|(_, label)| label);
+        for result in [OK, DEADLINE, CONNECTION, OTHER_STATUS]
+            .iter()
+            .chain(&statuses)
+        {
+            for verb in VERBS {
+                self.calls.remove(&CallLabels {
+                    cluster: cluster.to_owned(),
+                    verb,
+                    result,
+                });
+            }
+        }
     }
 
     /// Measures `work` as `part` of a check.
@@ -193,5 +248,54 @@ impl Metrics {
         self.parts
             .get_or_create(&labels)
             .observe(started.elapsed().as_secs_f64());
+    }
+}
+
+fn status_label(code: u16) -> &'static str {
+    let known = STATUSES.iter().find(|(status, _)| *status == code);
+    known.map_or(OTHER_STATUS, |(_, label)| label)
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn s6_results_are_of_a_closed_set_and_the_series_of_a_member_go_with_it() {
+        let mut registry = Registry::default();
+        let metrics = Metrics::register(&mut registry);
+        let shown = || {
+            let mut text = String::new();
+            prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+            text
+        };
+        let rejected = |code| {
+            let status = Status::failure("no", "No").with_code(code);
+            CallError::Api(kube::Error::Api(status.boxed()))
+        };
+        let call = |cluster: &str, verb, error: Option<&CallError>| {
+            metrics.called(cluster, verb, error, Duration::from_millis(1));
+        };
+        for code in 0..=u16::MAX {
+            call("eu", "scale", Some(&rejected(code)));
+        }
+        for cluster in ["eu", "us"] {
+            for verb in VERBS {
+                call(cluster, verb, None);
+                call(cluster, verb, Some(&CallError::Deadline(Duration::ZERO)));
+            }
+        }
+        let counts = |text: &str, cluster: &str| {
+            let label = format!("member_call_seconds_count{{cluster=\"{cluster}\"");
+            text.lines().filter(|line| line.starts_with(&label)).count()
+        };
+        let statuses = STATUSES.len() + 1;
+        assert_eq!(counts(&shown(), "eu"), 2 * VERBS.len() + statuses);
+        metrics.remove_member("eu");
+        let text = shown();
+        assert!(!text.contains("\"eu\""), "{text}");
+        assert_eq!(counts(&text, "us"), 2 * VERBS.len());
     }
 }

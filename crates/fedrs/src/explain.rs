@@ -113,6 +113,7 @@ fn table(explanation: &Explanation) -> String {
 
 #[cfg(test)]
 mod tests {
+    use federation_controller::printable_lines;
     use fedrs_api::FederatedReplicaSet;
     use serde_json::json;
 
@@ -153,6 +154,30 @@ mod tests {
         let text = table(&explanation());
         assert!(text.lines().all(|line| line == line.trim_end()), "{text}");
         insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn s6_escape_sequences_of_a_status_reach_no_terminal() {
+        let mut explanation = explanation();
+        let hostile = "\u{1b}]0;owned\u{7}\u{1b}[2J\neu-west 8 8\u{9b}31m\u{202e}".to_owned();
+        let status = &mut explanation.status;
+        status.clusters[0].message.clone_from(&hostile);
+        status.clusters[0].name.clone_from(&hostile);
+        status.conditions[0].message.clone_from(&hostile);
+        status.conditions[0].reason = hostile;
+        let rows = table(&explanation).lines().count();
+        assert_eq!(rows, table(&self::explanation()).lines().count());
+        for text in [
+            table(&explanation),
+            Format::Json.serialize(&explanation),
+            Format::Yaml.serialize(&explanation),
+        ] {
+            let shown = printable_lines(&text);
+            assert!(
+                !shown.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']),
+                "{shown:?}"
+            );
+        }
     }
 
     #[test]

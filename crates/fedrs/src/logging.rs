@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 #[cfg(feature = "demo")]
-use std::{fs::File, path::Path};
+use std::{fs::OpenOptions, os::unix::fs::OpenOptionsExt, path::Path};
 
 #[cfg(feature = "demo")]
 use anyhow::Context;
@@ -52,8 +52,11 @@ impl LogArgs {
     /// Starts logging to a new file, for commands that show something else on the terminal.
     #[cfg(feature = "demo")]
     pub(crate) fn start_in_file(&self, path: &Path) -> anyhow::Result<()> {
-        let file =
-            File::create(path).with_context(|| format!("failed to create {}", path.display()))?;
+        let mut options = OpenOptions::new();
+        let private = options.write(true).create(true).truncate(true).mode(0o600);
+        let file = private
+            .open(path)
+            .with_context(|| format!("failed to create {}", path.display()))?;
         self.start_to(file, false)
     }
 

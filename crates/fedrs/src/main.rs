@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         .install_default()
         .expect("no other TLS provider is installed before this one");
     cli::run().unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
+        output::print_error(format_args!("error: {error:#}"));
         ExitCode::FAILURE
     })
 }

@@ -9,6 +9,7 @@ use std::{
 
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use federation_controller::printable_lines;
 use membership::progress::{Progress, Reporter, Warning};
 use serde::Serialize;
 
@@ -33,15 +34,16 @@ impl Format {
     }
 }
 
-/// A table of columns for people, with a newline at the end. Aligns the columns `numbers` to the right. On a narrow terminal,
-/// text wraps; a pipe has no width.
+/// A table of columns for people, with a newline at the end. Each cell is one line. Aligns the columns `numbers` to the
+/// right. On a narrow terminal, text wraps; a pipe has no width.
 pub(crate) fn table(header: &[&str], numbers: Range<usize>, rows: Vec<Vec<String>>) -> String {
+    let of_row = |row: Vec<String>| row.into_iter().map(in_one_line).collect::<Vec<_>>();
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_header(header)
-        .add_rows(rows);
+        .add_rows(rows.into_iter().map(of_row));
     for number in numbers {
         let column = table.column_mut(number);
         let column = column.expect("the header has this column");
@@ -50,9 +52,10 @@ pub(crate) fn table(header: &[&str], numbers: Range<usize>, rows: Vec<Vec<String
     format!("{}\n", table.trim_fmt())
 }
 
-/// Prints `text` to standard output. A reader that stops early is not an error.
+/// Prints `text` to standard output. Objects of clusters may contain escape sequences, which no terminal gets. A reader that
+/// stops early is not an error.
 pub(crate) fn print(text: &str) -> ExitCode {
-    match io::stdout().write_all(text.as_bytes()) {
+    match io::stdout().write_all(printable_lines(text).as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             eprintln!("error: failed to write to standard output: {error}");
             ExitCode::FAILURE
@@ -61,10 +64,22 @@ pub(crate) fn print(text: &str) -> ExitCode {
     }
 }
 
-/// Prints one line to standard output. An operation continues even if the reader has gone.
+/// Prints lines to standard output, as [`print`] does. An operation continues even if the reader has gone.
 pub(crate) fn print_line(text: impl Display) {
     let mut out = io::stdout();
+    let text = printable_lines(&text.to_string());
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
+/// Prints lines to standard error, as [`print`] does.
+pub(crate) fn print_error(text: impl Display) {
+    let text = printable_lines(&text.to_string());
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// `text` in one printable line: a message of a cluster must not look like progress of its own.
+fn in_one_line(text: impl Display) -> String {
+    printable_lines(&text.to_string()).replace('\n', " ")
 }
 
 /// Prints the progress of an operation to standard output, and warnings to standard error.
@@ -72,10 +87,10 @@ pub(crate) struct TerminalReporter;
 
 impl Reporter for TerminalReporter {
     fn progress(&mut self, progress: Progress) {
-        print_line(progress);
+        print_line(in_one_line(progress));
     }
 
     fn warn(&mut self, warning: Warning) {
-        let _ = writeln!(io::stderr(), "warning: {warning}");
+        print_error(format_args!("warning: {}", in_one_line(warning)));
     }
 }

@@ -28,7 +28,7 @@ pub use format_error::{format_error, is_credentials_error};
 pub use handler::{EventHandler, Versioned};
 pub use invalid_object::{InvalidObject, InvalidObjectCause};
 pub use pages::list;
-pub use printable::printable;
+pub use printable::{printable, printable_lines};
 pub use reflector::Reflector;
 pub use resource_version::ResourceVersion;
 pub use response::read_response;

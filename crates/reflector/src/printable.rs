@@ -16,6 +16,13 @@ pub fn printable(text: &str) -> String {
     printable
 }
 
+/// `text` without control characters except line feeds, of any length, for a terminal.
+#[must_use]
+pub fn printable_lines(text: &str) -> String {
+    let keep = |char| if char == '\n' { char } else { harmless(char) };
+    text.chars().map(keep).collect()
+}
+
 fn harmless(char: char) -> char {
     match char {
         '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => ' ',
@@ -44,6 +51,7 @@ mod tests {
         ] {
             assert_eq!(printable(text), expected.unwrap_or(text));
         }
+        assert_eq!(printable_lines("a\n\u{1b}[2J\tb\n"), "a\n\u{fffd}[2J b\n");
         assert_eq!(printable(&"ä".repeat(512)), "ä".repeat(512));
         assert_eq!(printable(&"ä".repeat(900_000)), "ä".repeat(511) + "…");
     }

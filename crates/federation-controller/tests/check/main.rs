@@ -11,6 +11,7 @@ mod capacity;
 mod drain;
 mod duplicates;
 mod external_changes;
+mod extremes;
 mod failing;
 mod holds;
 mod lag;

@@ -252,6 +252,38 @@ fn rejected(world: &World, message: &str) -> StatusRefresh {
 }
 
 #[test]
+fn s6_a_spec_with_many_errors_shows_twenty() {
+    let world = settled();
+    let errors: Vec<_> = (0..1000)
+        .map(|number| FieldError {
+            field: format!("spec.template.metadata.labels[{number}]"),
+            message: format!("\u{1b}[2J{}", "long".repeat(1000)),
+        })
+        .collect();
+    let invalid = InvalidFrs {
+        errors: &errors,
+        generation: Some(2),
+        preferences_hash: &None,
+        previous: &world.previous,
+        members: &world.members,
+        settings: &world.settings,
+    };
+    let refresh = reject(&invalid, at(world.now));
+    let accepted = find(&refresh.status.conditions, ConditionType::Accepted).unwrap();
+    for text in [&accepted.message, &refresh.events[0].message] {
+        assert!(text.chars().count() < 21 * 514, "{text}");
+        assert!(
+            text.contains("labels[19]") && !text.contains("labels[20]"),
+            "{text}"
+        );
+        assert!(
+            text.ends_with("; and more errors") && !text.contains('\u{1b}'),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn f4_an_invalid_spec_is_stalled_and_its_counts_stay_current() {
     let mut world = settled();
     hold(&mut world.members[0], 3, 1);

@@ -6,7 +6,7 @@
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, BufRead, BufReader, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -17,6 +17,8 @@ const HEADER: &str =
     "# Written by fedrs for an embedded cluster; the next run in this directory replaces it.";
 /// Locked while a run uses the directory.
 const LOCK_FILE: &str = ".fedrs-lock";
+/// The permission of the group and of all others to write.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// The extensions of files that the controller reads as kubeconfigs of members.
 const KUBECONFIG_EXTENSIONS: [&str; 3] = ["yaml", "yml", "kubeconfig"];
 
@@ -31,13 +33,18 @@ pub(crate) struct KubeconfigDirectory {
 impl KubeconfigDirectory {
     /// Locks the directory `path`, creates it if needed, and removes the kubeconfigs of an earlier run.
     pub(crate) fn claim(path: &Path) -> anyhow::Result<Self> {
+        // Without a slash at the end, which would follow a link.
+        let path: &Path = &path.components().collect::<PathBuf>();
         let shown = path.display();
         let members = path.join("members");
         let mut private = fs::DirBuilder::new();
         private.recursive(true).mode(0o700);
-        private
-            .create(&members)
-            .with_context(|| format!("failed to create the directory {shown}"))?;
+        for directory in [path, &members] {
+            private.create(directory).with_context(|| {
+                format!("failed to create the directory {}", directory.display())
+            })?;
+            check_private(directory)?;
+        }
         let lock = lock(&path.join(LOCK_FILE))
             .with_context(|| format!("failed to lock the directory {shown}"))?;
 
@@ -92,6 +99,24 @@ impl KubeconfigDirectory {
     }
 }
 
+/// Fails if somebody else may put files into `directory`, or replace it: they would get, or choose, administrators'
+/// credentials.
+fn check_private(directory: &Path) -> anyhow::Result<()> {
+    let shown = directory.display();
+    let found = fs::symlink_metadata(directory)
+        .with_context(|| format!("failed to read the directory {shown}"))?;
+    let problem = if found.is_symlink() {
+        "is a symbolic link"
+    } else if found.uid() != rustix::process::geteuid().as_raw() {
+        "belongs to another user"
+    } else if found.mode() & WRITABLE_BY_OTHERS != 0 {
+        "is writable by other users"
+    } else {
+        return Ok(());
+    };
+    bail!("the directory {shown} {problem}: set another one with --dir")
+}
+
 fn lock(path: &Path) -> anyhow::Result<File> {
     let mut options = OpenOptions::new();
     let file = options
@@ -134,11 +159,15 @@ fn written_by_fedrs(file: &Path) -> io::Result<bool> {
 fn write(file: &Path, kubeconfig: &str) -> anyhow::Result<()> {
     let unfinished = file.with_extension("new");
     let put = || -> io::Result<()> {
+        match fs::remove_file(&unfinished) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        // A new file: an old one would keep its permissions.
         let mut options = OpenOptions::new();
         let mut open = options
             .write(true)
-            .create(true)
-            .truncate(true)
+            .create_new(true)
             .mode(0o600)
             .open(&unfinished)?;
         write!(open, "{HEADER}\n{kubeconfig}")?;
@@ -193,6 +222,53 @@ mod tests {
             error.contains("another `fedrs sim` or `fedrs demo` uses it"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn s10_a_directory_that_others_can_change_is_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        let refusal = |path: &Path| KubeconfigDirectory::claim(path).unwrap_err().to_string();
+        let open = temp.path().join("open");
+        let set_mode = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        for (writable, mode) in [("", 0o777), ("", 0o720), ("members", 0o702)] {
+            fs::create_dir_all(open.join("members")).unwrap();
+            set_mode(&open.join(writable), mode);
+            let error = refusal(&open);
+            assert!(error.contains("is writable by other users"), "{error}");
+            fs::remove_dir_all(&open).unwrap();
+        }
+        let own = temp.path().join("own");
+        fs::create_dir(&own).unwrap();
+        set_mode(&own, 0o755);
+        for link in ["link", "link/"] {
+            let _ = std::os::unix::fs::symlink(&own, temp.path().join("link"));
+            let error = refusal(&temp.path().join(link));
+            assert!(error.contains("link is a symbolic link"), "{error}");
+        }
+        std::os::unix::fs::symlink(&own, own.join("members")).unwrap();
+        assert!(refusal(&own).contains("members is a symbolic link"));
+        let foreign = if rustix::process::geteuid().is_root() {
+            let nobody = Some(65_534);
+            std::os::unix::fs::chown(&own, nobody, None).unwrap();
+            own
+        } else {
+            PathBuf::from("/")
+        };
+        assert!(refusal(&foreign).contains("belongs to another user"));
+    }
+
+    #[test]
+    fn s10_an_old_file_does_not_lend_its_permissions() {
+        let temp = tempfile::tempdir().unwrap();
+        let directory = KubeconfigDirectory::claim(temp.path()).unwrap();
+        let left = temp.path().join("host.new");
+        fs::write(&left, "left by a crash").unwrap();
+        fs::set_permissions(&left, fs::Permissions::from_mode(0o644)).unwrap();
+        directory.write_host("host: 1\n").unwrap();
+        let mode = fs::metadata(directory.host_file()).unwrap().permissions();
+        assert_eq!(mode.mode() & 0o777, 0o600);
     }
 
     #[test]

@@ -83,13 +83,13 @@ pub(crate) fn run(args: &PlanArgs) -> ExitCode {
         Ok(cases) => cases,
         Err(errors) => {
             for error in errors {
-                eprintln!("error: {error:#}");
+                output::print_error(format_args!("error: {error:#}"));
             }
             return ExitCode::from(INVALID_INPUT);
         }
     };
     for warning in cases.list.iter().flat_map(Case::warnings) {
-        eprintln!("warning: {warning}");
+        output::print_error(format_args!("warning: {warning}"));
     }
     let results: Vec<CaseResult<'_>> = cases.list.iter().map(CaseResult::new).collect();
     output::print(&format(&results, cases.is_list, args.output))

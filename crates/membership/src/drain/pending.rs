@@ -42,7 +42,7 @@ impl fmt::Display for PendingReplicas {
         if let Some(message) = &self.not_ready {
             write!(f, "the member is not ready ({message}); ")?;
         }
-        let replicas: i32 = self.sets.iter().map(|set| set.replicas).sum();
+        let replicas: i64 = self.sets.iter().map(|set| i64::from(set.replicas)).sum();
         let listed = self.sets.iter().take(LISTED_SETS);
         let mut sets: Vec<String> = listed.map(ToString::to_string).collect();
         if self.sets.len() > LISTED_SETS {

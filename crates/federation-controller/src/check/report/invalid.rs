@@ -2,10 +2,11 @@
 
 use fedrs_api::{
     ClusterStatus, ConditionReason, ConditionType, EventReason, FederatedReplicaSetStatus,
-    FieldError, conditions::find,
+    FieldError, SHOWN_ERRORS, conditions::find,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use reflector::printable;
 
 use super::{
     StatusRefresh,
@@ -40,8 +41,7 @@ pub struct InvalidFrs<'a> {
 #[must_use]
 pub fn reject(invalid: &InvalidFrs<'_>, now: Timestamp) -> StatusRefresh {
     let previous = invalid.previous;
-    let errors: Vec<_> = invalid.errors.iter().map(ToString::to_string).collect();
-    let message = errors.join("; ");
+    let message = message(invalid.errors);
     let is_known = find(&previous.conditions, ConditionType::Stalled)
         .is_some_and(|condition| condition.message == message);
     let status = FederatedReplicaSetStatus {
@@ -59,6 +59,16 @@ pub fn reject(invalid: &InvalidFrs<'_>, now: Timestamp) -> StatusRefresh {
         },
         moving: false,
     }
+}
+
+/// The first errors, each in one short line.
+fn message(errors: &[FieldError]) -> String {
+    let shown = errors.iter().take(SHOWN_ERRORS);
+    let mut texts: Vec<_> = shown.map(|error| printable(&error.to_string())).collect();
+    if errors.len() > SHOWN_ERRORS {
+        texts.push("and more errors".to_owned());
+    }
+    texts.join("; ")
 }
 
 /// The entries of the last layout, and of members that have a local set, with their current counts.
