@@ -23,6 +23,7 @@ pub mod kstatus;
 mod observe;
 pub mod recorded;
 pub mod scenario;
+mod seeds;
 mod sim_federation;
 pub mod test_environment;
 mod watcher;
@@ -32,6 +33,7 @@ pub use crash::{CrashPoint, Lifetime};
 pub use invariants::{HOST, InvariantChecker};
 pub use join::{MEMBERS_PATH, SECRETS_PATH};
 pub use observe::{Layout, LocalSetState};
+pub use seeds::seeds;
 pub use sim_federation::{
     FRS_PATH, SimFederation, SimFederationSpec, SimMemberSpec, client_until_crash, even, frs,
     install_crds, minutes,

@@ -9,7 +9,7 @@ use std::sync::{
 use fedrs_tests::{
     SimFederation, SimFederationSpec, frs,
     hostile::{Switch, Trick},
-    minutes,
+    minutes, seeds,
 };
 use peak_alloc::PeakAlloc;
 use serde_json::json;
@@ -23,6 +23,9 @@ static ALONE: Mutex<()> = Mutex::const_new(());
 /// What one hostile member may cost in heap, in MiB, with what the hostile server itself builds its responses of. The memory
 /// limit of the Deployment is 256 MiB.
 const BOUND: f32 = 64.0;
+
+/// Seeds of random mutations.
+const SEEDS: u64 = 20;
 
 /// Panics of any thread so far: one in a task ends the product.
 fn panics() -> usize {
@@ -149,6 +152,33 @@ tricks! {
     s2_largest_numbers: LargestNumbers,
     s2_gigantic_numbers: GiganticNumbers,
     s6_escape_sequences: Escapes,
+}
+
+/// Random responses to every request of the controller: `FEDRS_SEED=7` repeats one, `FEDRS_SEEDS=500` tries more.
+#[tokio::test(start_paused = true)]
+async fn s2_random_mutations_of_responses() {
+    let _alone = ALONE.lock().await;
+    let panicked = panics();
+    let (federation, switch) = federation().await;
+    for seed in seeds(SEEDS) {
+        switch.play(Some(Trick::Mutations(seed)));
+        let replicas = 12 + seed % 7;
+        federation
+            .patch("web", &json!({ "spec": { "replicas": replicas } }))
+            .await;
+        federation
+            .patch("local", &json!({ "spec": { "replicas": replicas } }))
+            .await;
+        minutes(2).await;
+        available(&federation, "local", replicas).await;
+        assert_eq!(panics(), panicked, "seed {seed}: a task panicked");
+    }
+    switch.play(None);
+    federation
+        .wait_until("c is as it should be again", 1800, async |federation| {
+            federation.is_settled("web").await
+        })
+        .await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -13,7 +13,7 @@ use std::{collections::BTreeSet, time::Duration};
 use federated_scheduler::{Cluster, Preference, Request, plan};
 use fedrs_api::{ClusterPreference, FederatedReplicaSet, ValidFrs};
 use fedrs_tests::{
-    CrashPoint, HOST, InvariantChecker, SimFederation, SimFederationSpec, SimMemberSpec, frs,
+    CrashPoint, HOST, InvariantChecker, SimFederation, SimFederationSpec, SimMemberSpec, frs, seeds,
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Value, json};
@@ -30,16 +30,7 @@ const HEALED_WITHIN: u64 = 3600;
 
 #[test]
 fn f16_f20_invariants_hold_through_random_edits_and_faults() {
-    let number = |name| {
-        std::env::var(name)
-            .ok()
-            .map(|value| value.parse::<u64>().unwrap())
-    };
-    let seeds = match number("FEDRS_SEED") {
-        Some(seed) => seed..=seed,
-        None => 1..=number("FEDRS_SEEDS").unwrap_or(SEEDS),
-    };
-    for seed in seeds {
+    for seed in seeds(SEEDS) {
         tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)

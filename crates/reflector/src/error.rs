@@ -92,8 +92,9 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// Whether the watch can't continue from its version, so that only a new list helps: the version is too old (410),
-    /// newer than a restored server has (504), or not understood (400).
+    /// Whether the watch may be unable to continue from its version, so that only a new list helps: the version is too old
+    /// (410), newer than a restored server has (504), or nonsense, which makes no valid request or no server understands
+    /// (400, 422 or 500). What a proxy answers, or a server that asks for patience, says nothing about the version.
     #[must_use]
     pub fn needs_relist(&self) -> bool {
         match &self.kind {
@@ -102,7 +103,11 @@ impl Error {
                 code,
                 version_too_large,
                 ..
-            } => self.verb == Verb::Watch && (matches!(code, 400 | 410) || *version_too_large),
+            } => {
+                let is_about_version = matches!(code, 400 | 410 | 422 | 500) || *version_too_large;
+                self.verb == Verb::Watch && is_about_version
+            }
+            ErrorKind::InvalidRequest(_) => self.verb == Verb::Watch,
             _ => false,
         }
     }
@@ -170,7 +175,9 @@ mod tests {
             (Verb::Watch, 400, false, true),
             (Verb::Watch, 504, true, true),
             (Verb::Watch, 504, false, false),
-            (Verb::Watch, 500, false, false),
+            (Verb::Watch, 422, false, true),
+            (Verb::Watch, 500, false, true),
+            (Verb::Watch, 503, false, false),
             (Verb::List, 410, false, false),
         ];
         for (verb, code, version_too_large, expected) in cases {

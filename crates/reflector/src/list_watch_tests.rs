@@ -292,7 +292,7 @@ async fn after_other_errors_the_watch_resumes_from_its_version() {
     let log = run([
         page(5, "", &[]),
         Response::Watch(vec![event("ADDED", &thing("a", 6))], Then::Break),
-        Response::Error(500, "etcd leader changed"),
+        Response::Error(503, "etcd leader changed"),
         Response::Watch(vec![], MINUTES),
     ])
     .await;
@@ -306,7 +306,7 @@ async fn after_other_errors_the_watch_resumes_from_its_version() {
     assert_eq!(log.entries()[6], "watch 6");
     assert_eq!(
         log.entries()[7],
-        "error: failed to watch /api/v1/things: 500 Reason: etcd leader changed"
+        "error: failed to watch /api/v1/things: 503 Reason: etcd leader changed"
     );
     assert_eq!(log.entries()[8], "watch 6");
     assert_eq!(log.times("begin").len(), 1);

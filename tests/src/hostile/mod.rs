@@ -7,6 +7,7 @@
 //!
 //! It knows HTTP alone: any client is the way to the honest API server.
 
+mod mutations;
 mod objects;
 mod response;
 mod trick;
@@ -100,7 +101,14 @@ impl HostileServer {
         }
         let switched = async move { self.switch.0.switched.notified().await };
         Ok(response.map(|body| {
-            let frames = body.into_data_stream().map(|chunk| chunk.map(Frame::data));
+            let frames = body.into_data_stream().map(move |chunk| {
+                chunk.map(|chunk| {
+                    Frame::data(match trick {
+                        Some(trick) => trick.edited_chunk(chunk),
+                        None => chunk,
+                    })
+                })
+            });
             StreamBody::new(frames.take_until(Box::pin(switched))).boxed_unsync()
         }))
     }

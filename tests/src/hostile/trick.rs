@@ -9,6 +9,7 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use super::{
+    mutations::mutated,
     objects::{ESCAPES, stranger, with_escapes, with_gigantic_numbers},
     response::{ResponseBody, body_of, endless, streamed, whole},
 };
@@ -54,6 +55,8 @@ pub enum Trick {
     GiganticNumbers,
     /// Texts that are for people contain escape sequences.
     Escapes,
+    /// Half of all bodies, and of the lines of watches, have random mutations of this seed.
+    Mutations(u64),
 }
 
 /// What a request is for.
@@ -98,7 +101,7 @@ impl Call {
 }
 
 impl Trick {
-    /// All tricks.
+    /// All tricks without a seed.
     pub const ALL: [Self; 19] = [
         Self::EndlessBody,
         Self::SlowBytes,
@@ -156,13 +159,26 @@ impl Trick {
         match self {
             Self::LabelsAsText => call.is_object(),
             Self::UnknownKeys | Self::WideTemplate => !call.is_watch && !call.resource.is_empty(),
-            Self::LargestNumbers | Self::GiganticNumbers | Self::Escapes => !call.is_watch,
+            Self::LargestNumbers | Self::GiganticNumbers | Self::Escapes | Self::Mutations(_) => {
+                !call.is_watch
+            }
             _ => false,
+        }
+    }
+
+    /// A part of a watch, edited: usually one line.
+    pub(super) fn edited_chunk(self, chunk: Bytes) -> Bytes {
+        match self {
+            Self::Mutations(seed) => mutated(&chunk, seed).into(),
+            _ => chunk,
         }
     }
 
     /// The honest `body`, edited.
     pub(super) fn edited(self, body: &[u8]) -> ResponseBody {
+        if let Self::Mutations(seed) = self {
+            return body_of(mutated(body, seed));
+        }
         let Ok(mut value) = serde_json::from_slice::<Value>(body) else {
             return body_of(body.to_vec());
         };
