@@ -23,22 +23,45 @@ impl SimFederation {
     /// Creates the controller's ServiceAccount in the member with its RBAC rules, a Secret with a kubeconfig whose token
     /// expires after `seconds`, and a MemberCluster that references it. Returns the token.
     pub async fn join(&mut self, name: &str, seconds: i64) -> String {
+        self.join_with(name, seconds, None).await
+    }
+
+    /// As [`join`](Self::join) with rights in these namespaces only, if there are any, which the MemberCluster lists.
+    pub async fn join_with(
+        &mut self,
+        name: &str,
+        seconds: i64,
+        namespaces: Option<&[&str]>,
+    ) -> String {
+        let namespaces: Option<Vec<String>> =
+            namespaces.map(|names| names.iter().map(|&name| name.to_owned()).collect());
+        let access = Access {
+            namespaces: namespaces.clone(),
+            ..Access::usual(Place::Member)
+        };
         self.joined.insert(name.to_owned());
         let namespace = json!({ "metadata": { "name": names::SYSTEM_NAMESPACE } });
         // The first member creates it.
         let _ = self.on_host("POST", "/api/v1/namespaces", &namespace).await;
         let member = client(self.member(name));
-        for manifest in Access::usual(Place::Member).manifests() {
-            create(&member, manifest.to_value()).await;
+        for manifest in access.manifests() {
+            let object = manifest.to_value();
+            // A cluster has the namespace default from the beginning.
+            if object["kind"] != "Namespace" || object["metadata"]["name"] != "default" {
+                create(&member, object).await;
+            }
         }
         let token = self.token(name, seconds).await;
         self.apply_secret(name, &kubeconfig(name, &token)).await;
-        let object = json!({
+        let mut object = json!({
             "apiVersion": "fedrs.dev/v1alpha1",
             "kind": "MemberCluster",
             "metadata": { "name": name },
             "spec": { "secretRef": { "name": secret_name(name) } },
         });
+        if let Some(names) = namespaces {
+            object["spec"]["namespaces"] = json!({ "names": names });
+        }
         self.on_host("POST", MEMBERS_PATH, &object).await.unwrap();
         token
     }

@@ -216,3 +216,107 @@ async fn s1_a_member_takes_the_namespaces_that_its_selector_selects() {
     federation.on_host("PATCH", path, &labels).await.unwrap();
     wait_for_layout(&federation, "shop", &[Some(6), Some(0), Some(0)]).await;
 }
+
+/// The role of the controller's account in a namespace of a member.
+fn role(namespace: &str) -> String {
+    format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles/fedrs-controller")
+}
+
+/// A federation whose member `c` has rights in `default` and `shop` only.
+async fn with_rights_in_namespaces() -> SimFederation {
+    let mut federation = SimFederation::start_clusters(SimFederationSpec::default()).await;
+    for name in ["a", "b"] {
+        federation.join(name, DAY).await;
+    }
+    let namespaces = Some(["default", "shop"].as_slice());
+    federation.join_with("c", DAY, namespaces).await;
+    for name in ["shop", "blog"] {
+        create_namespace(&federation, name, &json!({})).await;
+    }
+    federation.start_controller().await;
+    federation
+}
+
+#[tokio::test(start_paused = true)]
+async fn s1_rights_in_some_namespaces_suffice_for_a_member_that_takes_these() {
+    let federation = with_rights_in_namespaces().await;
+    for namespace in ["shop", "blog"] {
+        create_set(&federation, namespace).await;
+    }
+    federation.run(12).await;
+    wait_for_layout(&federation, "shop", &[Some(2); 3]).await;
+    wait_for_layout(&federation, "blog", &[Some(3), Some(3), None]).await;
+    assert_eq!(layout(&federation, "default"), [Some(4); 3]);
+    let condition = federation.member_condition("c", "Synced").await;
+    assert!(condition.starts_with("True"), "{condition}");
+    // What somebody changes in one of them is repaired: both are watched.
+    for namespace in ["shop", "default"] {
+        let path = format!("/apis/apps/v1/namespaces/{namespace}/replicasets/web");
+        let deleted = federation.on_member("c", "DELETE", &path, &Value::Null);
+        deleted.await.unwrap();
+    }
+    let has_set =
+        |federation: &SimFederation, namespace| layout(federation, namespace)[2] > Some(0);
+    federation
+        .wait_until("both sets are there again", 5, async |federation| {
+            has_set(federation, "shop") && has_set(federation, "default")
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn s1_a_forbidden_namespace_of_a_member_concerns_its_sets_only() {
+    let federation = with_rights_in_namespaces().await;
+    create_set(&federation, "shop").await;
+    federation.run(12).await;
+    wait_for_layout(&federation, "shop", &[Some(2); 3]).await;
+    federation
+        .on_member("c", "DELETE", &role("shop"), &Value::Null)
+        .await
+        .unwrap();
+    minutes(10).await;
+    let condition = federation.member_condition("c", "Synced").await;
+    assert!(condition.starts_with("False Stale"), "{condition}");
+    let patch = json!({ "spec": { "replicas": 15 } });
+    federation.patch("web", &patch).await;
+    let path = format!("{}/web", sets("shop"));
+    federation
+        .on_host("PATCH", &path, &json!({ "spec": { "replicas": 9 } }))
+        .await
+        .unwrap();
+    wait_for_layout(&federation, "default", &[Some(5); 3]).await;
+    wait_for_layout(&federation, "shop", &[Some(4), Some(3), Some(2)]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn s1_a_namespace_that_is_taken_off_is_watched_until_it_is_empty_also_after_a_restart() {
+    let mut federation = with_rights_in_namespaces().await;
+    federation.run(12).await;
+    assert_eq!(layout(&federation, "default"), [Some(4); 3]);
+    let watcher = ReadyWatcher::start(&federation, "web");
+    federation.stop_controller().await;
+    let names = json!({ "spec": { "namespaces": { "names": ["shop"] } } });
+    federation.patch_member("c", &names).await;
+    federation.start_controller().await;
+    wait_for_layout(&federation, "default", &[Some(6), Some(6), Some(0)]).await;
+    watcher.assert_never_below(12);
+    minutes(1).await;
+    // Nothing is read in it any more.
+    federation
+        .on_member("c", "DELETE", &role("default"), &Value::Null)
+        .await
+        .unwrap();
+    minutes(10).await;
+    let condition = federation.member_condition("c", "Synced").await;
+    assert!(condition.starts_with("True"), "{condition}");
+    assert_eq!(
+        federation.condition("web", "Ready").await.as_deref(),
+        Some("True")
+    );
+    federation.delete("web").await;
+    federation
+        .wait_until("the set is deleted", 5, async |federation| {
+            federation.frs("web").await.is_null()
+        })
+        .await;
+}

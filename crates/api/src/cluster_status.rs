@@ -160,6 +160,18 @@ pub struct ClusterStatus {
     pub internal: ClusterInternalState,
 }
 
+impl ClusterStatus {
+    /// Whether the cluster has or should have replicas, or was lost with some.
+    #[must_use]
+    pub fn has_replicas(&self) -> bool {
+        let internal = &self.internal;
+        self.desired_replicas > 0
+            || self.replicas > 0
+            || internal.capacity_probes > 0
+            || internal.lost_since.is_some()
+    }
+}
+
 /// What the controller has to know about a cluster after a restart (F34). Not an API.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]

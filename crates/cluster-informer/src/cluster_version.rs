@@ -1,7 +1,7 @@
 //! Reads a member cluster's version: when it becomes healthy, and every few minutes.
 //!
 //! ```text
-//! healthy --> GET /version --> MemberStore
+//! healthy --> GET /version --> ClusterStore
 //! ```
 
 use std::time::Duration;
@@ -12,7 +12,7 @@ use reflector::{Backoff, ClientReceiver, Limits, partial::printable_text, read_r
 use serde::Deserialize;
 use tokio::{sync::Notify, time::timeout};
 
-use crate::{health::Health, member_view::MemberView, store::MemberStore};
+use crate::{cluster_store::ClusterStore, health::Health, member_view::MemberView};
 
 /// How often a member cluster's version is read.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl Default for ClusterVersionSettings {
 pub(crate) async fn run(
     mut clients: ClientReceiver,
     settings: ClusterVersionSettings,
-    store: &MemberStore,
+    store: &ClusterStore,
     healthy: &Notify,
     seed: u64,
 ) {

@@ -27,14 +27,14 @@ async fn run_for(code: u16, minutes: u64) -> (Option<String>, Vec<u64>) {
         async move { response }
     });
     let clock: crate::Clock = Arc::new(|| Timestamp::UNIX_EPOCH);
-    let store = MemberStore::new(clock, Duration::from_secs(30));
+    let store = ClusterStore::new(clock, Duration::from_secs(30));
     let healthy = Notify::new();
     let settings = ClusterVersionSettings::default();
     let client = Client::new(service, "default");
     let run = run(client.into(), settings, &store, &healthy, 1);
     let live = async {
         sleep(Duration::from_secs(10)).await;
-        store.set_health(Health::Healthy);
+        store.set_health(&Health::Healthy);
         healthy.notify_one();
         sleep(Duration::from_secs(60 * minutes)).await;
     };

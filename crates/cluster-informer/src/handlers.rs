@@ -10,6 +10,7 @@ use tracing::{debug, info};
 use crate::{
     change::{ChangeHandler, KeyedChange, WorkloadChange},
     cluster_info::NodeObject,
+    cluster_store::ClusterStore,
     health::Health,
     member_view::MemberView,
     metrics::WatchMetrics,
@@ -24,7 +25,7 @@ use crate::{
 #[derive(Clone)]
 pub(crate) struct Notifier {
     pub(crate) cluster: Arc<str>,
-    pub(crate) store: Arc<MemberStore>,
+    pub(crate) store: Arc<ClusterStore>,
     pub(crate) handler: Arc<dyn ChangeHandler>,
 }
 
@@ -34,18 +35,17 @@ impl Notifier {
     }
 
     /// Sets the result of a probe.
-    pub(crate) fn set_health(&self, health: Health) -> HealthChange {
-        let text = format!("{health:?}");
+    pub(crate) fn set_health(&self, health: &Health) -> HealthChange {
         let change = self.store.set_health(health);
         if change != HealthChange::Unchanged {
-            info!(health = text, "health of the member changed");
+            info!(?health, "health of the member changed");
             self.handler.on_cluster_change(&self.cluster);
         }
         change
     }
 
     /// Changes the nodes, and reports what follows for workloads and for the member.
-    pub(crate) fn change_nodes(&self, change: impl FnOnce(&mut NodeTable, Timestamp) -> Changed) {
+    pub(crate) fn change_nodes(&self, change: impl FnMut(&mut NodeTable, Timestamp) -> Changed) {
         let (workloads, is_news) = self.store.change_nodes(change);
         for (key, change) in workloads {
             self.workload_change(&key, change);
@@ -70,7 +70,7 @@ pub(crate) struct NodeHandler {
 }
 
 impl NodeHandler {
-    fn change(&self, change: impl FnOnce(&mut NodeTable, Timestamp) -> Changed) {
+    fn change(&self, change: impl FnMut(&mut NodeTable, Timestamp) -> Changed) {
         self.notifier.change_nodes(change);
     }
 }
@@ -111,6 +111,7 @@ impl EventHandler<NodeObject> for NodeHandler {
 /// Handles the events of one watch.
 pub(crate) struct WatchHandler {
     pub(crate) watch: Watch,
+    pub(crate) store: Arc<MemberStore>,
     pub(crate) notifier: Notifier,
     pub(crate) metrics: WatchMetrics,
 }
@@ -128,30 +129,30 @@ impl WatchHandler {
 impl<T: WatchedObject> EventHandler<T> for WatchHandler {
     fn on_init(&mut self) {
         self.metrics.lists.inc();
-        self.notifier.store.begin_list(self.watch);
+        self.store.begin_list(self.watch);
         self.notifier.check_sync_state();
     }
 
     fn on_apply(&mut self, object: T) {
         self.metrics.events.inc();
-        self.report(object.apply(&self.notifier.store));
+        self.report(object.apply(&self.store));
     }
 
     fn on_delete(&mut self, object: T) {
         self.metrics.events.inc();
-        self.report(object.delete(&self.notifier.store));
+        self.report(object.delete(&self.store));
     }
 
     fn on_init_done(&mut self, resource_version: &str) {
         let version = ResourceVersion::parse(resource_version);
-        self.report(self.notifier.store.end_list(self.watch, version));
+        self.report(self.store.end_list(self.watch, version));
         self.notifier.check_sync_state();
     }
 
     fn on_error(&mut self, error: &Error) {
         self.metrics.failures.inc();
         debug!(watch = ?self.watch, %error, "watch failed");
-        let store = &self.notifier.store;
+        let store = &self.store;
         store.record_failure(self.watch, error);
         self.notifier.check_sync_state();
     }
@@ -161,7 +162,7 @@ impl<T: WatchedObject> EventHandler<T> for WatchHandler {
     }
 
     fn on_activity(&mut self) {
-        if self.notifier.store.record_activity(self.watch) {
+        if self.store.record_activity(self.watch) {
             self.notifier.check_sync_state();
         }
     }
@@ -170,9 +171,9 @@ impl<T: WatchedObject> EventHandler<T> for WatchHandler {
         self.metrics.invalid_objects.inc();
         let Some(uid) = object.uid else { return };
         if object.deleted {
-            self.report(T::delete_invalid(&self.notifier.store, uid, object));
+            self.report(T::delete_invalid(&self.store, uid, object));
         } else {
-            self.notifier.store.keep(self.watch, uid);
+            self.store.keep(self.watch, uid);
         }
     }
 

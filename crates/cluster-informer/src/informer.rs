@@ -9,15 +9,22 @@ use std::{sync::Arc, time::Duration};
 use fedrs_api::labels;
 use futures::future;
 use kube::Client;
+use parking_lot::Mutex;
 use reflector::{
     ClientReceiver, ClientSender, Collection, Reflector, ReflectorSettings, client_channel,
 };
-use tokio::{sync::Notify, task::JoinHandle, time::sleep};
+use tokio::{
+    sync::{Notify, watch},
+    task::JoinHandle,
+    time::sleep,
+};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, info_span};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
     change::ChangeHandler,
+    cluster_store::{ClusterStore, WatchScope},
     cluster_version::{self, ClusterVersionSettings},
     handlers::{NodeHandler, Notifier, WatchHandler},
     metrics::{ClusterMetrics, InformerMetrics, PODS, REPLICA_SETS, WatchMetrics},
@@ -62,15 +69,17 @@ impl Default for InformerSettings {
 #[derive(Debug)]
 pub struct MemberInformer {
     /// What is known of the member.
-    pub store: Arc<MemberStore>,
+    pub store: Arc<ClusterStore>,
     /// Exchanges the client.
     pub client: ClientSender,
+    /// Changes which namespaces are watched.
+    pub scope: watch::Sender<WatchScope>,
     /// Ends when cancelled; a panic in it has to end the process.
     pub task: JoinHandle<()>,
 }
 
 impl MemberInformer {
-    /// Starts to watch `cluster`: the objects with the labels of `federation` (F40), until `cancel`.
+    /// Starts to watch `scope` of `cluster`: the objects with the labels of `federation` (F40), until `cancel`.
     ///
     /// Call it within a tokio runtime. Turn off the client's own retry. `seed` decides the jitter.
     #[expect(
@@ -81,6 +90,7 @@ impl MemberInformer {
         cluster: impl Into<Arc<str>>,
         client: Client,
         federation: &str,
+        scope: WatchScope,
         handler: Arc<dyn ChangeHandler>,
         settings: InformerSettings,
         metrics: &InformerMetrics,
@@ -89,7 +99,7 @@ impl MemberInformer {
         cancel: CancellationToken,
     ) -> Self {
         let cluster = cluster.into();
-        let store = Arc::new(MemberStore::new(clock, settings.stale_after));
+        let store = Arc::new(ClusterStore::new(clock, settings.stale_after));
         let span = info_span!("informer", %cluster);
         let metrics = Metrics {
             workloads: metrics.of_watch(&cluster, REPLICA_SETS),
@@ -102,8 +112,11 @@ impl MemberInformer {
             handler,
         };
         let (sender, clients) = client_channel(client);
+        store.set_scope(&scope);
+        let (scope, scopes) = watch::channel(scope);
         let informer = Informer {
             notifier,
+            scopes,
             selector: selector(federation),
             settings,
             metrics,
@@ -113,6 +126,7 @@ impl MemberInformer {
         Self {
             store,
             client: sender,
+            scope,
             task: tokio::spawn(informer.run(clients).instrument(span)),
         }
     }
@@ -133,9 +147,13 @@ struct Metrics {
     cluster: ClusterMetrics,
 }
 
+/// Makes each reflector of workloads and pods list again.
+type Relists = Mutex<Vec<Arc<Notify>>>;
+
 /// The task of a [`MemberInformer`].
 struct Informer {
     notifier: Notifier,
+    scopes: watch::Receiver<WatchScope>,
     selector: String,
     settings: InformerSettings,
     metrics: Metrics,
@@ -165,26 +183,10 @@ impl Informer {
     async fn watch(&self, clients: ClientReceiver, failures: &mut FailureStreak) {
         let seed = |part| self.seed.wrapping_add(part);
         // A member that returns is listed again: what is known dates from before the outage.
-        let (relist_workloads, relist_pods) = (Arc::default(), Arc::default());
+        let relists = Relists::default();
         let (relist_nodes, returned) = (Arc::<Notify>::default(), Notify::new());
         let healthy = Notify::new();
-        let reflector = |path: &str, part, relist: &Arc<Notify>| {
-            let collection = Collection::with_labels(path, &*self.selector);
-            Reflector::new(clients.clone(), collection)
-                .settings(self.settings.reflector.clone())
-                .seed(seed(part))
-                .relist_on(Arc::clone(relist))
-        };
-        let handler = |watch, metrics: &WatchMetrics| WatchHandler {
-            watch,
-            notifier: self.notifier.clone(),
-            metrics: metrics.clone(),
-        };
-        let workloads = reflector("/apis/apps/v1/replicasets", 0, &relist_workloads);
-        let handler_of_workloads = handler(Watch::Workloads, &self.metrics.workloads);
-        let workloads = workloads.run::<ReplicaSetObject, _>(handler_of_workloads);
-        let pods = reflector("/api/v1/pods", 1, &relist_pods);
-        let pods = pods.run::<PodObject, _>(handler(Watch::Pods, &self.metrics.pods));
+        let scoped = self.watch_scope(&clients, &relists);
         let probe = probe::run(
             clients.clone(),
             self.settings.probe.clone(),
@@ -194,10 +196,11 @@ impl Informer {
             |health, latency| {
                 let histogram = &self.metrics.cluster.probe_latency;
                 histogram.observe(latency.as_secs_f64());
-                let change = self.notifier.set_health(health);
+                let change = self.notifier.set_health(&health);
                 if change == HealthChange::Returned {
-                    relist_workloads.notify_one();
-                    relist_pods.notify_one();
+                    for relist in &*relists.lock() {
+                        relist.notify_one();
+                    }
                     relist_nodes.notify_one();
                     returned.notify_one();
                 }
@@ -228,8 +231,81 @@ impl Informer {
         );
         // Boxed, as they are together larger than a task's stack frame should be.
         let of_nodes = future::join3(nodes, confirmation, version);
-        let all = future::join5(workloads, pods, probe, of_nodes, self.check_sync_state());
+        let all = future::join4(scoped, probe, of_nodes, self.check_sync_state());
         self.cancel.run_until_cancelled(Box::pin(all)).await;
+    }
+
+    /// Watches the workloads and pods of the latest scope, for ever.
+    async fn watch_scope(&self, clients: &ClientReceiver, relists: &Relists) {
+        let mut scopes = self.scopes.clone();
+        loop {
+            let scope = scopes.borrow_and_update().clone();
+            relists.lock().clear();
+            let stores = self.notifier.store.set_scope(&scope).into_iter();
+            let watches = stores.map(|(namespace, store)| {
+                let reflector = |watch, path: &str| {
+                    self.reflector(clients, relists, watch, path, namespace.as_deref())
+                };
+                let workloads = reflector(Watch::Workloads, "/apis/apps/v1");
+                let workloads = workloads
+                    .run::<ReplicaSetObject, _>(self.handler(Watch::Workloads, Arc::clone(&store)));
+                let pods = reflector(Watch::Pods, "/api/v1");
+                let pods = pods.run::<PodObject, _>(self.handler(Watch::Pods, store));
+                future::join(workloads, pods)
+            });
+            let watches = future::join_all(watches);
+            self.notifier.check_sync_state();
+            tokio::select! {
+                biased;
+                Ok(()) = scopes.changed() => {}
+                _ = watches => {}
+            }
+        }
+    }
+
+    /// A reflector of the objects of a kind in `namespace`, or in all namespaces.
+    fn reflector(
+        &self,
+        clients: &ClientReceiver,
+        relists: &Relists,
+        watch: Watch,
+        group: &str,
+        namespace: Option<&str>,
+    ) -> Reflector {
+        let (resource, part) = match watch {
+            Watch::Workloads => (REPLICA_SETS, 0),
+            Watch::Pods => (PODS, 1),
+        };
+        let (path, seed) = match namespace {
+            None => (format!("{group}/{resource}"), part),
+            Some(namespace) => (
+                format!("{group}/namespaces/{namespace}/{resource}"),
+                xxh3_64(namespace.as_bytes()).wrapping_add(part),
+            ),
+        };
+        let relist = Arc::default();
+        relists.lock().push(Arc::clone(&relist));
+        Reflector::new(
+            clients.clone(),
+            Collection::with_labels(path, &*self.selector),
+        )
+        .settings(self.settings.reflector.clone())
+        .seed(self.seed.wrapping_add(seed))
+        .relist_on(relist)
+    }
+
+    /// Takes what a watch shows into `store`.
+    fn handler(&self, watch: Watch, store: Arc<MemberStore>) -> WatchHandler {
+        let metrics = match watch {
+            Watch::Workloads => &self.metrics.workloads,
+            Watch::Pods => &self.metrics.pods,
+        };
+        WatchHandler {
+            watch,
+            store,
+            notifier: self.notifier.clone(),
+            metrics: metrics.clone(),
+        }
     }
 
     async fn check_sync_state(&self) {

@@ -212,6 +212,7 @@ impl World {
             "a",
             client(&member),
             "fed",
+            WatchScope::All,
             Arc::new(changes.clone()),
             InformerSettings::default(),
             &InformerMetrics::default(),

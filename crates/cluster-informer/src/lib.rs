@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! list + watch local workloads --.
-//! list + watch pods -------------+--> one task owns the state --> MemberStore (read by key) --> check
+//! list + watch pods -------------+--> one task owns the state --> ClusterStore (read by key) --> check
 //! probe of /readyz --------------+                            \-> ChangeHandler: which workload to check, and why
 //! list + watch nodes, version ---'
 //! ```
@@ -11,6 +11,7 @@
 
 mod change;
 mod cluster_info;
+mod cluster_store;
 mod cluster_version;
 mod handlers;
 mod health;
@@ -38,6 +39,7 @@ mod workload_table;
 
 pub use change::{ChangeHandler, WorkloadChange};
 pub use cluster_info::{ClusterInfo, NodeInfo, NodeTotals};
+pub use cluster_store::{ClusterStore, WatchScope};
 pub use cluster_version::ClusterVersionSettings;
 pub use health::Health;
 pub use informer::{InformerSettings, MemberInformer};
@@ -46,6 +48,6 @@ pub use metrics::InformerMetrics;
 pub use node_leases::NodeLeaseSettings;
 pub use probe::ProbeSettings;
 pub use spec_hash::spec_hash;
-pub use store::{Clock, MemberStore};
+pub use store::Clock;
 pub use sync_state::SyncState;
 pub use workload::{PodCounts, ReplicaFailure, WorkloadState, WorkloadView};

@@ -26,6 +26,8 @@ pub trait MemberView: Send + Sync + 'static {
     fn workload(&self, key: &ObjectKey) -> WorkloadView;
     /// Whether the view is up to date.
     fn sync_state(&self) -> SyncState;
+    /// Whether the view of `namespace` is up to date.
+    fn sync_state_of(&self, namespace: &str) -> SyncState;
     /// The limit that the cluster's responses exceed, while they do: the view is not up to date then.
     fn exceeded_limit(&self) -> Option<String>;
     /// The result of the liveness probe.

@@ -32,6 +32,14 @@ pub struct PodTable {
 }
 
 impl PodTable {
+    /// No pods, on `nodes`.
+    pub(crate) fn on(nodes: NodeTable) -> Self {
+        Self {
+            nodes,
+            ..Self::default()
+        }
+    }
+
     /// The number of pods.
     pub fn len(&self) -> usize {
         self.pods.len()

@@ -1,4 +1,4 @@
-//! The state of one member cluster behind a lock: written by the task that owns the member and by responses to our own
+//! The state of one member cluster, or of one of its namespaces, behind a lock: written by the task that owns the member and by responses to our own
 //! writes, read by checks.
 //!
 //! The lock is held for one event, one lookup, or the end of one list, and never across an await.
@@ -17,11 +17,11 @@ use crate::{
     member_view::{MemberView, WorkloadTotals},
     nodes::{Changed, NodeTable},
     pod::PodObject,
-    pod_table::PodTable,
+    pod_table::{MAX_PODS, PodTable},
     sync_state::SyncState,
     watch_state::WatchState,
     workload::{WorkloadState, WorkloadView},
-    workload_table::{ScaleDown, WorkloadTable},
+    workload_table::{MAX_WORKLOADS, ScaleDown, WorkloadTable},
 };
 
 /// Returns the current time: the one place where a member's state reads a clock.
@@ -30,8 +30,8 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 /// For how long a request may still be carried out after it was sent: twice the time after which an API server ends it.
 const MAX_REQUEST_DURATION: SignedDuration = SignedDuration::from_secs(120);
 
-/// What is known of one member cluster.
-pub struct MemberStore {
+/// What is known of one member cluster, or of one of its namespaces.
+pub(crate) struct MemberStore {
     state: RwLock<State>,
     clock: Clock,
     stale_after: SignedDuration,
@@ -54,6 +54,16 @@ struct State {
 pub(crate) enum Watch {
     Workloads,
     Pods,
+}
+
+impl Watch {
+    /// The most objects that a member may have.
+    pub(crate) fn limit(self) -> usize {
+        match self {
+            Self::Workloads => MAX_WORKLOADS,
+            Self::Pods => MAX_PODS,
+        }
+    }
 }
 
 /// The result of a probe, compared with the one before.
@@ -89,7 +99,7 @@ impl State {
 
 impl MemberStore {
     /// An empty store, not synced. A watch that fails for longer than `stale_after` makes the view stale.
-    pub fn new(clock: Clock, stale_after: Duration) -> Self {
+    pub(crate) fn new(clock: Clock, stale_after: Duration) -> Self {
         let state = State {
             workloads: WorkloadTable::default(),
             workload_watch: WatchState::default(),
@@ -104,6 +114,25 @@ impl MemberStore {
             state: RwLock::new(state),
             clock,
             stale_after,
+        }
+    }
+
+    /// An empty store for one of the namespaces, with the nodes of this one.
+    pub(crate) fn part(&self) -> Self {
+        let state = self.state.read();
+        let part = State {
+            workloads: WorkloadTable::default(),
+            workload_watch: WatchState::default(),
+            pods: PodTable::on(state.pods.nodes().without_pods()),
+            pod_watch: WatchState::default(),
+            health: state.health.clone(),
+            version: None,
+            reported_sync: mem::discriminant(&SyncState::NotSynced),
+        };
+        Self {
+            state: RwLock::new(part),
+            clock: Arc::clone(&self.clock),
+            stale_after: self.stale_after,
         }
     }
 
@@ -306,6 +335,10 @@ impl MemberView for MemberStore {
     fn sync_state(&self) -> SyncState {
         let state = self.state.read();
         state.sync_state((self.clock)(), self.stale_after)
+    }
+
+    fn sync_state_of(&self, _namespace: &str) -> SyncState {
+        self.sync_state()
     }
 
     fn exceeded_limit(&self) -> Option<String> {

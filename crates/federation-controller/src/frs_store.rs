@@ -6,7 +6,8 @@ use std::{
 };
 
 use fedrs_api::{
-    DeletionPolicy, FederatedReplicaSetStatus, FieldError, ObjectKey, ValidFrs, preferences_hash,
+    ClusterStatus, DeletionPolicy, FederatedReplicaSetStatus, FieldError, ObjectKey, ValidFrs,
+    preferences_hash,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use parking_lot::RwLock;
@@ -87,6 +88,19 @@ impl FrsStore {
     /// All keys, in order.
     pub(crate) fn keys(&self) -> Vec<ObjectKey> {
         self.sets.read().entries.keys().cloned().collect()
+    }
+
+    /// The namespaces of sets with replicas in `member`, as their statuses say.
+    pub(crate) fn namespaces_in(&self, member: &str) -> BTreeSet<String> {
+        let sets = self.sets.read();
+        let has_replicas = |entry: &Entry| {
+            let clusters = entry.status.iter().flat_map(|status| &status.clusters);
+            let mut clusters = clusters.filter(|cluster| cluster.name == member);
+            clusters.any(ClusterStatus::has_replicas)
+        };
+        let entries = sets.entries.iter();
+        let entries = entries.filter(|(_, entry)| has_replicas(entry));
+        entries.map(|(key, _)| key.namespace.to_string()).collect()
     }
 
     /// How many there are, and how many of them are invalid.

@@ -83,6 +83,7 @@ impl Membership {
             place: Place::Member,
             namespace: self.namespace.clone(),
             name: self.account(),
+            namespaces: None,
         }
     }
 

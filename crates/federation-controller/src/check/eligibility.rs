@@ -172,12 +172,8 @@ pub(super) fn of_member<'a>(
 fn has_nothing(member: &Member, previous: Option<&ClusterStatus>) -> bool {
     let is_empty = |set: &WorkloadState| set.replicas == 0 && set.status_replicas == 0;
     let is_current = member.sync == SyncState::Synced && !member.write_pending;
-    let had_nothing = |previous: &ClusterStatus| {
-        previous.desired_replicas == 0
-            && previous.replicas == 0
-            && previous.internal.capacity_probes == 0
-    };
-    member.own_set().is_none_or(is_empty) && (is_current || previous.is_none_or(had_nothing))
+    let had_replicas = previous.is_some_and(ClusterStatus::has_replicas);
+    member.own_set().is_none_or(is_empty) && (is_current || !had_replicas)
 }
 
 /// A member that is healthy and known, unless it is not known whether it takes the namespace.

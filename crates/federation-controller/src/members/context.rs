@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cluster_informer::InformerSettings;
+use cluster_informer::{InformerSettings, WatchScope};
 use kube::Client;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -28,4 +28,17 @@ pub(crate) struct Context {
     pub(crate) seed: u64,
     pub(crate) tasks: TaskTracker,
     pub(crate) cancel: CancellationToken,
+}
+
+impl Context {
+    /// The namespaces that are watched in `member`: all, or those in a list and those that were in it and still have replicas.
+    pub(super) fn watch_scope(&self, member: &str) -> WatchScope {
+        match self.registry.listed_namespaces(member) {
+            None => WatchScope::All,
+            Some(mut namespaces) => {
+                namespaces.extend(self.trigger.namespaces_in(member));
+                WatchScope::Namespaces(namespaces)
+            }
+        }
+    }
 }

@@ -2,11 +2,11 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use cluster_informer::{ChangeHandler, MemberInformer, MemberView, WorkloadChange};
+use cluster_informer::{ChangeHandler, MemberInformer, MemberView, WatchScope, WorkloadChange};
 use fedrs_api::{MemberEventReason, MemberReason, ObjectKey};
 use kube::Client;
 use reflector::ClientSender;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -43,6 +43,7 @@ pub(super) struct MemberHandle {
 /// What follows a member.
 struct Informer {
     client: ClientSender,
+    scope: watch::Sender<WatchScope>,
     cancel: CancellationToken,
     /// The address of the API server that it watches.
     server: String,
@@ -208,6 +209,7 @@ impl MemberHandle {
             &*self.name,
             client.clone(),
             &context.federation,
+            context.watch_scope(&self.name),
             handler,
             context.informer_settings.clone(),
             &context.metrics.informers,
@@ -217,6 +219,7 @@ impl MemberHandle {
         );
         self.informer = Some(Informer {
             client: informer.client,
+            scope: informer.scope,
             cancel,
             server,
         });
@@ -230,6 +233,18 @@ impl MemberHandle {
             client,
             store,
             permits: Arc::new(Semaphore::new(context.config.calls_per_member as usize)),
+        }
+    }
+
+    /// Watches the namespaces that it should by now.
+    pub(super) fn refresh_scope(&self, context: &Context) {
+        if let Some(informer) = &self.informer {
+            let scope = context.watch_scope(&self.name);
+            informer.scope.send_if_modified(|known| {
+                let has_changed = *known != scope;
+                *known = scope;
+                has_changed
+            });
         }
     }
 

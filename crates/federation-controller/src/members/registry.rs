@@ -1,7 +1,7 @@
 //! The members as checks see them. Short locks; only the members' task writes.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -189,6 +189,13 @@ impl Registry {
             .collect()
     }
 
+    /// The namespaces that `name` takes, if they are listed.
+    pub(super) fn listed_namespaces(&self, name: &str) -> Option<BTreeSet<String>> {
+        let members = self.members.read();
+        let scope = members.get(name)?.spec.namespaces.as_ref()?;
+        Some(scope.names.as_ref()?.iter().cloned().collect())
+    }
+
     /// Whether `member` takes `namespace`.
     fn namespace_state(&self, namespace: &str, member: &MemberState) -> NamespaceState {
         let of_controller = [
@@ -372,7 +379,9 @@ impl MemberState {
     fn view(&self, name: &str, key: &ObjectKey) -> check::Member {
         let store = self.access.as_ref().map(|access| &access.store);
         let (health, sync) = match store {
-            Some(store) if !self.is_stopped() => (store.health(), store.sync_state()),
+            Some(store) if !self.is_stopped() => {
+                (store.health(), store.sync_state_of(&key.namespace))
+            }
             _ => (Health::Unknown, SyncState::NotSynced),
         };
         let error = self.source_error.as_ref().filter(|_| !self.followed);

@@ -34,6 +34,9 @@ impl MemberView for View {
     fn sync_state(&self) -> SyncState {
         self.sync
     }
+    fn sync_state_of(&self, _: &str) -> SyncState {
+        self.sync
+    }
     fn exceeded_limit(&self) -> Option<String> {
         self.exceeded.clone()
     }

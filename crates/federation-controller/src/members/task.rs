@@ -68,7 +68,10 @@ impl Members {
                 biased;
                 () = cancel.cancelled() => return,
                 () = this.context.registry.contact_changed.notified() => this.observe(true),
-                _ = ticks.tick() => this.observe(false),
+                _ = ticks.tick() => {
+                    this.observe(false);
+                    this.refresh_scopes();
+                }
                 Some(event) = events.recv() => this.event(event),
                 input = inbox.next() => this.input(input),
                 Some(report) = reported.recv() => this.report(report),
@@ -85,6 +88,13 @@ impl Members {
         let has_changed = self.context.registry.observe(Instant::now());
         if is_news || has_changed {
             self.context.trigger.check_all();
+        }
+    }
+
+    /// Has namespaces watched that members do not take any more, until they are empty.
+    fn refresh_scopes(&self) {
+        for handle in self.handles.values() {
+            handle.refresh_scope(&self.context);
         }
     }
 
@@ -149,6 +159,7 @@ impl Members {
         let changed = self.context.registry.put_object(name, object);
         if let Some(handle) = self.handles.get_mut(name) {
             handle.record_kept(&self.context);
+            handle.refresh_scope(&self.context);
         }
         if has_other_source {
             self.converge(name);

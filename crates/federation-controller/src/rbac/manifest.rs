@@ -28,6 +28,8 @@ pub struct Access {
     pub namespace: String,
     /// The account's name, a DNS label.
     pub name: String,
+    /// In a member: the namespaces in which local ReplicaSets may be; all if there is none.
+    pub namespaces: Option<Vec<String>>,
 }
 
 /// One object.
@@ -46,6 +48,7 @@ impl Access {
             place,
             namespace: names::SYSTEM_NAMESPACE.to_owned(),
             name: names::CONTROLLER.to_owned(),
+            namespaces: None,
         }
     }
 
@@ -53,15 +56,11 @@ impl Access {
     pub fn manifests(&self) -> Vec<Manifest> {
         let (cluster, own) = match self.place {
             Place::Host => (rules::host(), rules::host_namespace()),
-            Place::Member => (
-                rules::member(&self.name),
-                rules::member_namespace(&self.name),
-            ),
+            Place::Member => (self.in_cluster(), rules::member_namespace(&self.name)),
         };
-        let (anywhere, inside) = (
-            json!({ "name": self.name }),
-            json!({ "name": self.name, "namespace": self.namespace }),
-        );
+        let anywhere = json!({ "name": self.name });
+        let in_namespace = |namespace: &str| json!({ "name": self.name, "namespace": namespace });
+        let inside = in_namespace(&self.namespace);
         let plain = |object| Manifest {
             object,
             grants: Vec::new(),
@@ -79,18 +78,33 @@ impl Access {
                 "subjects": [{ "kind": "ServiceAccount", "name": self.name, "namespace": self.namespace }],
             }))
         };
-        vec![
-            plain(json!({
-                "apiVersion": "v1",
-                "kind": "Namespace",
-                "metadata": { "name": self.namespace },
-            })),
+        let namespace = |name: &str| {
+            plain(json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } }))
+        };
+        let mut manifests = vec![
+            namespace(&self.namespace),
             role("ClusterRole", &anywhere, cluster),
             plain(json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": inside })),
             binding("ClusterRole", &anywhere),
             role("Role", &inside, own),
             binding("Role", &inside),
-        ]
+        ];
+        for name in self.namespaces.iter().flatten() {
+            let inside = in_namespace(name);
+            let role = role("Role", &inside, rules::member_workloads());
+            manifests.extend([namespace(name), role, binding("Role", &inside)]);
+        }
+        manifests
+    }
+
+    /// The rights in all namespaces of a member.
+    fn in_cluster(&self) -> Vec<Grant> {
+        let mut grants = rules::member_cluster(&self.name);
+        if self.namespaces.is_none() {
+            grants.extend(rules::member_workloads());
+            grants.extend(rules::member_namespaces());
+        }
+        grants
     }
 
     /// All objects as one YAML text, each rule below its reason, as `kubectl apply -f -` takes it.
@@ -144,6 +158,7 @@ mod tests {
             place,
             namespace: "system".to_owned(),
             name: "controller".to_owned(),
+            namespaces: None,
         }
     }
 

@@ -17,17 +17,9 @@ const FEDRS: &str = "fedrs.dev";
 pub(super) const RBAC: &str = "rbac.authorization.k8s.io";
 const COORDINATION: &str = "coordination.k8s.io";
 
-/// In a member, cluster-wide: local ReplicaSets may be in any namespace. `account` is the name of the controller's own role.
-pub(super) fn member(account: &str) -> Vec<Grant> {
+/// In a member, in each namespace in which local ReplicaSets may be, or cluster-wide.
+pub(super) fn member_workloads() -> Vec<Grant> {
     vec![
-        Grant {
-            why: "Probe the API server, and read its version",
-            rule: PolicyRule {
-                non_resource_urls: Some(list(&["/readyz", "/version"])),
-                verbs: list(&["get"]),
-                ..PolicyRule::default()
-            },
-        },
         grant(
             "List and watch the local ReplicaSets of the federation, by label",
             (APPS, "replicasets"),
@@ -49,11 +41,6 @@ pub(super) fn member(account: &str) -> Vec<Grant> {
             &["create"],
         ),
         grant(
-            "Create the namespace of a local ReplicaSet if it does not exist",
-            (CORE, "namespaces"),
-            &["create"],
-        ),
-        grant(
             "Scale local ReplicaSets, update the template, adopt an existing one, remove the labels when it is released",
             (APPS, "replicasets"),
             &["patch"],
@@ -68,6 +55,29 @@ pub(super) fn member(account: &str) -> Vec<Grant> {
             (APPS, "replicasets"),
             &["delete"],
         ),
+    ]
+}
+
+/// In a member, cluster-wide, if local ReplicaSets may be in any namespace.
+pub(super) fn member_namespaces() -> Vec<Grant> {
+    vec![grant(
+        "Create the namespace of a local ReplicaSet if it does not exist",
+        (CORE, "namespaces"),
+        &["create"],
+    )]
+}
+
+/// In a member, what is not in a namespace. `account` is the name of the controller's own role.
+pub(super) fn member_cluster(account: &str) -> Vec<Grant> {
+    vec![
+        Grant {
+            why: "Probe the API server, and read its version",
+            rule: PolicyRule {
+                non_resource_urls: Some(list(&["/readyz", "/version"])),
+                verbs: list(&["get"]),
+                ..PolicyRule::default()
+            },
+        },
         grant(
             "List and watch the nodes: pods on a node that is not ready do not run; sum up their allocatable resources",
             (CORE, "nodes"),

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fedrs_api::{DeletionPolicy, EventReason, ObjectKey};
+use fedrs_api::{ClusterStatus, DeletionPolicy, EventReason, ObjectKey};
 use futures::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -79,9 +79,12 @@ impl Reconciler {
         }
         let open = Some(member.name.clone());
         let clusters = entry.status.iter().flat_map(|status| &status.clusters);
-        let had_set = clusters
-            .filter(|cluster| cluster.name == member.name)
-            .any(|cluster| cluster.internal.template.is_some());
+        let mut clusters = clusters.filter(|cluster| cluster.name == member.name);
+        let had_set = match member.namespace {
+            // Nobody may look at what is left there, which has no replicas.
+            NamespaceState::NotTaken => clusters.any(ClusterStatus::has_replicas),
+            _ => clusters.any(|cluster| cluster.internal.template.is_some()),
+        };
         let Some(set) = member.view.workload.as_ref().filter(|_| is_current(member)) else {
             // A pending write may still create one.
             let may_have_set = member.view.workload.is_some() || had_set || member.write_pending;

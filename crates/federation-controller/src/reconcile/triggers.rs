@@ -1,6 +1,6 @@
 //! What causes checks: changes in the members, and whoever asks for them.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use cluster_informer::{ChangeHandler, WorkloadChange};
 use fedrs_api::ObjectKey;
@@ -41,6 +41,10 @@ impl Trigger for Reconciler {
         for key in self.sets.keys() {
             self.queue.add_check(key, Duration::ZERO);
         }
+    }
+
+    fn namespaces_in(&self, member: &str) -> BTreeSet<String> {
+        self.sets.namespaces_in(member)
     }
 
     fn check_namespace(&self, namespace: &str) {

@@ -75,6 +75,7 @@ pub(super) fn observed(
         Eligibility::Refused { .. } => {
             observe_counts(&mut status, member, template_hash, now);
             status.desired_replicas = 0;
+            status.internal.lost_since = None;
         }
         Eligibility::Eligible { .. } => {
             observe_counts(&mut status, member, template_hash, now);

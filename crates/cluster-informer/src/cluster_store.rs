@@ -1,0 +1,246 @@
+//! The state of one member cluster: of all its namespaces together, or of each that is watched by itself.
+//!
+//! What fails in one namespace, such as a list that is forbidden, concerns the workloads in it alone.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+    time::Duration,
+};
+
+use fedrs_api::ObjectKey;
+use jiff::{SignedDuration, Timestamp};
+use parking_lot::RwLock;
+
+use crate::{
+    cluster_info::ClusterInfo,
+    health::Health,
+    member_view::{MemberView, WorkloadTotals},
+    nodes::{Changed, NodeTable},
+    store::{Clock, HealthChange, MemberStore, Watch},
+    sync_state::SyncState,
+    workload::{WorkloadState, WorkloadView},
+};
+
+/// Which namespaces of a member cluster are watched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum WatchScope {
+    /// All, by one watch.
+    #[default]
+    All,
+    /// These, each by a watch of its own.
+    Namespaces(BTreeSet<String>),
+}
+
+/// What is known of one member cluster.
+pub struct ClusterStore {
+    /// Health, version and nodes; workloads and pods while all namespaces are watched together.
+    whole: Arc<MemberStore>,
+    /// The workloads and pods of each namespace that is watched by itself.
+    parts: RwLock<Option<Parts>>,
+}
+
+/// The stores of the namespaces.
+type Parts = BTreeMap<String, Arc<MemberStore>>;
+
+impl ClusterStore {
+    /// An empty store of all namespaces, not synced. A watch that fails for longer than `stale_after` makes the view stale.
+    pub fn new(clock: Clock, stale_after: Duration) -> Self {
+        Self {
+            whole: Arc::new(MemberStore::new(clock, stale_after)),
+            parts: RwLock::default(),
+        }
+    }
+
+    /// Watches `scope` from now on. Returns the stores to fill, with their namespaces. What is known of a namespace that was
+    /// watched before stays.
+    pub(crate) fn set_scope(&self, scope: &WatchScope) -> Vec<(Option<String>, Arc<MemberStore>)> {
+        let mut parts = self.parts.write();
+        let WatchScope::Namespaces(names) = scope else {
+            *parts = None;
+            return vec![(None, Arc::clone(&self.whole))];
+        };
+        let mut before = parts.take().unwrap_or_default();
+        let now: Parts = names
+            .iter()
+            .map(|name| {
+                let known = before.remove(name);
+                let store = known.unwrap_or_else(|| Arc::new(self.whole.part()));
+                (name.clone(), store)
+            })
+            .collect();
+        let stores = now.iter();
+        let stores = stores.map(|(name, store)| (Some(name.clone()), Arc::clone(store)));
+        let stores = stores.collect();
+        *parts = Some(now);
+        stores
+    }
+
+    /// The stores that watches fill.
+    fn watched(&self) -> Vec<Arc<MemberStore>> {
+        match &*self.parts.read() {
+            Some(parts) => parts.values().cloned().collect(),
+            None => vec![Arc::clone(&self.whole)],
+        }
+    }
+
+    /// The store of a namespace; none if it is not watched.
+    fn of(&self, namespace: &str) -> Option<Arc<MemberStore>> {
+        match &*self.parts.read() {
+            Some(parts) => parts.get(namespace).cloned(),
+            None => Some(Arc::clone(&self.whole)),
+        }
+    }
+
+    /// All stores: the first has the health and the nodes of the cluster.
+    fn all(&self) -> Vec<Arc<MemberStore>> {
+        let parts = self.parts.read();
+        let parts = parts.iter().flat_map(BTreeMap::values);
+        [&self.whole].into_iter().chain(parts).cloned().collect()
+    }
+
+    /// The number of objects that the watches of a kind have brought.
+    pub(crate) fn size(&self, watch: Watch) -> usize {
+        self.watched().iter().map(|store| store.size(watch)).sum()
+    }
+
+    /// The age of the view, while it is stale.
+    pub(crate) fn staleness(&self) -> SignedDuration {
+        let stores = self.watched();
+        let ages = stores.iter().map(|store| store.staleness());
+        ages.max().unwrap_or_default()
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        self.whole.clock()
+    }
+
+    /// Whether the member has more objects than it may have, in all namespaces together.
+    pub(crate) fn is_full(&self, watch: Watch) -> bool {
+        let stores = self.watched();
+        let size: usize = stores.iter().map(|store| store.size(watch)).sum();
+        size >= watch.limit() || stores.iter().any(|store| store.is_full(watch))
+    }
+
+    /// Whether the member has as many nodes as it may have.
+    pub(crate) fn has_all_nodes(&self) -> bool {
+        self.whole.has_all_nodes()
+    }
+
+    /// Whether the kind of the sync state of any namespace has changed since the last call.
+    pub(crate) fn take_sync_change(&self) -> bool {
+        let stores = self.watched().into_iter();
+        let changed = stores.filter(|store| store.take_sync_change());
+        changed.count() > 0
+    }
+
+    /// The client may reach another cluster from now on.
+    pub(crate) fn invalidate(&self) {
+        for store in self.all() {
+            store.invalidate();
+        }
+    }
+
+    pub(crate) fn set_version(&self, version: String) {
+        self.whole.set_version(version);
+    }
+
+    /// Changes the nodes. Returns what changed for which workload, and whether what the member as a whole shows has changed.
+    pub(crate) fn change_nodes(
+        &self,
+        mut change: impl FnMut(&mut NodeTable, Timestamp) -> Changed,
+    ) -> (Vec<crate::change::KeyedChange>, bool) {
+        let (mut workloads, mut is_news) = (Vec::new(), false);
+        for store in self.all() {
+            let (changed, news) = store.change_nodes(&mut change);
+            workloads.extend(changed);
+            is_news |= news;
+        }
+        (workloads, is_news)
+    }
+
+    /// Sets the result of a probe.
+    pub(crate) fn set_health(&self, health: &Health) -> HealthChange {
+        let mut stores = self.all().into_iter();
+        let whole = stores.next().map(|whole| whole.set_health(health.clone()));
+        for part in stores {
+            part.set_health(health.clone());
+        }
+        whole.unwrap_or(HealthChange::Unchanged)
+    }
+}
+
+impl MemberView for ClusterStore {
+    fn workload(&self, key: &ObjectKey) -> WorkloadView {
+        let store = self.of(&key.namespace);
+        store.map(|store| store.workload(key)).unwrap_or_default()
+    }
+
+    fn sync_state(&self) -> SyncState {
+        let stores = self.watched();
+        let states = stores.iter().map(|store| store.sync_state());
+        states.fold(SyncState::Synced, SyncState::and)
+    }
+
+    fn sync_state_of(&self, namespace: &str) -> SyncState {
+        let store = self.of(namespace);
+        store.map_or(SyncState::NotSynced, |store| store.sync_state())
+    }
+
+    fn exceeded_limit(&self) -> Option<String> {
+        let stores = self.watched();
+        stores.iter().find_map(|store| store.exceeded_limit())
+    }
+
+    fn health(&self) -> Health {
+        self.whole.health()
+    }
+
+    fn cluster_info(&self) -> ClusterInfo {
+        self.whole.cluster_info()
+    }
+
+    fn totals(&self, max_names: usize) -> WorkloadTotals {
+        let stores = self.watched();
+        let all = stores.iter().map(|store| store.totals(max_names));
+        all.fold(WorkloadTotals::default(), |sum, part| {
+            let first = sum.first.into_iter().chain(part.first);
+            WorkloadTotals {
+                workloads: sum.workloads + part.workloads,
+                replicas: sum.replicas + part.replicas,
+                first: first.take(max_names).collect(),
+            }
+        })
+    }
+
+    fn observe_write(&self, state: WorkloadState) {
+        if let Some(store) = self.of(&state.key.namespace) {
+            store.observe_write(state);
+        }
+    }
+
+    fn observe_scale_down(&self, key: &ObjectKey, uid: &str, generation: i64, replicas: u32) {
+        if let Some(store) = self.of(&key.namespace) {
+            store.observe_scale_down(key, uid, generation, replicas);
+        }
+    }
+
+    fn observe_deletion(&self, key: &ObjectKey, uid: &str) {
+        if let Some(store) = self.of(&key.namespace) {
+            store.observe_deletion(key, uid);
+        }
+    }
+
+    fn observe_release(&self, key: &ObjectKey, uid: &str, resource_version: &str) {
+        if let Some(store) = self.of(&key.namespace) {
+            store.observe_release(key, uid, resource_version);
+        }
+    }
+}
+
+impl fmt::Debug for ClusterStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClusterStore").finish_non_exhaustive()
+    }
+}
