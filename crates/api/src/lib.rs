@@ -9,6 +9,7 @@
 
 pub mod annotations;
 mod closed_set;
+mod closest_name;
 mod cluster_status;
 pub mod conditions;
 pub mod crd;
@@ -28,6 +29,7 @@ mod schema;
 pub mod selector;
 pub mod valid;
 
+pub use closest_name::closest_name;
 pub use cluster_status::{
     ClusterInternalState, ClusterReason, ClusterState, ClusterStatus, Rejection, RejectionKind,
     TemplateRecord, TemplateRejection, WriteHistory,

@@ -1,6 +1,6 @@
 //! What becomes of the placement: replicas without a cluster (F18), and names in it that are no member clusters.
 
-use fedrs_api::{ConditionReason, pluralize};
+use fedrs_api::{ConditionReason, closest_name, pluralize};
 
 use crate::check::{
     decision::Decision,
@@ -112,7 +112,7 @@ fn unknown_names(decision: &Decision<'_>) -> Option<String> {
         .filter(|name| *name != "*" && !is_member(name))
         .take(SHOWN)
         .map(
-            |name| match closest(name, members.iter().map(|member| &*member.name)) {
+            |name| match closest_name(name, members.iter().map(|member| &*member.name)) {
                 Some(member) => {
                     format!("no member cluster is named {name:?}; did you mean {member:?}?")
                 }
@@ -121,48 +121,4 @@ fn unknown_names(decision: &Decision<'_>) -> Option<String> {
         )
         .collect();
     (!unknown.is_empty()).then(|| unknown.join("; "))
-}
-
-/// The member whose name is closest to `name`, if a few edits lead from one to the other.
-fn closest<'a>(name: &str, members: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = name.len().max(3) / 3;
-    let distances = members.map(|member| (edit_distance(name, member), member));
-    let (_, member) = distances.filter(|(distance, _)| *distance <= limit).min()?;
-    Some(member)
-}
-
-/// Insertions, deletions and replacements of bytes that lead from `a` to `b` (Levenshtein).
-fn edit_distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.bytes().enumerate() {
-            let replaced = diagonal + usize::from(from != to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_closest_name_is_a_few_edits_away() {
-        let members = ["eu-east", "eu-west", "us-west"];
-        for (name, expected) in [
-            ("eu-wst", Some("eu-west")),
-            ("us-wets", Some("us-west")),
-            ("eu_west", Some("eu-west")),
-            ("asia", None),
-            ("eu", None),
-        ] {
-            assert_eq!(closest(name, members.into_iter()), expected, "{name}");
-        }
-        assert_eq!(edit_distance("kitten", "sitting"), 3);
-        assert_eq!(edit_distance("", "abc"), 3);
-    }
 }
