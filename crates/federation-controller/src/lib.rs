@@ -18,6 +18,7 @@ pub mod clock;
 pub mod config;
 mod controller;
 pub mod election;
+pub mod forecast;
 pub mod members;
 pub mod metrics;
 pub mod preferences;

@@ -65,6 +65,9 @@ pub(crate) fn invalid_namespace_selector(error: &impl Display) -> String {
     format!("spec.namespaces.selector of the MemberCluster is invalid: {error}")
 }
 
+pub(crate) const NAMESPACE_LABELS_UNREAD: &str =
+    "labels of the namespace decide whether the cluster takes it, and a plan does not read them";
+
 // Conditions of a MemberCluster.
 
 pub(crate) const NO_KUBECONFIG: &str =

@@ -34,6 +34,7 @@ pub use self::token::token_request;
 pub(crate) use self::{
     context::Context,
     inbox::{Inbox, MemberClusterHandler, SecretHandler},
+    namespaces::namespace_state,
     registry::Registry,
     status_writer::PATH,
     task::Members,

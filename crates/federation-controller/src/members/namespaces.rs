@@ -9,7 +9,7 @@ const KUBERNETES: &str = "kube-";
 
 /// Whether a member with this scope takes `namespace`. Nothing is ever written in Kubernetes' own namespaces, nor in those
 /// `of_controller`, where its accounts are.
-pub(super) fn namespace_state(
+pub(crate) fn namespace_state(
     namespace: &str,
     scope: Option<&NamespaceScope>,
     of_controller: [Option<&str>; 2],

@@ -36,6 +36,7 @@ fn each_text_once() {
         namespace_not_created("shop"),
         namespace_labels_unknown("shop", &host_namespace_unknown("shop")),
         invalid_namespace_selector(&"unsupported operator"),
+        NAMESPACE_LABELS_UNREAD.to_owned(),
         NO_KUBECONFIG.to_owned(),
         API_SERVER_ANSWERS.to_owned(),
         NOT_PROBED.to_owned(),

@@ -1,0 +1,261 @@
+//! A member as a check sees it, from what the controller published: the status of its MemberCluster and its entry in the
+//! status of the set.
+
+use cluster_informer::{Health, SyncState};
+use fedrs_api::{
+    ClusterReason, ClusterState, ClusterStatus, FederatedReplicaSetStatus, MemberCluster,
+    MemberClusterStatus, MemberConditionType, MemberReason, TemplateRecord, conditions, names,
+};
+use jiff::Timestamp;
+
+use super::{
+    model::{Model, Pods, view},
+    question::Question,
+};
+use crate::{
+    check::{Member, NamespaceState, Outage},
+    host_namespaces::HostNamespaces,
+    members::namespace_state,
+    messages,
+};
+
+/// A stand-in for the hash of the template that the members have: the real one depends on a name that users need not be
+/// allowed to read.
+pub(super) const PRESENT_TEMPLATE: u64 = 1;
+/// A stand-in for the hash of a template that they don't have yet.
+pub(super) const NEW_TEMPLATE: u64 = 2;
+/// A stand-in for the hash of the template of members that reject the present one.
+const EARLIER_TEMPLATE: u64 = 3;
+
+/// The status, as that of a set whose template has the hash [`PRESENT_TEMPLATE`].
+pub(super) fn previous_status(status: &FederatedReplicaSetStatus) -> FederatedReplicaSetStatus {
+    let mut status = status.clone();
+    for cluster in &mut status.clusters {
+        let internal = &mut cluster.internal;
+        let present = TemplateRecord::new(PRESENT_TEMPLATE, 0);
+        let written = if let Some(rejection) = &mut internal.template_rejection {
+            rejection.desired.clone_from(&present.desired);
+            TemplateRecord::new(EARLIER_TEMPLATE, 0)
+        } else {
+            present
+        };
+        internal.template = internal.template.take().map(|_| written);
+    }
+    status
+}
+
+/// The member of `object`, whose entry in the status is `previous`, and how it reacts.
+pub(super) fn seen(
+    question: &Question<'_>,
+    object: &MemberCluster,
+    previous: Option<&ClusterStatus>,
+) -> (Member, Model) {
+    let name = object.metadata.name.clone().unwrap_or_default();
+    let status = object.status.clone().unwrap_or_default();
+    let is = |names: &std::collections::BTreeSet<String>| names.contains(&name);
+    let what_if = question.what_if;
+    let contact = Contact::of(&status, question.now);
+    let lost_since = if is(&what_if.lost) {
+        Some(question.now)
+    } else {
+        status
+            .internal
+            .lost
+            .then(|| lost_since(&status, previous, question.now))
+    };
+    let same_cluster_as = previous.and_then(|previous| previous.same_cluster_as.clone());
+    let internal = previous
+        .map(|previous| previous.internal.clone())
+        .unwrap_or_default();
+    let model = Model {
+        key: question.frs.key.clone(),
+        answers: contact.answers() && lost_since.is_none(),
+        limit: previous.and_then(limit),
+        rejection: internal.rejection.filter(|_| !question.new_template),
+        template_rejection: internal
+            .template_rejection
+            .filter(|_| !question.new_template),
+        write_error: internal
+            .writes
+            .write_rejected_since
+            .and(internal.writes.write_error),
+        uid: same_cluster_as.clone().unwrap_or_else(|| name.clone()),
+    };
+    let counted_as = same_cluster_as.as_deref().unwrap_or(&name);
+    let generation = internal.writes.written_generation.unwrap_or(1);
+    let member = Member {
+        schedulable: !object.spec.unschedulable && !is(&what_if.cordoned),
+        draining: object.spec.drain || is(&what_if.drained),
+        namespace: namespace(question, object, previous),
+        outage: lost_since.map_or(Outage::None, |since| Outage::Lost { since }),
+        stabilizes_at: None,
+        no_ready_nodes: contact.no_ready_nodes,
+        joined: Timestamp::MIN,
+        awaited: false,
+        removed: contact.removed,
+        invalid_kubeconfig: contact.invalid_kubeconfig,
+        health: contact.health,
+        sync: contact.sync,
+        write_pending: false,
+        view: previous
+            .and_then(|previous| {
+                let set = model.set(counted_as, requested(previous)?, generation);
+                Some(view(set, pods(previous, question.now)))
+            })
+            .unwrap_or_default(),
+        name,
+    };
+    (member, model)
+}
+
+/// Whether the member takes the namespace of the set.
+fn namespace(
+    question: &Question<'_>,
+    object: &MemberCluster,
+    previous: Option<&ClusterStatus>,
+) -> NamespaceState {
+    let reason = previous.and_then(|previous| previous.reason);
+    if reason == Some(ClusterReason::SystemNamespace) {
+        return NamespaceState::System;
+    }
+    // Users need not be allowed to read the labels of namespaces: what the last check found out holds.
+    let unread = HostNamespaces::default();
+    let scope = object.spec.namespaces.as_ref();
+    let of_controller = [Some(names::SYSTEM_NAMESPACE), None];
+    match namespace_state(&question.frs.key.namespace, scope, of_controller, &unread) {
+        NamespaceState::Unknown(_) if reason == Some(ClusterReason::NamespaceNotTaken) => {
+            NamespaceState::NotTaken
+        }
+        NamespaceState::Unknown(_)
+            if previous.is_some_and(|previous| previous.state == Some(ClusterState::Eligible)) =>
+        {
+            NamespaceState::Taken
+        }
+        NamespaceState::Unknown(_) => {
+            NamespaceState::Unknown(messages::NAMESPACE_LABELS_UNREAD.to_owned())
+        }
+        known => known,
+    }
+}
+
+/// `spec.replicas` of the local set; `None` if there is none.
+fn requested(cluster: &ClusterStatus) -> Option<u32> {
+    let internal = &cluster.internal;
+    let target = count(cluster.desired_replicas) + count(internal.capacity_probes);
+    let existing = count(cluster.replicas);
+    let exists = internal.template.is_some() || existing > 0 || target > 0;
+    if !exists || internal.rejection.is_some() {
+        return None;
+    }
+    let written = internal.requested_replicas.map(count);
+    Some(written.unwrap_or(existing.max(target)))
+}
+
+/// What is known of the pods of the local set.
+fn pods(cluster: &ClusterStatus, now: Timestamp) -> Pods {
+    Pods {
+        ready: count(cluster.ready_replicas),
+        available: count(cluster.available_replicas),
+        pending: count(cluster.unscheduled_replicas),
+        since: now,
+    }
+}
+
+/// The most pods that the cluster runs, if it has shown a limit.
+fn limit(cluster: &ClusterStatus) -> Option<u32> {
+    let (unscheduled, capacity) = (count(cluster.unscheduled_replicas), cluster.capacity);
+    // Pods that were created a moment ago have no node yet, either.
+    let shows_limit = unscheduled > 0 && cluster.reason != Some(ClusterReason::PodsPending);
+    let scheduled = count(cluster.replicas).saturating_sub(unscheduled);
+    match capacity {
+        Some(capacity) => Some(count(capacity).max(scheduled)),
+        None => shows_limit.then_some(scheduled),
+    }
+}
+
+/// When the outage of a lost member began, as far as is known.
+fn lost_since(
+    status: &MemberClusterStatus,
+    previous: Option<&ClusterStatus>,
+    now: Timestamp,
+) -> Timestamp {
+    let of_set = previous.and_then(|previous| previous.internal.lost_since.as_ref());
+    let known = of_set.or(status.unreachable_since.as_ref());
+    known.map_or(now, |time| time.0)
+}
+
+/// What the conditions of a MemberCluster say about the contact to the cluster.
+struct Contact {
+    health: Health,
+    sync: SyncState,
+    no_ready_nodes: bool,
+    removed: Option<Timestamp>,
+    invalid_kubeconfig: Option<String>,
+}
+
+impl Contact {
+    fn of(status: &MemberClusterStatus, now: Timestamp) -> Self {
+        let sync = sync(status);
+        let mut contact = Self {
+            health: Health::Unknown,
+            sync,
+            no_ready_nodes: false,
+            removed: None,
+            invalid_kubeconfig: None,
+        };
+        let Some(ready) = conditions::find(&status.conditions, MemberConditionType::Ready) else {
+            return contact;
+        };
+        let message = ready.message.clone();
+        let since = ready.last_transition_time.0;
+        match MemberReason::parse(&ready.reason) {
+            _ if ready.status == "True" => contact.health = Health::Healthy,
+            Some(MemberReason::NoReadyNodes) => {
+                (contact.health, contact.no_ready_nodes) = (Health::Healthy, true);
+            }
+            Some(MemberReason::ProbeFailing) => contact.health = Health::Failing { since, message },
+            Some(MemberReason::Unreachable | MemberReason::ControllerDisconnected) => {
+                contact.health = Health::Unreachable { since, message };
+            }
+            Some(MemberReason::Unauthorized) => contact.health = Health::Unauthorized { message },
+            Some(MemberReason::Removed) => {
+                contact.removed =
+                    Some(status.unreachable_since.as_ref().map_or(now, |time| time.0));
+            }
+            // A client of an earlier kubeconfig stays in use.
+            Some(MemberReason::InvalidKubeconfig | MemberReason::DuplicateSource)
+                if sync == SyncState::Synced =>
+            {
+                contact.health = Health::Healthy;
+            }
+            Some(
+                MemberReason::InvalidKubeconfig
+                | MemberReason::DuplicateSource
+                | MemberReason::SecretMissing,
+            ) => contact.invalid_kubeconfig = Some(message),
+            _ => {}
+        }
+        contact
+    }
+
+    fn answers(&self) -> bool {
+        self.health == Health::Healthy && self.sync == SyncState::Synced && !self.no_ready_nodes
+    }
+}
+
+fn sync(status: &MemberClusterStatus) -> SyncState {
+    let Some(synced) = conditions::find(&status.conditions, MemberConditionType::Synced) else {
+        return SyncState::NotSynced;
+    };
+    match MemberReason::parse(&synced.reason) {
+        Some(MemberReason::Synced) => SyncState::Synced,
+        Some(MemberReason::Stale) => SyncState::Stale {
+            since: synced.last_transition_time.0,
+        },
+        _ => SyncState::NotSynced,
+    }
+}
+
+fn count(number: i32) -> u32 {
+    u32::try_from(number).unwrap_or(0)
+}
