@@ -70,7 +70,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
             cli.log.start()?;
             block_on(controller::run(args))
         }
-        Command::Plan(args) => Ok(plan::run(&args)),
+        Command::Plan(args) => block_on(plan::run(args)),
         Command::Explain(args) => block_on(explain::run(args)),
         Command::Join(args) => block_on(join::run(args)),
         Command::Unjoin(args) => block_on(unjoin::run(args)),

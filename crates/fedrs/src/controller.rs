@@ -27,7 +27,7 @@ use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    host,
+    config_file, host,
     seed::random_seed,
     server::{RunningController, ServerState, heartbeat, serve},
     signals::cancel_on_signal,
@@ -248,14 +248,7 @@ async fn watch_members(
 }
 
 fn read_config(args: &ControllerArgs) -> anyhow::Result<Config> {
-    let mut config = match &args.config {
-        Some(path) => {
-            let file = path.display();
-            let text = std::fs::read_to_string(path).with_context(|| format!("{file}"))?;
-            Config::parse(&text).with_context(|| format!("{file}"))?
-        }
-        None => Config::default(),
-    };
+    let mut config = config_file::read(args.config.as_deref())?;
     if let Some(federation) = &args.federation {
         config.federation.clone_from(federation);
     }

@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
-use anyhow::bail;
 use clap::Args;
 use membership::explain::{Explanation, explain};
 
 use crate::{
     host::HostArgs,
     output::{self, Format},
+    set_name::{self, SET_NAME},
 };
 
 /// The columns of the clusters.
@@ -35,7 +35,7 @@ const CONDITION_HEADER: &[&str] = &["CONDITION", "STATUS", "REASON", "MESSAGE"];
   fedrs explain web -n shop -o json")]
 pub(crate) struct ExplainArgs {
     /// The FederatedReplicaSet
-    #[arg(value_name = "[NAMESPACE/]NAME")]
+    #[arg(value_name = SET_NAME)]
     set: String,
     /// Namespace of the FederatedReplicaSet. By default the namespace of the kubeconfig's context
     #[arg(long, short, value_name = "NAME")]
@@ -49,19 +49,7 @@ pub(crate) struct ExplainArgs {
 
 /// Reads the FederatedReplicaSet and prints the explanation.
 pub(crate) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
-    let (prefix, name) = match args.set.split_once('/') {
-        Some((namespace, name)) => (Some(namespace), name),
-        None => (None, &*args.set),
-    };
-    if name.is_empty() || name.contains('/') || prefix == Some("") {
-        bail!("invalid name {:?}: must be [NAMESPACE/]NAME", args.set);
-    }
-    let namespace = match (prefix, args.namespace.as_deref()) {
-        (Some(prefix), Some(option)) if prefix != option => {
-            bail!("conflicting namespaces {prefix:?} and {option:?}")
-        }
-        (prefix, option) => prefix.or(option),
-    };
+    let (namespace, name) = set_name::parse(&args.set, args.namespace.as_deref())?;
     let host = args.host.client().await?;
     let namespace = namespace.unwrap_or(host.namespace());
     let explanation = explain(&host, namespace, name).await?;

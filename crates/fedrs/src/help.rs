@@ -6,13 +6,13 @@ use clap::Command;
 
 /// Groups of commands, each with a heading.
 pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
-    ("Try without a Kubernetes cluster", &["demo", "sim", "plan"]),
+    ("Try without a Kubernetes cluster", &["demo", "sim"]),
     ("Installation", &["crds", "rbac", "controller", "uninstall"]),
     (
         "Member clusters",
         &["join", "cordon", "uncordon", "drain", "unjoin"],
     ),
-    ("Troubleshooting", &["explain"]),
+    ("FederatedReplicaSets", &["plan", "explain"]),
     ("Other commands", &["completions", "help"]),
 ];
 

@@ -3,6 +3,7 @@
 //! The binary parses arguments, calls libraries and prints; each subcommand has a module.
 
 mod cli;
+mod config_file;
 mod controller;
 mod cordon;
 mod crds;
@@ -21,6 +22,7 @@ mod plan;
 mod rbac;
 mod seed;
 mod server;
+mod set_name;
 mod signals;
 #[cfg(feature = "demo")]
 mod sim;

@@ -31,6 +31,39 @@ pub enum Error {
         /// Its name.
         name: String,
     },
+    /// The controller leaves the FederatedReplicaSet as it is.
+    #[error("federatedreplicaset {namespace}/{name} can't be planned: {reason}")]
+    SetNotPlanned {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// A manifest changes a field that can't be changed.
+    #[error("{field}: the field is immutable: delete the FederatedReplicaSet to change it")]
+    Immutable {
+        /// The field.
+        field: &'static str,
+    },
+    /// A name is no member's.
+    #[error("no member cluster is named {name:?}{}: run `kubectl get mc` to list the members",
+        .closest.as_ref().map(|name| format!("; did you mean {name:?}?")).unwrap_or_default())]
+    UnknownMember {
+        /// The name.
+        name: String,
+        /// The member that was probably meant.
+        closest: Option<String>,
+    },
+    /// The user may not read what a plan needs.
+    #[error("{error}\nA plan needs the permission to {need} on the host")]
+    MayNotRead {
+        /// The API server's answer.
+        error: RequestError,
+        /// What is missing.
+        need: String,
+    },
     /// The user's kubeconfig of the member can't be used.
     #[error("member: {0}")]
     MemberKubeconfig(#[from] KubeconfigError),

@@ -1,5 +1,5 @@
 //! The member clusters of a federation: join, unjoin, cordon, uncordon, drain and uninstall. Also explain, which shows where
-//! the replicas of a FederatedReplicaSet run and why.
+//! the replicas of a FederatedReplicaSet run and why, and plan, which shows where they would move.
 //!
 //! ```text
 //! request --> operation --requests--> host and member clusters
@@ -16,6 +16,7 @@ pub mod drain;
 pub mod explain;
 pub mod join;
 pub mod kubeconfig;
+pub mod plan;
 pub mod progress;
 pub mod uninstall;
 pub mod unjoin;

@@ -1,54 +1,76 @@
-//! `fedrs plan`: computes layouts without any cluster.
+//! `fedrs plan`: where the replicas of FederatedReplicaSets would move, and why.
 //!
 //! ```text
-//! cases from a file or - (validated strictly) -.
-//! FederatedReplicaSet and flags -> one case   -+-> federated-scheduler -> results -> table, JSON or YAML
+//! sets of the host, or a manifest (validated) --> membership::plan --> tables, JSON or YAML
+//! without a host: cases, or a manifest with options --> federated-scheduler --> layouts
 //! ```
 //!
-//! The command prints nothing unless all input is valid.
+//! The command prints nothing unless all input is valid, and changes nothing.
 
 mod case;
 mod fields;
+mod input;
+mod live;
+mod live_table;
 mod manifest;
 mod result;
 mod table;
+mod without_host;
 
 use std::{
-    fs, io,
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
-use anyhow::{Context, Error};
+use anyhow::anyhow;
 pub(crate) use case::Case;
-use case::Cases;
 use clap::Args;
-use manifest::ClusterFlags;
-use result::CaseResult;
 
-use crate::output::{self, Format};
+use self::{live::LiveArgs, without_host::ClusterArgs};
+use crate::{
+    host::HostArgs,
+    output::{self, Format},
+};
 
 /// The exit status for invalid input, the same as for invalid arguments.
 const INVALID_INPUT: u8 = 2;
 
-/// Show how replicas would be distributed across clusters, and why, without any cluster
+/// Show where replicas would move, and which would have no place, without changing anything
 ///
-/// The input is a file with cases (- for standard input), or the manifest of a FederatedReplicaSet with flags that describe
-/// the clusters.
+/// Computes what the controller would do with a FederatedReplicaSet of the host, with all of a namespace (without a name), or
+/// with all (-A): if it is changed (-f, --set-replicas), or if members are lost, cordoned or drained. The computation is the
+/// controller's own, on the state that it publishes on the host. The command needs permission to read
+/// FederatedReplicaSets and MemberClusters; it connects to no member.
 ///
-/// A file holds one case, a list of cases, or an object with a list under "cases". Without preferences, replicas spread
-/// evenly. "key" decides ties between clusters, as the namespace and name of a FederatedReplicaSet do; the default is
-/// default/NAME. The command ignores counts for clusters that are not listed, with a warning. It does not read "layout",
-/// "unplaced" and "ties", which a file of expected layouts may contain.
+/// A cluster that has shown no limit counts as one that can run all replicas that it gets.
+///
+/// Without a host, the command prints layouts: of a manifest with --clusters, or of the cases in a file in place of the name.
+/// The file holds one case, a list of cases, or an object with a list under "cases"; the name of the file contains a dot, or
+/// is - for standard input. Without preferences, replicas spread evenly. "key" decides ties between clusters, as the
+/// namespace and name of a FederatedReplicaSet do; the default is default/NAME. The command ignores counts for clusters
+/// that are not listed, with a warning. It does not read "layout", "unplaced" and "ties", which a file of expected layouts
+/// may contain.
 ///
 /// If the input is invalid, the command prints an error for each invalid field, prints nothing to standard output, and
 /// exits with status 2.
 #[derive(Args)]
 #[command(after_help = r#"Examples:
-  # Plan a FederatedReplicaSet for three clusters
+  # What happens to the FederatedReplicaSet web if the member eu is lost?
+  fedrs plan web --lose eu
+
+  # Which FederatedReplicaSets would change if eu is drained while us is cordoned?
+  fedrs plan -A --drain eu --cordon us
+
+  # Where would 60 replicas go?
+  fedrs plan shop/web --set-replicas 60
+
+  # What would change if this manifest was applied?
+  fedrs plan -f web.yaml
+
+  # Layout of a manifest on three clusters, without a host
   fedrs plan -f web.yaml --clusters eu,us,asia --current eu=20 --capacity asia=6
 
-  # Plan a case from standard input
+  # Layout of a case from standard input, without a host
   fedrs plan - <<EOF
   name: web
   replicas: 50
@@ -60,75 +82,58 @@ const INVALID_INPUT: u8 = 2;
   capacity: {B: 6}     # the most replicas that the cluster can run; unlimited by default
   EOF"#)]
 pub(crate) struct PlanArgs {
-    /// File with cases in JSON or YAML; - for standard input
-    #[arg(
-        value_name = "CASES",
-        required_unless_present = "file",
-        conflicts_with = "file"
-    )]
-    cases: Option<PathBuf>,
-    /// File with a FederatedReplicaSet in JSON or YAML; - for standard input
-    #[arg(short, long, value_name = "FRS", requires = "clusters")]
-    file: Option<PathBuf>,
-    #[command(flatten)]
-    flags: ClusterFlags,
-    /// Output format. By default a table for each case
+    /// The FederatedReplicaSet, as [NAMESPACE/]NAME; or a file with cases. By default all FederatedReplicaSets of the namespace
+    #[arg(value_name = "NAME", conflicts_with_all = ["filename", "all_namespaces"])]
+    set: Option<String>,
+    /// File with a new or changed FederatedReplicaSet in JSON or YAML; - for standard input
+    #[arg(short, long, value_name = "FILE", conflicts_with = "all_namespaces")]
+    filename: Option<PathBuf>,
+    /// Output format. By default tables
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     output: Option<Format>,
+    #[command(flatten)]
+    live: LiveArgs,
+    #[command(flatten)]
+    host: HostArgs,
+    #[command(flatten)]
+    clusters: ClusterArgs,
 }
 
-/// Reads the input, computes the layouts and prints them.
-pub(crate) fn run(args: &PlanArgs) -> ExitCode {
-    let cases = match read(args) {
-        Ok(cases) => cases,
+/// Plans and prints.
+pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
+    let format = args.output;
+    let text = match (&args.set, &args.filename) {
+        (Some(path), _) if is_file(path) && args.live.is_used() => Err(vec![anyhow!(
+            "{path} is a file with cases: options for a host can't be used with it"
+        )]),
+        (Some(path), _) if is_file(path) => without_host::layouts_of_cases(Path::new(path), format),
+        (_, Some(path)) if !args.clusters.clusters.is_empty() && args.live.is_used() => {
+            let path = path.display();
+            Err(vec![anyhow!(
+                "{path}: --clusters describes clusters without a host: options for a host can't be used with it"
+            )])
+        }
+        (_, Some(path)) if !args.clusters.clusters.is_empty() => {
+            without_host::layout_of_manifest(path, &args.clusters, format)
+        }
+        (_, Some(path)) => match manifest::read(path) {
+            Ok(frs) => Ok(live::plan_manifest(frs, args.live, args.host, format).await?),
+            Err(errors) => Err(errors),
+        },
+        (set, None) => Ok(live::plan_sets(set.as_deref(), args.live, args.host, format).await?),
+    };
+    Ok(match text {
+        Ok(text) => output::print(&text),
         Err(errors) => {
             for error in errors {
                 output::print_error(format_args!("error: {error:#}"));
             }
-            return ExitCode::from(INVALID_INPUT);
+            ExitCode::from(INVALID_INPUT)
         }
-    };
-    for warning in cases.list.iter().flat_map(Case::warnings) {
-        output::print_error(format_args!("warning: {warning}"));
-    }
-    let results: Vec<CaseResult<'_>> = cases.list.iter().map(CaseResult::new).collect();
-    output::print(&format(&results, cases.is_list, args.output))
-}
-
-/// Reads the cases, or finds all errors of the input.
-fn read(args: &PlanArgs) -> Result<Cases, Vec<Error>> {
-    let Some(path) = &args.file else {
-        let path = args.cases.as_deref().unwrap_or(Path::new("-"));
-        return Cases::parse(&read_text(path)?);
-    };
-    let case = manifest::case(&read_text(path)?, &args.flags).map_err(|errors| {
-        let errors = errors.into_iter();
-        let errors = errors.map(|error| error.context(path.display().to_string()));
-        errors.collect::<Vec<_>>()
-    })?;
-    Ok(Cases {
-        list: vec![case],
-        is_list: false,
     })
 }
 
-/// Reads a file, or standard input.
-fn read_text(path: &Path) -> Result<String, Vec<Error>> {
-    let text = if path == Path::new("-") {
-        io::read_to_string(io::stdin())
-    } else {
-        fs::read_to_string(path)
-    };
-    text.with_context(|| format!("failed to read {}", path.display()))
-        .map_err(|error| vec![error])
-}
-
-/// The results as text, with a newline at the end.
-fn format(results: &[CaseResult<'_>], is_list: bool, format: Option<Format>) -> String {
-    let outputs = || results.iter().map(CaseResult::output).collect::<Vec<_>>();
-    match (format, results) {
-        (None, _) => table::format(results),
-        (Some(format), [result]) if !is_list => format.serialize(&result.output()),
-        (Some(format), _) => format.serialize(&outputs()),
-    }
+/// Whether the argument is a file: names of FederatedReplicaSets have no dot.
+fn is_file(argument: &str) -> bool {
+    argument == "-" || argument.contains('.')
 }

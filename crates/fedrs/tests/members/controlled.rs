@@ -24,7 +24,7 @@ async fn joined(members: &[&str]) -> Federation {
 }
 
 /// A federation of `eu` and `us` with two replicas in each.
-async fn running() -> Federation {
+pub(crate) async fn running() -> Federation {
     let federation = joined(&["eu", "us"]).await;
     federation.create_web(4);
     federation.wait_for(&[("eu", 2), ("us", 2)]).await;

@@ -8,3 +8,4 @@ mod clusters;
 mod commands;
 mod controlled;
 mod federation;
+mod plan;
