@@ -80,7 +80,7 @@ pub(crate) struct ControllerArgs {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     leader_elect: Option<bool>,
     /// Name of this process in the leader election, for a supervisor that runs one process with this name at a time: a process that
-    /// is started again does not wait for its own Lease. By default the uid of the pod (environment variable POD_UID), or a random
+    /// is started again does not wait for its own Lease. By default the uid of the pod (environment variable `POD_UID`), or a random
     /// name outside a pod
     #[arg(long, value_name = "NAME", value_parser = values::identity)]
     identity: Option<String>,

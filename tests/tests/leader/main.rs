@@ -176,7 +176,7 @@ async fn f20_a_resumed_term_removes_nothing_that_runs_while_earlier_writes_may_a
     federation.patch("web", &fewer).await;
     let resumed = Instant::now();
     let first = Candidate::start(&federation, "first");
-    sleep(timing().lease_duration - Duration::from_secs(1)).await;
+    sleep(timing().renew_deadline).await;
     assert_eq!(watcher.lowest(), 12, "a removal may be under way");
     // It arrives now: what the new process removes is decided with it.
     let set = "/apis/apps/v1/namespaces/default/replicasets/web";

@@ -62,11 +62,6 @@ mod tests {
                     ..SecretKubeconfigs::default()
                 },
             );
-        let insecure = SecretKubeconfigs {
-            allow_insecure: true,
-            ..none
-        };
-        let unverified = Some(KubeconfigError::InsecureForbidden(Insecure::SkipTlsVerify));
         let program = |field| Some(KubeconfigError::ExecForbidden(field));
         let file = |field| Some(KubeconfigError::FileForbidden(field));
         let plugin =
@@ -88,19 +83,6 @@ mod tests {
                 none,
                 None,
             ),
-            (
-                ", insecure-skip-tls-verify: true",
-                "token: t",
-                both,
-                unverified,
-            ),
-            (
-                ", insecure-skip-tls-verify: true",
-                "token: t",
-                insecure,
-                None,
-            ),
-            (", insecure-skip-tls-verify: false", "token: t", none, None),
             ("", plugin, none, program("exec")),
             ("", plugin, files, program("exec")),
             ("", plugin, exec, None),
@@ -164,13 +146,23 @@ mod tests {
     }
 
     #[test]
-    fn an_unencrypted_server_is_refused_unless_allowed() {
-        let mut plain = kubeconfig("", "token: t");
-        plain.cluster.server = Some("http://c".to_owned());
-        let mut allowed = SecretKubeconfigs::default();
-        let refusal = KubeconfigError::InsecureForbidden(Insecure::Http);
-        assert_eq!(plain.check_permitted(allowed), Err(refusal));
-        allowed.allow_insecure = true;
-        assert_eq!(plain.check_permitted(allowed), Ok(()));
+    fn unprotected_credentials_are_refused_unless_allowed() {
+        let of = |server: &str, insecure: &str| {
+            let mut kubeconfig = kubeconfig(insecure, "token: t");
+            kubeconfig.cluster.server = Some(server.to_owned());
+            kubeconfig
+        };
+        let skips = ", insecure-skip-tls-verify: true";
+        let refused = |insecure| Err(KubeconfigError::InsecureForbidden(insecure));
+        for (kubeconfig, expected) in [
+            (of("https://c", ", insecure-skip-tls-verify: false"), Ok(())),
+            (of("https://c", skips), refused(Insecure::SkipTlsVerify)),
+            (of("http://c", ""), refused(Insecure::Http)),
+        ] {
+            let mut allowed = SecretKubeconfigs::default();
+            assert_eq!(kubeconfig.check_permitted(allowed), expected);
+            allowed.allow_insecure = true;
+            assert_eq!(kubeconfig.check_permitted(allowed), Ok(()));
+        }
     }
 }
