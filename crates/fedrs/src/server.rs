@@ -91,11 +91,8 @@ impl ServerState {
         match path {
             "/metrics" => match self.metrics() {
                 Ok(metrics) => {
-                    let mut response = Response::new(metrics);
                     let format = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-                    let headers = response.headers_mut();
-                    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(format));
-                    response
+                    response(StatusCode::OK, format, metrics)
                 }
                 Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
             },
@@ -158,8 +155,14 @@ impl ServerState {
 }
 
 fn text(status: StatusCode, text: &str) -> Response<String> {
-    let mut response = Response::new(format!("{text}\n"));
+    response(status, "text/plain; charset=utf-8", format!("{text}\n"))
+}
+
+fn response(status: StatusCode, format: &'static str, body: String) -> Response<String> {
+    let mut response = Response::new(body);
     *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(format));
     response
 }
 

@@ -86,6 +86,12 @@ fn f20_while_writes_of_a_dead_process_may_arrive_nothing_that_runs_is_removed() 
     let decided = world.step();
     assert_eq!(decided.next_check, Some(at(world.now + 15)));
     assert_eq!(world.placed(), [15, 10]);
+    let message = &decided.status.clusters[0].message;
+    let kept = format!(
+        "5 replicas kept until {:.0}: writes of the controller process that ended may still arrive",
+        at(world.now + 15)
+    );
+    assert!(message.ends_with(&kept), "{message}");
     world.settle(1);
     assert_eq!(world.placed(), [15, 10]);
     world.now += 15;

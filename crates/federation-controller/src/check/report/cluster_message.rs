@@ -25,7 +25,10 @@ impl ClusterMessage {
         let mut message = Self::default();
         match ineligible(&member.evaluation.eligibility) {
             Some((reason, detail)) => message.push(reason, detail),
-            None => message.push_decided(member),
+            None => {
+                message.push_decided(member);
+                message.push_surplus(decision, member);
+            }
         }
         if decision.snapshot.frs.paused {
             message.push(ClusterReason::Paused, "paused");
@@ -91,11 +94,21 @@ impl ClusterMessage {
             );
             self.push(ClusterReason::Stabilizing, detail);
         }
-        if member.surplus() > 0 {
-            let surplus = replicas(member.surplus());
-            let detail = format_args!("{surplus} waiting for replacements to be ready");
-            self.push(ClusterReason::WaitingForReplacements, detail);
+    }
+
+    /// What keeps replicas beyond the target.
+    fn push_surplus(&mut self, decision: &Decision<'_>, member: &MemberDecision<'_>) {
+        if member.surplus() == 0 {
+            return;
         }
+        let surplus = pluralize(member.surplus(), "replica");
+        let detail = match decision.snapshot.keeps_running_until {
+            Some(until) => format!(
+                "{surplus} kept until {until:.0}: writes of the controller process that ended may still arrive"
+            ),
+            None => format!("{surplus} waiting for replacements to be ready"),
+        };
+        self.push(ClusterReason::WaitingForReplacements, detail);
     }
 
     /// What decided the layout; a cluster that all replicas leave has no share.
