@@ -17,6 +17,7 @@ use fedrs_api::{FederatedReplicaSet, FederatedReplicaSetStatus, MemberCluster, V
 use fedrs_tests::{MEMBERS_PATH, SimFederation, SimFederationSpec, SimMemberSpec, even, frs};
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Value, json};
+use sim_cluster::{RequestMatcher, Verb};
 
 /// Seeds by default: they take some seconds.
 const SEEDS: u64 = 12;
@@ -228,6 +229,9 @@ fn f20_a_plan_is_what_the_controller_then_does() {
                 let planned = plan(&federation, &change).await;
                 assert_eq!(planned.end, End::AtRest, "{context}");
                 change.apply(&federation).await;
+                let milliseconds = random.random_range(100..20_000);
+                tokio::time::sleep(Duration::from_millis(milliseconds)).await;
+                let halfway = plan(&federation, &Change::default()).await;
                 tokio::time::sleep(SETTLED_AFTER).await;
                 let after = status(&federation).await;
                 if counts_on_hidden_limits(&desired(&planned.status), &limits) {
@@ -242,6 +246,14 @@ fn f20_a_plan_is_what_the_controller_then_does() {
                     "{context}\n{}",
                     federation.describe().await
                 );
+                if change.what_if.lost.is_empty() {
+                    assert_eq!(
+                        desired(&halfway.status),
+                        desired(&after),
+                        "after {milliseconds} ms: {context}\n{}",
+                        federation.describe().await
+                    );
+                }
             });
     }
     println!("{compared} compared, {changed} changed");
@@ -263,6 +275,78 @@ async fn f33_a_loss_is_planned_as_it_happens() {
         desired(&status(&federation).await)
     );
     assert_eq!(desired(&planned.status).values().sum::<i32>(), 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn f20_a_drain_is_planned_in_as_many_steps_as_its_surge_allows() {
+    let federation = SimFederation::running(12).await;
+    tokio::time::sleep(SETTLED_AFTER).await;
+    let mut change = Change::default();
+    change.what_if.drained.insert("c".to_owned());
+    let planned = plan(&federation, &change).await;
+    assert_eq!(
+        (planned.steps, planned.surge),
+        (2, 3),
+        "three of four, then the last"
+    );
+    change.apply(&federation).await;
+    tokio::time::sleep(SETTLED_AFTER).await;
+    assert_eq!(
+        desired(&planned.status),
+        desired(&status(&federation).await)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn f28_a_member_that_rejects_the_set_gets_nothing_in_a_plan() {
+    let mut federation = SimFederation::start_clusters(SimFederationSpec::default()).await;
+    let refused = RequestMatcher::all()
+        .verb(Verb::Create)
+        .resource("replicasets");
+    let status_403 = sim_cluster::Status::new(403, "Forbidden", "not here");
+    federation
+        .member("a")
+        .faults()
+        .refuse(refused, u32::MAX, status_403);
+    federation.start_controller().await;
+    federation.create(&frs("web", 12, &even(true))).await;
+    tokio::time::sleep(SETTLED_AFTER).await;
+    let before = desired(&status(&federation).await);
+    assert_eq!(before.get("b"), Some(&6));
+    assert_eq!(
+        desired(&plan(&federation, &Change::default()).await.status),
+        before
+    );
+    let mut change = Change::default();
+    change.what_if.drained.insert("c".to_owned());
+    let planned = plan(&federation, &change).await;
+    change.apply(&federation).await;
+    tokio::time::sleep(SETTLED_AFTER).await;
+    assert_eq!(
+        desired(&planned.status),
+        desired(&status(&federation).await)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn f20_a_cluster_of_two_names_counts_once_in_a_plan() {
+    let mut federation = SimFederation::running(12).await;
+    federation.add_member_as("c2", "c").await;
+    tokio::time::sleep(SETTLED_AFTER).await;
+    let before = desired(&status(&federation).await);
+    assert_eq!(
+        desired(&plan(&federation, &Change::default()).await.status),
+        before
+    );
+    let mut change = Change::default();
+    change.what_if.drained.insert("b".to_owned());
+    let planned = plan(&federation, &change).await;
+    change.apply(&federation).await;
+    tokio::time::sleep(SETTLED_AFTER).await;
+    assert_eq!(
+        desired(&planned.status),
+        desired(&status(&federation).await)
+    );
 }
 
 #[tokio::test(start_paused = true)]
