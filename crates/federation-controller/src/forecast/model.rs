@@ -99,7 +99,9 @@ impl Model {
             return rejected(Outcome::Failed(error.clone()));
         }
         let before = member.view.workload.take();
-        let generation = before.as_ref().map_or(1, |set| set.generation + 1);
+        let generation = before
+            .as_ref()
+            .map_or(1, |set| set.generation.saturating_add(1));
         let present = before.as_ref().map_or(0, |set| set.replicas);
         let replicas = match *change {
             SetChange::Create { replicas } | SetChange::Overwrite { replicas, .. } => replicas,

@@ -1,6 +1,6 @@
 //! Plans with the state of the host as text: one set in detail, several in a line each.
 
-use std::fmt::Write;
+use std::{collections::BTreeSet, fmt::Write};
 
 use fedrs_api::pluralize;
 use membership::plan::{ClusterPlan, Plan, PlanRequest, SetPlan, Sets};
@@ -34,6 +34,9 @@ pub(super) fn format(plan: &Plan, request: &PlanRequest, format: Option<Format>)
         (None, Sets::One { .. } | Sets::Manifest(_), [set]) => one(set, request),
         (None, _, sets) => several(sets, plan),
     };
+    if let Some(assumption) = assumption(plan) {
+        write!(text, "\n{assumption}\n").expect("writing to a string never fails");
+    }
     let warnings = warnings(plan);
     let (shown, more) = warnings.split_at(warnings.len().min(MAX_WARNINGS));
     for (index, warning) in shown.iter().enumerate() {
@@ -45,6 +48,18 @@ pub(super) fn format(plan: &Plan, request: &PlanRequest, format: Option<Format>)
         writeln!(text, "{more}: use -o yaml").expect("writing to a string never fails");
     }
     text
+}
+
+/// What the plan assumes about clusters that get more replicas.
+fn assumption(plan: &Plan) -> Option<String> {
+    let clusters = plan.sets.iter().flat_map(|set| &set.clusters);
+    let growing = clusters.filter(|cluster| cluster.grows_without_limit());
+    let names: BTreeSet<_> = growing.map(|cluster| cluster.name.as_str()).collect();
+    let names: Vec<_> = names.into_iter().collect();
+    (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        format!("Assumes that these clusters, which have shown no limit, run all replicas that they get: {names}")
+    })
 }
 
 /// The warnings about members, sets, and sets that are not planned.
@@ -161,4 +176,110 @@ fn changes(clusters: &[ClusterPlan]) -> String {
         format!("{} {now}->{planned}", cluster.name)
     });
     texts.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use federation_controller::{config::Config, forecast::WhatIf};
+    use fedrs_api::ClusterState;
+    use membership::plan::{Move, SkippedSet, Summary};
+
+    use super::*;
+
+    fn cluster(name: &str, now: i32, planned: i32, capacity: Option<i32>) -> ClusterPlan {
+        ClusterPlan {
+            name: name.to_owned(),
+            desired_replicas: now,
+            planned_replicas: planned,
+            capacity,
+            state: Some(if planned == 0 {
+                ClusterState::Lost
+            } else {
+                ClusterState::Eligible
+            }),
+            reason: None,
+            message: "by weight".to_owned(),
+        }
+    }
+
+    fn request(sets: Sets) -> PlanRequest {
+        PlanRequest {
+            sets,
+            replicas: None,
+            what_if: WhatIf {
+                lost: BTreeSet::from(["eu".to_owned()]),
+                ..WhatIf::default()
+            },
+            settings: Config::default(),
+        }
+    }
+
+    fn plan() -> Plan {
+        let step = |from: &str, to: &str, replicas| Move {
+            from: Some(from.to_owned()),
+            to: Some(to.to_owned()),
+            replicas,
+        };
+        let web = SetPlan {
+            namespace: "shop".to_owned(),
+            name: "web".to_owned(),
+            replicas: 30,
+            moved_replicas: 8,
+            unplaced_replicas: 2,
+            unplaced_message: Some("2 of 30 replicas have no cluster: full".to_owned()),
+            steps: 2,
+            max_surge: 7,
+            moves: vec![
+                step("eu", "asia", 3),
+                step("eu", "us", 5),
+                Move {
+                    from: Some("eu".to_owned()),
+                    to: None,
+                    replicas: 2,
+                },
+            ],
+            clusters: vec![
+                cluster("asia", 10, 13, Some(13)),
+                cluster("eu", 10, 0, None),
+                cluster("us", 10, 15, None),
+            ],
+            warnings: vec!["3 replicas not available now".to_owned()],
+        };
+        Plan {
+            summary: Summary {
+                sets: 200,
+                changed_sets: 1,
+                moved_replicas: 8,
+                unplaced_replicas: 2,
+            },
+            sets: vec![web],
+            skipped: vec![SkippedSet {
+                namespace: "shop".to_owned(),
+                name: "old".to_owned(),
+                reason: "it is being deleted".to_owned(),
+            }],
+            warnings: vec!["asia: the state of the member is unknown".to_owned()],
+        }
+    }
+
+    #[test]
+    fn f19_a_plan_of_one_set_shows_moves_and_reasons() {
+        let one = Sets::One {
+            namespace: "shop".to_owned(),
+            name: "web".to_owned(),
+        };
+        insta::assert_snapshot!(format(&plan(), &request(one), None));
+    }
+
+    #[test]
+    fn f19_a_plan_of_all_sets_has_a_line_for_each_that_changes() {
+        insta::assert_snapshot!(format(&plan(), &request(Sets::All), None));
+    }
+
+    #[test]
+    fn f19_a_plan_is_printed_for_programs() {
+        insta::assert_snapshot!(format(&plan(), &request(Sets::All), Some(Format::Yaml)));
+    }
 }

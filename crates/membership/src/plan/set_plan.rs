@@ -19,7 +19,7 @@ pub struct SetPlan {
     /// `spec.replicas`, as planned.
     pub replicas: u32,
     /// Replicas that move from one cluster to another.
-    pub moved_replicas: u32,
+    pub moved_replicas: u64,
     /// Replicas that no cluster could run.
     pub unplaced_replicas: i32,
     /// Why no cluster could run them.
@@ -81,7 +81,8 @@ impl SetPlan {
         let clusters = clusters(&question.status.clusters, &forecast.status.clusters);
         let moves = moves(&clusters);
         let is_move = |step: &&Move| step.from.is_some() && step.to.is_some();
-        let moved = moves.iter().filter(is_move).map(|step| step.replicas).sum();
+        let moved = moves.iter().filter(is_move);
+        let moved = moved.map(|step| u64::from(step.replicas)).sum();
         let placed = conditions::find(&forecast.status.conditions, ConditionType::Placed);
         let unplaced = forecast.status.unplaced_replicas;
         let key = &question.frs.key;
@@ -106,6 +107,14 @@ impl SetPlan {
     #[must_use]
     pub fn changes(&self) -> bool {
         !self.moves.is_empty()
+    }
+}
+
+impl ClusterPlan {
+    /// Whether it would get more replicas and has shown no limit.
+    #[must_use]
+    pub fn grows_without_limit(&self) -> bool {
+        self.planned_replicas > self.desired_replicas && self.capacity.is_none()
     }
 }
 
@@ -188,9 +197,9 @@ impl fmt::Display for SetPlan {
             };
             write!(f, ", {} {verb}", self.moved_replicas)?;
         }
-        let total = |side: fn(&Move) -> bool| -> u32 {
+        let total = |side: fn(&Move) -> bool| -> u64 {
             let moves = self.moves.iter().filter(|step| side(step));
-            moves.map(|step| step.replicas).sum()
+            moves.map(|step| u64::from(step.replicas)).sum()
         };
         let (added, removed) = (
             total(|step| step.from.is_none()),
@@ -205,5 +214,44 @@ impl fmt::Display for SetPlan {
             write!(f, ", {} without a place", self.unplaced_replicas)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replicas_leave_and_enter_clusters_in_order() {
+        let clusters = |numbers: &[(&str, i32, i32)]| -> Vec<ClusterPlan> {
+            let cluster = |(name, now, planned): &(&str, i32, i32)| ClusterPlan {
+                name: (*name).to_owned(),
+                desired_replicas: *now,
+                planned_replicas: *planned,
+                capacity: None,
+                state: None,
+                reason: None,
+                message: String::new(),
+            };
+            numbers.iter().map(cluster).collect()
+        };
+        let text = |numbers: &[(&str, i32, i32)]| -> Vec<String> {
+            let moves = moves(&clusters(numbers)).into_iter();
+            let end = |name: Option<String>| name.unwrap_or_default();
+            let moves =
+                moves.map(|step| format!("{}>{} {}", end(step.from), end(step.to), step.replicas));
+            moves.collect()
+        };
+        assert_eq!(text(&[("a", 3, 3), ("b", 0, 0)]), Vec::<String>::new());
+        assert_eq!(
+            text(&[("a", 9, 0), ("b", 3, 8), ("c", 0, 4)]),
+            ["a>b 5", "a>c 4"]
+        );
+        assert_eq!(
+            text(&[("a", 1, 2), ("b", 5, 1), ("c", 2, 0)]),
+            ["b>a 1", "b> 3", "c> 2"]
+        );
+        assert_eq!(text(&[("a", 0, 2), ("b", 1, 3)]), [">a 2", ">b 2"]);
+        assert_eq!(text(&[("a", 0, i32::MAX), ("b", -1, i32::MAX)]).len(), 2);
     }
 }

@@ -27,7 +27,7 @@ impl Summary {
         Self {
             sets: sets.len(),
             changed_sets: sets.iter().filter(|set| set.changes()).count(),
-            moved_replicas: sets.iter().map(|set| u64::from(set.moved_replicas)).sum(),
+            moved_replicas: sets.iter().map(|set| set.moved_replicas).sum(),
             unplaced_replicas: sets.iter().map(unplaced).sum(),
         }
     }

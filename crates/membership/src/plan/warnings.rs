@@ -67,17 +67,69 @@ pub(super) fn of_set(question: &Question<'_>, forecast: &Forecast, observed: boo
             pluralize(forecast.steps, "step")
         )),
     }
-    let clusters = &question.status.clusters;
-    let unready = clusters.iter().map(|cluster| {
-        let with_node = cluster.replicas - cluster.unscheduled_replicas;
-        (with_node - cluster.available_replicas).max(0)
+    let unready = question.status.clusters.iter().map(|cluster| {
+        let with_node = i64::from(cluster.replicas) - i64::from(cluster.unscheduled_replicas);
+        (with_node - i64::from(cluster.available_replicas)).max(0)
     });
-    let unready: i32 = unready.sum();
+    let unready: i64 = unready.sum();
     if unready > 0 {
         warnings.push(format!(
-            "{} not available now: the plan assumes that they become available",
+            "{} not available now: the plan assumes that this changes",
             pluralize(unready, "replica")
         ));
     }
     warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn member(name: &str, lost: bool, conditions: &[(&str, &str, &str, &str)]) -> MemberCluster {
+        let condition = |(type_, status, reason, message): &(&str, &str, &str, &str)| {
+            json!({
+                "type": type_, "status": status, "reason": reason, "message": message,
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            })
+        };
+        let conditions: Vec<Value> = conditions.iter().map(condition).collect();
+        let object = json!({
+            "apiVersion": "fedrs.dev/v1alpha1", "kind": "MemberCluster", "metadata": { "name": name },
+            "spec": {}, "status": { "conditions": conditions, "internal": { "lost": lost } },
+        });
+        serde_json::from_value(object).unwrap()
+    }
+
+    #[test]
+    fn f39_members_of_unknown_state_are_named() {
+        let synced = ("Synced", "True", "Synced", "all is watched");
+        let ready = ("Ready", "True", "Healthy", "the API server answers");
+        let unreachable = ("Ready", "False", "Unreachable", "connection refused");
+        let members = [
+            member("new", false, &[]),
+            member("healthy", false, &[ready, synced]),
+            member("away", false, &[unreachable, synced]),
+            member("lost", true, &[unreachable, synced]),
+            member("asked", false, &[unreachable, synced]),
+            member(
+                "stale",
+                false,
+                &[ready, ("Synced", "False", "Stale", "the watch is down")],
+            ),
+            member(
+                "back",
+                false,
+                &[("Ready", "True", "Stabilizing", "it answers"), synced],
+            ),
+        ];
+        let what_if = WhatIf {
+            lost: ["asked".to_owned()].into(),
+            ..WhatIf::default()
+        };
+        let mut warnings = of_members(&members, &what_if);
+        warnings.push(disconnected());
+        insta::assert_snapshot!(warnings.join("\n"));
+    }
 }
