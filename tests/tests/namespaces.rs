@@ -320,3 +320,14 @@ async fn s1_a_namespace_that_is_taken_off_is_watched_until_it_is_empty_also_afte
         })
         .await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn s1_an_empty_list_takes_no_namespace() {
+    let federation = SimFederation::running(12).await;
+    let names = json!({ "spec": { "namespaces": { "names": [] } } });
+    federation.patch_member("c", &names).await;
+    wait_for_layout(&federation, "default", &[Some(6), Some(6), Some(0)]).await;
+    minutes(2).await;
+    let condition = federation.member_condition("c", "Synced").await;
+    assert!(condition.starts_with("True"), "{condition}");
+}

@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use fedrs_api::labels;
-use futures::future;
+use futures::{FutureExt, future};
 use kube::Client;
 use parking_lot::Mutex;
 use reflector::{
@@ -253,12 +253,13 @@ impl Informer {
                 let pods = pods.run::<PodObject, _>(self.handler(Watch::Pods, store));
                 future::join(workloads, pods)
             });
-            let watches = future::join_all(watches);
+            // Without any namespace they end at once.
+            let watches = future::join_all(watches).then(|_| future::pending::<()>());
             self.notifier.check_sync_state();
             tokio::select! {
                 biased;
                 Ok(()) = scopes.changed() => {}
-                _ = watches => {}
+                () = watches => {}
             }
         }
     }

@@ -1,13 +1,13 @@
 //! `fedrs join`: makes a cluster a member.
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::bail;
 use clap::Args;
-use fedrs_api::names;
+use fedrs_api::{NAMESPACES_MAX, names};
 use membership::{
     WriteMode,
-    join::{JoinRequest, join},
+    join::{JoinNamespaces, JoinRequest, join},
     kubeconfig::KubeconfigSource,
 };
 
@@ -29,6 +29,9 @@ use crate::{host::HostOfMembers, output::TerminalReporter, values};
   # Join a cluster with two contexts of one kubeconfig
   fedrs join eu-west --host-context host --member-context eu-west
 
+  # Join a cluster for two namespaces, with permissions in these only
+  fedrs join eu-west --member-context eu-west --namespaces shop,blog
+
   # Join a kind cluster, which the controller reaches at another address
   fedrs join kind-2 --member-context kind-2 --member-server https://kind-2-control-plane:6443")]
 pub(crate) struct JoinArgs {
@@ -44,6 +47,13 @@ pub(crate) struct JoinArgs {
     /// Namespace of the controller on the host, and of its ServiceAccount in the member
     #[arg(long, value_name = "NAME", default_value = names::SYSTEM_NAMESPACE, value_parser = values::dns_label)]
     namespace: String,
+    /// Namespaces that the member takes, at most 50: the controller gets permissions in these only. They are created if they
+    /// do not exist. By default those of an earlier join, or all
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = values::dns_label, conflicts_with = "all_namespaces")]
+    namespaces: Vec<String>,
+    /// Let the member take all namespaces, after a join with --namespaces
+    #[arg(long)]
+    all_namespaces: bool,
     /// Requested lifetime of the token, which the controller renews every day: the time that the member can be without a controller
     #[arg(long, value_name = "DURATION", default_value = "168h", value_parser = values::token_duration)]
     token_duration: Duration,
@@ -79,12 +89,18 @@ pub(crate) async fn run(args: JoinArgs) -> anyhow::Result<ExitCode> {
     if member.is_default() {
         bail!("no member cluster: set --member-kubeconfig, --member-context, or both");
     }
+    let namespaces = match (args.all_namespaces, &*args.namespaces) {
+        (true, _) => JoinNamespaces::All,
+        (false, []) => JoinNamespaces::Unchanged,
+        (false, names) => JoinNamespaces::Listed(listed(names, &args.namespace)?),
+    };
     let host = args.host.client().await?;
     let request = JoinRequest {
         name: args.name,
         labels: args.labels.into_iter().collect(),
         federation: args.federation,
         namespace: args.namespace,
+        namespaces,
         token_duration: args.token_duration,
         timeout: args.timeout,
         mode: if args.dry_run {
@@ -98,4 +114,45 @@ pub(crate) async fn run(args: JoinArgs) -> anyhow::Result<ExitCode> {
     };
     join(&host, request, &mut TerminalReporter).await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The namespaces in order, each once. Fails if they are too many, or contain a system namespace.
+fn listed(names: &[String], of_controller: &str) -> anyhow::Result<Vec<String>> {
+    let names: BTreeSet<String> = names.iter().cloned().collect();
+    if names.len() > NAMESPACES_MAX {
+        bail!(
+            "--namespaces: at most {NAMESPACES_MAX} namespaces can be listed, and {} are: leave it out, and set \
+             spec.namespaces.selector of the MemberCluster",
+            names.len()
+        );
+    }
+    let is_system = |name: &&String| name.starts_with("kube-") || *name == of_controller;
+    if let Some(name) = names.iter().find(is_system) {
+        bail!("--namespaces: {name} is a system namespace, in which fedrs changes nothing");
+    }
+    Ok(names.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s1_at_most_fifty_namespaces_and_no_system_namespace_are_listed() {
+        let names = |count: usize| {
+            (0..count)
+                .map(|number| format!("team-{number:02}"))
+                .collect::<Vec<_>>()
+        };
+        let error = |names: &[String]| listed(names, "fedrs-system").unwrap_err().to_string();
+        assert_eq!(listed(&names(50), "fedrs-system").unwrap(), names(50));
+        assert!(error(&names(51)).contains("at most 50 namespaces can be listed, and 51 are"));
+        for system in ["kube-public", "fedrs-system"] {
+            let error = error(&["shop".to_owned(), system.to_owned()]);
+            assert!(
+                error.contains(&format!("{system} is a system namespace")),
+                "{error}"
+            );
+        }
+    }
 }

@@ -28,6 +28,9 @@ pub(crate) struct RbacArgs {
     /// Name of the ServiceAccount, its roles and bindings
     #[arg(long, value_name = "NAME", value_parser = values::dns_label)]
     account: Option<String>,
+    /// In a member: grant permissions in these namespaces only, as `fedrs join --namespaces` does
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = values::dns_label)]
+    namespaces: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -47,6 +50,7 @@ pub(crate) fn run(args: RbacArgs) -> ExitCode {
     let access = Access {
         namespace: args.namespace.unwrap_or(default.namespace),
         name: args.account.unwrap_or(default.name),
+        namespaces: (!args.namespaces.is_empty()).then_some(args.namespaces),
         ..default
     };
     output::print(&access.to_yaml())

@@ -1,6 +1,6 @@
 //! Deletes what join created in a cluster.
 
-use k8s_openapi::api::rbac::v1::ClusterRole;
+use k8s_openapi::api::{core::v1::Namespace, rbac::v1::ClusterRole};
 
 use crate::{
     cluster_client::{ClusterClient, RequestError},
@@ -41,15 +41,15 @@ pub(crate) async fn delete_account(
 /// Deletes the namespace if join created it and it is empty; reports why if not.
 pub(crate) async fn delete_namespace(
     cluster: &ClusterClient,
-    membership: &Membership,
+    name: &str,
     reporter: &mut dyn Reporter,
 ) -> Result<(), RequestError> {
-    let object = membership.namespace_ref();
+    let object = ObjectRef::cluster_scoped::<Namespace>(name);
     let Some(namespace) = cluster.get(&object).await? else {
         return Ok(());
     };
     let reason = if created_by_join(&namespace) {
-        match contents(cluster, &membership.namespace).await {
+        match contents(cluster, name).await {
             Ok(objects) if objects.is_empty() => return delete(cluster, object, reporter).await,
             Ok(objects) => KeepReason::NotEmpty(objects),
             // The user may lack a permission, or an API may be unavailable: the namespace may contain anything.

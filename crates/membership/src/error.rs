@@ -127,6 +127,19 @@ pub enum Error {
         /// What is left.
         pending: Box<DrainPending>,
     },
+    /// Replicas are left after the timeout in namespaces that a member does not take any more. The controller moves them.
+    #[error(
+        "{name} still has replicas after {timeout:?} in namespaces that are not listed any more: {namespaces}\n\
+         The controller keeps its permissions in them. Run the command again when they are empty."
+    )]
+    ReplicasLeft {
+        /// The member.
+        name: String,
+        /// How long the operation waited.
+        timeout: Duration,
+        /// The namespaces.
+        namespaces: String,
+    },
     /// There is no such member, and its cluster has no objects of this host.
     #[error("member {name} not found, and {url} has no objects of this host")]
     NothingToDelete {

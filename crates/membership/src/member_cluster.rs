@@ -33,6 +33,11 @@ pub(crate) async fn get(host: &ClusterClient, name: &str) -> Result<MemberCluste
     member.ok_or_else(|| Error::MemberNotFound(name.to_owned()))
 }
 
+/// The namespaces that the member takes, if they are listed.
+pub(crate) fn listed_namespaces(member: &MemberCluster) -> Option<Vec<String>> {
+    member.spec.namespaces.as_ref()?.names.clone()
+}
+
 /// A merge patch for the spec of a MemberCluster, if it has to change, and the progress to report for the member of a name.
 pub(crate) type SpecChange = (Option<Value>, fn(String) -> Progress);
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use federation_controller::rbac::{Access, Manifest, Place};
 use fedrs_api::{
-    MemberCluster, MemberClusterSpec, SecretRef, annotations, labels,
+    MemberCluster, MemberClusterSpec, NamespaceScope, SecretRef, annotations, labels,
     names::{CONTROLLER, KUBECONFIG_KEY, KUBECONFIG_TYPE},
 };
 use serde_json::{Value, json};
@@ -50,6 +50,8 @@ pub(crate) struct Membership {
     pub(crate) host_id: String,
     /// The uid of the member's kube-system.
     pub(crate) cluster_id: String,
+    /// The namespaces that the controller has rights in; all if there is no list.
+    pub(crate) namespaces: Option<Vec<String>>,
 }
 
 impl Membership {
@@ -83,7 +85,7 @@ impl Membership {
             place: Place::Member,
             namespace: self.namespace.clone(),
             name: self.account(),
-            namespaces: None,
+            namespaces: self.namespaces.clone(),
         }
     }
 
@@ -115,16 +117,27 @@ impl Membership {
         ObjectRef::cluster_scoped::<MemberCluster>(&self.name)
     }
 
-    /// The manifest of the namespace.
-    pub(crate) fn namespace_manifest(&self) -> Value {
+    /// The namespaces in the member of local ReplicaSets, if they are listed.
+    pub(crate) fn listed_namespaces(&self) -> &[String] {
+        self.namespaces.as_deref().unwrap_or_default()
+    }
+
+    /// The manifest of a namespace.
+    pub(crate) fn namespace_manifest(name: &str) -> Value {
         json!({
             "apiVersion": "v1",
             "kind": "Namespace",
-            "metadata": { "name": self.namespace, "labels": { MANAGED_BY: MANAGER } },
+            "metadata": { "name": name, "labels": { MANAGED_BY: MANAGER } },
         })
     }
 
-    /// The manifests in the member besides the namespace, in the order of creation. The first is the owner of the others and
+    /// The label selector of the objects in the member besides namespaces and ReplicaSets.
+    pub(crate) fn account_selector(&self) -> String {
+        let member = labels::MEMBER_CLUSTER;
+        format!("{MANAGED_BY}={MANAGER},{member}={}", self.name)
+    }
+
+    /// The manifests in the member besides namespaces, in the order of creation. The first is the owner of the others and
     /// has the uid `owner`.
     pub(crate) fn member_manifests(&self, owner: &str) -> Vec<Value> {
         let manifests = self.access().manifests();
@@ -182,6 +195,10 @@ impl Membership {
                 name: secret_name(&self.name),
             }),
             federation: self.federation.clone(),
+            namespaces: self.namespaces.clone().map(|names| NamespaceScope {
+                names: Some(names),
+                selector: None,
+            }),
             ..MemberClusterSpec::default()
         };
         json!({
@@ -205,9 +222,10 @@ mod tests {
             namespace: "system".to_owned(),
             host_id: "1a2b3c4d-5e6f".to_owned(),
             cluster_id: "c".to_owned(),
+            namespaces: Some(vec!["shop".to_owned()]),
         };
         let objects = membership.member_manifests("owner");
-        assert_eq!(objects.len(), 5);
+        assert_eq!(objects.len(), 7);
         assert_eq!(objects[0]["kind"], "ClusterRole", "the owner comes first");
         for object in &objects {
             assert_eq!(object["metadata"]["name"], "fedrs-controller-1a2b3c4d");
@@ -225,6 +243,7 @@ mod tests {
                 namespace: String::new(),
                 host_id: "1a2b3c4d-5e6f-7081-92a3-b4c5d6e7f809".to_owned(),
                 cluster_id: String::new(),
+                namespaces: None,
             };
             membership.account()
         };

@@ -85,6 +85,9 @@ pub enum Progress {
     /// Replicas are left in the member. Reported when that changes.
     #[display("waiting: {_0}")]
     WaitingForDrain(DrainPending),
+    /// Replicas are left in namespaces that a member does not take any more. Reported when that changes.
+    #[display("waiting: replicas are left in namespaces that are not listed any more: {_0}")]
+    WaitingForNamespaces(String),
     /// A member is drained.
     #[display("membercluster/{_0} drained")]
     Drained(String),

@@ -232,6 +232,11 @@ fn all_join_errors() {
             hint: hint(&not_ready(), &running()),
             reason: Box::new(not_ready()),
         },
+        Error::ReplicasLeft {
+            name: eu(),
+            timeout: Duration::from_secs(60),
+            namespaces: "blog, shop".to_owned(),
+        },
         Error::Preflight(vec![Problem::AlreadyMember("europe".to_owned())]),
         Error::Preflight(problems),
     ];
@@ -248,6 +253,7 @@ fn all_cordon_and_drain_texts() {
         Progress::AlreadyUncordoned(eu()),
         Progress::Draining(eu()),
         Progress::AlreadyDraining(eu()),
+        Progress::WaitingForNamespaces("blog, shop".to_owned()),
         Progress::WaitingForDrain(DrainPending::NotObserved),
         Progress::WaitingForDrain(DrainPending::Terminating),
         Progress::WaitingForDrain(DrainPending::NotDrained(

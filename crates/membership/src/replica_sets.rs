@@ -1,10 +1,12 @@
 //! The local ReplicaSets of a federation in a member: a drained member keeps them, with 0 replicas.
 
+use std::collections::BTreeSet;
+
 use fedrs_api::labels;
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use kube::{
     Api, ResourceExt,
-    api::{DeleteParams, Preconditions},
+    api::{DeleteParams, ListParams, Preconditions},
 };
 
 use crate::{
@@ -14,12 +16,12 @@ use crate::{
     progress::{Progress, Reporter},
 };
 
-/// Deletes the ReplicaSets of the federation in `member` that have no replicas, and reports those that have some.
-pub(crate) async fn delete_empty(
+/// The ReplicaSets of the federation in `member`.
+async fn list(
     member: &ClusterClient,
     membership: &Membership,
-    reporter: &mut dyn Reporter,
-) -> Result<(), RequestError> {
+    namespaces: Option<&[String]>,
+) -> Result<Vec<ReplicaSet>, RequestError> {
     let selector = format!(
         "{}={},{}={}",
         labels::FEDERATION,
@@ -27,7 +29,38 @@ pub(crate) async fn delete_empty(
         labels::MEMBER_CLUSTER,
         membership.name
     );
-    let sets: Vec<ReplicaSet> = member.list(&selector).await?;
+    let Some(namespaces) = namespaces else {
+        return member.list(&selector).await;
+    };
+    let mut sets = Vec::new();
+    for namespace in namespaces {
+        let api: Api<ReplicaSet> = Api::namespaced(member.client(), namespace);
+        let selected = ListParams::default().labels(&selector);
+        let operation = format!("list replicasets in namespace {namespace}");
+        sets.extend(member.call(operation, api.list(&selected)).await?.items);
+    }
+    Ok(sets)
+}
+
+/// The namespaces of `member` in which ReplicaSets of the federation have replicas.
+pub(crate) async fn namespaces_with_replicas(
+    member: &ClusterClient,
+    membership: &Membership,
+) -> Result<BTreeSet<String>, RequestError> {
+    let sets = list(member, membership, None).await?;
+    let running = sets.iter().filter(|set| replicas(set) > 0);
+    Ok(running.filter_map(ResourceExt::namespace).collect())
+}
+
+/// Deletes the ReplicaSets of the federation in `member` that have no replicas, and reports those that have some. Only in
+/// `namespaces`, if there are any.
+pub(crate) async fn delete_empty(
+    member: &ClusterClient,
+    membership: &Membership,
+    namespaces: Option<&[String]>,
+    reporter: &mut dyn Reporter,
+) -> Result<(), RequestError> {
+    let sets = list(member, membership, namespaces).await?;
     let (empty, others): (Vec<_>, Vec<_>) = sets.into_iter().partition(|set| replicas(set) == 0);
     for set in empty {
         delete(member, &set).await?;

@@ -78,8 +78,10 @@ impl<'a> Unjoin<'a> {
             namespace: request.namespace,
             host_id: member_cluster::cluster_id(host).await?,
             cluster_id: String::new(),
+            namespaces: None,
         };
         let member = member_cluster::find(host, &membership.name).await?;
+        membership.namespaces = member.as_ref().and_then(member_cluster::listed_namespaces);
         let secret = host.get(&membership.secret_ref()).await?;
         let federation = member.as_ref().map(|member| member.spec.federation.clone());
         let federation = federation.or_else(|| federation_of(secret.as_ref()?));
@@ -124,9 +126,12 @@ impl<'a> Unjoin<'a> {
         }
         let name = self.membership.name.clone();
         if let Some(member) = &self.user {
-            replica_sets::delete_empty(member, &self.membership, reporter).await?;
+            replica_sets::delete_empty(member, &self.membership, None, reporter).await?;
             cleanup::delete_account(member, &self.membership, Actor::User, reporter).await?;
-            cleanup::delete_namespace(member, &self.membership, reporter).await?;
+            let listed = self.membership.listed_namespaces().iter();
+            for namespace in listed.chain([&self.membership.namespace]) {
+                cleanup::delete_namespace(member, namespace, reporter).await?;
+            }
         } else if self.force {
             reporter.progress(Progress::MemberUnchanged(name.clone()));
             if self.secret.is_some() {
@@ -147,7 +152,9 @@ impl<'a> Unjoin<'a> {
         };
         let member = stored.client().await?;
         let cleanup = async {
-            replica_sets::delete_empty(&member, &self.membership, reporter).await?;
+            // The account may read those in which it has rights.
+            let namespaces = self.membership.namespaces.as_deref();
+            replica_sets::delete_empty(&member, &self.membership, namespaces, reporter).await?;
             let actor = Actor::ServiceAccount;
             cleanup::delete_account(&member, &self.membership, actor, reporter).await
         };

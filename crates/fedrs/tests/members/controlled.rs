@@ -218,3 +218,74 @@ async fn after_an_uninstall_replicas_keep_running_and_deletions_complete() {
         (Some(2), Some(2))
     );
 }
+
+/// The namespaces of `eu` in which the controller has a Role, besides its own.
+fn namespaces_with_rights(federation: &Federation) -> Vec<&'static str> {
+    let roles = "rbac.authorization.k8s.io/v1";
+    let host = federation
+        .host
+        .get("v1", "Namespace", "", "kube-system")
+        .unwrap();
+    let account = format!(
+        "fedrs-controller-{}",
+        &host["metadata"]["uid"].as_str().unwrap()[..8]
+    );
+    let has_role = |namespace: &&str| {
+        let eu = federation.member("eu");
+        eu.get(roles, "Role", namespace, &account).is_some()
+    };
+    ["blog", "default", "shop"]
+        .into_iter()
+        .filter(has_role)
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s1_a_join_with_other_namespaces_drains_the_former_ones_and_removes_their_permissions() {
+    let mut federation = Federation::start(&["eu", "us"]).await;
+    federation.start_controller();
+    federation.join("us", "").await.succeeded();
+    let outcome = federation.join("eu", "--namespaces default,shop").await;
+    outcome
+        .succeeded()
+        .contains(&["namespace/shop created", "eu is ready"]);
+    federation.create_web(4);
+    federation.wait_for(&[("eu", 2), ("us", 2)]).await;
+    assert_eq!(namespaces_with_rights(&federation), ["default", "shop"]);
+
+    let outcome = federation
+        .join("eu", "--namespaces blog,shop")
+        .await
+        .succeeded();
+    outcome.contains(&[
+        "waiting: replicas are left in namespaces that are not listed any more: default",
+    ]);
+    assert_eq!(
+        (federation.ready("eu"), federation.ready("us")),
+        (Some(0), Some(4))
+    );
+    assert_eq!(namespaces_with_rights(&federation), ["blog", "shop"]);
+
+    federation.join("eu", "--all-namespaces").await.succeeded();
+    assert_eq!(namespaces_with_rights(&federation), [""; 0]);
+    federation.wait_for(&[("eu", 2), ("us", 2)]).await;
+
+    // From rights in all namespaces to those in one.
+    federation.join("eu", "--namespaces shop").await.succeeded();
+    assert_eq!(
+        (federation.ready("eu"), federation.ready("us")),
+        (Some(0), Some(4))
+    );
+    assert_eq!(namespaces_with_rights(&federation), ["shop"]);
+    federation.join("eu", "").await.succeeded();
+    assert_eq!(
+        namespaces_with_rights(&federation),
+        ["shop"],
+        "a repeated join keeps them"
+    );
+
+    let unjoin = "unjoin eu --member-kubeconfig eu.yaml";
+    let outcome = federation.fedrs(unjoin).await.succeeded();
+    outcome.contains(&["namespace/shop deleted", "namespace/fedrs-system deleted"]);
+    assert_eq!(namespaces_with_rights(&federation), [""; 0]);
+}

@@ -7,12 +7,13 @@ use kube::config::Cluster;
 use serde_json::Value;
 
 use super::{
+    namespaces::JoinNamespaces,
     plan::{self, ExistingObjects, Step},
     token,
 };
 use crate::{
     Error,
-    cluster_client::{Clusters, RequestError, Side},
+    cluster_client::{Clusters, RequestError},
     kubeconfig::KubeconfigSource,
     membership::Membership,
     object::{Write, WriteMode},
@@ -31,6 +32,8 @@ pub struct JoinRequest {
     pub federation: String,
     /// The namespace of the controller on the host, and of its ServiceAccount in the member.
     pub namespace: String,
+    /// In which namespaces of the member the controller gets rights.
+    pub namespaces: JoinNamespaces,
     /// The requested lifetime of the token.
     pub token_duration: Duration,
     /// How long to wait until the controller uses the member.
@@ -75,7 +78,12 @@ impl Join<'_> {
         let mut role = None;
         let mut first = plan::member_steps(&self.membership, existing, None);
         first.truncate(plan::OWNER + 1);
-        for step in &first {
+        let mut now = first.clone();
+        if plan::removes_rights(&self.membership, existing) {
+            // Not before the namespaces are empty.
+            now.truncate(plan::OWNER);
+        }
+        for step in &now {
             role = self.apply_step(step, existing, None, reporter).await?;
         }
         // The other objects refer to the uid of the ClusterRole, which is known once that exists.
@@ -103,7 +111,7 @@ impl Join<'_> {
     }
 
     /// Applies one step. Returns the object if it was written.
-    async fn apply_step(
+    pub(super) async fn apply_step(
         &self,
         step: &Step,
         existing: &ExistingObjects,
@@ -111,12 +119,9 @@ impl Join<'_> {
         reporter: &mut dyn Reporter,
     ) -> Result<Option<Value>, RequestError> {
         let cluster = self.clusters.on(step.side);
-        let namespace = match step.side {
-            Side::Host => &existing.host_namespace,
-            Side::Member => &existing.member_namespace,
-        };
         // A dry run does not create the namespace, so the API server can't validate objects inside.
-        let can_write = step.object.namespace.is_none() || namespace.is_some();
+        let namespace = step.object.namespace.as_deref();
+        let can_write = namespace.is_none_or(|name| existing.has_namespace(step.side, name));
         let mut result = match step.write {
             Write::None => ApplyResult::Unchanged,
             Write::Create(_) => ApplyResult::Created,

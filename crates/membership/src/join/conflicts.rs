@@ -17,16 +17,20 @@ pub(super) fn conflicts(membership: &Membership, existing: &ExistingObjects) -> 
     let mut conflicts: Vec<Problem> = members
         .flat_map(|member| member_conflicts(membership, member))
         .collect();
-    for (side, namespace) in [
-        (Side::Member, &existing.member_namespace),
-        (Side::Host, &existing.host_namespace),
-    ] {
-        if namespace.as_ref().is_some_and(is_terminating) {
-            conflicts.push(Problem::NamespaceTerminating {
-                side,
-                namespace: membership.namespace.clone(),
-            });
-        }
+    let in_member = existing
+        .namespaces
+        .iter()
+        .chain([&existing.member_namespace]);
+    let in_member = in_member.map(|namespace| (Side::Member, namespace));
+    for (side, namespace) in in_member.chain([(Side::Host, &existing.host_namespace)]) {
+        let terminating = namespace
+            .as_ref()
+            .filter(|namespace| is_terminating(namespace));
+        let name = terminating.and_then(|namespace| namespace["metadata"]["name"].as_str());
+        conflicts.extend(name.map(|name| Problem::NamespaceTerminating {
+            side,
+            namespace: name.to_owned(),
+        }));
     }
     let member = existing.member_cluster(&membership.name);
     conflicts.extend(member.and_then(|member| source_conflict(&membership.name, member)));

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! preflight (connect, read, check permissions) --> plan (pure) --> apply, the member first --> wait for the controller
+//!   --> remove rights in namespaces that are not listed any more, once they are empty
 //! ```
 //!
 //! The plan depends on the existing objects only: a repeated join changes nothing, and completes one that was interrupted.
 
 mod apply;
 mod conflicts;
+mod namespaces;
 mod permissions;
 mod plan;
 mod preflight;
@@ -23,10 +25,12 @@ use kube::config::Cluster;
 
 use self::{
     apply::Join,
-    preflight::{connect, preflight},
+    preflight::{connect, preflight, wait_for_crds},
     readiness::readiness,
 };
-pub use self::{apply::JoinRequest, permissions::Permission, problem::Problem};
+pub use self::{
+    apply::JoinRequest, namespaces::JoinNamespaces, permissions::Permission, problem::Problem,
+};
 use crate::{
     Error,
     cluster_client::{ClusterClient, Clusters},
@@ -61,6 +65,7 @@ pub async fn join(
             version: info.version.clone(),
         });
     }
+    wait_for_crds(host).await?;
     let join = Join {
         clusters: &clusters,
         request: &request,
@@ -70,6 +75,7 @@ pub async fn join(
             namespace: request.namespace.clone(),
             host_id: host_info.id,
             cluster_id: member_info.id,
+            namespaces: request.namespaces.resolve(host, &request.name).await?,
         },
         connection,
     };
@@ -85,7 +91,8 @@ pub async fn join(
             Ok(())
         }
         WriteMode::Persist => {
-            wait_until_ready(host, &join.membership, request.timeout, reporter).await
+            wait_until_ready(host, &join.membership, request.timeout, reporter).await?;
+            namespaces::remove_rights(&join, &existing, reporter).await
         }
     }
 }

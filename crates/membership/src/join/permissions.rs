@@ -121,6 +121,10 @@ pub(super) fn for_reads(membership: &Membership) -> Vec<Permission> {
     for object in [membership.secret_ref(), membership.member_cluster_ref()] {
         reads.push(Access::to_object(Side::Host, "get", &object));
     }
+    for name in membership.listed_namespaces() {
+        let namespace = ObjectRef::cluster_scoped::<Namespace>(name);
+        reads.push(Access::to_object(Side::Member, "get", &namespace));
+    }
     for manifest in membership.member_manifests("") {
         reads.push(Access::to_object(
             Side::Member,
@@ -160,9 +164,10 @@ fn for_step(step: &Step) -> Option<Permission> {
 /// RBAC lets users grant only permissions that they have, both in a role and by binding it, unless they may `escalate` the
 /// role and `bind` it.
 fn for_grants(membership: &Membership, steps: &[Step]) -> Vec<Permission> {
-    let write = |kind: &str| {
+    let write = |kind: &str, namespace: &Option<String>| {
         let mut steps = steps.iter();
-        let step = steps.find(|step| step.object.kind.kind == kind);
+        let is_it = |object: &ObjectRef| object.kind.kind == kind && object.namespace == *namespace;
+        let step = steps.find(|step| is_it(&step.object));
         step.map_or(&Write::None, |step| &step.write)
     };
     let mut permissions = Vec::new();
@@ -173,14 +178,15 @@ fn for_grants(membership: &Membership, steps: &[Step]) -> Vec<Permission> {
         let role = ObjectRef::of(&manifest.to_value());
         let mut alternatives = Vec::new();
         let mut escalated = role.clone();
-        if matches!(write(&role.kind.kind), Write::Create(_)) {
+        if matches!(write(&role.kind.kind, &role.namespace), Write::Create(_)) {
             // The API server authorizes the creation without a name.
             escalated.name.clear();
         }
-        if *write(&role.kind.kind) != Write::None {
+        if *write(&role.kind.kind, &role.namespace) != Write::None {
             alternatives.push(Access::to_object(Side::Member, "escalate", &escalated));
         }
-        if *write(&format!("{}Binding", role.kind.kind)) != Write::None {
+        let binding = format!("{}Binding", role.kind.kind);
+        if *write(&binding, &role.namespace) != Write::None {
             alternatives.push(Access::to_object(Side::Member, "bind", &role));
         }
         if alternatives.is_empty() {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use fedrs_api::MemberCluster;
+use k8s_openapi::api::core::v1::Namespace;
 use kube::ResourceExt;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     cluster_client::Side,
@@ -25,6 +26,8 @@ pub(super) struct ExistingObjects {
     pub(super) secret: Option<Value>,
     /// All MemberClusters.
     pub(super) members: Vec<MemberCluster>,
+    /// The namespaces in the member that are listed, in the order of [`Membership::listed_namespaces`].
+    pub(super) namespaces: Vec<Option<Value>>,
 }
 
 impl ExistingObjects {
@@ -32,6 +35,16 @@ impl ExistingObjects {
     pub(super) fn has_account(&self) -> bool {
         let mut objects = self.in_member.iter().flatten();
         objects.any(|object| object["kind"] == "ServiceAccount")
+    }
+
+    /// Whether the namespace `name` exists in a cluster.
+    pub(super) fn has_namespace(&self, side: Side, name: &str) -> bool {
+        let (own, listed) = match side {
+            Side::Host => (&self.host_namespace, &[][..]),
+            Side::Member => (&self.member_namespace, &self.namespaces[..]),
+        };
+        let mut all = listed.iter().chain([own]).flatten();
+        all.any(|namespace| namespace["metadata"]["name"] == name)
     }
 
     /// The MemberCluster `name`.
@@ -68,8 +81,24 @@ pub(super) fn member_steps(
         write: required_write(manifest, live.as_ref()),
     });
     let live = existing.member_namespace.as_ref();
-    let namespace = namespace_step(Side::Member, membership, live);
-    std::iter::once(namespace).chain(steps).collect()
+    let namespace = namespace_step(Side::Member, &membership.namespace, live);
+    let mut steps: Vec<Step> = std::iter::once(namespace).chain(steps).collect();
+    let known = existing.namespaces.iter().map(Option::as_ref);
+    let known = known.chain(std::iter::repeat(None));
+    let listed = membership.listed_namespaces().iter().zip(known);
+    let listed = listed.map(|(name, live)| namespace_step(Side::Member, name, live));
+    let after_owner = OWNER + 1;
+    steps.splice(after_owner..after_owner, listed);
+    steps
+}
+
+/// Whether the step removes rights in namespaces, in which replicas may be left.
+pub(super) fn removes_rights(membership: &Membership, existing: &ExistingObjects) -> bool {
+    let role = existing.in_member.first().and_then(Option::as_ref);
+    let rules = role.and_then(|role| role["rules"].as_array());
+    let is_of_workloads = |rule: &Value| rule["apiGroups"] == json!(["apps"]);
+    let rules = rules.into_iter().flatten();
+    membership.namespaces.is_some() && rules.filter(|rule| is_of_workloads(rule)).count() > 0
 }
 
 /// The steps on the host. Without `kubeconfig` the one in the Secret stays.
@@ -90,29 +119,41 @@ pub(super) fn host_steps(
     // A host that is a member of itself has one namespace, which the steps in the member create.
     if !membership.is_host() {
         let live = existing.host_namespace.as_ref();
-        steps.push(namespace_step(Side::Host, membership, live));
+        steps.push(namespace_step(Side::Host, &membership.namespace, live));
     }
     steps.push(step(
         membership.secret_ref(),
         &membership.secret_manifest(kubeconfig),
         existing.secret.as_ref(),
     ));
+    let mut manifest = membership.member_cluster_manifest(labels);
+    let has_scope = member.as_ref().map(|member| &member["spec"]["namespaces"]);
+    match has_scope {
+        // One that a user set stays, unless it is a list.
+        Some(scope) if membership.namespaces.is_none() && !scope["names"].is_null() => {
+            manifest["spec"]["namespaces"] = Value::Null;
+        }
+        Some(scope) if membership.namespaces.is_some() && !scope["selector"].is_null() => {
+            manifest["spec"]["namespaces"]["selector"] = Value::Null;
+        }
+        _ => {}
+    }
     steps.push(step(
         membership.member_cluster_ref(),
-        &membership.member_cluster_manifest(labels),
+        &manifest,
         member.as_ref(),
     ));
     steps
 }
 
-/// Creates the namespace if it does not exist, and never changes it.
-fn namespace_step(side: Side, membership: &Membership, live: Option<&Value>) -> Step {
+/// Creates the namespace `name` if it does not exist, and never changes it.
+fn namespace_step(side: Side, name: &str, live: Option<&Value>) -> Step {
     Step {
         side,
-        object: membership.namespace_ref(),
+        object: ObjectRef::cluster_scoped::<Namespace>(name),
         write: match live {
             Some(_) => Write::None,
-            None => Write::Create(membership.namespace_manifest()),
+            None => Write::Create(Membership::namespace_manifest(name)),
         },
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::future::try_join_all;
-use k8s_openapi::apimachinery::pkg::version::Info;
+use k8s_openapi::{api::core::v1::Namespace, apimachinery::pkg::version::Info};
 use tokio::time::{Instant, sleep};
 
 use super::{
@@ -86,7 +86,6 @@ pub(super) async fn preflight(
     membership: &Membership,
     steps: impl Fn(&ExistingObjects) -> Vec<Step>,
 ) -> Result<ExistingObjects, Error> {
-    wait_for_crds(clusters.host).await?;
     let reads = permissions::for_reads(membership);
     let mut missing = permissions::missing(clusters, reads).await?;
     let mut problems = Vec::new();
@@ -106,7 +105,7 @@ pub(super) async fn preflight(
 }
 
 /// Fails unless the CRDs are installed. Waits for CRDs that were just installed.
-async fn wait_for_crds(host: &ClusterClient) -> Result<(), Error> {
+pub(super) async fn wait_for_crds(host: &ClusterClient) -> Result<(), Error> {
     let members = "/apis/fedrs.dev/v1alpha1/memberclusters?limit=1";
     let deadline = Instant::now() + CRD_TIMEOUT;
     loop {
@@ -134,12 +133,17 @@ async fn read(
     let objects: Vec<ObjectRef> = manifests.iter().map(ObjectRef::of).collect();
     let namespace = membership.namespace_ref();
     let secret = membership.secret_ref();
-    let (members, host_namespace, secret, member_namespace, in_member) = futures::try_join!(
+    let listed = membership.listed_namespaces().iter();
+    let listed: Vec<_> = listed
+        .map(|name| ObjectRef::cluster_scoped::<Namespace>(name))
+        .collect();
+    let (members, host_namespace, secret, member_namespace, in_member, namespaces) = futures::try_join!(
         host.list(""),
         host.get(&namespace),
         host.get(&secret),
         member.get(&namespace),
         try_join_all(objects.iter().map(|object| member.get(object))),
+        try_join_all(listed.iter().map(|object| member.get(object))),
     )?;
     Ok(ExistingObjects {
         member_namespace,
@@ -147,6 +151,7 @@ async fn read(
         host_namespace,
         secret,
         members,
+        namespaces,
     })
 }
 

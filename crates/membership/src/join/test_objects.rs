@@ -14,6 +14,7 @@ pub(super) fn membership() -> Membership {
         namespace: "system".to_owned(),
         host_id: "1a2b3c4d-host".to_owned(),
         cluster_id: "eu-uid".to_owned(),
+        namespaces: None,
     }
 }
 
@@ -31,9 +32,10 @@ pub(super) fn complete() -> ExistingObjects {
     let in_member = membership.member_manifests(&owner).into_iter();
     let member = stored(membership.member_cluster_manifest(&BTreeMap::new()));
     ExistingObjects {
-        member_namespace: Some(stored(membership.namespace_manifest())),
+        member_namespace: Some(stored(Membership::namespace_manifest("system"))),
         in_member: in_member.map(|object| Some(stored(object))).collect(),
-        host_namespace: Some(stored(membership.namespace_manifest())),
+        host_namespace: Some(stored(Membership::namespace_manifest("system"))),
+        namespaces: Vec::new(),
         secret: Some(stored(membership.secret_manifest(Some("kubeconfig")))),
         members: vec![serde_json::from_value(member).unwrap()],
     }

@@ -137,7 +137,7 @@ impl<'a> Uninstall<'a> {
         for (name, secret) in &self.members {
             self.remove_member(name, secret.as_ref(), reporter).await?;
         }
-        cleanup::delete_namespace(self.host, &self.membership(""), reporter).await?;
+        cleanup::delete_namespace(self.host, &self.request.namespace, reporter).await?;
         Ok(())
     }
 
@@ -208,6 +208,7 @@ impl<'a> Uninstall<'a> {
             namespace: self.request.namespace.clone(),
             host_id: self.host_id.clone(),
             cluster_id: String::new(),
+            namespaces: None,
         }
     }
 }

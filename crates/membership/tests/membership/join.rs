@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::SignedDuration;
-use membership::{WriteMode, join::JoinRequest};
+use membership::{
+    WriteMode,
+    join::{JoinNamespaces, JoinRequest},
+};
 use serde_json::{Value, json};
 use sim_cluster::{RequestMatcher, Status, Verb, kinds};
 
@@ -335,4 +338,90 @@ async fn an_unreachable_cluster_fails_the_join_before_the_first_write() {
     };
     let outcome = federation.join_as(request).await.failed();
     outcome.contains(&["nowhere.yaml"]);
+}
+
+/// A join of `eu` for these namespaces.
+fn for_namespaces(federation: &Federation, names: &[&str]) -> JoinRequest {
+    let names = names.iter().map(|&name| name.to_owned()).collect();
+    JoinRequest {
+        namespaces: JoinNamespaces::Listed(names),
+        ..federation.join_request("eu")
+    }
+}
+
+/// The rules of the ClusterRole in `eu` about ReplicaSets.
+fn rules_of_workloads(federation: &Federation) -> usize {
+    let role = federation
+        .member("eu")
+        .get(RBAC, "ClusterRole", "", &federation.account())
+        .unwrap();
+    let rules = role["rules"].as_array().unwrap().iter();
+    rules
+        .filter(|rule| rule["resources"][0] == "replicasets")
+        .count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s1_a_join_for_namespaces_creates_them_and_grants_nothing_elsewhere() {
+    let federation = Federation::start(&["eu"]).await;
+    let request = for_namespaces(&federation, &["blog", "default"]);
+    let outcome = federation
+        .join_as(request)
+        .await
+        .failed()
+        .contains(&["namespace/blog created", "namespace/default unchanged"]);
+    // The nine of every join, and the namespace blog.
+    assert_eq!(outcome.count("created"), 9 + 5, "{}", outcome.text);
+    let (eu, account) = (federation.member("eu"), federation.account());
+    for namespace in ["blog", "default"] {
+        for kind in ["Role", "RoleBinding"] {
+            assert!(eu.get(RBAC, kind, namespace, &account).is_some());
+        }
+    }
+    assert_eq!(rules_of_workloads(&federation), 0);
+    let member = federation.host.member_cluster("eu").unwrap();
+    assert_eq!(
+        member["spec"]["namespaces"],
+        json!({ "names": ["blog", "default"] })
+    );
+    // A repeated join keeps them.
+    let outcome = federation.join("eu").await.failed();
+    assert_eq!(outcome.count("created"), 0, "{}", outcome.text);
+    let member = federation.host.member_cluster("eu").unwrap();
+    assert_eq!(
+        member["spec"]["namespaces"]["names"],
+        json!(["blog", "default"])
+    );
+    // And another one grants permissions in all.
+    let request = JoinRequest {
+        namespaces: JoinNamespaces::All,
+        ..federation.join_request("eu")
+    };
+    federation.join_as(request).await.failed();
+    assert!(rules_of_workloads(&federation) > 0);
+    let member = federation.host.member_cluster("eu").unwrap();
+    assert_eq!(member["spec"]["namespaces"], Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s1_a_join_for_fewer_namespaces_keeps_the_permissions_until_the_controller_follows() {
+    let federation = Federation::joined(&["eu"]).await;
+    let before = rules_of_workloads(&federation);
+    let request = for_namespaces(&federation, &["blog"]);
+    federation.join_as(request).await.failed();
+    assert_eq!(rules_of_workloads(&federation), before);
+    let member = federation.host.member_cluster("eu").unwrap();
+    assert_eq!(member["spec"]["namespaces"]["names"], json!(["blog"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s1_a_dry_run_for_namespaces_changes_nothing() {
+    let federation = Federation::start(&["eu"]).await;
+    let before = federation.contents();
+    let request = JoinRequest {
+        mode: WriteMode::DryRun,
+        ..for_namespaces(&federation, &["blog", "default"])
+    };
+    federation.join_as(request).await.succeeded();
+    assert_eq!(federation.contents(), before);
 }
