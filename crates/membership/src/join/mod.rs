@@ -9,6 +9,7 @@
 
 mod apply;
 mod conflicts;
+mod former_rights;
 mod namespaces;
 mod permissions;
 mod plan;
@@ -92,7 +93,7 @@ pub async fn join(
         }
         WriteMode::Persist => {
             wait_until_ready(host, &join.membership, request.timeout, reporter).await?;
-            namespaces::remove_rights(&join, &existing, reporter).await
+            former_rights::remove_former_rights(&join, &existing, reporter).await
         }
     }
 }

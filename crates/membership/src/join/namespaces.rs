@@ -1,27 +1,9 @@
-//! The namespaces of a member: which the controller gets rights in, and how it loses those in others.
+//! The namespaces of a member that a join is for.
 
-use std::time::Duration;
-
-use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
-use kube::{Resource, ResourceExt};
-use serde::de::DeserializeOwned;
-
-use super::{
-    apply::Join,
-    plan::{self, ExistingObjects},
-};
 use crate::{
-    Error, cleanup,
     cluster_client::{ClusterClient, RequestError},
     member_cluster,
-    object::ObjectRef,
-    polling::poll,
-    progress::{Progress, Reporter},
-    replica_sets,
 };
-
-/// How often the ReplicaSets of the member are read.
-const POLL_PERIOD: Duration = Duration::from_secs(1);
 
 /// In which namespaces of a member the controller gets rights.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,80 +33,5 @@ impl JoinNamespaces {
                 member => Ok(member?.as_ref().and_then(member_cluster::listed_namespaces)),
             },
         }
-    }
-}
-
-/// Removes the rights in namespaces that the member does not take any more, once no replica is left in them.
-pub(super) async fn remove_rights(
-    join: &Join<'_>,
-    existing: &ExistingObjects,
-    reporter: &mut dyn Reporter,
-) -> Result<(), Error> {
-    let membership = &join.membership;
-    let member = existing.member_cluster(&membership.name);
-    let was_listed =
-        member.is_some_and(|member| member_cluster::listed_namespaces(member).is_some());
-    if membership.namespaces.is_none() && !was_listed {
-        return Ok(());
-    }
-    let mut outdated = outdated::<RoleBinding>(join).await?;
-    outdated.extend(self::outdated::<Role>(join).await?);
-    let narrows = plan::removes_rights(membership, existing);
-    if outdated.is_empty() && !narrows {
-        return Ok(());
-    }
-    wait_until_empty(join, reporter).await?;
-    if narrows {
-        let steps = plan::member_steps(membership, existing, None);
-        join.apply_step(&steps[plan::OWNER], existing, None, reporter)
-            .await?;
-    }
-    for object in outdated {
-        cleanup::delete(join.clusters.member, object, reporter).await?;
-    }
-    Ok(())
-}
-
-/// The objects of a kind that grant rights in namespaces that are not listed any more.
-async fn outdated<K>(join: &Join<'_>) -> Result<Vec<ObjectRef>, RequestError>
-where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
-{
-    let membership = &join.membership;
-    let (member, account) = (join.clusters.member, membership.account());
-    let objects: Vec<K> = member.list(&membership.account_selector()).await?;
-    let namespaces = objects
-        .iter()
-        .filter(|object| object.name_any() == account)
-        .filter_map(ResourceExt::namespace);
-    let outdated = namespaces.filter(|namespace| {
-        *namespace != membership.namespace && !membership.listed_namespaces().contains(namespace)
-    });
-    Ok(outdated
-        .map(|namespace| ObjectRef::namespaced::<K>(&namespace, &account))
-        .collect())
-}
-
-/// Waits until no replica is left in namespaces that the controller loses rights in.
-async fn wait_until_empty(join: &Join<'_>, reporter: &mut dyn Reporter) -> Result<(), Error> {
-    let (member, membership) = (join.clusters.member, &join.membership);
-    let Some(listed) = &membership.namespaces else {
-        return Ok(());
-    };
-    let read = async || {
-        let mut left = replica_sets::namespaces_with_replicas(member, membership).await?;
-        left.retain(|namespace| !listed.contains(namespace));
-        let left = Vec::from_iter(left).join(", ");
-        Ok::<_, RequestError>(if left.is_empty() { Ok(()) } else { Err(left) })
-    };
-    let timeout = join.request.timeout;
-    let report = |left| reporter.progress(Progress::WaitingForNamespaces(left));
-    match poll(timeout, POLL_PERIOD, read, report).await? {
-        Ok(()) => Ok(()),
-        Err(left) => Err(Error::ReplicasLeft {
-            name: membership.name.clone(),
-            timeout,
-            namespaces: left,
-        }),
     }
 }
