@@ -42,6 +42,9 @@ impl Program {
             .arg("--config")
             .arg(folder.join("controller.yaml"))
             .args(["--listen", "127.0.0.1:0"])
+            // A controller that is killed and started again is the same one to others.
+            .arg("--identity")
+            .arg(folder.file_name().expect("a folder has a name"))
             .stdin(Stdio::null())
             .stdout(log)
             .stderr(errors)

@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
-use fedrs_tests::{even, frs, test_environment::TestEnvironment};
+use fedrs_tests::{
+    even, frs,
+    test_environment::{TestEnvironment, short_waits},
+};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 pub(crate) async fn f20_a_controller_killed_during_a_move_continues(env: &mut TestEnvironment) {
     env.run(&frs("web", 60, &even(true))).await;
@@ -25,6 +29,25 @@ pub(crate) async fn f20_a_controller_killed_during_a_move_continues(env: &mut Te
         .await;
     }
     dips.assert_never_below(60);
+}
+
+pub(crate) async fn a_killed_controller_does_not_wait_for_its_own_lease(env: &mut TestEnvironment) {
+    env.run(&frs("web", 12, &even(true))).await;
+    env.kill_controller().await;
+    env.create(&frs("api", 6, &even(true))).await;
+    let started = Instant::now();
+    env.start_controller().await;
+    env.wait_until("the new set lands", 30, async |env| {
+        env.layout("api").await.values().sum::<u64>() == 6
+    })
+    .await;
+    let took = started.elapsed();
+    eprintln!("landed {took:.2?} after the start of the killed controller");
+    // Another one waits for leaseDuration, 4 s here, before it reads anything else.
+    assert!(
+        took < short_waits().leader_election.lease_duration,
+        "{took:?}"
+    );
 }
 
 pub(crate) async fn a_restart_writes_nothing(env: &mut TestEnvironment) {

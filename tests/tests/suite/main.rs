@@ -76,6 +76,10 @@ fn others() -> Vec<Scenario> {
             kubectl::f3_f4_kubectl_shows_mistakes_in_the_placement,
             Kubectl
         ),
+        scenario!(
+            controller::a_killed_controller_does_not_wait_for_its_own_lease,
+            ControllerProcess
+        ),
         scenario!(leader::a_killed_leader_is_replaced, ControllerProcess),
         scenario!(
             leader::a_suspended_leader_writes_nothing_after_it_resumes,

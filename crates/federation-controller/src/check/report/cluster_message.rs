@@ -23,12 +23,11 @@ impl ClusterMessage {
     /// The message of `member`.
     pub(super) fn of(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Self {
         let mut message = Self::default();
-        match ineligible(&member.evaluation.eligibility) {
-            Some((reason, detail)) => message.push(reason, detail),
-            None => {
-                message.push_decided(member);
-                message.push_surplus(decision, member);
-            }
+        if let Some((reason, detail)) = ineligible(&member.evaluation.eligibility) {
+            message.push(reason, detail);
+        } else {
+            message.push_decided(member);
+            message.push_surplus(decision, member);
         }
         if decision.snapshot.frs.paused {
             message.push(ClusterReason::Paused, "paused");
