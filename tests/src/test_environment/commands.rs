@@ -24,6 +24,11 @@ pub(super) const MEMBERS: &str = "/apis/fedrs.dev/v1alpha1/memberclusters";
 impl TestEnvironment {
     /// Runs `fedrs join` as an administrator of both clusters. Panics with its output if it fails.
     pub async fn join(&self, member: &str) -> String {
+        self.join_with(member, &[]).await
+    }
+
+    /// As [`join`](Self::join), with further options.
+    pub async fn join_with(&self, member: &str, options: &[&str]) -> String {
         let files = self.kubeconfigs(member);
         let mut arguments = vec!["join".to_owned(), member.to_owned()];
         arguments.extend(["--member-kubeconfig".to_owned(), shown(files.member())]);
@@ -32,6 +37,7 @@ impl TestEnvironment {
             // The controller reaches the member through a proxy.
             arguments.extend(["--member-server".to_owned(), server(&route.controlled)]);
         }
+        arguments.extend(options.iter().map(|&option| option.to_owned()));
         self.fedrs(&files, arguments).await
     }
 

@@ -114,6 +114,13 @@ fn others() -> Vec<Scenario> {
         Scenario {
             spec: a_and_b(),
             ..scenario!(
+                members::s1_a_member_joins_for_some_namespaces_and_for_others,
+                ControllerProcess
+            )
+        },
+        Scenario {
+            spec: a_and_b(),
+            ..scenario!(
                 members::a_token_is_renewed_before_it_expires,
                 ControllerProcess,
                 AuditLog

@@ -205,6 +205,41 @@ pub(crate) async fn f36_fedrs_join_adds_a_member_and_fedrs_unjoin_removes_it(
     dips.assert_never_below(12);
 }
 
+/// The API server enforces the permissions: the controller watches and writes in these namespaces only.
+pub(crate) async fn s1_a_member_joins_for_some_namespaces_and_for_others(
+    env: &mut TestEnvironment,
+) {
+    let placement = json!({ "rebalance": true, "clusters": { "*": { "weight": 1 } } });
+    env.run(&frs("web", 12, &placement)).await;
+    let dips = env.watch("web").await;
+    let other = format!("{}-other", env.namespace());
+    let namespaces = format!("{},{other}", env.namespace());
+    let output = env.join_with("c", &["--namespaces", &namespaces]).await;
+    assert!(output.contains("c is ready"), "{output}");
+    env.wait_until("three clusters share", 60, async |env| {
+        env.sorted_layout("web").await == [4, 4, 4] && env.available("web").await == 12
+    })
+    .await;
+    let output = env.join_with("c", &["--namespaces", &other]).await;
+    let roles = format!(
+        "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
+        env.namespace()
+    );
+    let left = env
+        .on_member("c", "GET", &roles, &serde_json::Value::Null)
+        .await;
+    assert_eq!(left.unwrap()["items"], json!([]), "{output}");
+    let layout = env.layout("web").await;
+    assert_eq!([layout["a"], layout["b"], layout["c"]], [6, 6, 0]);
+    dips.assert_never_below(12);
+    let output = env.unjoin("c").await;
+    assert!(output.contains("c is no longer a member"), "{output}");
+    // A user without a kubeconfig of the member leaves it.
+    let path = format!("/api/v1/namespaces/{other}");
+    let deleted = env.on_member("c", "DELETE", &path, &serde_json::Value::Null);
+    deleted.await.unwrap();
+}
+
 pub(crate) async fn a_token_is_renewed_before_it_expires(env: &mut TestEnvironment) {
     let old = env.join_with_an_old_token("c").await;
     env.wait_until("the Secret has another token", 60, async |env| {
