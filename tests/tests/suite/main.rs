@@ -19,6 +19,7 @@ use fedrs_tests::{scenario, scenario::Scenario, test_environment::TestEnvironmen
 fn main() -> ExitCode {
     let mut scenarios = document::scenarios();
     scenarios.extend(others());
+    scenarios.extend(members());
     fedrs_tests::scenario::main(scenarios)
 }
 
@@ -86,6 +87,14 @@ fn others() -> Vec<Scenario> {
             ControllerProcess,
             AuditLog
         ),
+        scenario!(placement::f3_f20_a_misspelt_cluster_stops_no_service),
+        scenario!(placement::f20_a_repaired_name_moves_replicas_without_a_dip),
+        scenario!(placement::f3_an_explicit_maximum_removes_replicas_there_alone),
+    ]
+}
+
+fn members() -> Vec<Scenario> {
+    vec![
         scenario!(members::f36_a_member_is_added_and_removed),
         scenario!(
             members::f33_an_unreachable_member_is_lost_and_returns,
@@ -130,8 +139,5 @@ fn others() -> Vec<Scenario> {
             members::pods_of_a_failed_node_are_replaced_in_their_cluster,
             NodeFaults
         ),
-        scenario!(placement::f3_f20_a_misspelt_cluster_stops_no_service),
-        scenario!(placement::f20_a_repaired_name_moves_replicas_without_a_dip),
-        scenario!(placement::f3_an_explicit_maximum_removes_replicas_there_alone),
     ]
 }
