@@ -38,7 +38,7 @@ impl Notifier {
     pub(crate) fn set_health(&self, health: &Health) -> HealthChange {
         let change = self.store.set_health(health);
         if change != HealthChange::Unchanged {
-            info!(?health, "health of the member changed");
+            info!(%health, "health of the member changed");
             self.handler.on_cluster_change(&self.cluster);
         }
         change
@@ -58,7 +58,7 @@ impl Notifier {
     /// Reports the sync state if it has changed.
     pub(crate) fn check_sync_state(&self) {
         if self.store.take_sync_change() {
-            info!(sync_state = ?self.store.sync_state(), "view of the member changed");
+            info!(sync_state = %self.store.sync_state(), "view of the member changed");
             self.handler.on_cluster_change(&self.cluster);
         }
     }

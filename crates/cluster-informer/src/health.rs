@@ -1,5 +1,7 @@
 //! Whether a member cluster is reachable (F33).
 
+use std::fmt;
+
 use jiff::Timestamp;
 
 /// The result of the liveness probe.
@@ -28,4 +30,19 @@ pub enum Health {
         /// The member's answer, or why there are no credentials.
         message: String,
     },
+}
+
+/// For logs.
+impl fmt::Display for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("unknown"),
+            Self::Healthy => f.write_str("healthy"),
+            Self::Failing { since, message } => write!(f, "failing since {since:.0}: {message}"),
+            Self::Unreachable { since, message } => {
+                write!(f, "unreachable since {since:.0}: {message}")
+            }
+            Self::Unauthorized { message } => write!(f, "unauthorized: {message}"),
+        }
+    }
 }

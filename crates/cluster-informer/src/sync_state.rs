@@ -1,5 +1,7 @@
 //! Whether the view of a member cluster is up to date (F39).
 
+use std::fmt;
+
 use jiff::Timestamp;
 
 /// Whether the view of a member cluster is up to date.
@@ -23,6 +25,17 @@ impl SyncState {
             (Self::NotSynced, _) | (_, Self::NotSynced) => Self::NotSynced,
             (Self::Stale { since: a }, Self::Stale { since: b }) => Self::Stale { since: a.min(b) },
             (stale @ Self::Stale { .. }, Self::Synced) | (_, stale) => stale,
+        }
+    }
+}
+
+/// For logs.
+impl fmt::Display for SyncState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotSynced => f.write_str("not synced"),
+            Self::Synced => f.write_str("synced"),
+            Self::Stale { since } => write!(f, "stale since {since:.0}"),
         }
     }
 }
