@@ -130,7 +130,7 @@ async fn f39_a_returned_member_is_listed_before_its_replicas_count() {
     // The member is unreachable for so short a time that no watch becomes stale.
     let mut spec = SimFederationSpec::default();
     spec.config.probe.period = Duration::from_secs(1);
-    spec.config.lost_grace_period = Duration::from_secs(4);
+    spec.config.lost_grace_period = Some(Duration::from_secs(4));
     spec.config.stabilization_window = Duration::from_secs(4);
     let federation = SimFederation::start(spec).await;
     federation.create(&frs("web", 50, &even(true))).await;

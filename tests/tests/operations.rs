@@ -4,7 +4,7 @@
 
 use fedrs_api::{
     ClusterReason, ClusterState, ConditionReason, ConditionType, EventReason, MemberConditionType,
-    MemberEventReason, MemberReason,
+    MemberEventReason, MemberReason, WaitReason,
 };
 use std::{
     collections::BTreeSet,
@@ -70,7 +70,8 @@ fn closed_sets() -> impl Iterator<Item = String> {
     let events = EventReason::ALL.iter().map(|word| word.as_str());
     let clusters = ClusterReason::ALL.iter().map(|word| word.as_str());
     let states = ClusterState::ALL.iter().map(|word| word.as_str());
-    let all = types.chain(reasons).chain(events);
+    let waits = WaitReason::ALL.iter().map(|word| word.as_str());
+    let all = types.chain(reasons).chain(events).chain(waits);
     all.chain(clusters).chain(states).map(str::to_owned)
 }
 

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::closed_set::closed_set;
+use crate::{closed_set::closed_set, wait::ClusterWait};
 
 closed_set! {
     /// Whether the controller places replicas in a member cluster (F33, F39).
@@ -155,8 +155,18 @@ pub struct ClusterStatus {
     /// Why the cluster has these replicas, for people.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
+    /// What the controller waits for in the cluster, and until when.
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "known_items"
+    )]
+    pub waits: Vec<ClusterWait>,
     /// State that the controller keeps for itself between two reconciliations. Not an API.
-    #[serde(skip_serializing_if = "ClusterInternalState::is_empty")]
+    #[serde(
+        skip_serializing_if = "ClusterInternalState::is_empty",
+        with = "crate::compact"
+    )]
+    #[schemars(with = "String")]
     pub internal: ClusterInternalState,
 }
 
@@ -173,7 +183,7 @@ impl ClusterStatus {
 }
 
 /// What the controller has to know about a cluster after a restart (F34). Not an API.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterInternalState {
     /// The most replicas that the writes so far may have requested; none before the first. A cluster that reports more is
@@ -213,13 +223,15 @@ pub struct ClusterInternalState {
 }
 
 impl ClusterInternalState {
-    fn is_empty(&self) -> bool {
+    /// Whether there is nothing to know.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
 /// The writes of one local workload, as far as the next one depends on them (F29, F31).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WriteHistory {
     /// `metadata.generation` of the local workload after the last write. Another generation means an external change.
@@ -249,7 +261,7 @@ pub struct WriteHistory {
 }
 
 /// A member that rejects the local workload (F28).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rejection {
     /// When the member first rejected it.
     pub since: Time,
@@ -261,7 +273,7 @@ pub struct Rejection {
 
 /// A member that rejects the template of the FederatedReplicaSet: its local workload, if it has one, keeps the template that it
 /// has.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TemplateRejection {
     /// Hash of the rejected spec, without replicas: 16 hexadecimal digits.
@@ -298,7 +310,7 @@ impl TemplateRejection {
 
 /// Hashes of the template that the controller wrote and of the template that the member stored, with its defaults. Tell a
 /// change by the user from a change by somebody else in the member (F29).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TemplateRecord {
     /// Hash of the spec that the controller wrote, without replicas: 16 hexadecimal digits.
     pub desired: String,
@@ -342,6 +354,14 @@ fn known_or_none<'de, D: serde::Deserializer<'de>, T: DeserializeOwned>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     Ok(T::deserialize(Value::deserialize(deserializer)?).ok())
+}
+
+/// Reads the items of a list that this version knows.
+fn known_items<'de, D: serde::Deserializer<'de>, T: DeserializeOwned>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    let items = Vec::<Value>::deserialize(deserializer)?.into_iter();
+    Ok(items.filter_map(|item| T::deserialize(item).ok()).collect())
 }
 
 #[expect(

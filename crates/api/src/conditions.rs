@@ -13,7 +13,7 @@ closed_set! {
     /// Condition types of a FederatedReplicaSet (F6). The first three are always present; the others only while they are
     /// true.
     pub enum ConditionType {
-        /// Whether the spec and its preferences are valid (F4), and the members accept the template.
+        /// Whether the spec and its preferences are valid (F4), and not all members reject the template or the workload.
         Accepted,
         /// Whether every replica has a cluster that can run it (F18).
         Placed,
@@ -63,7 +63,7 @@ closed_set! {
         WaitingForMembers,
         /// `Reconciling`: the state of a member with replicas is unknown.
         MemberUnknown,
-        /// `Reconciling`: the members reject the local workload.
+        /// `Accepted`, `Stalled`: every member rejects the local workload. `Reconciling`: some do.
         WorkloadRejected,
         /// `Ready`: every replica is available.
         AllReplicasAvailable,

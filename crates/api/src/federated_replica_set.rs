@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{cluster_status::ClusterStatus, placement::Placement};
+use crate::{cluster_status::ClusterStatus, placement::Placement, rescheduling::Rescheduling};
 
 /// A ReplicaSet spread over the member clusters of a federation.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -114,6 +114,9 @@ pub struct FederatedReplicaSetSpec {
     /// How the replicas spread over the member clusters. Evenly if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
+    /// When replicas are rescheduled to other clusters, and how many at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rescheduling: Option<Rescheduling>,
     /// The federation that handles this object (F40). Defaults to the federation without a name; immutable, for another
     /// federation does not own its local workloads.
     // Without a default, the rule would not run when the field appears or disappears.

@@ -11,6 +11,7 @@ pub mod annotations;
 mod closed_set;
 mod closest_name;
 mod cluster_status;
+mod compact;
 pub mod conditions;
 pub mod crd;
 mod dns;
@@ -25,9 +26,11 @@ pub mod object_key;
 pub mod placement;
 mod plural;
 pub mod preferences;
+mod rescheduling;
 mod schema;
 pub mod selector;
 pub mod valid;
+mod wait;
 
 pub use closest_name::closest_name;
 pub use cluster_status::{
@@ -51,4 +54,6 @@ pub use member_cluster::{
 pub use object_key::ObjectKey;
 pub use placement::{ClusterPreference, Placement};
 pub use plural::pluralize;
+pub use rescheduling::{Rescheduling, Surge, TimeLimit, ValidRescheduling};
 pub use valid::{ValidFrs, preferences_hash};
+pub use wait::{ClusterWait, WaitReason};

@@ -7,7 +7,10 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector, Time};
+use k8s_openapi::apimachinery::pkg::{
+    apis::meta::v1::{Condition, LabelSelector, Time},
+    util::intstr::IntOrString,
+};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,10 +38,10 @@ closed_set! {
     doc = "A member cluster of the federation.",
     status = "MemberClusterStatus",
     printcolumn(
-        name = "Ready",
+        name = "Status",
         type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].status",
-        description = "Whether the API server of the cluster answers."
+        json_path = ".status.summary",
+        description = "Whether the API server of the cluster answers, and whether the cluster is cordoned or drained."
     ),
     printcolumn(
         name = "Synced",
@@ -65,27 +68,6 @@ closed_set! {
         description = "Federated workloads with replicas in the cluster."
     ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(
-        name = "Unschedulable",
-        type_ = "boolean",
-        json_path = ".spec.unschedulable",
-        description = "Whether the cluster gets no new replicas.",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Drain",
-        type_ = "boolean",
-        json_path = ".spec.drain",
-        description = "Whether the controller moves all replicas to other clusters.",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Drained",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Drained\")].status",
-        description = "Whether no replica is left in a cluster that is drained.",
-        priority = 1
-    ),
     printcolumn(
         name = "Reason",
         type_ = "string",
@@ -117,11 +99,12 @@ pub struct MemberClusterSpec {
     /// available there, whatever minimum the preferences ask for. Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drain: bool,
-    /// Seconds for which the cluster may be unreachable before the controller reschedules its replicas (F33). Defaults to
-    /// `lostGracePeriod` of the controller's configuration.
+    /// Seconds for which the cluster may be unreachable before the controller reschedules its replicas (F33); `Never` keeps
+    /// them there. Defaults to `lostGracePeriod` of the controller's configuration (60). A FederatedReplicaSet may override
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
-    pub lost_grace_period_seconds: Option<i64>,
+    #[schemars(schema_with = "crate::rescheduling::seconds_schema")]
+    pub lost_grace_period_seconds: Option<IntOrString>,
     /// The namespaces that the cluster takes: replicas of sets in other namespaces move to other clusters. All, if absent. No
     /// cluster takes system namespaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -169,6 +152,10 @@ pub struct MemberClusterStatus {
     /// The generation of the spec that this status was decided for; -1 before the first one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
+    /// `Ready`, `NotReady` or `Unknown`; with `,SchedulingDisabled`, `,Draining` or `,Drained` if the cluster is cordoned or
+    /// drained.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub summary: String,
     /// Where the controller found the kubeconfig.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<MemberSource>,
@@ -195,13 +182,17 @@ pub struct MemberClusterStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_expires: Option<Time>,
     /// State that the controller keeps for its next leader. Not an API.
-    #[serde(skip_serializing_if = "MemberInternalState::is_empty")]
+    #[serde(
+        skip_serializing_if = "MemberInternalState::is_empty",
+        with = "crate::compact"
+    )]
+    #[schemars(with = "String")]
     pub internal: MemberInternalState,
 }
 
 /// What a leader has to know of earlier outages of a cluster (F33). Durations, so that no two clocks are compared. Not an
 /// API.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MemberInternalState {
     /// The reason of the outage, while there is one: a reason of the condition Ready.

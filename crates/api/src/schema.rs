@@ -12,10 +12,18 @@ use crate::field::Errors;
 
 /// Adds the errors of `value` at `field` to `errors`.
 pub(crate) fn check(schema: &JSONSchemaProps, value: &Value, field: &str, errors: &mut Errors) {
-    if let Some(expected) = schema.type_.as_deref()
+    let is_either = schema.x_kubernetes_int_or_string == Some(true);
+    let expected = schema.type_.as_deref().filter(|_| !is_either);
+    if let Some(expected) = expected
         && !is_of_type(value, expected)
     {
         return errors.add(field, format!("must be of type {expected}, not {value}"));
+    }
+    if is_either && !value.is_i64() && !value.is_string() {
+        return errors.add(
+            field,
+            format!("must be of type integer or string, not {value}"),
+        );
     }
     if let Some(allowed) = &schema.enum_
         && !allowed.iter().any(|allowed| allowed.0 == *value)

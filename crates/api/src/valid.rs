@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
     DeletionPolicy, FederatedReplicaSet, FieldError, ObjectKey, Placement, PodTemplate,
-    annotations, dns, field::Errors, labels, preferences, selector,
+    ValidRescheduling, annotations, dns, field::Errors, labels, preferences, selector,
 };
 
 /// A valid FederatedReplicaSet: the only form that the controller works with.
@@ -36,6 +36,8 @@ pub struct ValidFrs {
     pub template: PodTemplate,
     /// How the replicas spread: the typed field, else the annotation, else evenly (F2).
     pub placement: Placement,
+    /// When replicas are rescheduled, and how many at a time.
+    pub rescheduling: ValidRescheduling,
     /// Hash of the annotation that the placement comes from; `None` without one. Detects a changed annotation, which does
     /// not change the generation.
     pub preferences_hash: Option<String>,
@@ -80,6 +82,9 @@ impl ValidFrs {
             errors.extend(wrong);
             Placement::default()
         });
+        let rescheduling = spec.rescheduling.as_ref();
+        let rescheduling =
+            rescheduling.map(|rescheduling| rescheduling.check(RESCHEDULING, &mut errors));
         errors.or(Self {
             key: ObjectKey::new(frs.namespace().unwrap_or_default(), frs.name_any()),
             uid: frs.uid().unwrap_or_default(),
@@ -91,6 +96,7 @@ impl ValidFrs {
             selector_text: selector::to_text(&spec.selector),
             template: spec.template.clone(),
             placement,
+            rescheduling: rescheduling.unwrap_or_default(),
             preferences_hash: preferences_hash(&frs.metadata),
             federation: spec.federation.clone(),
             deletion_policy: spec.deletion_policy,
@@ -103,6 +109,7 @@ const IS_NO_DNS_LABEL: &str =
     "must be a DNS label: lower-case letters, digits and '-', at most 63 characters";
 const SELECTOR: &str = "spec.selector";
 const PLACEMENT: &str = "spec.placement";
+const RESCHEDULING: &str = "spec.rescheduling";
 
 /// Hash of the preferences annotation, `None` without one. Works for invalid preferences, too: the status has to name the
 /// annotation that was rejected (`observedPreferencesHash`).

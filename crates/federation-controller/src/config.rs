@@ -1,7 +1,8 @@
 //! The controller's configuration: one file, validated once. Unknown fields are errors.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
+use fedrs_api::{Surge, ValidRescheduling};
 use serde::{Deserialize, Serialize};
 
 /// The content of the file `--config`. `config/controller.yaml` has every default, with an explanation.
@@ -19,13 +20,14 @@ pub struct Config {
     /// The delay of a status update after a change (F22). 500 ms.
     #[serde(with = "duration")]
     pub status_delay: Duration,
-    /// How long a pod may be unschedulable before its replica is rescheduled to another cluster (F34, X). 60 s.
-    #[serde(with = "duration")]
-    pub unscheduled_timeout: Duration,
+    /// How long a pod may be unschedulable before its replica is rescheduled to another cluster; `never` for ever (F34, X).
+    /// 60 s.
+    #[serde(with = "duration_or_never")]
+    pub unscheduled_timeout: Option<Duration>,
     /// Capacity probes: replicas left pending in a full cluster (F34). 2.
     pub capacity_probes: u32,
-    /// Surplus replicas during moves, in percent of N, at least one replica (F20). 25.
-    pub max_move_surge_percent: u32,
+    /// Replicas beyond N during moves, as a number or in percent of N, at least one replica (F20). 25%.
+    pub max_move_surge: Surge,
     /// The time before the first retry of a failed write or capacity probe; each retry doubles it (F28, F34). 60 s.
     #[serde(with = "duration")]
     pub backoff_initial: Duration,
@@ -34,9 +36,9 @@ pub struct Config {
     pub backoff_max: Duration,
     /// The liveness probe of members (F33).
     pub probe: ProbeConfig,
-    /// How long a member may be unreachable before its replicas are rescheduled (F33). 60 s.
-    #[serde(with = "duration")]
-    pub lost_grace_period: Duration,
+    /// How long a member may be unreachable before its replicas are rescheduled; `never` for ever (F33). 60 s.
+    #[serde(with = "duration_or_never")]
+    pub lost_grace_period: Option<Duration>,
     /// How long a member that was lost has to be healthy before replicas elsewhere are removed because of it; doubled by each
     /// further loss within an hour, at most 30 min (F33). 60 s.
     #[serde(with = "duration")]
@@ -127,13 +129,13 @@ impl Default for Config {
             check_delay: Duration::from_secs(60),
             recheck_interval: Duration::from_secs(60),
             status_delay: Duration::from_millis(500),
-            unscheduled_timeout: Duration::from_secs(60),
+            unscheduled_timeout: Some(Duration::from_secs(60)),
             capacity_probes: 2,
-            max_move_surge_percent: 25,
+            max_move_surge: Surge::Percent(25),
             backoff_initial: Duration::from_secs(60),
             backoff_max: Duration::from_secs(600),
             probe: ProbeConfig::default(),
-            lost_grace_period: Duration::from_secs(60),
+            lost_grace_period: Some(Duration::from_secs(60)),
             stabilization_window: Duration::from_secs(60),
             unauthorized_grace_period: Some(Duration::from_secs(3600)),
             joining_timeout: Duration::from_secs(10),
@@ -270,9 +272,23 @@ impl Config {
             .min(self.backoff_max)
     }
 
-    /// Replicas above N that a move may use at once (F20).
-    pub(crate) fn surge(&self, replicas: u64) -> u64 {
-        (replicas * u64::from(self.max_move_surge_percent) / 100).max(1)
+    /// The configuration for one FederatedReplicaSet.
+    #[must_use]
+    pub fn of_set(&self, rescheduling: &ValidRescheduling) -> Cow<'_, Self> {
+        let ValidRescheduling {
+            max_move_surge,
+            unscheduled_timeout,
+            // The registry decides who is lost.
+            lost_grace_period: _,
+        } = *rescheduling;
+        let mut config = Cow::Borrowed(self);
+        if let Some(surge) = max_move_surge {
+            config.to_mut().max_move_surge = surge;
+        }
+        if let Some(limit) = unscheduled_timeout {
+            config.to_mut().unscheduled_timeout = limit.0;
+        }
+        config
     }
 }
 
@@ -379,6 +395,19 @@ mod tests {
     }
 
     #[test]
+    fn f33_f34_zero_and_never_are_times() {
+        for (word, expected) in [("0s", Some(Duration::ZERO)), ("never", None)] {
+            let yaml = format!(
+                "unscheduledTimeout: {word}\nlostGracePeriod: {word}\nunauthorizedGracePeriod: {word}"
+            );
+            let config = Config::parse(&yaml).unwrap();
+            assert_eq!(config.unscheduled_timeout, expected);
+            assert_eq!(config.lost_grace_period, expected);
+            assert_eq!(config.unauthorized_grace_period, expected);
+        }
+    }
+
+    #[test]
     fn nonsense_names_the_field() {
         for (yaml, part) in [
             ("workers: 0", "workers"),
@@ -387,6 +416,8 @@ mod tests {
             ("checkdelay: 1s", "checkdelay"),
             ("probe: {period: 0s}", "probe.period"),
             ("backoffMax: 1s", "backoffMax"),
+            ("maxMoveSurge: 0%", "percentage"),
+            ("unscheduledTimeout: always", "always"),
             ("leaderElection: {leaseDuration: 10s}", "leaseDuration"),
             ("leaderElection: {retryPeriod: 9s}", "renewDeadline"),
             ("leaderElection: {retryPeriod: 0s}", "retryPeriod"),

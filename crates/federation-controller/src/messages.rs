@@ -95,6 +95,10 @@ pub(crate) fn stabilizing(until: Timestamp, losses: u32) -> String {
     )
 }
 
+pub(crate) fn lost_at(why: &str, time: Timestamp) -> String {
+    format!("{why}; if this lasts, its replicas are rescheduled at {time:.0}")
+}
+
 pub(crate) fn drain_unknown(why: &str) -> String {
     format!("the remaining replicas are unknown: {why}")
 }

@@ -18,7 +18,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use cluster_informer::{Health, SyncState};
 use dashmap::DashSet;
-use fedrs_api::{FederatedReplicaSetStatus, ObjectKey, ValidFrs, names};
+use fedrs_api::{FederatedReplicaSetStatus, ObjectKey, TimeLimit, ValidFrs, names};
 use jiff::Timestamp;
 use kube::Client;
 use tokio::{sync::Semaphore, time::Instant};
@@ -132,7 +132,9 @@ impl Reconciler {
         work: ReconcileWork,
     ) {
         let now = self.clock.now();
-        let (previous, members) = self.look(key, entry, now);
+        let grace_period = frs.rescheduling.lost_grace_period;
+        let (previous, members) = self.look(key, entry, grace_period, now);
+        let settings = self.config.of_set(&frs.rescheduling);
         let snapshot = Snapshot {
             frs,
             desired_spec_hash: entry.desired_spec_hash,
@@ -141,7 +143,7 @@ impl Reconciler {
             members: &members,
             overlapping: &self.sets.overlapping(frs),
             keeps_running_until: self.keeps_running_until(now),
-            settings: &self.config,
+            settings: &settings,
         };
         if work == ReconcileWork::StatusOnly {
             let refresh = || check::refresh_status(&snapshot, now);
@@ -188,6 +190,7 @@ impl Reconciler {
         &self,
         key: &ObjectKey,
         entry: &Entry,
+        grace_period: Option<TimeLimit>,
         now: Timestamp,
     ) -> (FederatedReplicaSetStatus, Vec<check::Member>) {
         let (mut previous, (arrived, pending)) = (self.cache).of_object(key, entry, |cached| {
@@ -199,7 +202,7 @@ impl Reconciler {
             let hash = late.desired_spec_hash;
             previous = check::with_outcomes(previous, &outcomes, hash, now, &self.config);
         }
-        (previous, self.snapshot_members(key, &pending))
+        (previous, self.snapshot_members(key, &pending, grace_period))
     }
 
     /// Until when no replica that runs is removed, if that is after `now`.
@@ -210,9 +213,15 @@ impl Reconciler {
         (!left.is_zero()).then(|| check::after(now, left))
     }
 
-    /// All members; those in `pending` have not answered a write.
-    fn snapshot_members(&self, key: &ObjectKey, pending: &BTreeSet<String>) -> Vec<check::Member> {
-        let mut members = self.metrics.time("snapshot", || self.members.snapshot(key));
+    /// All members; those in `pending` have not answered a write. `grace_period` overrides their own.
+    fn snapshot_members(
+        &self,
+        key: &ObjectKey,
+        pending: &BTreeSet<String>,
+        grace_period: Option<TimeLimit>,
+    ) -> Vec<check::Member> {
+        let snapshot = || self.members.snapshot(key, grace_period);
+        let mut members = self.metrics.time("snapshot", snapshot);
         for member in &mut members {
             member.write_pending = pending.contains(&member.name);
         }

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use jiff::Timestamp;
 use membership::explain::{Explanation, explain};
 
 use crate::{
@@ -22,6 +23,8 @@ const CLUSTER_HEADER: &[&str] = &[
     "STATE",
     "MESSAGE",
 ];
+/// The columns of the waits.
+const WAIT_HEADER: &[&str] = &["CLUSTER", "WAITING FOR", "UNTIL"];
 /// The columns of the conditions.
 const CONDITION_HEADER: &[&str] = &["CONDITION", "STATUS", "REASON", "MESSAGE"];
 
@@ -55,13 +58,13 @@ pub(crate) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
     let explanation = explain(&host, namespace, name).await?;
     let text = match args.output {
         Some(format) => format.serialize(&explanation),
-        None => table(&explanation),
+        None => table(&explanation, Timestamp::now()),
     };
     Ok(output::print(&text))
 }
 
-/// The explanation for people: a summary, a table of the clusters, and a table of the conditions.
-fn table(explanation: &Explanation) -> String {
+/// The explanation for people at `now`: a summary, and tables of the clusters, of what is waited for, and of the conditions.
+fn table(explanation: &Explanation, now: Timestamp) -> String {
     let status = &explanation.status;
     let clusters = status.clusters.iter().map(|cluster| {
         let capacity = cluster.capacity;
@@ -78,6 +81,17 @@ fn table(explanation: &Explanation) -> String {
             cluster.message.clone(),
         ]
     });
+    let waits = status.clusters.iter().flat_map(|cluster| {
+        let waits = cluster.waits.iter();
+        waits.map(|wait| {
+            let until = wait.until.as_ref();
+            vec![
+                cluster.name.clone(),
+                wait.message.clone(),
+                until.map_or("-".to_owned(), |until| shown_time(until.0, now)),
+            ]
+        })
+    });
     let conditions = status.conditions.iter().map(|condition| {
         vec![
             condition.type_.clone(),
@@ -89,6 +103,7 @@ fn table(explanation: &Explanation) -> String {
     let mut text = format!("{explanation}\n");
     for (header, numbers, rows) in [
         (CLUSTER_HEADER, 1..6, clusters.collect::<Vec<_>>()),
+        (WAIT_HEADER, 0..0, waits.collect()),
         (CONDITION_HEADER, 0..0, conditions.collect()),
     ] {
         if !rows.is_empty() {
@@ -99,10 +114,27 @@ fn table(explanation: &Explanation) -> String {
     text
 }
 
+/// `time`, and how far it is from `now`: `2026-11-01T00:01:00Z (in 1m5s)`.
+fn shown_time(time: Timestamp, now: Timestamp) -> String {
+    let seconds = time.duration_since(now).as_secs();
+    let (days, hours) = (seconds.abs() / 86_400, seconds.abs() / 3600 % 24);
+    let (minutes, rest) = (seconds.abs() / 60 % 60, seconds.abs() % 60);
+    let length = match (days, hours, minutes) {
+        (0, 0, 0) => format!("{rest}s"),
+        (0, 0, _) => format!("{minutes}m{rest}s"),
+        (0, ..) => format!("{hours}h{minutes}m"),
+        _ => format!("{days}d{hours}h"),
+    };
+    if seconds > 0 {
+        format!("{time:.0} (in {length})")
+    } else {
+        format!("{time:.0} (passed {length} ago)")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use federation_controller::printable_lines;
-    use fedrs_api::FederatedReplicaSet;
     use serde_json::json;
 
     use super::*;
@@ -124,7 +156,13 @@ mod tests {
                     {
                         "name": "asia", "desiredReplicas": 2, "replicas": 2, "unscheduledReplicas": 2, "capacity": 2,
                         "state": "Eligible", "reason": "AtCapacity", "message": "cluster full: capacity 2",
-                        "internal": { "failures": 3 },
+                        "waits": [
+                            { "reason": "UnscheduledTimeout", "message": "2 pods to be scheduled", "until": "2026-11-01T00:01:40Z" },
+                            { "reason": "Backoff", "message": "the next write", "until": "2026-10-31T22:58:00Z" },
+                            { "reason": "Surge", "message": "the surge to allow 2 more replicas" },
+                            { "reason": "AnotherVersions", "message": "unknown" },
+                        ],
+                        "internal": "{\"failures\":3}",
                     },
                 ],
                 "conditions": [
@@ -133,13 +171,16 @@ mod tests {
                 ],
             },
         });
-        let set: FederatedReplicaSet = serde_json::from_value(set).unwrap();
-        set.into()
+        Explanation::of(serde_json::from_value(set).unwrap(), &[], None)
+    }
+
+    fn now() -> Timestamp {
+        "2026-11-01T00:01:00Z".parse().unwrap()
     }
 
     #[test]
     fn f6_a_table_shows_replicas_and_reasons() {
-        let text = table(&explanation());
+        let text = table(&explanation(), now());
         assert!(text.lines().all(|line| line == line.trim_end()), "{text}");
         insta::assert_snapshot!(text);
     }
@@ -153,10 +194,10 @@ mod tests {
         status.clusters[0].name.clone_from(&hostile);
         status.conditions[0].message.clone_from(&hostile);
         status.conditions[0].reason = hostile;
-        let rows = table(&explanation).lines().count();
-        assert_eq!(rows, table(&self::explanation()).lines().count());
+        let rows = table(&explanation, now()).lines().count();
+        assert_eq!(rows, table(&self::explanation(), now()).lines().count());
         for text in [
-            table(&explanation),
+            table(&explanation, now()),
             Format::Json.serialize(&explanation),
             Format::Yaml.serialize(&explanation),
         ] {
@@ -165,6 +206,26 @@ mod tests {
                 !shown.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']),
                 "{shown:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_time_is_shown_with_its_distance() {
+        for (time, expected) in [
+            ("2026-11-01T00:01:01Z", "2026-11-01T00:01:01Z (in 1s)"),
+            ("2026-11-01T00:03:05Z", "2026-11-01T00:03:05Z (in 2m5s)"),
+            ("2026-11-01T02:03:00Z", "2026-11-01T02:03:00Z (in 2h2m)"),
+            ("2026-11-04T01:01:00Z", "2026-11-04T01:01:00Z (in 3d1h)"),
+            (
+                "2026-11-01T00:01:00Z",
+                "2026-11-01T00:01:00Z (passed 0s ago)",
+            ),
+            (
+                "2026-11-01T00:00:00Z",
+                "2026-11-01T00:00:00Z (passed 1m0s ago)",
+            ),
+        ] {
+            assert_eq!(shown_time(time.parse().unwrap(), now()), expected);
         }
     }
 

@@ -1,9 +1,18 @@
 //! Explain: how many replicas of a FederatedReplicaSet each cluster has, and why.
+//!
+//! The status lists the clusters with replicas. Why each of the other members has none follows from the placement and the
+//! MemberClusters.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
-use fedrs_api::{ClusterInternalState, FederatedReplicaSet, FederatedReplicaSetStatus, pluralize};
-use kube::Api;
+use federated_scheduler::{Cluster, Preference, Request, plan};
+use federation_controller::preferences::Preferences;
+use fedrs_api::{
+    ClusterInternalState, ClusterStatus, FederatedReplicaSet, FederatedReplicaSetStatus,
+    MemberCluster, MemberConditionType, NamespaceScope, ValidFrs, pluralize, selector,
+};
+use k8s_openapi::{api::core::v1::Namespace, apimachinery::pkg::apis::meta::v1::Time};
+use kube::{Api, ResourceExt};
 use serde::Serialize;
 
 use crate::{Error, cluster_client::ClusterClient};
@@ -20,7 +29,10 @@ pub struct Explanation {
     pub desired_replicas: i32,
     /// How current the status is.
     pub observation: Observation,
-    /// The status, without the controller's internal state.
+    /// Since when the set is being deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletion_timestamp: Option<Time>,
+    /// The status, with an entry for each member, without the controller's internal state.
     #[serde(flatten)]
     pub status: FederatedReplicaSetStatus,
 }
@@ -49,11 +61,35 @@ pub async fn explain(
         namespace: namespace.to_owned(),
         name: name.to_owned(),
     })?;
-    Ok(set.into())
+    let members = match host.list::<MemberCluster>("").await {
+        // The status alone is worth showing to whoever may not list them.
+        Err(error) if error.code() == Some(403) => Vec::new(),
+        members => members?,
+    };
+    let selects = |member: &MemberCluster| {
+        let scope = member.spec.namespaces.as_ref();
+        scope.is_some_and(|scope| scope.selector.is_some())
+    };
+    let labels = if members.iter().any(selects) {
+        let namespaces: Api<Namespace> = Api::all(host.client());
+        let operation = format!("get namespace {namespace}");
+        let found = host.call(operation, namespaces.get_opt(namespace)).await;
+        found.ok().flatten().map(|found| found.labels().clone())
+    } else {
+        None
+    };
+    Ok(Explanation::of(set, &members, labels.as_ref()))
 }
 
-impl From<FederatedReplicaSet> for Explanation {
-    fn from(set: FederatedReplicaSet) -> Self {
+impl Explanation {
+    /// Explains `set` with the MemberClusters of its host, and the labels of its namespace if they are known.
+    #[must_use]
+    pub fn of(
+        set: FederatedReplicaSet,
+        members: &[MemberCluster],
+        labels: Option<&BTreeMap<String, String>>,
+    ) -> Self {
+        let others = without_entry(&set, members, labels);
         let mut status = set.status.unwrap_or_default();
         let observation = match status.observed_generation {
             // The default of the CRD, before the first status.
@@ -65,13 +101,107 @@ impl From<FederatedReplicaSet> for Explanation {
         for cluster in &mut status.clusters {
             cluster.internal = ClusterInternalState::default();
         }
+        status.clusters.extend(others);
+        status.clusters.sort_by(|a, b| a.name.cmp(&b.name));
         Self {
             namespace: set.metadata.namespace.unwrap_or_default(),
             name: set.metadata.name.unwrap_or_default(),
             desired_replicas: set.spec.replicas,
             observation,
+            deletion_timestamp: set.metadata.deletion_timestamp,
             status,
         }
+    }
+}
+
+/// Entries for the `members` that the status of `set` does not list, because they have no replicas.
+fn without_entry(
+    set: &FederatedReplicaSet,
+    members: &[MemberCluster],
+    labels: Option<&BTreeMap<String, String>>,
+) -> Vec<ClusterStatus> {
+    let Ok(valid) = ValidFrs::check(set) else {
+        return Vec::new();
+    };
+    let excluded = |member: &MemberCluster| excluded(member, &valid.key.namespace, labels);
+    let status = set.status.iter();
+    let listed: BTreeMap<_, _> = status
+        .flat_map(|status| &status.clusters)
+        .map(|cluster| (&*cluster.name, cluster))
+        .collect();
+    let members: Vec<_> = members
+        .iter()
+        .filter(|member| member.spec.federation == valid.federation)
+        .map(|member| (member.name_any(), member))
+        .collect();
+    let preferences = Preferences::of(&valid.placement);
+    let count = |number: i32| u64::try_from(number).unwrap_or(0);
+    let clusters: Vec<_> = members
+        .iter()
+        .map(|(name, member)| {
+            let entry = listed.get(&**name);
+            let current = entry.map_or(0, |entry| count(entry.desired_replicas));
+            let excluded = excluded(member).is_some();
+            let preference = preferences.of_cluster(name);
+            Cluster {
+                name,
+                preference: preference.map(|preference| match excluded {
+                    true if entry.is_none() => Preference::default(),
+                    _ => preference,
+                }),
+                current,
+                capacity: match entry.and_then(|entry| entry.capacity) {
+                    Some(capacity) => Some(count(capacity)),
+                    None => excluded.then_some(current),
+                },
+            }
+        })
+        .collect();
+    let layout = plan(&Request {
+        key: &valid.key.to_string(),
+        replicas: valid.replicas.into(),
+        rebalance: valid.placement.rebalance,
+        clusters: &clusters,
+    });
+    let shares = members.iter().zip(layout.shares);
+    let others = shares.filter(|((name, _), _)| !listed.contains_key(&**name));
+    others
+        .map(|((name, member), share)| ClusterStatus {
+            name: name.clone(),
+            message: excluded(member).unwrap_or_else(|| share.reasons.to_string()),
+            ..ClusterStatus::default()
+        })
+        .collect()
+}
+
+/// Why `member` gets no replicas, whatever the placement.
+fn excluded(
+    member: &MemberCluster,
+    namespace: &str,
+    labels: Option<&BTreeMap<String, String>>,
+) -> Option<String> {
+    let names = |scope: &NamespaceScope| match (&scope.names, &scope.selector, labels) {
+        (Some(names), _, _) => names.iter().any(|name| name == namespace),
+        (None, Some(selector), Some(labels)) => selector::matches(selector, labels),
+        _ => true,
+    };
+    if !member.spec.namespaces.as_ref().is_none_or(names) {
+        return Some("the cluster does not take the namespace".to_owned());
+    }
+    let conditions = member.status.iter().flat_map(|status| &status.conditions);
+    let ready = conditions
+        .into_iter()
+        .find(|condition| condition.type_ == MemberConditionType::Ready.as_str());
+    if member.spec.drain {
+        return Some("draining: no replicas".to_owned());
+    }
+    if member.spec.unschedulable {
+        return Some("cordoned: no more replicas".to_owned());
+    }
+    match ready {
+        Some(ready) if ready.status == "True" => None,
+        Some(ready) => Some(format!("not ready: {}", ready.reason)),
+        None => Some("not ready: NotProbed".to_owned()),
     }
 }
 
@@ -97,6 +227,14 @@ impl fmt::Display for Explanation {
                 f.write_str("\nThe controller has not observed the latest spec yet.")
             }
             Observation::Current => Ok(()),
+        }?;
+        match &self.deletion_timestamp {
+            Some(time) => write!(
+                f,
+                "\nThe FederatedReplicaSet is being deleted since {:.0}; its events name the members that this waits for.",
+                time.0
+            ),
+            None => Ok(()),
         }
     }
 }

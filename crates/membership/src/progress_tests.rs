@@ -3,7 +3,10 @@
 use std::{io, time::Duration};
 
 use fedrs_api::{MemberCluster, MemberConditionType};
-use k8s_openapi::api::core::v1::{Namespace, Secret};
+use k8s_openapi::{
+    api::core::v1::{Namespace, Secret},
+    apimachinery::pkg::apis::meta::v1::Time,
+};
 
 use super::*;
 use crate::{
@@ -361,6 +364,8 @@ fn all_explain_texts() {
         name: "web".to_owned(),
         desired_replicas: 8,
         observation,
+        deletion_timestamp: (observation == Observation::Current)
+            .then(|| Time("2026-11-01T00:00:00Z".parse().expect("a time"))),
         status: fedrs_api::FederatedReplicaSetStatus {
             placed_replicas: 7,
             unplaced_replicas: 1,

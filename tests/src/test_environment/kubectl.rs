@@ -32,8 +32,8 @@ static REDACTED: LazyLock<[(Regex, &str); 7]> = LazyLock::new(|| {
     ]
     .map(|(pattern, text)| (regex(pattern), text))
 });
-/// The fields of `internal`, which has the deepest indentation: state of the controller that depends on the time.
-static INTERNAL: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^(    Internal:)(\n {6}.*)+$"));
+/// The field `internal`: state of the controller that depends on the time.
+static INTERNAL: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^( +Internal:).*$"));
 /// An age with the spaces that fill its column.
 static AGE: LazyLock<Regex> = LazyLock::new(|| {
     regex(r"(  )(?:\d[\dm]*s \(x\d+ over \w+\) {0,2}|\ds {0,4}|\d[\dm]*\ds {0,3})( |\S|$)")

@@ -58,10 +58,10 @@ pub fn short_waits() -> Config {
     let mut config = Config {
         check_delay: seconds(2),
         recheck_interval: seconds(2),
-        unscheduled_timeout: seconds(5),
+        unscheduled_timeout: Some(seconds(5)),
         backoff_initial: seconds(3),
         backoff_max: seconds(20),
-        lost_grace_period: seconds(5),
+        lost_grace_period: Some(seconds(5)),
         stabilization_window: seconds(5),
         ..Config::default()
     };

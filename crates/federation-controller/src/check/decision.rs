@@ -97,6 +97,11 @@ impl<'a> MemberDecision<'a> {
         self.step.next.saturating_sub(target)
     }
 
+    /// Whether it has returned with replicas, and nothing elsewhere is removed for them yet.
+    pub(super) fn is_stabilizing(&self) -> bool {
+        self.evaluation.member.stabilizes_at.is_some() && self.evaluation.requested() > 0
+    }
+
     /// Whether as many replicas are requested of the member as it should have.
     pub(super) fn is_at_target(&self) -> bool {
         !self.is_eligible() || self.evaluation.requested() == self.planned.target.total()

@@ -90,10 +90,11 @@ impl Eligibility<'_> {
     }
 }
 
-/// How to treat `member`, whatever other members there are.
+/// How to treat `member`, whatever other members there are; `is_new_set` if no check has placed replicas of the set.
 pub(super) fn of_member<'a>(
     member: &Member,
     previous: Option<&ClusterStatus>,
+    is_new_set: bool,
     now: Timestamp,
     settings: &Config,
 ) -> Eligibility<'a> {
@@ -121,17 +122,20 @@ pub(super) fn of_member<'a>(
         let cause = format!("the kubeconfig is invalid ({error})");
         return unknown(ClusterReason::InvalidKubeconfig, cause);
     }
-    let was_eligible =
-        previous.is_some_and(|previous| previous.state == Some(ClusterState::Eligible));
+    // A member without an entry had no replicas, and no problem.
+    let was_eligible = previous.map_or(!is_new_set, |previous| {
+        previous.state == Some(ClusterState::Eligible)
+    });
     let joining_until = after(member.joined, settings.joining_timeout);
     let is_current = member.sync == SyncState::Synced;
     match (&member.health, member.sync) {
-        (Health::Unreachable { message, .. }, _) => {
-            let cause = format!("the API server is unreachable ({message})");
+        // The MemberCluster has the message of the probe: a set's status does not change with it.
+        (Health::Unreachable { .. }, _) => {
+            let cause = "the API server is unreachable".to_owned();
             out_of_contact(member, ClusterReason::Unreachable, cause)
         }
-        (Health::Unauthorized { message }, _) => {
-            let cause = format!("the API server rejects the credentials ({message})");
+        (Health::Unauthorized { .. }, _) => {
+            let cause = "the API server rejects the credentials".to_owned();
             out_of_contact(member, ClusterReason::Unauthorized, cause)
         }
         (Health::Healthy, _) if member.no_ready_nodes => {
@@ -139,8 +143,8 @@ pub(super) fn of_member<'a>(
             out_of_contact(member, ClusterReason::NoReadyNodes, cause)
         }
         (Health::Failing { .. }, _) if is_current && was_eligible => eligible(member, true),
-        (Health::Failing { message, .. }, _) => {
-            let cause = format!("the liveness probe fails ({message})");
+        (Health::Failing { .. }, _) => {
+            let cause = "the liveness probe fails".to_owned();
             unknown(ClusterReason::ProbeFailing, cause)
         }
         (Health::Unknown, _) | (Health::Healthy, SyncState::NotSynced) if now < joining_until => {

@@ -12,7 +12,7 @@ use super::{
     scheduling::Scheduling,
     snapshot::Member,
     target::Target,
-    time::after,
+    time::after_limit,
     write_backoff::WriteBackoff,
 };
 use crate::config::Config;
@@ -54,6 +54,7 @@ pub(super) fn evaluate<'a>(
     now: Timestamp,
     settings: &Config,
 ) -> Vec<MemberEvaluation<'a>> {
+    let is_new_set = previous.is_empty();
     let mut previous = PreviousStatus::of(previous);
     let previous: Vec<_> = members
         .iter()
@@ -61,7 +62,9 @@ pub(super) fn evaluate<'a>(
         .collect();
     let seen = || members.iter().zip(previous.iter().copied());
     let alone = seen()
-        .map(|(member, previous)| eligibility::of_member(member, previous, now, settings))
+        .map(|(member, previous)| {
+            eligibility::of_member(member, previous, is_new_set, now, settings)
+        })
         .collect();
     seen()
         .zip(duplicates::resolve(members, alone))
@@ -248,14 +251,16 @@ impl<'a> MemberEvaluation<'a> {
             Some(_) => self.writes.rejected_since(),
             None => self.rejection().map(|rejection| rejection.since.0),
         };
-        since.is_some_and(|since| after(since, settings.unscheduled_timeout) <= now)
+        let until = since.and_then(|since| after_limit(since, settings.unscheduled_timeout));
+        until.is_some_and(|until| until <= now)
     }
 
     /// Whether the local set has kept another template for longer than X, because the member rejects the present one.
     pub(super) fn keeps_template_for_long(&self, now: Timestamp, settings: &Config) -> bool {
         let rejection = self.template_rejection.filter(|_| self.set().is_some());
         let since = rejection.map(|rejection| rejection.since.0);
-        since.is_some_and(|since| after(since, settings.unscheduled_timeout) <= now)
+        let until = since.and_then(|since| after_limit(since, settings.unscheduled_timeout));
+        until.is_some_and(|until| until <= now)
     }
 
     /// The next attempt of a rejected creation.

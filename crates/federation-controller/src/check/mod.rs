@@ -33,7 +33,7 @@ mod write_backoff;
 use fedrs_api::FederatedReplicaSetStatus;
 use jiff::Timestamp;
 
-pub(crate) use self::time::after;
+pub(crate) use self::time::{after, after_limit};
 pub use self::{
     action::{Action, Precondition, SetChange},
     outcome::{Outcome, Outcomes, with_outcomes},
@@ -95,9 +95,10 @@ fn next_check(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> Op
         if member.is_eligible() {
             times.extend(member.step.held_until);
             times.extend(member.step.writes.expires(settings));
+            times.extend(member.planned.capacity.next_attempt);
             if let Some(rejection) = member.evaluation.template_rejection {
-                let counts_from = after(rejection.since.0, settings.unscheduled_timeout);
-                times.extend([rejection.next_attempt_time.0, counts_from]);
+                times.push(rejection.next_attempt_time.0);
+                times.extend(after_limit(rejection.since.0, settings.unscheduled_timeout));
             }
         }
         times.extend(member.evaluation.next_creation());

@@ -165,7 +165,7 @@ fn bounds(snapshot: &Snapshot<'_>, members: &[MemberEvaluation<'_>], targets: &[
         Some(_) => u64::MAX,
         None => desired.max(selectable(snapshot, members)).min(replicas),
     };
-    let surge = snapshot.settings.surge(replicas);
+    let surge = snapshot.settings.max_move_surge.of(replicas);
     Bounds {
         floor,
         ceiling: (replicas + surge + probes).saturating_sub(possibly_requested),

@@ -1,10 +1,15 @@
 //! How many replicas of a local set a cluster schedules (F32, F34).
 
+use std::time::Duration;
+
 use cluster_informer::WorkloadView;
 use jiff::Timestamp;
 
-use super::time::after;
+use super::time::after_limit;
 use crate::config::Config;
+
+/// A new pod has no node until the scheduler has looked at it: before, it shows nothing, whatever the configuration says.
+const SCHEDULING_TIME: Duration = Duration::from_secs(1);
 
 /// How many replicas of one local set have a node at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,7 +51,9 @@ impl<'a> Scheduling<'a> {
         for &(since, count) in &view.pods.unscheduled_since {
             let left = count.saturating_sub(leaving);
             leaving -= count - left;
-            read.add_unscheduled(u64::from(left), since, now, settings);
+            let timeout = settings.unscheduled_timeout;
+            let timeout = timeout.map(|timeout| timeout.max(SCHEDULING_TIME));
+            read.add_unscheduled(u64::from(left), after_limit(since, timeout), now);
         }
         // F32: only the member's controller knows what it could not create, and only once it has seen our last write.
         if let Some(failure) = &set.replica_failure
@@ -54,7 +61,8 @@ impl<'a> Scheduling<'a> {
         {
             let not_created = u64::from(set.replicas.saturating_sub(set.status_replicas));
             if not_created > 0 {
-                read.add_unscheduled(not_created, failure.since, now, settings);
+                let due = after_limit(failure.since, settings.unscheduled_timeout);
+                read.add_unscheduled(not_created, due, now);
                 read.not_created = not_created;
                 read.message = Some(&failure.message);
             }
@@ -85,13 +93,11 @@ impl<'a> Scheduling<'a> {
         (pods - unschedulable, unschedulable)
     }
 
-    fn add_unscheduled(&mut self, count: u64, since: Timestamp, now: Timestamp, settings: &Config) {
+    fn add_unscheduled(&mut self, count: u64, due: Option<Timestamp>, now: Timestamp) {
         self.unscheduled += count;
-        let due = after(since, settings.unscheduled_timeout);
-        if due <= now {
-            self.failed += count;
-        } else {
-            self.next_failure = Some(self.next_failure.map_or(due, |earlier| earlier.min(due)));
+        match due {
+            Some(due) if due <= now => self.failed += count,
+            due => self.next_failure = self.next_failure.into_iter().chain(due).min(),
         }
     }
 }

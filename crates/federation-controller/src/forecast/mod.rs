@@ -14,6 +14,8 @@ mod member;
 mod model;
 mod question;
 
+use std::borrow::Cow;
+
 use fedrs_api::{EventReason, FederatedReplicaSetStatus, MemberCluster};
 use jiff::{SignedDuration, Timestamp};
 
@@ -24,6 +26,7 @@ use self::{
 };
 use crate::{
     check::{self, Member, Outage, Outcomes, Snapshot, after, check},
+    config::Config,
     event::Event,
 };
 
@@ -74,9 +77,9 @@ pub fn forecast(question: &Question<'_>) -> Forecast {
         run.play()
     };
     Forecast {
+        surge: run.settings.max_move_surge.of(question.frs.replicas.into()),
         status: run.status,
         steps: run.steps,
-        surge: question.settings.surge(question.frs.replicas.into()),
         end,
         warnings: run.warnings,
     }
@@ -85,6 +88,8 @@ pub fn forecast(question: &Question<'_>) -> Forecast {
 /// The rounds so far.
 struct Run<'a> {
     question: &'a Question<'a>,
+    /// Those of the set.
+    settings: Cow<'a, Config>,
     /// The members as a check sees them, by name.
     members: Vec<Member>,
     /// One for each member.
@@ -122,6 +127,7 @@ impl<'a> Run<'a> {
         let (members, models) = seen.unzip();
         Self {
             question,
+            settings: question.settings.of_set(&question.frs.rescheduling),
             members,
             models,
             status,
@@ -140,10 +146,10 @@ impl<'a> Run<'a> {
     }
 
     fn play(&mut self) -> End {
-        let settings = self.question.settings;
+        let settings = &self.settings;
         // Until then each write that was rejected is tried again, and what no cluster can run counts as such.
-        let patience =
-            settings.unscheduled_timeout + settings.backoff_max + settings.recheck_interval;
+        let unscheduled = settings.unscheduled_timeout.unwrap_or_default();
+        let patience = unscheduled + settings.backoff_max + settings.recheck_interval;
         let mut changed = self.now;
         for _ in 0..MAX_ROUNDS {
             match self.round() {
@@ -165,10 +171,7 @@ impl<'a> Run<'a> {
     /// One check, and what its actions do.
     fn round(&mut self) -> Round {
         let Question {
-            frs,
-            new_template,
-            settings,
-            ..
+            frs, new_template, ..
         } = *self.question;
         let desired_spec_hash = if new_template {
             NEW_TEMPLATE
@@ -184,7 +187,7 @@ impl<'a> Run<'a> {
                 members: &self.members,
                 overlapping: &[],
                 keeps_running_until: None,
-                settings,
+                settings: &self.settings,
             },
             self.now,
         );
@@ -209,7 +212,7 @@ impl<'a> Run<'a> {
             &outcomes,
             desired_spec_hash,
             self.now,
-            settings,
+            &self.settings,
         );
         match checked.next_check {
             _ if changed => Round::Changed,

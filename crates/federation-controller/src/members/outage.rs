@@ -53,6 +53,11 @@ impl Contact {
         }
     }
 
+    /// Whether it can show that the member is lost: a few failures in a row do not.
+    fn shows_outage(self) -> bool {
+        self.reason().is_some() && self != Self::Failing
+    }
+
     fn is_answer(self) -> bool {
         matches!(self, Self::Answers | Self::NoReadyNodes | Self::Refuses)
     }
@@ -105,6 +110,10 @@ struct Outage {
 pub(super) struct History {
     contact: Contact,
     out: Option<Outage>,
+    /// Whether its outage, if there is one, is about the member and not about the controller.
+    is_decidable: bool,
+    /// How long the last outage lasted, if it has ended and the member has not been healthy for an hour since.
+    last_outage: Option<Duration>,
     /// How long it has been healthy.
     healthy: Option<Span>,
     /// How long the outage had lasted when the member was lost.
@@ -135,7 +144,8 @@ pub(super) struct OutageState {
 pub(super) struct Observed<'a> {
     pub(super) history: &'a mut History,
     pub(super) contact: Contact,
-    pub(super) grace: Duration,
+    /// How long it may be out of reach; `None` for ever.
+    pub(super) grace: Option<Duration>,
 }
 
 impl Observed<'_> {
@@ -143,7 +153,7 @@ impl Observed<'_> {
         if reason == MemberReason::Unauthorized {
             periods.refusal
         } else {
-            Some(self.grace)
+            self.grace
         }
     }
 
@@ -186,14 +196,10 @@ pub(super) fn observe(
             Contact::Refuses => !all_refuse,
             _ => !is_disconnected,
         };
-        let may_be_lost_at = member
-            .history
-            .out
-            .filter(|_| is_decidable)
-            .and_then(|outage| {
-                let grace = member.grace(outage.reason, periods)?;
-                Some(outage.span.reaches(grace).max(outage.not_before))
-            });
+        member.history.is_decidable = is_decidable;
+        let reason = member.history.out.map(|outage| outage.reason);
+        let grace = reason.and_then(|reason| member.grace(reason, periods));
+        let may_be_lost_at = member.history.may_be_lost_at(grace);
         member.history.decide(may_be_lost_at, periods, now);
     }
     is_disconnected
@@ -229,7 +235,7 @@ impl History {
     }
 
     fn see(&mut self, contact: Contact, now: Instant) {
-        self.contact = contact;
+        let before = std::mem::replace(&mut self.contact, contact);
         self.was_lost &= !contact.is_answer();
         let span = Span {
             since: now,
@@ -243,7 +249,10 @@ impl History {
                 return;
             }
             (_, None) => {
-                self.out = None;
+                let ended = self.out.take().filter(|_| before.shows_outage());
+                self.last_outage = ended
+                    .map(|outage| outage.span.length(now))
+                    .or(self.last_outage);
                 self.healthy.get_or_insert(span);
             }
             (_, Some(reason)) => {
@@ -271,12 +280,12 @@ impl History {
     fn decide(&mut self, may_be_lost_at: Option<Instant>, periods: &Periods, now: Instant) {
         let lost = match (self.contact, self.out) {
             (Contact::Answers, _) => None,
-            // Once is enough: fewer failures than the threshold change nothing.
-            (Contact::Unknown | Contact::Failing, _) | (_, None) => self.state.lost,
-            (_, Some(outage)) => {
+            (contact, Some(outage)) if contact.shows_outage() => {
                 let is_due = may_be_lost_at.is_some_and(|time| time <= now);
                 self.state.lost.or(is_due.then_some(outage.span))
             }
+            // Once is enough: fewer failures than the threshold change nothing.
+            _ => self.state.lost,
         };
         if lost.is_some() && self.state.lost.is_none() {
             self.losses = self.losses.saturating_add(1);
@@ -287,6 +296,7 @@ impl History {
             .is_some_and(|healthy| healthy.length(now) >= STABLE_AFTER)
         {
             self.losses = 0;
+            self.last_outage = None;
         }
         let stabilizes_at = self
             .healthy
@@ -297,6 +307,46 @@ impl History {
             stabilizes_at: stabilizes_at.filter(|time| *time > now),
             losses: self.losses,
         };
+    }
+
+    /// When its outage has lasted for `grace`, if it may be lost because of it.
+    fn may_be_lost_at(&self, grace: Option<Duration>) -> Option<Instant> {
+        let outage = self.out.filter(|_| self.is_decidable)?;
+        Some(outage.span.reaches(grace?).max(outage.not_before))
+    }
+
+    /// What follows for a set that gives members out of reach another `grace` than their own. What earlier leaders saw of an
+    /// outage that has ended does not count.
+    pub(super) fn state_within(
+        &self,
+        grace: Option<Duration>,
+        periods: &Periods,
+        now: Instant,
+    ) -> OutageState {
+        if let Some(outage) = self.out
+            && outage.reason != MemberReason::Unauthorized
+        {
+            let lost_at = self.may_be_lost_at(grace);
+            let is_lost = self.contact.shows_outage() && lost_at.is_some_and(|time| time <= now);
+            let stays_lost = |span: &Span| grace.is_some_and(|grace| span.reaches(grace) <= now);
+            let lost = self.state.lost.filter(stays_lost);
+            let lost = lost.or(is_lost.then_some(outage.span));
+            return OutageState {
+                lost,
+                lost_at: lost_at.filter(|_| lost.is_none()),
+                ..self.state
+            };
+        }
+        let was_lost =
+            matches!((self.last_outage, grace), (Some(last), Some(grace)) if grace <= last);
+        let losses = self.losses.max(was_lost.into());
+        let stabilizes_at = self
+            .healthy
+            .map(|healthy| healthy.reaches(stabilization(losses, periods)));
+        OutageState {
+            stabilizes_at: stabilizes_at.filter(|time| *time > now),
+            ..self.state
+        }
     }
 
     /// What a later leader has to know.

@@ -45,7 +45,7 @@ impl Members {
                 .map(|(history, contact)| Observed {
                     history,
                     contact: *contact,
-                    grace: Duration::from_secs(GRACE),
+                    grace: Some(Duration::from_secs(GRACE)),
                 })
                 .collect();
             self.disconnected = observe(&mut observed, self.disconnected, &periods(), now);
@@ -340,4 +340,59 @@ fn f33_a_new_leader_continues_the_stabilization() {
     assert_eq!(next.stabilizes_in(), 29);
     let recorded = next.histories[0].record(&periods(), next.instant());
     assert_eq!((recorded.losses, recorded.healthy_seconds), (1, 30));
+}
+
+/// Whether the first member is lost for a set with this grace period.
+fn lost_within(members: &Members, grace: Option<u64>) -> bool {
+    let grace = grace.map(Duration::from_secs);
+    let now = members.instant();
+    let state = members.histories[0].state_within(grace, &periods(), now);
+    state.lost.is_some()
+}
+
+#[test]
+fn f33_a_set_says_how_long_members_may_be_out_of_reach() {
+    let mut members = Members::new(2);
+    for (contact, seconds, lost) in [
+        (Failing, 20, [false, false, false, false]),
+        (Unreachable, 1, [true, false, false, false]),
+        (Unreachable, 10, [true, true, false, false]),
+        (Unreachable, 50, [true, true, false, false]),
+        (Unreachable, 250, [true, true, true, false]),
+        (Answers, 1, [false; 4]),
+        (Failing, 20, [false; 4]),
+    ] {
+        members.show(&[contact, Answers], seconds);
+        for (grace, lost) in [Some(0), Some(30), Some(300), None].into_iter().zip(lost) {
+            let is_lost = lost_within(&members, grace);
+            assert_eq!(is_lost, lost, "{contact:?} at {} s, {grace:?}", members.now);
+        }
+    }
+}
+
+#[test]
+fn f33_a_member_that_was_lost_for_a_set_has_to_be_healthy_for_it_to_count() {
+    let mut members = Members::new(2);
+    members
+        .show(&[Unreachable, Answers], 20)
+        .show(&[Answers, Answers], 10);
+    assert_eq!(members.stabilizes_in(), 0, "it was not lost for others");
+    let now = members.instant();
+    let stabilizes = |grace| {
+        let grace = Some(Duration::from_secs(grace));
+        let state = members.histories[0].state_within(grace, &periods(), now);
+        state.stabilizes_at.is_some()
+    };
+    assert!(stabilizes(0) && stabilizes(10));
+    assert!(!stabilizes(30));
+}
+
+#[test]
+fn f33_a_set_without_a_limit_keeps_the_replicas_of_a_lost_member() {
+    let mut members = Members::new(2);
+    members.show(&[Unreachable, Answers], 7200);
+    assert_eq!(members.lost(), [true, false]);
+    assert!(!lost_within(&members, None));
+    let state = members.histories[0].state_within(None, &periods(), members.instant());
+    assert_eq!(state.lost_at, None);
 }

@@ -10,7 +10,9 @@ use std::{
 };
 
 use cluster_informer::{Health, SyncState};
-use fedrs_api::{MemberCluster, MemberClusterSpec, MemberInternalState, MemberSource, ObjectKey};
+use fedrs_api::{
+    MemberCluster, MemberClusterSpec, MemberInternalState, MemberSource, ObjectKey, TimeLimit,
+};
 use jiff::Timestamp;
 use kube::Client;
 use parking_lot::RwLock;
@@ -79,6 +81,8 @@ pub(super) struct MemberState {
 pub(super) struct OutageReport {
     /// Whether no member answers.
     pub(super) disconnected: bool,
+    /// When the member is lost, if its outage lasts.
+    pub(super) lost_at: Option<Timestamp>,
     /// Until when the member has to be healthy, and how often it was lost.
     pub(super) stabilizing: Option<(Timestamp, u32)>,
     /// What a later leader has to know.
@@ -90,7 +94,7 @@ pub(crate) struct Registry {
     members: RwLock<BTreeMap<String, MemberState>>,
     /// Whether no member answers. Changes while `members` is locked, so that a check sees both together.
     disconnected: AtomicBool,
-    grace_period: Duration,
+    grace_period: Option<Duration>,
     periods: Periods,
     /// The namespace of the controller.
     namespace: String,
@@ -172,13 +176,21 @@ impl Registry {
         }
     }
 
-    /// The members as a check of `key` sees them, in order.
-    pub(crate) fn snapshot(&self, key: &ObjectKey) -> Vec<check::Member> {
+    /// The members as a check of `key` sees them, in order; `grace_period` is that of the set, if it has one.
+    pub(crate) fn snapshot(
+        &self,
+        key: &ObjectKey,
+        grace_period: Option<TimeLimit>,
+    ) -> Vec<check::Member> {
         let members = self.members.read();
+        let now = Instant::now();
         members
             .iter()
             .map(|(name, member)| {
-                let state = member.outages.state;
+                let outages = &member.outages;
+                let state = grace_period.map_or(outages.state, |limit| {
+                    outages.state_within(limit.0, &self.periods, now)
+                });
                 check::Member {
                     outage: self.outage(state),
                     stabilizes_at: state.stabilizes_at.map(|time| self.time(time)),
@@ -218,17 +230,19 @@ impl Registry {
         let state = member.outages.state;
         member.outage = OutageReport {
             disconnected: self.is_disconnected(),
+            lost_at: state.lost_at.map(|time| self.time(time)),
             stabilizing: (state.stabilizes_at).map(|time| (self.time(time), state.losses)),
             internal: member.outages.record(&self.periods, Instant::now()),
         };
         Some(member)
     }
 
-    /// When the grace period of a removed member is over.
+    /// When the grace period of a removed member is over; at the end of time if it never is.
     pub(super) fn lost_at(&self, name: &str) -> Option<Timestamp> {
         let member = self.get(name)?;
         let grace_period = member.grace_period(self.grace_period);
-        Some(check::after(member.removed?, grace_period))
+        let lost_at = check::after_limit(member.removed?, grace_period);
+        Some(lost_at.unwrap_or(Timestamp::MAX))
     }
 
     /// Makes `name` a member from `now` on, unless it is one; an `initial` one before all members are known.
@@ -370,10 +384,11 @@ impl MemberState {
         !self.followed && self.removed.is_none()
     }
 
-    fn grace_period(&self, default: Duration) -> Duration {
-        let own = self.spec.lost_grace_period_seconds;
-        own.and_then(|seconds| u64::try_from(seconds).ok())
-            .map_or(default, Duration::from_secs)
+    /// `None` for ever.
+    fn grace_period(&self, default: Option<Duration>) -> Option<Duration> {
+        let own = self.spec.lost_grace_period_seconds.as_ref();
+        let own = own.and_then(|own| TimeLimit::try_from(own).ok());
+        own.map_or(default, |limit| limit.0)
     }
 
     fn view(&self, name: &str, key: &ObjectKey) -> check::Member {

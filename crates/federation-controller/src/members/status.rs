@@ -61,6 +61,7 @@ pub(super) fn status(
     let totals = store.map(|store| store.totals(NAMES)).unwrap_or_default();
     let (ready, synced) = (ready(member, &health, info.nodes), synced(member));
     let drained = member.spec.drain.then(|| drained(&ready, &synced, &totals));
+    let summary = summary(member, &ready, drained.as_ref());
     let verdicts = [
         (MemberConditionType::Ready, Some(ready)),
         (MemberConditionType::Synced, Some(synced)),
@@ -107,6 +108,7 @@ pub(super) fn status(
         _ => None,
     };
     MemberClusterStatus {
+        summary,
         conditions: conditions.collect(),
         version: info.version.or_else(|| before.version.clone()),
         unreachable_since: unreachable_since.map(Time),
@@ -124,9 +126,29 @@ pub(super) fn status(
     }
 }
 
+/// As `kubectl get nodes` shows the state of a node: `Ready,SchedulingDisabled`.
+fn summary(member: &MemberState, ready: &Verdict, drained: Option<&Verdict>) -> String {
+    let ready = match ready.status {
+        ConditionStatus::True => "Ready",
+        ConditionStatus::False => "NotReady",
+        ConditionStatus::Unknown => "Unknown",
+    };
+    let excluded = match drained.map(|verdict| verdict.status) {
+        Some(ConditionStatus::True) => ",Drained",
+        Some(_) => ",Draining",
+        None if member.spec.unschedulable => ",SchedulingDisabled",
+        None => "",
+    };
+    format!("{ready}{excluded}")
+}
+
 fn ready(member: &MemberState, health: &Health, nodes: NodeInfo) -> Verdict {
     if member.removed.is_some() {
-        return Verdict::fails(MemberReason::Removed, messages::NO_KUBECONFIG);
+        let message = match member.outage.lost_at {
+            Some(time) => messages::lost_at(messages::NO_KUBECONFIG, time),
+            None => messages::NO_KUBECONFIG.to_owned(),
+        };
+        return Verdict::fails(MemberReason::Removed, message);
     }
     if let Some(error) = &member.source_error {
         return Verdict::fails(error.reason(), error.to_string());
@@ -153,6 +175,11 @@ fn ready(member: &MemberState, health: &Health, nodes: NodeInfo) -> Verdict {
         Health::Unauthorized { message } => Verdict::fails(MemberReason::Unauthorized, message),
         Health::Unreachable { message, .. } => Verdict::fails(MemberReason::Unreachable, message),
     };
+    if verdict.status == ConditionStatus::False
+        && let Some(time) = member.outage.lost_at
+    {
+        verdict.message = messages::lost_at(&verdict.message, time);
+    }
     if let Some(error) = &member.credentials.renewal_error {
         verdict.message = format!("{}; {error}", verdict.message);
     }

@@ -45,6 +45,7 @@ fn each_text_once() {
         NOT_SYNCED.to_owned(),
         stale(at(1_800_000_000)),
         DRAINED.to_owned(),
+        lost_at("timed out", at(1_800_000_000)),
         drain_unknown(NOT_SYNCED),
         draining(&held(1, 1, &first[..1])),
         draining(&held(5, 12, &first)),

@@ -48,7 +48,7 @@ impl Reconciler {
             return;
         }
         let (_, pending) = self.cache.of_key(key, Cached::take_late);
-        let members = self.snapshot_members(key, &pending);
+        let members = self.snapshot_members(key, &pending, None);
         let deletions = members
             .iter()
             .map(|member| self.delete_in_member(key, entry, policy, member));

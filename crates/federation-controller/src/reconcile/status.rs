@@ -18,7 +18,7 @@ impl Reconciler {
     /// Reports an invalid spec by conditions and an event; the last valid layout stays (F4).
     pub(super) async fn reject(&self, key: &ObjectKey, entry: &Entry, errors: &[FieldError]) {
         let now = self.clock.now();
-        let (previous, members) = self.look(key, entry, now);
+        let (previous, members) = self.look(key, entry, None, now);
         let invalid = InvalidFrs {
             errors,
             generation: entry.metadata.generation,

@@ -20,8 +20,15 @@ impl ChangeHandler for Reconciler {
                 Duration::ZERO
             }
             WorkloadChange::PodUnscheduled { since } => {
-                let due = check::after(since, self.config.unscheduled_timeout);
-                until(self.clock.now(), due).min(self.config.check_delay)
+                let entry = self.sets.get(key);
+                let frs = entry.as_ref().and_then(|entry| entry.valid.as_ref().ok());
+                let own = frs.and_then(|frs| frs.rescheduling.unscheduled_timeout);
+                let timeout = own.map_or(self.config.unscheduled_timeout, |limit| limit.0);
+                let due = check::after_limit(since, timeout);
+                let delay = due.map(|due| until(self.clock.now(), due));
+                delay
+                    .into_iter()
+                    .fold(self.config.check_delay, Duration::min)
             }
             WorkloadChange::MoreAvailable | WorkloadChange::Status | WorkloadChange::Pods => {
                 self.config.check_delay

@@ -70,7 +70,9 @@ fn a_drained_member_says_why_its_replicas_leave() {
     let first = world.step();
     let reason = &first.status.clusters[2].message;
     assert!(
-        reason.starts_with("draining: replicas are rescheduled to other clusters; 10 replicas waiting for replacements"),
+        reason.starts_with(
+            "draining: replicas are rescheduled to other clusters; 10 replicas beyond that until"
+        ),
         "{reason}"
     );
     let second = world.step();

@@ -8,6 +8,7 @@
 
 mod bounds;
 mod capacity;
+mod convergence;
 mod drain;
 mod duplicates;
 mod external_changes;
@@ -16,13 +17,16 @@ mod failing;
 mod holds;
 mod lag;
 mod lying;
+mod many_members;
 mod members;
 mod moves;
 mod namespaces;
 mod rejections;
 mod selection;
 mod sets;
+mod settings;
 mod status;
 mod texts;
 mod unready;
+mod waits;
 mod world;

@@ -223,11 +223,8 @@ fn a_member_that_never_answered_has_no_effect() {
     let decided = world.check();
     assert_eq!(decided.next_check, None);
     assert_eq!(condition(&decided, "Reconciling"), "");
-    let reason = &decided.status.clusters[2].message;
-    assert!(
-        reason.contains("the kubeconfig is invalid (no YAML)"),
-        "{reason}"
-    );
+    // Its MemberCluster says why.
+    assert_eq!(decided.status.clusters.len(), 2);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What is done when nothing is wrong: creation, moves, rest (F20, F21, F27).
 
 use federation_controller::check::SetChange;
+use fedrs_api::WaitReason;
 use serde_json::json;
 
 use crate::world::{World, at, condition, even, frs, frs_with, hold};
@@ -86,12 +87,10 @@ fn f20_while_writes_of_a_dead_process_may_arrive_nothing_that_runs_is_removed() 
     let decided = world.step();
     assert_eq!(decided.next_check, Some(at(world.now + 15)));
     assert_eq!(world.placed(), [15, 10]);
-    let message = &decided.status.clusters[0].message;
-    let kept = format!(
-        "5 replicas kept until {:.0}: writes of the controller process that ended may still arrive",
-        at(world.now + 15)
-    );
-    assert!(message.ends_with(&kept), "{message}");
+    let mut waits = decided.status.clusters[0].waits.iter();
+    let wait = waits.find(|wait| wait.reason == WaitReason::EarlierWrites);
+    let until = wait.unwrap().until.as_ref().unwrap().0;
+    assert_eq!(until, at(world.now + 15));
     world.settle(1);
     assert_eq!(world.placed(), [15, 10]);
     world.now += 15;

@@ -3,6 +3,7 @@
 use cluster_informer::Health;
 use federation_controller::check::{NamespaceState, SetChange};
 use fedrs_api::{ClusterReason, ClusterState};
+use serde_json::json;
 
 use crate::world::{
     World, at, condition, condition_message, condition_reason, desired, even, frs, hold,
@@ -16,7 +17,9 @@ fn settled(replicas: i32) -> World {
 
 #[test]
 fn s1_a_member_that_does_not_take_the_namespace_gets_nothing_and_others_take_its_replicas() {
-    let mut world = World::new(frs(12, even(true)), &["a", "b", "c"]);
+    let named = json!({ "*": { "weight": 1 }, "c": { "weight": 1 } });
+    let placement = json!({ "rebalance": true, "clusters": named });
+    let mut world = World::new(frs(12, placement), &["a", "b", "c"]);
     world.members[2].namespace = NamespaceState::NotTaken;
     world.settle(1);
     assert_eq!(world.placed(), [6, 6, 0]);
@@ -108,7 +111,10 @@ fn s1_nothing_changes_while_it_is_not_known_whether_the_namespace_is_taken() {
     );
     let cluster = &decided.status.clusters[2];
     assert_eq!(cluster.reason, Some(ClusterReason::NamespaceUnknown));
-    assert_eq!(cluster.message, "on hold: not listed");
+    assert_eq!(
+        cluster.message,
+        "on hold: not listed; replicas as last seen"
+    );
     // A lost member is lost all the same.
     world.members[2].health = Health::Unreachable {
         since: at(0),

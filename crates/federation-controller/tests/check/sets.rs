@@ -143,7 +143,7 @@ fn f28_a_refused_creation_backs_off_and_its_replicas_go_elsewhere_meanwhile() {
     assert_eq!(decided.actions, [], "backs off, and X is not over");
     assert_eq!(
         condition_message(&decided, "Reconciling"),
-        "c: rejects the ReplicaSet"
+        "c: waiting until 2027-01-15T08:01:00Z for the next attempt to create the ReplicaSet"
     );
     world.now = 60;
     let decided = world.check();

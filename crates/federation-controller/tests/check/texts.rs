@@ -43,6 +43,9 @@ fn shown_refresh(refresh: &StatusRefresh) -> String {
     for cluster in &refresh.status.clusters {
         let reason = cluster.reason.map_or("-", |reason| reason.as_str());
         writeln!(shown, "{} {reason}: {}", cluster.name, cluster.message).unwrap();
+        for wait in &cluster.waits {
+            writeln!(shown, "{} {:?}: waiting {wait}", cluster.name, wait.reason).unwrap();
+        }
     }
     shown
 }

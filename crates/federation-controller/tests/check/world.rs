@@ -165,7 +165,13 @@ impl World {
     pub(crate) fn check(&self) -> Check {
         let mut world = self.clone();
         world.decide_outages();
+        world.apply_settings();
         check(&world.snapshot(), at(self.now))
+    }
+
+    /// As the reconciler does it.
+    fn apply_settings(&mut self) {
+        self.settings = self.settings.of_set(&self.frs.rescheduling).into_owned();
     }
 
     fn decide_outages(&mut self) {
@@ -219,7 +225,9 @@ impl World {
 
     /// A status refresh reports the same as the check before (F22).
     fn observe(&self) {
-        let refreshed = refresh_status(&self.snapshot(), at(self.now));
+        let mut world = self.clone();
+        world.apply_settings();
+        let refreshed = refresh_status(&world.snapshot(), at(self.now));
         assert_eq!(refreshed.status, self.previous);
     }
 

@@ -56,14 +56,15 @@ pub(crate) fn opening(directory: &Path, is_temporary: bool, settings: &Config) -
 
 fn shortened_timeouts(demo: &Config) -> String {
     let default = Config::default();
+    let seconds = |limit: Option<Duration>| limit.map_or(0, |limit| limit.as_secs());
     format!(
         "Timeouts are shorter than by default: a pod may be unschedulable for {} s (default {} s), a cluster may be \
          unreachable for {} s (default {} s), a returned cluster must be healthy for {} s before replicas move back \
          (default {} s), and liveness probes run every {} ms (default {} s).",
-        demo.unscheduled_timeout.as_secs(),
-        default.unscheduled_timeout.as_secs(),
-        demo.lost_grace_period.as_secs(),
-        default.lost_grace_period.as_secs(),
+        seconds(demo.unscheduled_timeout),
+        seconds(default.unscheduled_timeout),
+        seconds(demo.lost_grace_period),
+        seconds(default.lost_grace_period),
         demo.stabilization_window.as_secs(),
         default.stabilization_window.as_secs(),
         demo.probe.period.as_millis(),

@@ -11,7 +11,7 @@ pub(crate) fn controller() -> Config {
         check_delay: Duration::from_millis(500),
         recheck_interval: Duration::from_secs(1),
         status_delay: Duration::from_millis(100),
-        unscheduled_timeout: Duration::from_secs(4),
+        unscheduled_timeout: Some(Duration::from_secs(4)),
         backoff_initial: Duration::from_secs(5),
         backoff_max: Duration::from_secs(30),
         probe: ProbeConfig {
@@ -19,7 +19,7 @@ pub(crate) fn controller() -> Config {
             timeout: Duration::from_millis(1500),
             failure_threshold: 3,
         },
-        lost_grace_period: Duration::from_secs(5),
+        lost_grace_period: Some(Duration::from_secs(5)),
         stabilization_window: Duration::from_secs(5),
         ..Config::default()
     }

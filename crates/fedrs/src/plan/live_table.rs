@@ -127,15 +127,19 @@ fn pace(set: &SetPlan, request: &PlanRequest) -> Option<String> {
         ),
     };
     let surge = pluralize(set.max_surge, "replica");
-    let percent = request.settings.max_move_surge_percent;
+    let of_config = request.settings.max_move_surge;
+    let source = if of_config.of(u64::try_from(set.replicas).unwrap_or(0)) != set.max_surge {
+        "spec.rescheduling.maxMoveSurge".to_owned()
+    } else if request.has_default_settings() {
+        format!(
+            "maxMoveSurge {of_config}, the default: --config FILE reads the controller's configuration"
+        )
+    } else {
+        format!("maxMoveSurge {of_config}")
+    };
+    let replicas = set.replicas;
     Some(format!(
-        "{start}, with at most {surge} above the {} (maxMoveSurgePercent {percent}{}).",
-        set.replicas,
-        if request.has_default_settings() {
-            ", the default: --config FILE reads the controller's configuration"
-        } else {
-            ""
-        },
+        "{start}, with at most {surge} above the {replicas} ({source})."
     ))
 }
 

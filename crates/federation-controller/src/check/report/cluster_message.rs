@@ -23,11 +23,9 @@ impl ClusterMessage {
     /// The message of `member`.
     pub(super) fn of(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Self {
         let mut message = Self::default();
-        if let Some((reason, detail)) = ineligible(&member.evaluation.eligibility) {
-            message.push(reason, detail);
-        } else {
-            message.push_decided(member);
-            message.push_surplus(decision, member);
+        match not_eligible(member.evaluation) {
+            Some((reason, detail)) => message.push(reason, detail),
+            None => message.push_decided(member),
         }
         if decision.snapshot.frs.paused {
             message.push(ClusterReason::Paused, "paused");
@@ -37,6 +35,10 @@ impl ClusterMessage {
 
     fn push(&mut self, reason: ClusterReason, detail: impl Display) {
         self.push_text(detail);
+        self.push_reason(reason);
+    }
+
+    fn push_reason(&mut self, reason: ClusterReason) {
         self.reason = self.reason.into_iter().chain([reason]).min();
     }
 
@@ -82,32 +84,15 @@ impl ClusterMessage {
                 format_args!("reports {excess} more than were requested, which do not count");
             self.push(ClusterReason::ExcessReplicas, detail);
         }
-        if let Some(until) = member.step.held_until {
-            self.push_text(format_args!("next write at {until:.0}"));
-        }
-        if let Some(until) = member.evaluation.member.stabilizes_at
-            && member.evaluation.requested() > 0
-        {
-            let detail = format_args!(
-                "returned: its replicas replace none elsewhere until it has been healthy until {until:.0}"
-            );
+        if member.is_stabilizing() {
+            let detail = "returned: its replicas replace none elsewhere yet";
             self.push(ClusterReason::Stabilizing, detail);
         }
-    }
-
-    /// What keeps replicas beyond the target.
-    fn push_surplus(&mut self, decision: &Decision<'_>, member: &MemberDecision<'_>) {
-        if member.surplus() == 0 {
-            return;
+        if member.surplus() > 0 {
+            let surplus = replicas(member.surplus());
+            let detail = format_args!("{surplus} beyond that until replacements are available");
+            self.push(ClusterReason::WaitingForReplacements, detail);
         }
-        let surplus = pluralize(member.surplus(), "replica");
-        let detail = match decision.snapshot.keeps_running_until {
-            Some(until) => format!(
-                "{surplus} kept until {until:.0}: writes of the controller process that ended may still arrive"
-            ),
-            None => format!("{surplus} waiting for replacements to be ready"),
-        };
-        self.push(ClusterReason::WaitingForReplacements, detail);
     }
 
     /// What decided the layout; a cluster that all replicas leave has no share.
@@ -143,10 +128,7 @@ impl ClusterMessage {
             && member.set().is_some()
         {
             let (since, message) = (rejection.since.0, &rejection.message);
-            let detail = format_args!(
-                "rejects the template since {since:.0} ({message}); next attempt at {:.0}",
-                rejection.next_attempt_time.0
-            );
+            let detail = format_args!("rejects the template since {since:.0} ({message})");
             self.push(ClusterReason::WriteRejected, detail);
         }
         let Some(rejection) = member.rejection() else {
@@ -155,12 +137,9 @@ impl ClusterMessage {
         let (since, message) = (rejection.since.0, &rejection.message);
         let detail = format_args!("rejects the ReplicaSet since {since:.0} ({message})");
         self.push(ClusterReason::CreationRejected, detail);
-        if let Some(next) = member.next_creation() {
-            self.push_text(format_args!("next attempt at {next:.0}"));
-        }
     }
 
-    /// Which pods have no node or can't be created, with the member's message, and until when.
+    /// Which pods have no node or can't be created, with the member's message.
     fn push_unscheduled(&mut self, member: &MemberEvaluation<'_>) {
         let scheduling = &member.scheduling;
         let pods = |count| pluralize(count, "pod");
@@ -178,32 +157,26 @@ impl ClusterMessage {
             let detail = format_args!("{} not created ({message})", pods(scheduling.not_created));
             self.push(ClusterReason::PodsNotCreated, detail);
         }
-        if let Some(due) = scheduling.next_failure {
-            self.push_text(format_args!(
-                "will be rescheduled to other clusters at {due:.0}"
-            ));
-        }
     }
 }
 
-/// Why a member is not eligible, with the text; `None` if it is.
-pub(super) fn ineligible(eligibility: &Eligibility<'_>) -> Option<(ClusterReason, String)> {
-    Some(match eligibility {
+/// Why `member` is not eligible, with the text; `None` if it is.
+pub(super) fn not_eligible(member: &MemberEvaluation<'_>) -> Option<(ClusterReason, String)> {
+    Some(match &member.eligibility {
         Eligibility::Eligible { .. } => return None,
-        Eligibility::Joining { until } => (
-            ClusterReason::Joining,
-            format!("just added: waiting for the first answer until {until:.0}"),
-        ),
-        Eligibility::Unknown {
-            reason,
-            cause,
-            until,
-        } => {
-            let rescheduled = until.map(|until| {
-                format!("; its replicas will be rescheduled to other clusters at {until:.0}")
-            });
-            let rescheduled = rescheduled.unwrap_or_default();
-            (*reason, format!("on hold: {cause}{rescheduled}"))
+        Eligibility::Joining { .. } => (ClusterReason::Joining, "just added".to_owned()),
+        Eligibility::Unknown { reason, cause, .. } => {
+            let draining = if member.member.draining {
+                "draining, "
+            } else {
+                ""
+            };
+            let seen = if member.set().is_some_and(|set| set.status_replicas > 0) {
+                "; replicas as last seen"
+            } else {
+                ""
+            };
+            (*reason, format!("{draining}on hold: {cause}{seen}"))
         }
         Eligibility::Lost { since } => (
             ClusterReason::Lost,

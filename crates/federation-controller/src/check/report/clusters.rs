@@ -5,7 +5,7 @@ use fedrs_api::ClusterStatus;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::cluster_message::ClusterMessage;
+use super::{cluster_message::ClusterMessage, waits::waits};
 use crate::check::{
     count::to_status,
     decision::{Decision, MemberDecision},
@@ -13,18 +13,29 @@ use crate::check::{
     evaluation::MemberEvaluation,
 };
 
-/// The entries of the members that have replicas, or preferences that explain why not.
+/// The entries of the members that have replicas, that the placement names although they refuse the namespace, or about which
+/// the next check has to know something. Of the others, which may be a thousand, the placement says enough.
 pub(super) fn clusters(decision: &Decision<'_>) -> Vec<ClusterStatus> {
-    let placement = &decision.snapshot.frs.placement;
-    decision
+    let placed = &decision.snapshot.frs.placement.clusters;
+    let is_listed = |member: &MemberDecision<'_>| {
+        let is_refused = matches!(member.evaluation.eligibility, Eligibility::Refused { .. });
+        has_replicas(member) || is_refused && placed.contains_key(member.name())
+    };
+    let members = decision
         .members()
-        .filter(|member| {
-            member.evaluation.requested() > 0
-                || member.evaluation.live_set().is_some()
-                || placement.for_cluster(member.name()).is_some()
-        })
-        .map(|member| cluster(decision, &member))
-        .collect()
+        .filter(|member| is_listed(member) || member.evaluation.previous.is_some());
+    let entries = members.map(|member| (is_listed(&member), cluster(decision, &member)));
+    let listed = entries.filter(|(is_listed, entry)| *is_listed || !entry.internal.is_empty());
+    listed.map(|(_, entry)| entry).collect()
+}
+
+/// Whether the member has, or should have, replicas or a local set.
+fn has_replicas(member: &MemberDecision<'_>) -> bool {
+    let evaluation = member.evaluation;
+    evaluation.member.own_set().is_some()
+        || evaluation.requested() > 0
+        || member.step.next > 0
+        || member.planned.target.total() > 0
 }
 
 fn cluster(decision: &Decision<'_>, member: &MemberDecision<'_>) -> ClusterStatus {
@@ -37,6 +48,7 @@ fn cluster(decision: &Decision<'_>, member: &MemberDecision<'_>) -> ClusterStatu
     if !member.is_eligible() || is_decided {
         let message = ClusterMessage::of(decision, member);
         (status.reason, status.message) = (message.reason, message.text);
+        status.waits = waits(decision, member);
     }
     status
 }
@@ -53,6 +65,7 @@ pub(super) fn observed(
     }
     status.state = Some(member.eligibility.state());
     status.same_cluster_as = None;
+    status.waits.clear();
     match member.eligibility {
         Eligibility::Lost { since } => {
             status = ClusterStatus {

@@ -3,17 +3,18 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use fedrs_api::{
-    ConditionReason, ConditionType, FederatedReplicaSetStatus, RejectionKind,
-    conditions::condition, pluralize,
+    ClusterWait, ConditionReason, ConditionType, FederatedReplicaSetStatus, RejectionKind,
+    WaitReason, conditions::condition, pluralize,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use super::{cluster_message::ineligible, placement::PlacementReport};
+use super::placement::PlacementReport;
 use crate::check::{
     count::from_status,
     decision::{Decision, MemberDecision},
     eligibility::Eligibility,
+    evaluation::MemberEvaluation,
     plan,
     time::after,
 };
@@ -23,6 +24,8 @@ const PROGRESS_DEADLINE: Duration = Duration::from_secs(600);
 
 /// Different rejections of the template that are shown at most.
 const SHOWN: usize = 3;
+/// Clusters with waits that are shown at most.
+const SHOWN_CLUSTERS: usize = 8;
 
 const JOINING: &str = "members that were just added have not answered yet";
 
@@ -86,13 +89,16 @@ pub(super) fn conditions(
     use {ConditionReason as Reason, ConditionType as Type};
     let valid = "the spec and its preferences are valid";
     let unready = unready_for_long(decision);
-    let template_rejected = template_rejected(decision);
-    let accepted = match &template_rejected {
-        Some(message) => Finding::new(Type::Accepted, false, Reason::TemplateRejected, message),
+    let (rejected_as, rejected) = match template_rejected(decision) {
+        Some(message) => (Reason::TemplateRejected, Some(message)),
+        None => (Reason::WorkloadRejected, workload_rejected(decision)),
+    };
+    let accepted = match &rejected {
+        Some(message) => Finding::new(Type::Accepted, false, rejected_as, message),
         None => Finding::new(Type::Accepted, true, Reason::Valid, valid),
     };
     let problems = [
-        (Type::Stalled, Reason::TemplateRejected, template_rejected),
+        (Type::Stalled, rejected_as, rejected),
         (
             Type::NameConflict,
             Reason::OwnedByAnother,
@@ -179,7 +185,7 @@ fn ready(
     }
 }
 
-/// What the controller waits for, cluster by cluster.
+/// What the controller still works towards.
 fn reconciling(
     decision: &Decision<'_>,
     status: &FederatedReplicaSetStatus,
@@ -192,17 +198,10 @@ fn reconciling(
     let waits_for_template =
         template_rejected(decision).is_none() && decision.members().any(rejects);
     let is_settled = decision.is_settled(status) && !waits_for_template;
-    if decision.snapshot.frs.paused || is_settled {
+    if decision.snapshot.frs.paused || is_settled || workload_rejected(decision).is_some() {
         return None;
     }
-    let waiting = decision.members().flat_map(|member| {
-        let parts = waiting_for(decision, &member).into_iter();
-        parts.map(move |part| format!("{}: {part}", member.name()))
-    });
-    let message = list(waiting, "; ").unwrap_or_else(|| {
-        let unplaced = pluralize(from_status(status.unplaced_replicas), "replica");
-        format!("waiting for a cluster for {unplaced}")
-    });
+    let message = waiting(decision, status);
     let reason = reconciling_reason(decision, placement);
     Some(Finding::new(
         ConditionType::Reconciling,
@@ -237,41 +236,27 @@ fn reconciling_reason(decision: &Decision<'_>, placement: &PlacementReport) -> C
     }
 }
 
-/// What the controller waits for in a member.
-fn waiting_for(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Vec<String> {
-    let evaluation = member.evaluation;
-    let replicas = |count| pluralize(count, "replica");
-    match evaluation.eligibility {
-        Eligibility::Unknown { .. } if evaluation.requested() == 0 => return Vec::new(),
-        Eligibility::Joining { .. } | Eligibility::Unknown { .. } => {
-            let state = ineligible(&evaluation.eligibility);
-            return state.into_iter().map(|(_, text)| text).collect();
+/// What the controller waits for, cluster by cluster.
+fn waiting(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> String {
+    if decision.plan.is_none() && status.clusters.is_empty() {
+        return JOINING.to_owned();
+    }
+    // What only shows more capacity matters where replicas have no cluster.
+    let is_capacity = |wait: &&ClusterWait| wait.reason == WaitReason::CapacityProbe;
+    let mut waiting = status.clusters.iter().filter_map(|cluster| {
+        let waits = cluster.waits.iter().filter(|wait| !is_capacity(wait));
+        let waits = list(waits.map(ToString::to_string), ", and ")?;
+        Some(format!("{}: waiting {waits}", cluster.name))
+    });
+    let first = list(waiting.by_ref().take(SHOWN_CLUSTERS), "; ");
+    match (first, waiting.count()) {
+        (Some(first), 0) => first,
+        (Some(first), more) => format!("{first}; and in {more} more"),
+        (None, _) => {
+            let unplaced = pluralize(from_status(status.unplaced_replicas), "replica");
+            format!("waiting for a cluster for {unplaced}")
         }
-        Eligibility::Eligible { .. } if decision.plan.is_some() => {}
-        _ => return Vec::new(),
     }
-    if let Some(until) = member.step.held_until {
-        return vec![format!("next write at {until:.0}")];
-    }
-    let target = member.planned.target;
-    let missing = target.total().saturating_sub(evaluation.available());
-    let surplus = evaluation.requested().saturating_sub(target.total());
-    let mut parts = Vec::new();
-    if evaluation.rejection().is_some() {
-        parts.push("rejects the ReplicaSet".to_owned());
-    } else if missing > target.probes {
-        parts.push(format!(
-            "waiting for {} to become available",
-            replicas(missing)
-        ));
-    }
-    if evaluation.template_rejection.is_some() && evaluation.set().is_some() {
-        parts.push("rejects the template".to_owned());
-    }
-    if surplus > 0 {
-        parts.push(format!("waiting for replacements of {}", replicas(surplus)));
-    }
-    parts
 }
 
 /// `parts` in one line, if there are any.
@@ -288,11 +273,44 @@ fn template_rejected(decision: &Decision<'_>) -> Option<String> {
     }
     let eligible = members.filter(|member| member.eligibility.is_eligible());
     let rejections = eligible.filter_map(|member| member.template_rejection);
-    let messages: BTreeSet<_> = rejections.map(|rejection| &*rejection.message).collect();
-    let shown = list(messages.into_iter().take(SHOWN).map(str::to_owned), "; ")?;
+    let shown = distinct(rejections.map(|rejection| &*rejection.message))?;
     Some(format!(
         "every member cluster rejects the template: {shown}"
     ))
+}
+
+/// Why all members that could get replicas reject the local workload, if they have done so for longer than X: a person has to
+/// change something (F28).
+fn workload_rejected(decision: &Decision<'_>) -> Option<String> {
+    let (frs, now) = (decision.snapshot.frs, decision.now);
+    let could_get_replicas = |member: &&MemberEvaluation<'_>| {
+        let preference = frs.placement.for_cluster(&member.member.name);
+        let is_selected = preference.is_some_and(|preference| {
+            let some = preference.weight > 0 || preference.min_replicas > 0;
+            some && preference.max_replicas != Some(0)
+        });
+        let is_open = member.member.schedulable && !member.member.draining;
+        member.eligibility.is_eligible() && is_open && is_selected
+    };
+    let mut members = decision.evaluations.iter().filter(could_get_replicas);
+    let settings = decision.snapshot.settings;
+    let rejects = |member: &MemberEvaluation<'_>| {
+        member.rejection().is_some() && member.rejects_for_long(now, settings)
+    };
+    if !members.clone().all(rejects) {
+        return None;
+    }
+    let rejections = members.by_ref().filter_map(MemberEvaluation::rejection);
+    let shown = distinct(rejections.map(|rejection| &*rejection.message))?;
+    Some(format!(
+        "every member cluster rejects the ReplicaSet: {shown}"
+    ))
+}
+
+/// A few of the different `messages`, if there are any.
+fn distinct<'a>(messages: impl Iterator<Item = &'a str>) -> Option<String> {
+    let messages: BTreeSet<_> = messages.collect();
+    list(messages.into_iter().take(SHOWN).map(str::to_owned), "; ")
 }
 
 /// Members whose local workload belongs to another owner.

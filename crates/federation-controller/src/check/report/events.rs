@@ -6,7 +6,7 @@ use fedrs_api::{
     pluralize,
 };
 
-use super::{cluster_message::ineligible, placement::PlacementReport};
+use super::{cluster_message::not_eligible, placement::PlacementReport};
 use crate::{
     check::{
         count::from_status,
@@ -115,7 +115,7 @@ fn eligibility_event(
                 })
             };
             let is_new = is_reported(status) && !is_reported(previous);
-            let (_, detail) = ineligible(&evaluation.eligibility).filter(|_| is_new)?;
+            let (_, detail) = not_eligible(evaluation).filter(|_| is_new)?;
             let text = format!("{name}: {detail}; remove one of the two members");
             Some(Event::warning(EventReason::DuplicateMember, text))
         }

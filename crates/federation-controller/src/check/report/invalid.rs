@@ -1,8 +1,8 @@
 //! The status of a FederatedReplicaSet whose spec is invalid (F4): the last layout stays, the counts are kept current.
 
 use fedrs_api::{
-    ClusterStatus, ConditionReason, ConditionType, EventReason, FederatedReplicaSetStatus,
-    FieldError, SHOWN_ERRORS, conditions::find,
+    ClusterState, ClusterStatus, ConditionReason, ConditionType, EventReason,
+    FederatedReplicaSetStatus, FieldError, SHOWN_ERRORS, conditions::find,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -10,12 +10,16 @@ use reflector::printable;
 
 use super::{
     StatusRefresh,
+    cluster_message::not_eligible,
     clusters::observed,
     conditions::{Finding, build},
     with_sums,
 };
 use crate::{
-    check::{evaluation::evaluate, snapshot::Member},
+    check::{
+        evaluation::{MemberEvaluation, evaluate},
+        snapshot::Member,
+    },
     config::Config,
     event::Event,
 };
@@ -79,13 +83,33 @@ fn clusters(invalid: &InvalidFrs<'_>, now: Timestamp) -> Vec<ClusterStatus> {
         .iter()
         .filter(|member| !member.eligibility.is_joining())
         .filter(|member| member.previous.is_some() || member.live_set().is_some())
-        .map(|member| observed(member, None, now))
+        .map(|member| entry(member, now))
         .collect();
     let is_gone = |cluster: &&ClusterStatus| current.iter().all(|known| known.name != cluster.name);
-    let mut clusters: Vec<_> = previous.iter().filter(is_gone).cloned().collect();
+    let gone = previous.iter().filter(is_gone).cloned();
+    let mut clusters: Vec<_> = gone
+        .map(|cluster| ClusterStatus {
+            waits: Vec::new(),
+            ..cluster
+        })
+        .collect();
     clusters.extend(current);
     clusters.sort_by(|a, b| a.name.cmp(&b.name));
     clusters
+}
+
+/// The entry of one member. Nothing is decided: no wait ends, and what was said of a member that is back does not hold.
+fn entry(member: &MemberEvaluation<'_>, now: Timestamp) -> ClusterStatus {
+    let was_eligible = member
+        .previous
+        .is_some_and(|previous| previous.state == Some(ClusterState::Eligible));
+    let mut entry = observed(member, None, now);
+    match not_eligible(member) {
+        Some((reason, message)) => (entry.reason, entry.message) = (Some(reason), message),
+        None if was_eligible => {}
+        None => (entry.reason, entry.message) = (None, String::new()),
+    }
+    entry
 }
 
 /// The conditions of an invalid spec, and the previous ones about the members.

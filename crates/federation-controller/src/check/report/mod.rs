@@ -6,6 +6,7 @@ mod conditions;
 mod events;
 mod invalid;
 mod placement;
+mod waits;
 
 use fedrs_api::{ClusterStatus, FederatedReplicaSetStatus};
 

@@ -1,0 +1,168 @@
+//! What the controller waits for in a cluster, and until when.
+//!
+//! A time that has passed stays until the next check: the end of a wait alone must not change the status.
+
+use fedrs_api::{ClusterWait, WaitReason, pluralize};
+use jiff::{Timestamp, Unit};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::check::{
+    decision::{Decision, MemberDecision},
+    eligibility::Eligibility,
+    evaluation::MemberEvaluation,
+};
+
+/// What the controller waits for in `member`. A paused set waits for nothing but its user.
+pub(super) fn waits(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Vec<ClusterWait> {
+    let evaluation = member.evaluation;
+    if decision.snapshot.frs.paused {
+        return Vec::new();
+    }
+    match evaluation.eligibility {
+        Eligibility::Joining { until } => {
+            let what = "the first answer of the cluster";
+            vec![wait(WaitReason::FirstAnswer, what, until)]
+        }
+        Eligibility::Unknown {
+            until, ref cause, ..
+        } => recovery(evaluation, cause, until).into_iter().collect(),
+        // What will be known in seconds changes no status.
+        Eligibility::Eligible { on_hold: true } => {
+            let previous = evaluation.previous.iter();
+            previous
+                .flat_map(|previous| previous.waits.clone())
+                .collect()
+        }
+        Eligibility::Eligible { .. } if decision.plan.is_some() => {
+            let earlier = decision.snapshot.keeps_running_until;
+            let earlier = earlier.filter(|_| member.surplus() > 0).map(|until| {
+                let what = "writes of the controller process that ended, which may still arrive";
+                wait(WaitReason::EarlierWrites, what, until)
+            });
+            let waits = backoff(member).into_iter().chain(replicas(member));
+            let waits = waits.chain([earlier]);
+            waits.chain(capacity(decision, member)).flatten().collect()
+        }
+        Eligibility::Eligible { .. }
+        | Eligibility::Lost { .. }
+        | Eligibility::Duplicate { .. }
+        | Eligibility::Refused { .. } => Vec::new(),
+    }
+}
+
+fn wait(
+    reason: WaitReason,
+    message: impl Into<String>,
+    until: impl Into<Option<Timestamp>>,
+) -> ClusterWait {
+    // To the second: times by the process's own clock differ by less from one check to the next.
+    let until = until
+        .into()
+        .map(|until| until.round(Unit::Second).unwrap_or(until));
+    ClusterWait {
+        reason,
+        message: message.into(),
+        until: until.map(Time),
+    }
+}
+
+/// Until when a member of an unknown state keeps its replicas.
+fn recovery(
+    member: &MemberEvaluation<'_>,
+    cause: &str,
+    until: Option<Timestamp>,
+) -> Option<ClusterWait> {
+    let replicas = member.possibly_requested();
+    (replicas > 0).then(|| match until {
+        None => {
+            let what = format!("the cluster to recover ({cause})");
+            wait(WaitReason::Recovery, what, None)
+        }
+        Some(until) => {
+            let replicas = pluralize(replicas, "replica");
+            let what = format!(
+                "the cluster to recover ({cause}); otherwise other clusters get its {replicas}"
+            );
+            wait(WaitReason::GracePeriod, what, until)
+        }
+    })
+}
+
+/// The next attempt of what the member rejects, or another writer undoes.
+fn backoff(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 3] {
+    let evaluation = member.evaluation;
+    let attempt = |what, at: Option<Timestamp>| wait(WaitReason::Backoff, what, at);
+    let held_until = member.step.held_until;
+    let creation = evaluation.rejection();
+    let template = evaluation.template_rejection;
+    let template = template.filter(|_| evaluation.set().is_some());
+    [
+        held_until.map(|at| attempt("the next write", Some(at))),
+        creation.map(|_| {
+            let at = evaluation.next_creation();
+            attempt("the next attempt to create the ReplicaSet", at)
+        }),
+        template.map(|rejection| {
+            let at = rejection.next_attempt_time.0;
+            attempt("the next attempt to write the template", Some(at))
+        }),
+    ]
+}
+
+/// What keeps an eligible member from its replicas.
+fn replicas(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 4] {
+    let (evaluation, target) = (member.evaluation, member.planned.target);
+    let replicas = |count| pluralize(count, "replica");
+    let missing = target.total().saturating_sub(evaluation.available());
+    let is_written = evaluation.rejection().is_none() && member.step.held_until.is_none();
+    let beyond_surge = target.total().saturating_sub(member.step.next);
+    let surplus = evaluation.requested().saturating_sub(target.total());
+    let stabilizes_at = evaluation.member.stabilizes_at;
+    let stabilizes_at = stabilizes_at.filter(|_| member.is_stabilizing());
+    [
+        (is_written && missing > target.probes).then(|| {
+            let what = format!("{} to become available", replicas(missing));
+            wait(WaitReason::Availability, what, None)
+        }),
+        (is_written && beyond_surge > 0)
+            .then(|| wait(WaitReason::Surge, "the surge to allow more replicas", None)),
+        (surplus > 0).then(|| {
+            let what = format!("replacements of {}", replicas(surplus));
+            wait(WaitReason::Replacements, what, None)
+        }),
+        stabilizes_at.map(|until| {
+            let what = "the cluster to have been healthy for long enough";
+            wait(WaitReason::StabilizationWindow, what, until)
+        }),
+    ]
+}
+
+/// What keeps pods from nodes, and the cluster from more replicas.
+fn capacity(decision: &Decision<'_>, member: &MemberDecision<'_>) -> [Option<ClusterWait>; 3] {
+    let (scheduling, target) = (&member.evaluation.scheduling, member.planned.target);
+    // Pending replicas and capacity probes stay where they are.
+    let staying = scheduling.failed.max(target.pending + target.probes);
+    let leaving = scheduling.unscheduled.saturating_sub(staying);
+    let has_probes = target.probes + target.pending > 0 && scheduling.unscheduled > 0;
+    let next_attempt = member.planned.capacity.next_attempt;
+    let next_attempt = next_attempt.filter(|at| has_probes && *at > decision.now);
+    [
+        (leaving > 0).then(|| {
+            let (pods, replicas) = (pluralize(leaving, "pod"), pluralize(leaving, "replica"));
+            let what = format!("a node for {pods}; otherwise other clusters get {replicas}");
+            wait(
+                WaitReason::UnscheduledTimeout,
+                what,
+                scheduling.next_failure,
+            )
+        }),
+        has_probes.then(|| {
+            let what = "a pending pod to be scheduled, which shows capacity";
+            wait(WaitReason::CapacityProbe, what, None)
+        }),
+        next_attempt.map(|at| {
+            let what = "the next attempt to add more than capacity probes";
+            wait(WaitReason::CapacityProbe, what, at)
+        }),
+    ]
+}
