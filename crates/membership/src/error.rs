@@ -48,8 +48,10 @@ pub enum Error {
         field: &'static str,
     },
     /// A name is no member's.
-    #[error("no member cluster is named {name:?}{}: run `kubectl get mc` to list the members",
-        .closest.as_ref().map(|name| format!("; did you mean {name:?}?")).unwrap_or_default())]
+    #[error("no member cluster is named {name:?}{}", match .closest {
+        Some(closest) => format!("; did you mean {closest:?}?"),
+        None => ": run `kubectl get mc` to list the members".to_owned(),
+    })]
     UnknownMember {
         /// The name.
         name: String,

@@ -9,6 +9,9 @@ use crate::check::{Member, Outcome, SetChange};
 /// The hash of the template that all pods have.
 pub(super) const TEMPLATE: u32 = 1;
 
+/// Why pods have no node.
+const BEYOND_LIMIT: &str = "more than the cluster has shown it can run";
+
 /// What is known of how a member reacts.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
@@ -164,6 +167,7 @@ pub(super) fn view(set: WorkloadState, pods: Pods) -> WorkloadView {
             active,
             ready,
             unscheduled: pending,
+            unscheduled_message: (pending > 0).then(|| BEYOND_LIMIT.to_owned()),
             by_template: vec![(TEMPLATE, active)],
             unscheduled_since: (pending > 0)
                 .then_some((since, pending))

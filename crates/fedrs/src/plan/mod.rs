@@ -106,6 +106,9 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
         (Some(path), _) if is_file(path) && args.live.is_used() => Err(vec![anyhow!(
             "{path} is a file with cases: options for a host can't be used with it"
         )]),
+        (Some(_), _) if !args.clusters.clusters.is_empty() => Err(vec![anyhow!(
+            "--clusters describes clusters for the manifest of --filename"
+        )]),
         (Some(path), _) if is_file(path) => without_host::layouts_of_cases(Path::new(path), format),
         (_, Some(path)) if !args.clusters.clusters.is_empty() && args.live.is_used() => {
             let path = path.display();

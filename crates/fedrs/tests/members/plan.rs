@@ -165,6 +165,9 @@ async fn wrong_input_of_a_plan_is_named() {
     outcome.contains(&["no member cluster is named \"eu-wst\"; did you mean \"eu-west\"?"]);
     let outcome = federation.fedrs("plan web").await.succeeded();
     outcome.contains(&["eu-west: the controller has not observed the member yet"]);
+    let outcome = federation.fedrs("plan web --clusters eu-west").await;
+    assert_eq!(outcome.stdout, "");
+    outcome.contains(&["--clusters describes clusters for the manifest of --filename"]);
     let outcome = federation.fedrs("plan --set-replicas 3").await.failed();
     outcome.contains(&["--set-replicas needs the name of one"]);
     let outcome = federation.fedrs("plan a/b/c").await.failed();
