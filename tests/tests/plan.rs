@@ -298,6 +298,26 @@ async fn f20_a_drain_is_planned_in_as_many_steps_as_its_surge_allows() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn f33_a_plan_knows_the_settings_of_the_set() {
+    let federation = SimFederation::running(12).await;
+    let rescheduling = json!({ "lostGracePeriodSeconds": "Never", "maxMoveSurge": 1 });
+    let patch = json!({ "spec": { "rescheduling": rescheduling } });
+    federation.patch("web", &patch).await;
+    tokio::time::sleep(SETTLED_AFTER).await;
+    let mut change = Change::default();
+    change.what_if.drained.insert("c".to_owned());
+    let planned = plan(&federation, &change).await;
+    assert_eq!((planned.steps, planned.surge), (4, 1), "one after another");
+    let before = desired(&status(&federation).await);
+    let change = Change::lose("c");
+    let planned = plan(&federation, &change).await;
+    change.apply(&federation).await;
+    tokio::time::sleep(SETTLED_AFTER).await;
+    assert_eq!(desired(&planned.status), before, "it is never lost");
+    assert_eq!(desired(&status(&federation).await), before);
+}
+
+#[tokio::test(start_paused = true)]
 async fn f28_a_member_that_rejects_the_set_gets_nothing_in_a_plan() {
     let mut federation = SimFederation::start_clusters(SimFederationSpec::default()).await;
     let refused = RequestMatcher::all()

@@ -4,7 +4,8 @@
 use cluster_informer::{Health, SyncState};
 use fedrs_api::{
     ClusterReason, ClusterState, ClusterStatus, FederatedReplicaSetStatus, MemberCluster,
-    MemberClusterStatus, MemberConditionType, MemberReason, TemplateRecord, conditions, names,
+    MemberClusterStatus, MemberConditionType, MemberReason, TemplateRecord, TimeLimit, conditions,
+    names,
 };
 use jiff::Timestamp;
 
@@ -54,9 +55,13 @@ pub(super) fn seen(
     let status = object.status.clone().unwrap_or_default();
     let is = |names: &std::collections::BTreeSet<String>| names.contains(&name);
     let what_if = question.what_if;
-    let contact = Contact::of(&status, question.now);
+    let mut contact = Contact::of(&status, question.now);
     let lost_since = if is(&what_if.lost) {
-        Some(question.now)
+        contact.health = Health::Unreachable {
+            since: question.now,
+            message: String::new(),
+        };
+        is_ever_lost(question, object).then_some(question.now)
     } else {
         status
             .internal
@@ -106,6 +111,16 @@ pub(super) fn seen(
         name,
     };
     (member, model)
+}
+
+/// Whether the replicas of the set are rescheduled when the member is out of reach for long enough.
+fn is_ever_lost(question: &Question<'_>, object: &MemberCluster) -> bool {
+    let of_set = question.frs.rescheduling.lost_grace_period;
+    let of_member = || TimeLimit::try_from(object.spec.lost_grace_period_seconds.as_ref()?).ok();
+    let grace = of_set.or_else(of_member).map(|limit| limit.0);
+    grace
+        .unwrap_or(question.settings.lost_grace_period)
+        .is_some()
 }
 
 /// Whether the member takes the namespace of the set.

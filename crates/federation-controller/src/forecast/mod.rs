@@ -16,6 +16,7 @@ mod question;
 
 use std::borrow::Cow;
 
+use cluster_informer::Health;
 use fedrs_api::{EventReason, FederatedReplicaSetStatus, MemberCluster};
 use jiff::{SignedDuration, Timestamp};
 
@@ -137,12 +138,17 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether no member answers, of those that are not lost already.
+    /// Whether no member answers, and one can't be reached that is not lost already.
     fn is_disconnected(&self) -> bool {
-        let is_lost = |member: &&Member| matches!(member.outage, Outage::Lost { .. });
-        let answers = |member: &Member| member.health == cluster_informer::Health::Healthy;
-        let mut others = self.members.iter().filter(|member| !is_lost(member));
-        !self.members.is_empty() && !others.any(answers)
+        let answers = |member: &Member| {
+            matches!(member.health, Health::Healthy | Health::Unauthorized { .. })
+        };
+        let is_cut_off = |member: &Member| {
+            matches!(member.health, Health::Unreachable { .. })
+                && (member.outage == Outage::None
+                    || self.question.what_if.lost.contains(&member.name))
+        };
+        !self.members.iter().any(answers) && self.members.iter().any(is_cut_off)
     }
 
     fn play(&mut self) -> End {
