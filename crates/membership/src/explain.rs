@@ -238,3 +238,79 @@ impl fmt::Display for Explanation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn member(name: &str, spec: &Value, ready: &str, reason: &str) -> MemberCluster {
+        let condition = json!({
+            "type": "Ready", "status": ready, "reason": reason, "message": "",
+            "lastTransitionTime": "2026-11-01T00:00:00Z",
+        });
+        let object = json!({
+            "apiVersion": "fedrs.dev/v1alpha1",
+            "kind": "MemberCluster",
+            "metadata": { "name": name },
+            "spec": spec,
+            "status": { "conditions": [condition] },
+        });
+        serde_json::from_value(object).expect("a MemberCluster")
+    }
+
+    #[test]
+    fn f19_why_a_member_without_an_entry_has_no_replicas() {
+        let set = json!({
+            "apiVersion": "fedrs.dev/v1alpha1",
+            "kind": "FederatedReplicaSet",
+            "metadata": { "name": "web", "namespace": "shop", "generation": 1 },
+            "spec": {
+                "replicas": 2,
+                "selector": { "matchLabels": { "app": "web" } },
+                "template": { "metadata": { "labels": { "app": "web" } }, "spec": { "containers": [{}] } },
+                "placement": { "clusters": { "a": { "minReplicas": 2 }, "idle": { "weight": 0 }, "cordoned": { "weight": 1 },
+                    "draining": { "weight": 1 }, "dead": { "weight": 1 }, "blog": { "weight": 1 }, "labels": { "weight": 1 } } },
+            },
+            "status": {
+                "observedGeneration": 1,
+                "clusters": [{ "name": "a", "desiredReplicas": 2, "replicas": 2, "message": "minimum 2" }],
+            },
+        });
+        let set: FederatedReplicaSet = serde_json::from_value(set).expect("a set");
+        let labels = json!({ "namespaces": { "selector": { "matchLabels": { "team": "blog" } } } });
+        let members = [
+            member("a", &json!({}), "True", "Healthy"),
+            member(
+                "blog",
+                &json!({ "namespaces": { "names": ["blog"] } }),
+                "True",
+                "Healthy",
+            ),
+            member(
+                "cordoned",
+                &json!({ "unschedulable": true }),
+                "True",
+                "Healthy",
+            ),
+            member("dead", &json!({}), "False", "Unreachable"),
+            member("draining", &json!({ "drain": true }), "True", "Healthy"),
+            member("idle", &json!({}), "True", "Healthy"),
+            member("labels", &labels, "True", "Healthy"),
+            member("other", &json!({}), "True", "Healthy"),
+            member(
+                "others",
+                &json!({ "federation": "blue" }),
+                "True",
+                "Healthy",
+            ),
+        ];
+        let explanation = Explanation::of(set, &members, Some(&BTreeMap::new()));
+        let clusters = explanation.status.clusters.iter();
+        let shown: Vec<_> = clusters
+            .map(|cluster| format!("{}: {}", cluster.name, cluster.message))
+            .collect();
+        insta::assert_snapshot!(shown.join("\n"));
+    }
+}
