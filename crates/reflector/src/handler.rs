@@ -11,6 +11,10 @@ pub trait EventHandler<T>: Send {
     /// A list begins: objects that it does not contain no longer exist once it is complete.
     fn on_init(&mut self);
 
+    /// A page of a list begins. `date` is the header `Date` of the response, the server's own time: times in the objects are
+    /// by the same clock, and perhaps by no other.
+    fn on_page(&mut self, _date: Option<&str>) {}
+
     /// An object exists, was created or was changed. A watch that resumes may repeat events, and a faulty server may
     /// deliver them late.
     fn on_apply(&mut self, object: T);
@@ -31,8 +35,16 @@ pub trait EventHandler<T>: Send {
         false
     }
 
-    /// The server sent something: a page, the headers of a watch, or a line of it, even if only a bookmark.
+    /// The server sent something: a page, the headers of a watch, or a line of it, even if only a bookmark. The headers of a
+    /// watch that is reopened after a silence don't count.
     fn on_activity(&mut self) {}
+
+    /// An open watch was silent for [`max_silence`](crate::ReflectorSettings::max_silence) and is reopened: events may be
+    /// missing until [`on_caught_up`](Self::on_caught_up), or until a list is complete.
+    fn on_silence(&mut self) {}
+
+    /// A bookmark, or the end of a watch in time: all events that the server had before were delivered.
+    fn on_caught_up(&mut self) {}
 
     /// An object can't be read and is skipped. Keep what is known of it unless it was deleted.
     fn on_invalid(&mut self, _object: &InvalidObject) {}

@@ -2,11 +2,22 @@
 //!
 //! ```text
 //!   .-> List --pages: on_apply--> on_init_done --> Watch --events: on_apply, on_delete--.
-//!   |    ^ pause, after any failure                  ^ |     times out, or breaks       |
+//!   |    ^ pause, after any failure                  ^ |     ends, or breaks            |
 //!   '----+------ version can't be resumed from ------|-'<-------------------------------'
+//!                                                    | |
+//!       a bookmark, or its end in time: on_caught_up | | silent for longer than bookmarks are apart: on_silence
+//!                                                    | v
+//!                                                  Confirm, a watch of a few seconds
 //! ```
 //!
 //! A list never reads a server's cache, so it overrides everything known before.
+//!
+//! **Silence.** A watch of a quiet collection and one whose connection is lost look alike. API servers send bookmarks about
+//! once a minute, but do not promise them: one that has seen no change since it started sends none. So a silent watch is
+//! reopened for a few seconds, at the end of which every server has to answer. What proves that nothing was missed is what
+//! comes *behind* all events that the server had: a bookmark, or the end of the short watch. The headers of the response do
+//! not, because the events come after them, through a proxy that may hold them back; nor does an event, because others may
+//! follow it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -34,6 +45,8 @@ enum State {
     List,
     /// The collection is known as of this version.
     Watch { from: String },
+    /// The same, but a watch from this version was silent: it is not known whether events are missing.
+    Confirm { from: String },
 }
 
 /// How a watch ended without an error.
@@ -42,6 +55,8 @@ enum WatchEnd {
     InTime,
     /// Sooner than [`ReflectorSettings::min_watch_duration`].
     Early,
+    /// Not by the server: it sent nothing for [`ReflectorSettings::max_silence`].
+    Silent,
 }
 
 /// Lists and watches one collection for ever.
@@ -112,14 +127,21 @@ impl<I: Transport, H> ListWatch<I, H> {
                     sleep(pause.min(self.settings.max_short_watch_backoff)).await;
                     State::Watch { from }
                 }
-                Err(kind) => {
-                    let error = self.pause_after(Verb::Watch, kind).await;
-                    if error.needs_relist() {
-                        State::List
-                    } else {
-                        State::Watch { from }
-                    }
+                Ok(WatchEnd::Silent) => {
+                    self.handler.on_silence();
+                    State::Confirm { from }
                 }
+                Err(kind) => match self.pause_after(Verb::Watch, kind).await {
+                    error if error.needs_relist() => State::List,
+                    _ => State::Watch { from },
+                },
+            },
+            State::Confirm { mut from } => match self.confirm(&mut from).await {
+                Ok(()) => State::Watch { from },
+                Err(kind) => match self.pause_after(Verb::Watch, kind).await {
+                    error if error.needs_relist() => State::List,
+                    _ => State::Confirm { from },
+                },
             },
         }
     }
@@ -151,8 +173,9 @@ impl<I: Transport, H> ListWatch<I, H> {
             path,
             ..
         } = self;
-        let version = read_pages::<T>(transport, settings, |items| {
+        let version = read_pages::<T>(transport, settings, |date, items| {
             handler.on_activity();
+            handler.on_page(date);
             for item in items {
                 match item {
                     Ok(object) => handler.on_apply(object),
@@ -176,14 +199,16 @@ impl<I: Transport, H> ListWatch<I, H> {
         let chunks = within(self.settings.watch_open_timeout, open).await?;
         self.handler.on_activity();
         let opened = Instant::now();
-        let max_silence = duration + self.settings.watch_grace;
+        let max_silence = self.settings.max_silence;
         let result = self.read_events(chunks, from, max_silence).await;
         let early = opened.elapsed() < self.settings.min_watch_duration;
         if !early {
             self.backoff.reset();
         }
-        result?;
-        self.handler.on_activity();
+        if !result? {
+            return Ok(WatchEnd::Silent);
+        }
+        self.handler.on_caught_up();
         Ok(if early {
             WatchEnd::Early
         } else {
@@ -191,13 +216,31 @@ impl<I: Transport, H> ListWatch<I, H> {
         })
     }
 
-    /// Reads a watch to its end; fails if no line arrives for `max_silence`.
+    /// A short watch after a silent one: its end shows that everything before has arrived.
+    async fn confirm<T>(&mut self, from: &mut String) -> Result<(), ErrorKind>
+    where
+        T: DeserializeOwned + Versioned,
+        H: EventHandler<T>,
+    {
+        let duration = self.settings.confirm_timeout;
+        let open = self.transport.watch(from, duration);
+        let chunks = within(self.settings.watch_open_timeout, open).await?;
+        let max_silence = duration + self.settings.watch_open_timeout;
+        if !self.read_events(chunks, from, max_silence).await? {
+            return Err(ErrorKind::Timeout(max_silence));
+        }
+        self.backoff.reset();
+        self.handler.on_caught_up();
+        Ok(())
+    }
+
+    /// Reads a watch to its end. Returns whether it ended, and was not silent for `max_silence`.
     async fn read_events<T>(
         &mut self,
         mut chunks: Chunks,
         from: &mut String,
         max_silence: Duration,
-    ) -> Result<(), ErrorKind>
+    ) -> Result<bool, ErrorKind>
     where
         T: DeserializeOwned + Versioned,
         H: EventHandler<T>,
@@ -205,10 +248,10 @@ impl<I: Transport, H> ListWatch<I, H> {
         let mut lines = WatchLines::new(self.settings.limits.watch_line_bytes);
         let mut deadline = Instant::now() + max_silence;
         loop {
-            let chunk = timeout_at(deadline, chunks.next())
-                .await
-                .map_err(|_| ErrorKind::Timeout(max_silence))?;
-            let Some(chunk) = chunk else { return Ok(()) };
+            let Ok(chunk) = timeout_at(deadline, chunks.next()).await else {
+                return Ok(false);
+            };
+            let Some(chunk) = chunk else { return Ok(true) };
             lines.push(&chunk?);
             while let Some(line) = lines.next() {
                 deadline = Instant::now() + max_silence;
@@ -249,6 +292,7 @@ impl<I: Transport, H> ListWatch<I, H> {
                     return Err(ErrorKind::WentBack { from, to: version });
                 }
                 advance(from, Some(&version));
+                self.handler.on_caught_up();
             }
             Ok(Event::Error(status)) => return Err(status.into()),
             Ok(Event::Unknown) => {}

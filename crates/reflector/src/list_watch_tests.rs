@@ -9,7 +9,7 @@ use serde::Deserialize;
 use tokio::time::timeout;
 
 use super::*;
-use crate::settings::Limits;
+use crate::{settings::Limits, transport::PageResponse};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -128,19 +128,28 @@ impl Script {
 }
 
 impl Transport for Script {
-    async fn list(&mut self, page_size: u32, token: Option<&str>) -> Result<Bytes, ErrorKind> {
+    async fn list(
+        &mut self,
+        page_size: u32,
+        token: Option<&str>,
+    ) -> Result<PageResponse, ErrorKind> {
         assert_eq!(page_size, 500);
         self.log
             .add(format!("list {}", token.unwrap_or("first page")));
         match self.next().await? {
-            Response::Page(page) => Ok(Bytes::from(page)),
+            Response::Page(page) => Ok(PageResponse {
+                body: Bytes::from(page),
+                date: None,
+            }),
             _ => panic!("list request, but the script has a watch"),
         }
     }
 
     async fn watch(&mut self, version: &str, timeout: Duration) -> Result<Chunks, ErrorKind> {
-        assert!((180..=200).contains(&timeout.as_secs()), "{timeout:?}");
-        self.log.add(format!("watch {version}"));
+        let seconds = timeout.as_secs();
+        assert!((180..=200).contains(&seconds) || seconds == 5, "{seconds}");
+        let verb = if seconds == 5 { "confirm" } else { "watch" };
+        self.log.add(format!("{verb} {version}"));
         let Response::Watch(lines, then) = self.next().await? else {
             panic!("watch request, but the script has a list");
         };
@@ -159,7 +168,8 @@ impl Transport for Script {
     }
 }
 
-struct Recorder(Log);
+/// Records when the watch has caught up after a silence.
+struct Recorder(Log, bool);
 
 impl EventHandler<Thing> for Recorder {
     fn on_init(&mut self) {
@@ -198,6 +208,17 @@ impl EventHandler<Thing> for Recorder {
     fn on_short_watch(&mut self) {
         self.0.add("short watch");
     }
+
+    fn on_silence(&mut self) {
+        self.1 = true;
+        self.0.add("silence");
+    }
+
+    fn on_caught_up(&mut self) {
+        if std::mem::take(&mut self.1) {
+            self.0.add("caught up");
+        }
+    }
 }
 
 /// Runs the script for ten minutes of paused time.
@@ -215,7 +236,8 @@ async fn run(responses: impl IntoIterator<Item = Response>) -> Log {
         ..ReflectorSettings::default()
     };
     let path = Arc::from("/api/v1/things");
-    let list_watch = ListWatch::new(script, Recorder(log.clone()), settings, 1, path);
+    let recorder = Recorder(log.clone(), false);
+    let list_watch = ListWatch::new(script, recorder, settings, 1, path);
     timeout(
         Duration::from_mins(10),
         list_watch.run::<Thing>(&Notify::new()),
@@ -225,7 +247,8 @@ async fn run(responses: impl IntoIterator<Item = Response>) -> Log {
     log
 }
 
-const MINUTES: Then = Then::EndAfter(Duration::from_mins(3));
+/// Longer than a watch that ended early, and not as long as a silent one.
+const A_MINUTE: Then = Then::EndAfter(Duration::from_mins(1));
 
 #[tokio::test(start_paused = true)]
 async fn pages_then_events_then_a_watch_from_the_last_version() {
@@ -238,9 +261,9 @@ async fn pages_then_events_then_a_watch_from_the_last_version() {
                 event("DELETED", &thing("a", 7)),
                 event("NEW", "{}"),
             ],
-            MINUTES,
+            A_MINUTE,
         ),
-        Response::Watch(vec![bookmark(9)], MINUTES),
+        Response::Watch(vec![bookmark(9)], A_MINUTE),
         Response::Watch(vec![], Then::Hang),
     ])
     .await;
@@ -293,7 +316,7 @@ async fn after_other_errors_the_watch_resumes_from_its_version() {
         page(5, "", &[]),
         Response::Watch(vec![event("ADDED", &thing("a", 6))], Then::Break),
         Response::Error(503, "etcd leader changed"),
-        Response::Watch(vec![], MINUTES),
+        Response::Watch(vec![], A_MINUTE),
     ])
     .await;
     let expected = ["begin", "list first page", "init done 5", "watch 5", "+a 6"];
@@ -357,7 +380,7 @@ async fn every_wait_has_a_deadline() {
         page(5, "", &[]),
         Response::Hang,
         Response::Watch(vec![bookmark(6)], Then::Hang),
-        Response::Watch(vec![], MINUTES),
+        Response::Watch(vec![], A_MINUTE),
     ])
     .await;
     let failures: Vec<_> = log
@@ -374,16 +397,70 @@ async fn every_wait_has_a_deadline() {
         failures[1],
         "error: failed to watch /api/v1/things: no response within 10s"
     );
-    assert!(
-        failures[2].starts_with("error: failed to watch /api/v1/things: no response within 2"),
-        "{}",
-        failures[2]
+    assert_eq!(
+        failures[2],
+        "error: failed to watch /api/v1/things: no response within 15s"
     );
     assert_eq!(
         log.times("watch 5").len(),
         2,
         "the watch resumes from its version"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_watch_is_reopened_until_something_follows_all_that_the_server_had() {
+    let ends = |lines| Response::Watch(lines, Then::EndAfter(Duration::from_secs(5)));
+    let log = run([
+        page(5, "", &[]),
+        // Of a quiet collection, by a server that sends no bookmarks: the end of the short watch is the answer.
+        Response::Watch(vec![event("ADDED", &thing("a", 6))], Then::Hang),
+        ends(vec![]),
+        // Nothing but the headers, and an event that others may follow.
+        Response::Watch(vec![bookmark(7)], Then::Hang),
+        Response::Watch(vec![], Then::Hang),
+        Response::Watch(vec![event("ADDED", &thing("b", 8))], Then::Break),
+        Response::Watch(vec![bookmark(9)], Then::Hang),
+        Response::Hang,
+    ])
+    .await;
+    let entries: Vec<_> = log
+        .entries()
+        .into_iter()
+        .filter(|entry| !entry.starts_with("error"))
+        .collect();
+    let expected = [
+        "watch 5",
+        "+a 6",
+        "silence",
+        "confirm 6",
+        "caught up",
+        "watch 6",
+        "silence",
+        "confirm 7",
+        "confirm 7",
+        "+b 8",
+        "confirm 8",
+        "caught up",
+        "confirm 9",
+    ];
+    assert_eq!(entries[3..16], expected);
+    let silences = log.times("silence");
+    assert_eq!(silences[0].as_secs(), 90);
+    assert_eq!(silences[1].as_secs(), 90 + 5 + 90);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_is_too_old_after_a_silence_causes_a_new_list() {
+    let log = run([
+        page(5, "", &[]),
+        Response::Watch(vec![], Then::Hang),
+        Response::Error(410, "too old"),
+        page(9, "", &[]),
+    ])
+    .await;
+    assert_eq!(log.times("init done").len(), 2);
+    assert!(log.entries().contains(&"confirm 5".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -401,7 +478,7 @@ async fn what_cannot_be_read_is_reported_and_skipped() {
                 event("ADDED", &thing(&"d".repeat(300), 8)),
                 event("ADDED", &thing("e", 9)),
             ],
-            MINUTES,
+            A_MINUTE,
         ),
         Response::Watch(vec![], Then::Hang),
     ])
@@ -441,7 +518,7 @@ async fn repeated_events_do_not_move_the_version_back() {
                 event("ADDED", &thing("a", 9)),
                 event("ADDED", &thing("a", 6)),
             ],
-            MINUTES,
+            A_MINUTE,
         ),
         Response::Watch(vec![], Then::Hang),
     ])

@@ -25,7 +25,7 @@ pub async fn list<T: DeserializeOwned>(
 ) -> Result<(), Error> {
     let path = Arc::clone(&collection.path);
     let mut transport = KubeTransport::new(client.into(), collection, settings.limits);
-    let pages = read_pages(&mut transport, settings, |items| {
+    let pages = read_pages(&mut transport, settings, |_, items| {
         items.into_iter().for_each(&mut take);
         Ok(())
     });
@@ -37,11 +37,11 @@ pub async fn list<T: DeserializeOwned>(
     pages.await.map(drop).map_err(failed)
 }
 
-/// Passes the items of each page to `take`, until it fails. Returns the version of the list.
+/// Passes the date and the items of each page to `take`, until it fails. Returns the version of the list.
 pub(crate) async fn read_pages<T: DeserializeOwned>(
     transport: &mut impl Transport,
     settings: &ReflectorSettings,
-    mut take: impl FnMut(Vec<Result<T, InvalidObject>>) -> Result<(), ErrorKind>,
+    mut take: impl FnMut(Option<&str>, Vec<Result<T, InvalidObject>>) -> Result<(), ErrorKind>,
 ) -> Result<String, ErrorKind> {
     let limits = settings.limits;
     let mut version = None;
@@ -56,8 +56,10 @@ pub(crate) async fn read_pages<T: DeserializeOwned>(
             }
             page => page?,
         };
-        let page = decode::page::<T>(&page, limits.object_bytes).map_err(ErrorKind::NotAList)?;
-        take(page.items)?;
+        let date = page.date.as_ref().and_then(|date| date.to_str().ok());
+        let page =
+            decode::page::<T>(&page.body, limits.object_bytes).map_err(ErrorKind::NotAList)?;
+        take(date, page.items)?;
         // All pages belong to one snapshot. If a server breaks that rule, a watch from the first page's version repeats
         // the rest.
         let version = version.get_or_insert(page.version);

@@ -14,8 +14,10 @@ pub struct ReflectorSettings {
     /// Time after which the server ends a watch (`timeoutSeconds`), less up to a tenth. Default 200 s, as some load
     /// balancers drop idle connections after 240 s.
     pub watch_timeout: Duration,
-    /// Time after `watch_timeout` at which a silent watch is abandoned. Default 10 s.
-    pub watch_grace: Duration,
+    /// Time after which a silent watch is reopened. Default 90 s: API servers send bookmarks 60 to 62 s apart.
+    pub max_silence: Duration,
+    /// Time after which the server ends a reopened watch: soon, as its end is the answer. Default 5 s.
+    pub confirm_timeout: Duration,
     /// A watch that ends sooner is counted and delays the next one, even if it ends cleanly. Default 5 s.
     pub min_watch_duration: Duration,
     /// The pause after the first failure; each further failure doubles it. Default 500 ms.
@@ -36,7 +38,8 @@ impl Default for ReflectorSettings {
             page_timeout: Duration::from_secs(30),
             watch_open_timeout: Duration::from_secs(10),
             watch_timeout: Duration::from_secs(200),
-            watch_grace: Duration::from_secs(10),
+            max_silence: Duration::from_secs(90),
+            confirm_timeout: Duration::from_secs(5),
             min_watch_duration: Duration::from_secs(5),
             initial_backoff: Duration::from_millis(500),
             max_backoff: Duration::from_secs(30),

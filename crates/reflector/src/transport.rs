@@ -4,7 +4,7 @@ use std::{future::Future, time::Duration};
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream::BoxStream};
-use http::{Request, header};
+use http::{HeaderValue, Request, Response, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
 
@@ -19,14 +19,21 @@ use crate::{
 /// The bytes of a watch as they arrive.
 pub(crate) type Chunks = BoxStream<'static, Result<Bytes, ErrorKind>>;
 
+/// The response to a request for a page.
+pub(crate) struct PageResponse {
+    pub(crate) body: Bytes,
+    /// The header `Date`: when the server wrote the response, by its own clock.
+    pub(crate) date: Option<HeaderValue>,
+}
+
 /// Lists and watches one collection. Timeouts are the caller's.
 pub(crate) trait Transport: Send {
-    /// The body of a page: of the first one without a continue token.
+    /// A page: the first one without a continue token.
     fn list(
         &mut self,
         page_size: u32,
         continue_token: Option<&str>,
-    ) -> impl Future<Output = Result<Bytes, ErrorKind>> + Send;
+    ) -> impl Future<Output = Result<PageResponse, ErrorKind>> + Send;
 
     /// A watch of the events after `resource_version`, which the server ends after `timeout`.
     fn watch(
@@ -52,7 +59,7 @@ impl KubeTransport {
         }
     }
 
-    async fn get(&mut self, parameters: &[(&str, &str)]) -> Result<Body, ErrorKind> {
+    async fn get(&mut self, parameters: &[(&str, &str)]) -> Result<Response<Body>, ErrorKind> {
         let request = Request::get(self.collection.uri(parameters))
             .header(header::ACCEPT, "application/json")
             // kube's client reads only the first member of a gzip stream, and watches have one per event.
@@ -66,7 +73,7 @@ impl KubeTransport {
             .await
             .map_err(connection)?;
         if response.status().is_success() {
-            Ok(response.into_body())
+            Ok(response)
         } else {
             let status = error_status(response, self.limits.error_body_bytes).await;
             Err(status.into())
@@ -79,13 +86,16 @@ impl Transport for KubeTransport {
         &mut self,
         page_size: u32,
         continue_token: Option<&str>,
-    ) -> Result<Bytes, ErrorKind> {
+    ) -> Result<PageResponse, ErrorKind> {
         // No resourceVersion: a consistent read, at least as new as everything known before.
         let limit = page_size.to_string();
         let mut parameters = vec![("limit", &*limit)];
         parameters.extend(continue_token.map(|token| ("continue", token)));
-        let body = self.get(&parameters).await?;
-        collect(body, self.limits.page_bytes).await
+        let (parts, body) = self.get(&parameters).await?.into_parts();
+        Ok(PageResponse {
+            body: collect(body, self.limits.page_bytes).await?,
+            date: parts.headers.get(header::DATE).cloned(),
+        })
     }
 
     async fn watch(
@@ -100,7 +110,7 @@ impl Transport for KubeTransport {
             ("resourceVersion", resource_version),
             ("timeoutSeconds", &seconds),
         ];
-        let body = self.get(&parameters).await?;
+        let body = self.get(&parameters).await?.into_body();
         Ok(body.into_data_stream().map_err(connection).boxed())
     }
 }
