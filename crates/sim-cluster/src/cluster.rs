@@ -131,6 +131,17 @@ impl SimCluster {
         self.controllers.recover_node(node);
     }
 
+    /// Injects a fault: stops the kube-controller-manager. API server, scheduler and kubelets continue: no pod is created or
+    /// replaced, and no status of a `ReplicaSet` changes.
+    pub fn stop_controller_manager(&self) {
+        self.controllers.set_manager_stopped(true);
+    }
+
+    /// Starts the kube-controller-manager again.
+    pub fn start_controller_manager(&self) {
+        self.controllers.set_manager_stopped(false);
+    }
+
     /// Injects a fault: API server, controllers, nodes and pods lose power together. The stored objects stay as they are.
     pub fn lose_power(&self) {
         self.faults.set_unreachable(true);

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::header::DATE;
 use http::{Request, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
@@ -57,7 +58,7 @@ impl ApiService {
         let subject = Subject::of(&parts);
         let answer_lost = match self.pass_faults(&subject).await? {
             Ok(answer_lost) => answer_lost,
-            Err(refusal) => return Ok(refuse(&refusal)),
+            Err(refusal) => return Ok(self.dated(refuse(&refusal))),
         };
         let response = match self.handler.admit(&parts, &self.default_user) {
             Err(refusal) => refuse(&refusal),
@@ -70,7 +71,12 @@ impl ApiService {
         if answer_lost {
             return Err(ConnectionError::Reset.into());
         }
-        Ok(response)
+        Ok(self.dated(response))
+    }
+
+    fn dated(&self, mut response: Response<Body>) -> Response<Body> {
+        response.headers_mut().insert(DATE, self.handler.date());
+        response
     }
 
     /// Waits for the latency. Returns whether the answer is lost, or the status that rejects the request.

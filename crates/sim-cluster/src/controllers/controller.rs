@@ -26,6 +26,11 @@ pub(super) trait Controller: Send + fmt::Debug {
 
     /// The node's kubelet stopped or started.
     fn power_changed(&mut self, _node: &str, _world: &Context) {}
+
+    /// Whether it runs in the kube-controller-manager.
+    fn is_managed(&self) -> bool {
+        true
+    }
 }
 
 /// A controller with any type of key, as the driver sees it.
@@ -39,6 +44,9 @@ pub(super) trait Worker: Send + fmt::Debug {
     fn work(&mut self, context: &mut Context);
 
     fn power_changed(&mut self, node: &str, context: &Context);
+
+    /// Whether it runs in the kube-controller-manager.
+    fn is_managed(&self) -> bool;
 }
 
 impl<C: Controller> Worker for C {
@@ -66,5 +74,9 @@ impl<C: Controller> Worker for C {
 
     fn power_changed(&mut self, node: &str, context: &Context) {
         Controller::power_changed(self, node, context);
+    }
+
+    fn is_managed(&self) -> bool {
+        Controller::is_managed(self)
     }
 }

@@ -46,6 +46,8 @@ pub(crate) struct Controllers {
 struct Power {
     /// Whether all controllers are stopped.
     off: AtomicBool,
+    /// Whether those of the kube-controller-manager are stopped.
+    manager_off: AtomicBool,
     /// Nodes whose kubelet was stopped or started.
     switched: parking_lot::Mutex<Vec<String>>,
     notify: Notify,
@@ -96,6 +98,12 @@ impl Controllers {
     /// Starts the controllers again; nodes start by [`recover_node`](Self::recover_node).
     pub(crate) fn restore_power(&self) {
         self.power.off.store(false, Ordering::Relaxed);
+        self.power.notify.notify_one();
+    }
+
+    /// Injects a fault: stops the kube-controller-manager, or starts it again.
+    pub(crate) fn set_manager_stopped(&self, stopped: bool) {
+        self.power.manager_off.store(stopped, Ordering::Relaxed);
         self.power.notify.notify_one();
     }
 
@@ -202,10 +210,11 @@ impl Driver {
     /// Lets the controller that is due first work on one key; of two, the one listed first. Otherwise returns when the next
     /// is due.
     fn step(&mut self) -> Result<(), Option<Instant>> {
-        let due = self
-            .controllers
-            .iter_mut()
-            .map(|controller| controller.due());
+        let manager_off = self.power.manager_off.load(Ordering::Relaxed);
+        let due = self.controllers.iter_mut().map(|controller| {
+            let is_off = manager_off && controller.is_managed();
+            if is_off { None } else { controller.due() }
+        });
         let first = (due.enumerate())
             .filter_map(|(place, due)| Some((due?, place)))
             .min();

@@ -29,6 +29,10 @@ impl Controller for EventExpiry {
     type Key = (String, String);
     type Failure = Status;
 
+    fn is_managed(&self) -> bool {
+        false
+    }
+
     fn queue(&mut self) -> &mut Queue<Self::Key> {
         &mut self.queue
     }

@@ -27,7 +27,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Method, Response};
+use http::{HeaderValue, Method, Response};
+use jiff::fmt::rfc2822::DateTimePrinter;
 
 pub use respond::Body;
 pub(crate) use respond::BoxError;
@@ -81,6 +82,14 @@ impl Subject {
 impl Handler {
     pub(crate) fn new(api: Api, faults: Faults) -> Self {
         Self { api, faults }
+    }
+
+    /// The header `Date` of a response: the cluster's time.
+    pub(crate) fn date(&self) -> HeaderValue {
+        let now = self.api.clock().now();
+        let date = DateTimePrinter::new().timestamp_to_rfc9110_string(&now);
+        let date = date.expect("the time of a cluster has a year of four digits");
+        HeaderValue::try_from(date).expect("a date is ASCII")
     }
 
     /// The user of a request that is allowed; `default_user` without a token.

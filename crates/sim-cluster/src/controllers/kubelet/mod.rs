@@ -206,6 +206,10 @@ impl Controller for Kubelets {
     type Key = Key;
     type Failure = Status;
 
+    fn is_managed(&self) -> bool {
+        false
+    }
+
     fn queue(&mut self) -> &mut Queue<Key> {
         &mut self.queue
     }

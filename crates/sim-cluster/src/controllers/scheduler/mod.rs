@@ -245,6 +245,10 @@ impl Controller for Scheduler {
     type Key = String;
     type Failure = Status;
 
+    fn is_managed(&self) -> bool {
+        false
+    }
+
     fn queue(&mut self) -> &mut Queue<String> {
         &mut self.queue
     }
