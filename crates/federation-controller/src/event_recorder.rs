@@ -73,7 +73,7 @@ impl EventRecorder {
 
     /// Records `event` about `subject`.
     pub(crate) fn record(&self, subject: &Subject, event: Event) {
-        let queued = (subject.clone(), event, self.clock.now());
+        let queued = (subject.clone(), event, self.clock.machine());
         if self.queue_of(subject).try_send(queued).is_err() {
             self.dropped.inc();
         }

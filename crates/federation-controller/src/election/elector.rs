@@ -263,7 +263,7 @@ impl Elector {
     }
 
     async fn write(&mut self, step: Step, found: Option<Lease>) -> Result<Attempt, LeaseError> {
-        let now = self.clock.now();
+        let now = self.clock.machine();
         let before = found.as_ref().map(record);
         let spec = match (&step, before) {
             (Step::Renew, Some(before)) => step::renewed(&self.me, before, now),
@@ -324,7 +324,7 @@ impl Elector {
     }
 
     async fn replace_released(&self, lease: Lease) -> Result<Lease, LeaseError> {
-        let spec = step::released(record(&lease), self.clock.now());
+        let spec = step::released(record(&lease), self.clock.machine());
         self.lease
             .replace(&Lease {
                 spec: Some(spec),
@@ -341,7 +341,11 @@ impl Elector {
     async fn announce(&self, what: &str) {
         let Some(lease) = &self.held else { return };
         let message = format!("{} {what}", self.me.identity);
-        if let Err(error) = self.lease.record(lease, &message, self.clock.now()).await {
+        if let Err(error) = self
+            .lease
+            .record(lease, &message, self.clock.machine())
+            .await
+        {
             tracing::debug!(%error, "failed to write an event");
         }
     }

@@ -126,7 +126,7 @@ impl Connection {
         let left = client
             .valid_until()
             .as_ref()?
-            .duration_since(self.clock.now());
+            .duration_since(self.clock.machine());
         let left = Duration::try_from(left).unwrap_or_default();
         // One that ends at once must not be asked for all the time.
         Some(Instant::now() + left.saturating_sub(BEFORE_END).max(RETRY))

@@ -99,7 +99,7 @@ impl Renewal {
         loop {
             let wait = async {
                 sleep(pause).await;
-                while !renewal_due(&claims, self.clock.now()) {
+                while !renewal_due(&claims, self.clock.machine()) {
                     sleep(LOOK.min(self.left(&claims))).await;
                 }
             };
@@ -142,7 +142,7 @@ impl Renewal {
 
     fn left(&self, claims: &Claims) -> Duration {
         let at = claims.renew_at().unwrap_or(claims.expires);
-        let left = at.duration_since(self.clock.now());
+        let left = at.duration_since(self.clock.machine());
         Duration::try_from(left).unwrap_or_default() + Duration::from_millis(1)
     }
 
