@@ -2,7 +2,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
     time::Duration,
 };
 
@@ -16,7 +19,7 @@ use federation_controller::{
     metrics::Metrics,
 };
 use fedrs_api::names;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use serde_json::{Value, json};
 use sim_cluster::SimCluster;
@@ -83,6 +86,8 @@ pub struct SimFederation {
     removed: BTreeSet<String>,
     spec: SimFederationSpec,
     clock: Clock,
+    /// What the clock of the controller's machine was moved by, in seconds.
+    stepped: Arc<AtomicI64>,
 }
 
 impl SimFederation {
@@ -106,7 +111,14 @@ impl SimFederation {
             members.insert(member.name.clone(), cluster);
         }
         let started = tokio::time::Instant::now();
-        let clock = Clock::new(move || epoch + started.elapsed());
+        let stepped = Arc::<AtomicI64>::default();
+        let clock = Clock::new({
+            let stepped = Arc::clone(&stepped);
+            move || {
+                let stepped = SignedDuration::from_secs(stepped.load(Ordering::Relaxed));
+                epoch + started.elapsed() + stepped
+            }
+        });
         let (events, _) = mpsc::channel(1);
         let federation = Self {
             host,
@@ -118,6 +130,7 @@ impl SimFederation {
             removed: BTreeSet::new(),
             spec,
             clock,
+            stepped,
         };
         install_crds(&client(&federation.host)).await;
         federation
@@ -300,6 +313,11 @@ impl SimFederation {
     /// The current time of the federation.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// Moves the clock of the controller's machine by whole seconds, as a correction of a wrong clock does.
+    pub fn step_clock(&self, by: SignedDuration) {
+        self.stepped.fetch_add(by.as_secs(), Ordering::Relaxed);
     }
 
     /// Sends a request to the host as a user.

@@ -51,6 +51,43 @@ async fn f28_rejected_replicas_run_elsewhere_and_return() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn f39_a_member_whose_watches_are_silent_gives_up_nothing_elsewhere() {
+    let federation = SimFederation::running(12).await;
+    federation.member("c").faults().set_watches_stalled(true);
+    for number in 1..=3 {
+        federation
+            .member("c")
+            .fail_node(&format!("c-node-{number}"));
+    }
+    // Bookmarks came each minute; the pods of c, which are dead by now, were seen last when they were ready.
+    tokio::time::sleep(Duration::from_secs(95)).await;
+    let elsewhere = |federation: &SimFederation| {
+        let sets = federation.sets("web");
+        sets["a"].available + sets["b"].available
+    };
+    assert_eq!(elsewhere(&federation), 8);
+    federation
+        .patch("web", &json!({ "spec": { "replicas": 8 } }))
+        .await;
+    for _ in 0..120 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(elsewhere(&federation), 8);
+    }
+    let condition = federation.member_condition("c", "Synced").await;
+    assert!(condition.starts_with("False Stale"), "{condition}");
+    federation.member("c").faults().set_watches_stalled(false);
+    federation
+        .wait_until("the others run all replicas", 300, async |federation| {
+            elsewhere(federation) == 8
+                && federation
+                    .member_condition("c", "Synced")
+                    .await
+                    .starts_with("True")
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_hanging_member_blocks_no_other_member() {
     let federation = SimFederation::start(SimFederationSpec::default()).await;
     federation.create(&frs("first", 3, &even(true))).await;

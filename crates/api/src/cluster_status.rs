@@ -70,6 +70,10 @@ closed_set! {
         Stabilizing,
         /// The cluster rejects the creation of the local workload.
         CreationRejected,
+        /// The local workload is being deleted, and waits for finalizers.
+        ReplicaSetTerminating,
+        /// The cluster's controllers do not act on the local workload.
+        ControllersNotActing,
         /// The cluster can't create pods (quota, admission).
         PodsNotCreated,
         /// Pods are unschedulable: the scheduler says so, or they have had no node for too long.

@@ -65,6 +65,9 @@ impl Notifier {
 }
 
 /// Handles the events of the nodes.
+///
+/// A silent watch of nodes is reopened like any other, and the view of the member does not depend on it: a node takes from
+/// what its pods show and adds nothing to it, and of a node that died the pods say so themselves.
 pub(crate) struct NodeHandler {
     pub(crate) notifier: Notifier,
 }
@@ -133,6 +136,10 @@ impl<T: WatchedObject> EventHandler<T> for WatchHandler {
         self.notifier.check_sync_state();
     }
 
+    fn on_page(&mut self, date: Option<&str>) {
+        self.store.begin_page(self.watch, date);
+    }
+
     fn on_apply(&mut self, object: T) {
         self.metrics.events.inc();
         self.report(object.apply(&self.store));
@@ -163,6 +170,18 @@ impl<T: WatchedObject> EventHandler<T> for WatchHandler {
 
     fn on_activity(&mut self) {
         if self.store.record_activity(self.watch) {
+            self.notifier.check_sync_state();
+        }
+    }
+
+    fn on_silence(&mut self) {
+        self.metrics.silences.inc();
+        self.store.record_silence(self.watch);
+        self.notifier.check_sync_state();
+    }
+
+    fn on_caught_up(&mut self) {
+        if self.store.record_caught_up(self.watch) {
             self.notifier.check_sync_state();
         }
     }

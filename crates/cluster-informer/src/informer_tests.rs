@@ -20,7 +20,8 @@ use crate::{Health, MemberView, SyncState, WorkloadChange, WorkloadState, Worklo
 
 type Chunk = Result<Frame<Bytes>, io::Error>;
 
-/// A member cluster. It refuses connections while `down`; a watch ends when its sender is dropped.
+/// A member cluster. It refuses connections while `down`; a watch ends in time, and sends no bookmarks.
+#[expect(clippy::struct_excessive_bools, reason = "independent faults")]
 #[derive(Default)]
 struct Member {
     version: u64,
@@ -28,6 +29,8 @@ struct Member {
     objects: BTreeMap<&'static str, BTreeMap<String, Value>>,
     watches: Vec<(&'static str, mpsc::UnboundedSender<Chunk>)>,
     watches_down: bool,
+    /// Watches that begin now send their headers and nothing else.
+    stalled: bool,
     down: bool,
     /// Watches fail with 410 until the next list.
     compacted: bool,
@@ -83,10 +86,17 @@ impl Member {
         }
         let (sender, receiver) = mpsc::unbounded();
         self.watches.push((path, sender));
-        // A real server ends a watch in time; this one keeps it open without events.
-        Ok(Response::new(
-            StreamBody::new(receiver.chain(stream::pending())).boxed_unsync(),
-        ))
+        if self.stalled {
+            return Ok(Response::new(
+                StreamBody::new(stream::pending::<Chunk>()).boxed_unsync(),
+            ));
+        }
+        let mut parameters = query.split('&');
+        let seconds =
+            parameters.find_map(|pair| pair.strip_prefix("timeoutSeconds=")?.parse().ok());
+        let end = Box::pin(sleep(Duration::from_secs(seconds.expect("a timeout"))));
+        let lines = receiver.chain(stream::pending()).take_until(end);
+        Ok(Response::new(StreamBody::new(lines).boxed_unsync()))
     }
 
     fn put(&mut self, path: &'static str, mut object: Value) {
@@ -311,7 +321,8 @@ async fn f22_changes_are_reported_by_kind() {
     world.settle().await;
     assert_eq!(
         world.changes(),
-        ["a default/web PodUnscheduled { since: 1970-01-01T00:00:07Z }"]
+        ["a default/web PodUnscheduled { since: 1970-01-01T00:00:08Z }"],
+        "since it was first seen, and not by the member's clock"
     );
     world.member.lock().put(POD_PATH, pod("p1", Some("n")));
     world.member.lock().put(SET_PATH, replica_set(3, 2));
@@ -369,6 +380,35 @@ async fn f29_the_response_to_our_own_write_is_not_drift() {
     world.member.lock().put(SET_PATH, replica_set(5, 2));
     world.settle().await;
     assert_eq!(world.view().workload, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn f39_a_quiet_member_without_bookmarks_is_current_and_a_stalled_one_is_not() {
+    let world = World::new([(SET_PATH, replica_set(3, 0))]);
+    world.synced().await;
+    let mut unconfirmed = 0;
+    for _ in 0..600 {
+        sleep(Duration::from_secs(1)).await;
+        match world.informer.store.sync_state() {
+            SyncState::Synced => {}
+            SyncState::Unconfirmed => unconfirmed += 1,
+            state => panic!("{state:?}"),
+        }
+    }
+    // Every 95 s for 5 s, both watches at once.
+    assert!((25..=40).contains(&unconfirmed), "{unconfirmed} s");
+    assert_eq!(world.member.lock().lists(), 2, "nothing is listed again");
+    world.member.lock().stalled = true;
+    world
+        .until("unconfirmed", || {
+            world.informer.store.sync_state() == SyncState::Unconfirmed
+        })
+        .await;
+    sleep(Duration::from_secs(40)).await;
+    let state = world.informer.store.sync_state();
+    assert!(matches!(state, SyncState::Stale { .. }), "{state:?}");
+    world.member.lock().stalled = false;
+    world.synced().await;
 }
 
 #[tokio::test(start_paused = true)]

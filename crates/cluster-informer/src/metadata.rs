@@ -3,7 +3,8 @@
 use fedrs_api::{annotations, labels};
 use reflector::{
     Uid,
-    partial::{for_each_entry, for_each_item, null_as_default},
+    partial::{Text, for_each_entry, for_each_item, null_as_default},
+    printable,
 };
 use serde::{Deserialize, Deserializer};
 
@@ -50,6 +51,26 @@ impl<'de> Deserialize<'de> for TemplateHash {
     }
 }
 
+/// Finalizers that are kept of an object.
+const MAX_FINALIZERS: usize = 4;
+
+/// The first few finalizers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Finalizers(pub(crate) Vec<String>);
+
+impl<'de> Deserialize<'de> for Finalizers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut finalizers = Vec::new();
+        for_each_item(deserializer, |Text(finalizer)| {
+            if finalizers.len() < MAX_FINALIZERS {
+                // Their names have at most 63 characters after a DNS subdomain; longer ones are nobody's.
+                finalizers.push(printable(&finalizer).chars().take(320).collect());
+            }
+        })?;
+        Ok(Self(finalizers))
+    }
+}
+
 /// What the owner references of an object say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Owners {
@@ -81,6 +102,13 @@ impl<'de> Deserialize<'de> for Owners {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_few_finalizers_are_kept() {
+        let many = r#"["a", "b\n", "c", "d", "e"]"#;
+        let finalizers: Finalizers = serde_json::from_str(many).unwrap();
+        assert_eq!(finalizers.0, ["a", "b ", "c", "d"]);
+    }
 
     #[test]
     fn only_labels_and_annotations_of_fedrs_are_read() {

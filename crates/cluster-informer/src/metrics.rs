@@ -42,6 +42,7 @@ pub struct InformerMetrics {
     failures: Family<WatchLabels, Counter>,
     invalid_objects: Family<WatchLabels, Counter>,
     short_watches: Family<WatchLabels, Counter>,
+    silences: Family<WatchLabels, Counter>,
     probe_latency: Family<ClusterLabels, Histogram, fn() -> Histogram>,
     staleness: Family<ClusterLabels, Gauge<f64, AtomicU64>>,
 }
@@ -55,6 +56,7 @@ impl Default for InformerMetrics {
             failures: Family::default(),
             invalid_objects: Family::default(),
             short_watches: Family::default(),
+            silences: Family::default(),
             probe_latency: Family::new_with_constructor(probe_seconds),
             staleness: Family::default(),
         }
@@ -87,6 +89,11 @@ impl InformerMetrics {
             self.short_watches.clone(),
         );
         registry.register(
+            "silent_watches",
+            "Watches that were silent for 90 s and were reopened",
+            self.silences.clone(),
+        );
+        registry.register(
             "probe_duration_seconds",
             "Duration of GET /readyz, including failures and timeouts",
             self.probe_latency.clone(),
@@ -112,6 +119,7 @@ impl InformerMetrics {
                 &self.failures,
                 &self.invalid_objects,
                 &self.short_watches,
+                &self.silences,
             ] {
                 counters.remove(&label);
             }
@@ -135,6 +143,7 @@ impl InformerMetrics {
             failures: self.failures.get_or_create_owned(&label),
             invalid_objects: self.invalid_objects.get_or_create_owned(&label),
             short_watches: self.short_watches.get_or_create_owned(&label),
+            silences: self.silences.get_or_create_owned(&label),
         }
     }
 
@@ -161,6 +170,7 @@ pub(crate) struct WatchMetrics {
     pub(crate) failures: Counter,
     pub(crate) invalid_objects: Counter,
     pub(crate) short_watches: Counter,
+    pub(crate) silences: Counter,
 }
 
 impl WatchMetrics {

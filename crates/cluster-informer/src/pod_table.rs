@@ -14,6 +14,7 @@ use crate::{
     nodes::{Changed, NodeState, NodeTable},
     owners::Owners,
     pod::{PackedPodState, PodEntry, PodObject, PodState},
+    server_clock::ServerClock,
     workload::PodCounts,
     workload_table::MAX_WORKLOADS,
 };
@@ -27,6 +28,8 @@ pub struct PodTable {
     pods: HashMap<Uid, PodEntry>,
     owners: Owners,
     nodes: NodeTable,
+    /// The member's clock, while the pods are listed.
+    clock: ServerClock,
     /// The number of the newest list; entries of an earlier one were not seen since it began.
     epoch: u32,
 }
@@ -65,14 +68,21 @@ impl PodTable {
         self.epoch = self.epoch.wrapping_add(1);
     }
 
+    /// A page of the list arrives, with this header `Date`.
+    pub(crate) fn begin_page(&mut self, date: Option<&str>) {
+        self.clock.begin_page(date);
+    }
+
     /// The list is complete: removes the pods that it did not contain. Returns the workloads that lost pods.
     pub fn end_list(&mut self) -> BTreeSet<ObjectKey> {
         let Self {
             pods,
             owners,
             nodes,
+            clock,
             epoch,
         } = self;
+        clock.end_list();
         let mut lost = BTreeSet::new();
         pods.retain(|_, pod| {
             let seen = pod.epoch == *epoch;
@@ -134,7 +144,12 @@ impl PodTable {
         if self.is_outdated(old, version) {
             return Vec::new();
         }
-        let (Some(owner), Some(state)) = (pod.metadata.owner_references.controller, pod.state(now))
+        let began = |since| match old.map(|old| old.state()) {
+            Some(PodState::Unscheduled(since)) => since.timestamp(),
+            _ => self.clock.began(since, now),
+        };
+        let (Some(owner), Some(state)) =
+            (pod.metadata.owner_references.controller, pod.state(began))
         else {
             return self.remove(uid).into_iter().collect();
         };

@@ -40,6 +40,23 @@ impl Pod {
         ][usize::from(self.state)]
     }
 
+    /// When the state is first seen.
+    fn seen(&self) -> Timestamp {
+        UnixSeconds(u32::from(self.since)).timestamp()
+    }
+
+    /// The pod as it counts in `cluster`: an unscheduled one stays so since it was first seen.
+    fn in_cluster(self, cluster: &BTreeMap<u8, (Pod, u64)>) -> Self {
+        let is_unscheduled = |pod: &Pod| matches!(pod.state(), Some(PodState::Unscheduled(_)));
+        let before = cluster.get(&self.uid).map(|(pod, _)| pod);
+        let before = before.filter(|pod| pod.owner.is_some() && is_unscheduled(pod));
+        let since = before.filter(|_| is_unscheduled(&self));
+        Self {
+            since: since.map_or(self.since, |before| before.since),
+            ..self
+        }
+    }
+
     fn object(&self, version: u64) -> PodObject {
         let (node, phase, ready) = match self.state() {
             None => ("n", "Failed", "False"),
@@ -75,7 +92,7 @@ fn now() -> Timestamp {
 fn table(pods: &[Pod]) -> PodTable {
     let mut table = PodTable::default();
     for pod in pods {
-        table.apply(pod.object(1), now());
+        table.apply(pod.object(1), pod.seen());
     }
     table
 }
@@ -195,7 +212,7 @@ fn f34_unscheduled_pods_are_another_change() {
     let mut table = table(&[]);
     let since = UnixSeconds(3).timestamp();
     assert_eq!(
-        table.apply(unscheduled(1, 3).object(1), now()),
+        table.apply(unscheduled(1, 3).object(1), since),
         [(key.clone(), WorkloadChange::PodUnscheduled { since })]
     );
     assert_eq!(
@@ -363,7 +380,8 @@ proptest! {
         for (version, step) in (1u64..).zip(steps) {
             match step {
                 Step::Apply(pod) => {
-                    table.apply(pod.object(version), now());
+                    table.apply(pod.object(version), pod.seen());
+                    let pod = pod.in_cluster(&cluster);
                     history.push((pod.clone(), version));
                     cluster.insert(pod.uid, (pod, version));
                 }
@@ -396,13 +414,15 @@ proptest! {
                     table.change_nodes(NodeTable::end_confirmation);
                 }
                 Step::Relist { missed } => {
+                    let known = cluster.clone();
                     cluster.retain(|uid, _| !missed.iter().any(|pod| pod.uid == *uid && pod.since == 0));
                     for pod in missed.into_iter().filter(|pod| pod.since != 0) {
+                        let pod = pod.in_cluster(&known);
                         cluster.insert(pod.uid, (pod, version));
                     }
                     table.begin_list();
                     for (pod, version) in cluster.values() {
-                        table.apply(pod.object(*version), now());
+                        table.apply(pod.object(*version), pod.seen());
                     }
                     table.end_list();
                     history.clear();

@@ -4,16 +4,16 @@ use fedrs_api::ObjectKey;
 use jiff::Timestamp;
 use reflector::{
     Versioned,
-    partial::{is_present, name, null_as_default, printable_text},
+    partial::{name, null_as_default, printable_text},
 };
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::{
     limited_value::limited_value,
-    metadata::{FedrsLabels, Owners},
+    metadata::{FedrsLabels, Finalizers, Owners},
     spec_hash::spec_hash,
-    workload::{ReplicaFailure, WorkloadState},
+    workload::{Deletion, ReplicaFailure, WorkloadState},
 };
 
 /// The fields of a `ReplicaSet` that a check needs.
@@ -38,8 +38,9 @@ pub(crate) struct ReplicaSetMetadata {
     pub(crate) resource_version: String,
     #[serde(default)]
     generation: i64,
-    #[serde(default, deserialize_with = "is_present")]
-    deletion_timestamp: bool,
+    deletion_timestamp: Option<Timestamp>,
+    #[serde(default, deserialize_with = "null_as_default")]
+    finalizers: Finalizers,
     #[serde(default, deserialize_with = "null_as_default")]
     labels: FedrsLabels,
     #[serde(default, deserialize_with = "null_as_default")]
@@ -92,9 +93,8 @@ impl ReplicaSetStatus {
         let mut conditions = self.conditions.iter();
         let failure = conditions
             .find(|condition| condition.r#type == "ReplicaFailure" && condition.status == "True")?;
-        let since = failure.last_transition_time;
         Some(ReplicaFailure {
-            since: since.unwrap_or(Timestamp::UNIX_EPOCH),
+            since: failure.last_transition_time,
             message: failure.message.clone(),
         })
     }
@@ -138,7 +138,11 @@ impl From<ReplicaSetObject> for WorkloadState {
             lowest_replicas: spec.replicas,
             federation: labels.federation.map(String::from).unwrap_or_default(),
             member_cluster: labels.member_cluster.map(String::from).unwrap_or_default(),
-            deleting: metadata.deletion_timestamp,
+            deletion: metadata.deletion_timestamp.map(|since| Deletion {
+                since,
+                finalizers: metadata.finalizers.0,
+            }),
+            behind_since: None,
             has_owners: metadata.owner_references.any,
             has_controller: metadata.owner_references.controller.is_some(),
         }
@@ -175,7 +179,7 @@ mod tests {
     fn the_fields_that_a_check_needs_are_read() {
         let state = serde_json::from_value::<WorkloadState>(replica_set()).unwrap();
         let failure = ReplicaFailure {
-            since: "2026-11-01T00:00:00Z".parse().unwrap(),
+            since: Some("2026-11-01T00:00:00Z".parse().unwrap()),
             message: "exceeded quota".into(),
         };
         let expected = WorkloadState {
@@ -194,7 +198,8 @@ mod tests {
             lowest_replicas: 5,
             federation: "fed".into(),
             member_cluster: "a".into(),
-            deleting: false,
+            deletion: None,
+            behind_since: None,
             has_owners: false,
             has_controller: false,
         };
@@ -261,9 +266,15 @@ mod tests {
     fn deletion_and_controller_are_read() {
         let mut set = replica_set();
         set["metadata"]["deletionTimestamp"] = json!("2026-11-01T00:00:00Z");
+        set["metadata"]["finalizers"] = json!(["foregroundDeletion", "example.com/hold"]);
         set["metadata"]["ownerReferences"] =
             json!([{"uid": "d", "kind": "Deployment", "controller": true}]);
         let state = serde_json::from_value::<WorkloadState>(set).unwrap();
-        assert!(state.deleting && state.has_controller);
+        let deletion = Deletion {
+            since: "2026-11-01T00:00:00Z".parse().unwrap(),
+            finalizers: vec!["foregroundDeletion".into(), "example.com/hold".into()],
+        };
+        assert_eq!(state.deletion, Some(deletion));
+        assert!(state.has_controller);
     }
 }

@@ -18,6 +18,7 @@ use crate::{
     nodes::{Changed, NodeTable},
     pod::PodObject,
     pod_table::{MAX_PODS, PodTable},
+    server_clock::ServerClock,
     sync_state::SyncState,
     watch_state::WatchState,
     workload::{WorkloadState, WorkloadView},
@@ -43,6 +44,8 @@ struct State {
     workload_watch: WatchState,
     pods: PodTable,
     pod_watch: WatchState,
+    /// The member's clock, while workloads are listed; the pods have their own.
+    clock: ServerClock,
     health: Health,
     version: Option<String>,
     /// The kind of the sync state that was last reported as a change.
@@ -105,6 +108,7 @@ impl MemberStore {
             workload_watch: WatchState::default(),
             pods: PodTable::default(),
             pod_watch: WatchState::default(),
+            clock: ServerClock::default(),
             health: Health::Unknown,
             version: None,
             reported_sync: mem::discriminant(&SyncState::NotSynced),
@@ -125,6 +129,7 @@ impl MemberStore {
             workload_watch: WatchState::default(),
             pods: PodTable::on(state.pods.nodes().without_pods()),
             pod_watch: WatchState::default(),
+            clock: ServerClock::default(),
             health: state.health.clone(),
             version: None,
             reported_sync: mem::discriminant(&SyncState::NotSynced),
@@ -149,7 +154,9 @@ impl MemberStore {
     pub(crate) fn staleness(&self) -> SignedDuration {
         match self.sync_state() {
             SyncState::Stale { since } => (self.clock)().duration_since(since),
-            SyncState::NotSynced | SyncState::Synced => SignedDuration::ZERO,
+            SyncState::NotSynced | SyncState::Synced | SyncState::Unconfirmed => {
+                SignedDuration::ZERO
+            }
         }
     }
 
@@ -169,8 +176,20 @@ impl MemberStore {
         state.watch(watch).begin_list();
     }
 
-    pub(crate) fn apply_workload(&self, workload: WorkloadState) -> Option<WorkloadChange> {
+    /// A page of a list arrives, with this header `Date`.
+    pub(crate) fn begin_page(&self, watch: Watch, date: Option<&str>) {
         let mut state = self.state.write();
+        match watch {
+            Watch::Workloads => state.clock.begin_page(date),
+            Watch::Pods => state.pods.begin_page(date),
+        }
+    }
+
+    pub(crate) fn apply_workload(&self, mut workload: WorkloadState) -> Option<WorkloadChange> {
+        let now = (self.clock)();
+        let mut state = self.state.write();
+        let known = state.workloads.get(&workload.key);
+        state.clock.date(&mut workload, known, now);
         let change = state.workloads.apply(workload);
         change.filter(|_| state.workload_watch.has_listed())
     }
@@ -214,7 +233,10 @@ impl MemberStore {
         let now = (self.clock)();
         let mut state = self.state.write();
         let lost = match watch {
-            Watch::Workloads => state.workloads.end_list(version),
+            Watch::Workloads => {
+                state.clock.end_list();
+                state.workloads.end_list(version)
+            }
             Watch::Pods => {
                 let lost = state.pods.end_list().into_iter();
                 lost.map(|key| (key, WorkloadChange::Pods)).collect()
@@ -230,6 +252,18 @@ impl MemberStore {
     pub(crate) fn record_activity(&self, watch: Watch) -> bool {
         let now = (self.clock)();
         self.state.write().watch(watch).record_activity(now)
+    }
+
+    /// The watch was silent for longer than bookmarks are apart.
+    pub(crate) fn record_silence(&self, watch: Watch) {
+        let now = (self.clock)();
+        self.state.write().watch(watch).record_silence(now);
+    }
+
+    /// All events that the server had were delivered. Returns whether that may change the sync state.
+    pub(crate) fn record_caught_up(&self, watch: Watch) -> bool {
+        let now = (self.clock)();
+        self.state.write().watch(watch).record_caught_up(now)
     }
 
     /// Whether the member has more objects than it may have.
@@ -377,8 +411,13 @@ impl MemberView for MemberStore {
         totals
     }
 
-    fn observe_write(&self, state: WorkloadState) {
-        self.state.write().workloads.observe_write(state);
+    fn observe_write(&self, mut workload: WorkloadState) {
+        let now = (self.clock)();
+        let mut state = self.state.write();
+        let known = state.workloads.get(&workload.key);
+        // What the response dates has been seen before, or has just happened.
+        ServerClock::default().date(&mut workload, known, now);
+        state.workloads.observe_write(workload);
     }
 
     fn observe_scale_down(&self, key: &ObjectKey, uid: &str, generation: i64, replicas: u32) {

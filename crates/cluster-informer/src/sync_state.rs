@@ -11,6 +11,9 @@ pub enum SyncState {
     NotSynced,
     /// The lists are complete and the watches are open.
     Synced,
+    /// A watch was silent for longer than bookmarks are apart, and is being reopened: it will be known within seconds
+    /// whether the view is up to date.
+    Unconfirmed,
     /// A watch is broken, or a new list is in progress.
     Stale {
         /// When the view was last up to date.
@@ -24,7 +27,9 @@ impl SyncState {
         match (self, other) {
             (Self::NotSynced, _) | (_, Self::NotSynced) => Self::NotSynced,
             (Self::Stale { since: a }, Self::Stale { since: b }) => Self::Stale { since: a.min(b) },
-            (stale @ Self::Stale { .. }, Self::Synced) | (_, stale) => stale,
+            (stale @ Self::Stale { .. }, _) | (_, stale @ Self::Stale { .. }) => stale,
+            (Self::Unconfirmed, _) | (_, Self::Unconfirmed) => Self::Unconfirmed,
+            (Self::Synced, Self::Synced) => Self::Synced,
         }
     }
 }
@@ -35,6 +40,7 @@ impl fmt::Display for SyncState {
         match self {
             Self::NotSynced => f.write_str("not synced"),
             Self::Synced => f.write_str("synced"),
+            Self::Unconfirmed => f.write_str("being confirmed after a silence"),
             Self::Stale { since } => write!(f, "stale since {since:.0}"),
         }
     }

@@ -15,6 +15,8 @@ pub(crate) struct WatchState {
     current_at: Option<Timestamp>,
     /// The first failure since the last response.
     failing_since: Option<Timestamp>,
+    /// Since when it is not known whether events are missing, because the watch was silent.
+    silent_since: Option<Timestamp>,
     /// The limit that the last list, or the watch after it, exceeded.
     exceeded: Option<String>,
 }
@@ -33,15 +35,26 @@ impl WatchState {
         self.has_listed = true;
         self.listing = false;
         self.exceeded = None;
-        self.record_activity(now);
+        self.record_caught_up(now);
     }
 
     /// The server sent something. Returns whether the watch had been failing.
     pub(crate) fn record_activity(&mut self, now: Timestamp) -> bool {
-        if !self.listing {
+        if !self.listing && self.silent_since.is_none() {
             self.current_at = Some(now);
         }
         self.failing_since.take().is_some()
+    }
+
+    /// The watch was silent for longer than bookmarks are apart, and is reopened.
+    pub(crate) fn record_silence(&mut self, now: Timestamp) {
+        self.silent_since.get_or_insert(now);
+    }
+
+    /// All events that the server had were delivered. Returns whether that was not known, or the watch had been failing.
+    pub(crate) fn record_caught_up(&mut self, now: Timestamp) -> bool {
+        let was_silent = self.silent_since.take().is_some();
+        self.record_activity(now) || was_silent
     }
 
     pub(crate) fn record_failure(&mut self, now: Timestamp) {
@@ -57,16 +70,18 @@ impl WatchState {
         self.exceeded.as_deref()
     }
 
-    /// Stale as soon as a new list is needed, and when the watch has been failing for longer than `stale_after`. An open
-    /// watch without events is up to date: the liveness probe checks the connection.
+    /// Stale as soon as a new list is needed, and when the watch has been failing, or has been silent and reopened, for longer
+    /// than `stale_after`.
     pub(crate) fn sync_state(&self, now: Timestamp, stale_after: SignedDuration) -> SyncState {
-        let is_failing = self
-            .failing_since
-            .is_some_and(|since| now.duration_since(since) > stale_after);
+        let is_long = |since: Option<Timestamp>| {
+            since.is_some_and(|since| now.duration_since(since) > stale_after)
+        };
         match self.current_at {
             Some(since) if self.has_listed => {
-                if self.listing || is_failing {
+                if self.listing || is_long(self.failing_since) || is_long(self.silent_since) {
                     SyncState::Stale { since }
+                } else if self.silent_since.is_some() {
+                    SyncState::Unconfirmed
                 } else {
                     SyncState::Synced
                 }
@@ -95,17 +110,35 @@ mod tests {
         watch.record_activity(at(1));
         assert_eq!(sync_state(&watch, 1), SyncState::NotSynced);
         watch.end_list(at(2));
-        assert_eq!(
-            sync_state(&watch, 1000),
-            SyncState::Synced,
-            "a watch without events"
-        );
         watch.record_failure(at(100));
         watch.record_failure(at(120));
         assert_eq!(sync_state(&watch, 130), SyncState::Synced);
         assert_eq!(sync_state(&watch, 131), SyncState::Stale { since: at(2) });
         watch.record_activity(at(132));
         assert_eq!(sync_state(&watch, 132), SyncState::Synced);
+    }
+
+    #[test]
+    fn f39_a_silent_watch_is_unconfirmed_at_once_and_stale_if_it_stays_so() {
+        let mut watch = WatchState::default();
+        watch.end_list(at(2));
+        watch.record_silence(at(92));
+        assert_eq!(sync_state(&watch, 92), SyncState::Unconfirmed);
+        watch.record_activity(at(93));
+        assert_eq!(
+            sync_state(&watch, 94),
+            SyncState::Unconfirmed,
+            "others may follow the event"
+        );
+        assert!(watch.record_caught_up(at(97)));
+        assert_eq!(sync_state(&watch, 97), SyncState::Synced);
+        assert!(!watch.record_caught_up(at(98)));
+        watch.record_silence(at(190));
+        watch.record_silence(at(200));
+        assert_eq!(sync_state(&watch, 221), SyncState::Stale { since: at(98) });
+        watch.begin_list();
+        watch.end_list(at(230));
+        assert_eq!(sync_state(&watch, 230), SyncState::Synced);
     }
 
     #[test]

@@ -38,15 +38,33 @@ pub struct WorkloadState {
     pub federation: String,
     /// The label with the name of the member cluster in the federation (F40).
     pub member_cluster: String,
-    /// Whether the workload is being deleted.
-    pub deleting: bool,
+    /// The deletion of the workload, while it waits for something.
+    pub deletion: Option<Deletion>,
+    /// Since when the status stays behind the spec, without any progress: by our clock.
+    pub behind_since: Option<Timestamp>,
     /// Whether the workload has owner references.
     pub has_owners: bool,
     /// Whether a controller owns the workload: fedrs never writes it.
     pub has_controller: bool,
 }
 
+/// A deletion that is not complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deletion {
+    /// When it began: by our clock, once a table has the workload.
+    pub since: Timestamp,
+    /// The finalizers that it waits for; of many the first few.
+    pub finalizers: Vec<String>,
+}
+
 impl WorkloadState {
+    /// Whether the member's controllers have something to do: they have not seen the spec, or pods are missing and they do not
+    /// say why. Of a workload that is being deleted they create none.
+    pub(crate) fn is_behind(&self) -> bool {
+        let misses_pods = self.status_replicas < self.replicas && self.replica_failure.is_none();
+        self.deletion.is_none() && (self.observed_generation < self.generation || misses_pods)
+    }
+
     /// The uid as pods refer to it.
     pub(crate) fn id(&self) -> Uid {
         Uid::of(&self.uid)
@@ -56,8 +74,8 @@ impl WorkloadState {
 /// Why the member's controller could not create pods (F32).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplicaFailure {
-    /// The condition's last transition.
-    pub since: Timestamp,
+    /// The condition's last transition, if it has one: by our clock, once a table has the workload.
+    pub since: Option<Timestamp>,
     /// The condition's message.
     pub message: String,
 }

@@ -76,7 +76,7 @@ impl Status {
             fully_labeled: state.fully_labeled_replicas,
             available: state.available_replicas,
             failing: state.replica_failure.is_some(),
-            deleting: state.deleting,
+            deleting: state.deletion.is_some(),
         }
     }
 }
@@ -91,8 +91,8 @@ impl WorkloadTable {
         self.workloads.len() >= MAX_WORKLOADS
     }
 
-    #[cfg(test)]
-    fn get(&self, key: &ObjectKey) -> Option<&WorkloadState> {
+    /// What is known of a workload.
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<&WorkloadState> {
         self.workloads.get(key).map(|entry| &entry.state)
     }
 
@@ -287,7 +287,7 @@ impl WorkloadTable {
             return false;
         }
         match tombstone.cause {
-            Cause::DeletedByUs => !state.deleting,
+            Cause::DeletedByUs => state.deletion.is_none(),
             Cause::Observed(deleted) => version == deleted || version.is_older_than(deleted),
         }
     }
@@ -319,8 +319,9 @@ impl Entry {
         } else if status.available > self.reported.available {
             Some(WorkloadChange::MoreAvailable)
         } else {
-            let failure_changed = old.replica_failure != state.replica_failure;
-            (*status != self.reported || failure_changed).then_some(WorkloadChange::Status)
+            let says_something_else =
+                old.replica_failure != state.replica_failure || old.deletion != state.deletion;
+            (*status != self.reported || says_something_else).then_some(WorkloadChange::Status)
         }
     }
 

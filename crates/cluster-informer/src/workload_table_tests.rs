@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::workload::Deletion;
 
 fn key() -> ObjectKey {
     ObjectKey::new("default", "web")
@@ -25,9 +26,17 @@ fn state(uid: &str, version: u64) -> WorkloadState {
         lowest_replicas: 10,
         federation: "fed".into(),
         member_cluster: "a".into(),
-        deleting: false,
+        deletion: None,
+        behind_since: None,
         has_owners: false,
         has_controller: false,
+    }
+}
+
+fn deletion() -> Deletion {
+    Deletion {
+        since: Timestamp::UNIX_EPOCH,
+        finalizers: Vec::new(),
     }
 }
 
@@ -79,7 +88,7 @@ fn f22_each_change_is_reported_as_what_it_is() {
         ),
         (
             "being deleted",
-            with(11, |state| state.deleting = true),
+            with(11, |state| state.deletion = Some(deletion())),
             Some(WorkloadChange::Status),
         ),
         (
@@ -168,7 +177,7 @@ fn our_deletion_is_final_but_finalizers_may_delay_it() {
     table.observe_write(state("a", 12));
     assert_eq!(table.get(&key()), None);
     assert_eq!(
-        table.apply(with(13, |state| state.deleting = true)),
+        table.apply(with(13, |state| state.deletion = Some(deletion()))),
         Some(WorkloadChange::Status)
     );
     assert_eq!(

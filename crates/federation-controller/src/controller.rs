@@ -106,6 +106,7 @@ impl Controller {
             &federation,
             Arc::clone(&self.metrics),
             sets_listed,
+            self.clock.clone(),
         );
         let member_handler =
             MemberClusterHandler::new(Arc::clone(&inbox), &self.config.federation, members_listed);

@@ -23,12 +23,18 @@ pub(crate) fn removal(metadata: &ObjectMeta) -> Value {
     patch(metadata, None)
 }
 
+/// The finalizers of others.
+pub(crate) fn others(metadata: &ObjectMeta) -> Vec<&str> {
+    let finalizers = metadata.finalizers.iter().flatten();
+    finalizers
+        .map(String::as_str)
+        .filter(|finalizer| *finalizer != finalizers::MEMBERS)
+        .collect()
+}
+
 /// Keeps the finalizers of others. Conditional on the version that was read: a merge patch replaces the whole list.
 fn patch(metadata: &ObjectMeta, own: Option<&str>) -> Value {
-    let finalizers = metadata.finalizers.iter().flatten();
-    let others = finalizers
-        .map(String::as_str)
-        .filter(|finalizer| *finalizer != finalizers::MEMBERS);
+    let others = others(metadata).into_iter();
     json!({
         "metadata": {
             "uid": metadata.uid,

@@ -2,11 +2,14 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
+use cluster_informer::ServerClock;
 use fedrs_api::ObjectKey;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use reflector::{Error, EventHandler, InvalidObject};
 use tokio::sync::watch;
 
 use crate::{
+    clock::Clock,
     frs_object::FrsObject,
     frs_store::{FrsStore, key_of},
     metrics::Metrics,
@@ -25,6 +28,8 @@ pub(crate) struct FrsHandler {
     seen: HashSet<ObjectKey>,
     /// Whether it has shown an object that nobody can say the name of.
     has_unnamed: bool,
+    clock: Clock,
+    host_clock: ServerClock,
 }
 
 impl FrsHandler {
@@ -34,6 +39,7 @@ impl FrsHandler {
         federation: &Arc<str>,
         metrics: Arc<Metrics>,
         listed: watch::Sender<ListState>,
+        clock: Clock,
     ) -> Self {
         Self {
             sets,
@@ -43,7 +49,22 @@ impl FrsHandler {
             progress: ListProgress::new("FederatedReplicaSets", listed),
             seen: HashSet::new(),
             has_unnamed: false,
+            clock,
+            host_clock: ServerClock::default(),
         }
+    }
+
+    /// Dates the deletion of `object` by our clock: the host's may be far from it.
+    fn date(&self, object: &mut FrsObject) {
+        let metadata = &mut object.metadata;
+        let Some(since) = metadata.deletion_timestamp.take() else {
+            return;
+        };
+        let known = self.sets.get(&key_of(metadata));
+        let known = known.filter(|known| known.metadata.uid == metadata.uid);
+        let known = known.and_then(|known| known.metadata.deletion_timestamp.clone());
+        let began = || Time(self.host_clock.began(Some(since.0), self.clock.now()));
+        metadata.deletion_timestamp = Some(known.unwrap_or_else(began));
     }
 
     fn count(&self) {
@@ -71,7 +92,12 @@ impl EventHandler<FrsObject> for FrsHandler {
         self.has_unnamed = false;
     }
 
-    fn on_apply(&mut self, object: FrsObject) {
+    fn on_page(&mut self, date: Option<&str>) {
+        self.host_clock.begin_page(date);
+    }
+
+    fn on_apply(&mut self, mut object: FrsObject) {
+        self.date(&mut object);
         let applied = self.sets.apply(object, &self.federation);
         self.seen.insert(applied.key.clone());
         if applied.changed {
@@ -86,6 +112,7 @@ impl EventHandler<FrsObject> for FrsHandler {
     }
 
     fn on_init_done(&mut self, _resource_version: &str) {
+        self.host_clock.end_list();
         // Any of the sets may be the one without a name: none is taken for deleted.
         let is_gone = |key: &ObjectKey| !self.has_unnamed && !self.seen.contains(key);
         for key in self.sets.keys().into_iter().filter(is_gone) {

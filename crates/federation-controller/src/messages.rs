@@ -6,6 +6,7 @@ use std::{fmt::Display, time::Duration};
 use cluster_informer::WorkloadTotals;
 use fedrs_api::pluralize;
 use jiff::Timestamp;
+use reflector::printable;
 
 // Readiness.
 
@@ -30,6 +31,18 @@ pub(crate) fn left_behind(members: &[String], deadline: Duration) -> String {
     format!(
         "the local ReplicaSet may be left in {}: no answer within {deadline:?}",
         members.join(", ")
+    )
+}
+
+pub(crate) fn deletion_held(finalizers: &[&str]) -> String {
+    let noun = if finalizers.len() == 1 {
+        "finalizer"
+    } else {
+        "finalizers"
+    };
+    format!(
+        "nothing is left to do in the members; the deletion waits for {noun} {}",
+        printable(&finalizers.join(", "))
     )
 }
 

@@ -196,6 +196,7 @@ impl Reconciler {
         let (mut previous, (arrived, pending)) = (self.cache).of_object(key, entry, |cached| {
             (cached.status.clone(), cached.take_late())
         });
+        check::bound_times(&mut previous.clusters, now, &self.config);
         for late in arrived {
             self.record_outcome(key, entry, &late.member, &late.event, &late.outcome);
             let outcomes = Outcomes::from([(late.member, late.outcome)]);

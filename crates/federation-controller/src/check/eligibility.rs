@@ -21,8 +21,8 @@ pub(super) enum Eligibility<'a> {
     /// Healthy and known: replicas are placed in it.
     Eligible {
         /// Whether it is not changed at the moment, although its target is decided like any other's: a probe failed, but fewer
-        /// in a row than the failure threshold, or a write has not been answered. What will be known in seconds must not
-        /// rewrite the status of every set.
+        /// in a row than the failure threshold, a write has not been answered, or a silent watch is being reopened. What will
+        /// be known in seconds must not rewrite the status of every set.
         on_hold: bool,
     },
     /// Its state is not known: it counts as it was last seen, and nothing changes because of it (F39).
@@ -127,7 +127,8 @@ pub(super) fn of_member<'a>(
         previous.state == Some(ClusterState::Eligible)
     });
     let joining_until = after(member.joined, settings.joining_timeout);
-    let is_current = member.sync == SyncState::Synced;
+    let is_unconfirmed = member.sync == SyncState::Unconfirmed;
+    let is_current = member.sync == SyncState::Synced || is_unconfirmed;
     match (&member.health, member.sync) {
         // The MemberCluster has the message of the probe: a set's status does not change with it.
         (Health::Unreachable { .. }, _) => {
@@ -164,11 +165,17 @@ pub(super) fn of_member<'a>(
             let cause = format!("the watch is down, the view is from {since:.0}");
             unknown(ClusterReason::Stale, cause)
         }
+        (Health::Healthy, SyncState::Unconfirmed) if !was_eligible => unknown(
+            ClusterReason::Stale,
+            "a watch was silent and is being reopened".to_owned(),
+        ),
         (Health::Healthy, SyncState::Synced) if member.write_pending && !was_eligible => unknown(
             ClusterReason::WritePending,
             "a previous write is pending".to_owned(),
         ),
-        (Health::Healthy, SyncState::Synced) => eligible(member, member.write_pending),
+        (Health::Healthy, SyncState::Synced | SyncState::Unconfirmed) => {
+            eligible(member, member.write_pending || is_unconfirmed)
+        }
     }
 }
 

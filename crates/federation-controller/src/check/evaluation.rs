@@ -1,6 +1,6 @@
 //! What one member shows for a set: the first stage of a check.
 
-use cluster_informer::WorkloadState;
+use cluster_informer::{Deletion, WorkloadState};
 use fedrs_api::{ClusterStatus, Rejection, TemplateRejection};
 use jiff::Timestamp;
 
@@ -88,7 +88,9 @@ impl<'a> MemberEvaluation<'a> {
             .and_then(|previous| previous.internal.requested_replicas)
             .map(count::from_status);
         let all = desired.map_or(u64::MAX, |desired| desired.replicas.into());
-        let counts = member.own_set().is_some() && !eligibility.is_duplicate();
+        let set = member.own_set().filter(|_| !eligibility.is_duplicate());
+        // No pods are created for a set that is being deleted: it shows nothing about the cluster.
+        let counts = set.is_some_and(|set| set.deletion.is_none());
         Self {
             member,
             previous,
@@ -117,14 +119,23 @@ impl<'a> MemberEvaluation<'a> {
             .filter(|_| !self.eligibility.is_duplicate())
     }
 
-    /// The local set, unless it is being deleted: its pods will go.
+    /// The local set, unless it is being deleted: it is not written, and its pods will go.
     pub(super) fn set(&self) -> Option<&'a WorkloadState> {
-        self.live_set().filter(|set| !set.deleting)
+        self.live_set().filter(|set| set.deletion.is_none())
     }
 
-    /// Replicas requested of the member, as far as is known: by its set, or by the previous status.
+    /// The deletion of the local set, while it waits for something.
+    pub(super) fn deletion(&self) -> Option<&'a Deletion> {
+        self.live_set()?.deletion.as_ref()
+    }
+
+    /// Replicas requested of the member, as far as is known: by its set, or by the previous status. Of a set that is being
+    /// deleted those that still run.
     pub(super) fn requested(&self) -> u64 {
-        match self.set() {
+        match self.live_set() {
+            Some(set) if set.deletion.is_some() => {
+                self.possibly_ready().min(u64::from(set.replicas))
+            }
             Some(set) => u64::from(set.replicas),
             None if self.eligibility.is_eligible() => 0,
             None => self.previously_desired(),
@@ -189,7 +200,7 @@ impl<'a> MemberEvaluation<'a> {
     }
 
     fn lasting(&self, of: impl Fn(&WorkloadState) -> u32) -> u64 {
-        let Some(set) = self.set() else { return 0 };
+        let Some(set) = self.live_set() else { return 0 };
         let mut lasting = of(set).min(set.replicas).min(set.lowest_replicas);
         if !self.member.view.has_unlabeled_pods() {
             lasting = lasting.min(self.member.view.pods.ready);
@@ -200,7 +211,7 @@ impl<'a> MemberEvaluation<'a> {
     /// Pods that may be ready, whichever source shows it. Those that no source shows as ready can be removed at once. More
     /// than are requested while the member has yet to remove some.
     pub(super) fn possibly_ready(&self) -> u64 {
-        let Some(set) = self.set() else { return 0 };
+        let Some(set) = self.live_set() else { return 0 };
         let pods = &self.member.view.pods;
         u64::from(set.ready_replicas.max(pods.ready + pods.doubtful))
     }
@@ -247,12 +258,17 @@ impl<'a> MemberEvaluation<'a> {
     /// Whether the member has rejected the local set, or changes of its replicas, for longer than X: it has no capacity beyond
     /// what is requested of it (F28).
     pub(super) fn rejects_for_long(&self, now: Timestamp, settings: &Config) -> bool {
-        let since = match self.set() {
-            Some(_) => self.writes.rejected_since(),
-            None => self.rejection().map(|rejection| rejection.since.0),
-        };
+        let rejection = self.rejection().map(|rejection| rejection.since.0);
+        let since = rejection.or(self.writes.rejected_since());
         let until = since.and_then(|since| after_limit(since, settings.unscheduled_timeout));
         until.is_some_and(|until| until <= now)
+    }
+
+    /// When the deletion of the local set, which has not ended by then, leaves the member without capacity beyond what still
+    /// runs: no other set of its name can be created.
+    pub(super) fn deletion_counts_from(&self, settings: &Config) -> Option<Timestamp> {
+        let deletion = self.deletion()?;
+        after_limit(deletion.since, settings.unscheduled_timeout)
     }
 
     /// Whether the local set has kept another template for longer than X, because the member rejects the present one.

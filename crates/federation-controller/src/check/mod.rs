@@ -33,7 +33,6 @@ mod write_backoff;
 use fedrs_api::FederatedReplicaSetStatus;
 use jiff::Timestamp;
 
-pub(crate) use self::time::{after, after_limit};
 pub use self::{
     action::{Action, Precondition, SetChange},
     outcome::{Outcome, Outcomes, with_outcomes},
@@ -41,6 +40,10 @@ pub use self::{
     snapshot::{Member, NamespaceState, Outage, Snapshot},
 };
 use self::{decision::Decision, eligibility::Eligibility, report::report, step::Writes};
+pub(crate) use self::{
+    previous_status::bound_times,
+    time::{after, after_limit},
+};
 use crate::event::Event;
 
 /// What a check decided.
@@ -92,6 +95,8 @@ fn next_check(decision: &Decision<'_>, status: &FederatedReplicaSetStatus) -> Op
             | Eligibility::Refused { .. } => {}
         }
         times.extend(member.evaluation.scheduling.next_failure);
+        times.extend(member.evaluation.scheduling.counts_from);
+        times.extend(member.evaluation.deletion_counts_from(settings));
         if member.is_eligible() {
             times.extend(member.step.held_until);
             times.extend(member.step.writes.expires(settings));

@@ -94,6 +94,7 @@ fn lay_out<'a>(
             // Where only some reject the template, the others get the replicas beyond what runs.
             closed: !member.member.schedulable
                 || !member.eligibility.is_eligible()
+                || (member.deletion_counts_from(settings)).is_some_and(|time| time <= now)
                 || (!rejected_by_all && member.keeps_template_for_long(now, settings)),
             draining: member.member.is_left(),
             requested: member.believed_requested(),
@@ -101,8 +102,8 @@ fn lay_out<'a>(
                 .scheduling
                 .unscheduled
                 .min(member.believed_requested()),
-            probes: if member.writes.rejected_since().is_some() {
-                // They were not written.
+            probes: if member.writes.rejected_since().is_some() || member.deletion().is_some() {
+                // They were not written, or will not run.
                 0
             } else {
                 member.probes().min(member.believed_requested())

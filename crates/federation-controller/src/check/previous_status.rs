@@ -4,6 +4,11 @@
 //! starts: behind the entry that was found last. Searching from the front costs the square of the number of members.
 
 use fedrs_api::ClusterStatus;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::time::after;
+use crate::config::Config;
 
 /// Looks up members in the previous status, in any order; fastest in its own.
 pub(super) struct PreviousStatus<'a> {
@@ -26,6 +31,33 @@ impl<'a> PreviousStatus<'a> {
     }
 }
 
+/// Times that another process has written may be in the future of this one, whose clock is right, or wrong in another way: what
+/// began then begins now, and what has to wait waits no longer than anything ever has to.
+pub(crate) fn bound_times(clusters: &mut [ClusterStatus], now: Timestamp, settings: &Config) {
+    let began = |time: &mut Time| time.0 = time.0.min(now);
+    let next = |time: &mut Time| time.0 = time.0.min(after(now, settings.backoff_max));
+    for internal in clusters.iter_mut().map(|cluster| &mut cluster.internal) {
+        let writes = &mut internal.writes;
+        let times = [
+            internal.lost_since.as_mut(),
+            internal.unready_since.as_mut(),
+            internal
+                .rejection
+                .as_mut()
+                .map(|rejection| &mut rejection.since),
+            writes.repaired_time.as_mut(),
+            writes.write_failure_time.as_mut(),
+            writes.write_rejected_since.as_mut(),
+        ];
+        times.into_iter().flatten().for_each(began);
+        internal.next_attempt_time.iter_mut().for_each(next);
+        if let Some(rejection) = &mut internal.template_rejection {
+            began(&mut rejection.since);
+            next(&mut rejection.next_attempt_time);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,5 +75,22 @@ mod tests {
             assert_eq!(found, expected);
         }
         assert!(PreviousStatus::of(&[]).get("a").is_none());
+    }
+
+    #[test]
+    fn f28_times_of_a_process_whose_clock_was_ahead_hold_nothing_up() {
+        let at = |second| Timestamp::from_second(second).expect("in range");
+        let settings = Config::default();
+        let mut cluster = ClusterStatus::default();
+        cluster.internal.next_attempt_time = Some(Time(at(9000)));
+        cluster.internal.writes.repaired_time = Some(Time(at(9000)));
+        cluster.internal.unready_since = Some(Time(at(50)));
+        let mut clusters = [cluster];
+        bound_times(&mut clusters, at(100), &settings);
+        let internal = &clusters[0].internal;
+        let longest = Time(after(at(100), settings.backoff_max));
+        assert_eq!(internal.next_attempt_time, Some(longest));
+        assert_eq!(internal.writes.repaired_time, Some(Time(at(100))));
+        assert_eq!(internal.unready_since, Some(Time(at(50))));
     }
 }

@@ -10,6 +10,10 @@ use crate::config::Config;
 
 /// A new pod has no node until the scheduler has looked at it: before, it shows nothing, whatever the configuration says.
 const SCHEDULING_TIME: Duration = Duration::from_secs(1);
+/// Controllers that work take moments to see a new spec: before, nothing is missing.
+const ACTING_TIME: Duration = Duration::from_secs(10);
+/// The message about pods that are missing without a message of the member.
+const NOT_ACTING: &str = "the cluster's controllers do not act on the ReplicaSet";
 
 /// How many replicas of one local set have a node at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +30,11 @@ pub(super) struct Scheduling<'a> {
     pub(super) failed: u64,
     /// When the next of the unscheduled will have been so for X.
     pub(super) next_failure: Option<Timestamp>,
+    /// Since when the member's controllers have not acted on the set, if that is longer than X: what they did not create counts
+    /// as what the cluster can't create.
+    pub(super) not_acting_since: Option<Timestamp>,
+    /// When this will be so, unless they act before.
+    pub(super) counts_from: Option<Timestamp>,
     /// Whether the scheduler has reported a pod as unschedulable.
     pub(super) is_reported: bool,
     /// The member's message about the unscheduled.
@@ -61,10 +70,24 @@ impl<'a> Scheduling<'a> {
         {
             let not_created = u64::from(set.replicas.saturating_sub(set.status_replicas));
             if not_created > 0 {
-                let due = after_limit(failure.since, settings.unscheduled_timeout);
+                let since = failure.since.unwrap_or(now);
+                let due = after_limit(since, settings.unscheduled_timeout);
                 read.add_unscheduled(not_created, due, now);
                 read.not_created = not_created;
                 read.message = Some(&failure.message);
+            }
+        } else if let Some(since) = set.behind_since {
+            // Where nobody runs the controllers, nobody reports a failure.
+            let timeout = settings.unscheduled_timeout;
+            let due = after_limit(since, timeout.map(|timeout| timeout.max(ACTING_TIME)));
+            if due.is_some_and(|due| due <= now) {
+                let existing = set.status_replicas.max(view.pods.active);
+                read.not_acting_since = Some(since);
+                read.not_created = u64::from(set.replicas.saturating_sub(existing));
+                read.add_unscheduled(read.not_created, due, now);
+                read.message = read.message.or(Some(NOT_ACTING));
+            } else {
+                read.counts_from = due;
             }
         }
         read.unscheduled = read.unscheduled.min(requested);

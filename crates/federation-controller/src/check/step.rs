@@ -180,7 +180,8 @@ fn change(
     };
     // In a namespace that the member does not take, replicas are removed, and nothing else is written.
     let is_taken = member.member.namespace == NamespaceState::Taken;
-    if set.deleting || (!is_taken && next >= set.replicas) {
+    // One that is being deleted is gone some time, and created anew by a check then.
+    if set.deletion.is_some() || (!is_taken && next >= set.replicas) {
         return None;
     }
     let removes_idle = next < set.replicas && member.possibly_ready() < member.requested();

@@ -19,7 +19,8 @@ impl LocalSet<'_> {
             Err(error) => return undecided(&error),
         };
         if live.metadata.is_deleting {
-            return Outcome::Conflict("the existing ReplicaSet is being deleted".to_owned());
+            // Most are gone in a moment; one that hangs counts as a rejection in time.
+            return Outcome::Failed("the existing ReplicaSet is being deleted".to_owned());
         }
         if let Some(message) = self.foreign_owner(&live) {
             let kind = RejectionKind::NameConflict;

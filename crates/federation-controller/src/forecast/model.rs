@@ -69,7 +69,8 @@ impl Model {
             lowest_replicas: replicas,
             federation: String::new(),
             member_cluster: member.to_owned(),
-            deleting: false,
+            deletion: None,
+            behind_since: None,
             has_owners: false,
             has_controller: false,
         }

@@ -199,7 +199,10 @@ fn synced(member: &MemberState) -> Verdict {
         _ if !member.followed && sync.is_some() => {
             Verdict::fails(MemberReason::NotWatched, messages::NOT_WATCHED)
         }
-        SyncState::Synced => Verdict::holds(MemberReason::Synced, messages::SYNCED),
+        // What will be known in seconds must not change the condition of a quiet member each time.
+        SyncState::Synced | SyncState::Unconfirmed => {
+            Verdict::holds(MemberReason::Synced, messages::SYNCED)
+        }
         SyncState::NotSynced | SyncState::Stale { .. } if exceeded.is_some() => {
             Verdict::fails(MemberReason::Degraded, exceeded.unwrap_or_default())
         }

@@ -31,6 +31,8 @@ fn each_text_once() {
         failed_to_list("MemberClusters", "connection refused"),
         deletion_pending(&members, at(1_800_000_000)),
         left_behind(&members, Duration::from_secs(600)),
+        deletion_held(&["example.com/hold"]),
+        deletion_held(&["foregroundDeletion", "example.com/hold"]),
         other_federation("blue"),
         controlled_by("Deployment", "web"),
         namespace_not_created("shop"),

@@ -136,6 +136,16 @@ impl Reconciler {
             Err(error) if error.code() == Some(404) => {}
             answer => drop(answer?),
         }
+        // The last word about an object that others keep.
+        let others = finalizer::others(&entry.metadata);
+        if !others.is_empty() {
+            let message = messages::deletion_held(&others);
+            self.record(
+                key,
+                entry,
+                Event::warning(EventReason::DeletionPending, message),
+            );
+        }
         self.forget(key);
         Ok(())
     }

@@ -163,7 +163,7 @@ fn f32_pods_that_could_not_be_created_count_as_failed_once_the_status_is_current
         set.available_replicas,
     ) = (6, 6, 6);
     set.replica_failure = Some(ReplicaFailure {
-        since: at(0),
+        since: Some(at(0)),
         message: "quota".into(),
     });
     world.now = 61;

@@ -1,9 +1,9 @@
-//! A member whose last probe failed, or that has not answered a write yet: it stays as it is, and no other member gives up
+//! A member whose last probe failed, that has not answered a write yet, or whose silent watch is being reopened: it stays as it is, and no other member gives up
 //! or takes replicas because of that (F33, F39).
 
 use std::collections::BTreeMap;
 
-use cluster_informer::Health;
+use cluster_informer::{Health, SyncState};
 use federation_controller::check::{Check, SetChange};
 use proptest::prelude::*;
 use serde_json::json;
@@ -23,15 +23,26 @@ fn changes(decided: &Check) -> BTreeMap<String, u32> {
     changes.collect()
 }
 
-/// `world`, in which a probe of the member failed, or a write to it is pending.
-fn on_hold(world: &World, held: usize, probe: bool) -> World {
+/// Why a member is on hold.
+#[derive(Clone, Copy, Debug)]
+enum Hold {
+    Probe,
+    Write,
+    Silence,
+}
+
+/// `world`, in which the member is on hold.
+fn on_hold(world: &World, held: usize, hold: Hold) -> World {
     let mut world = world.clone();
-    if probe {
-        let message = "timed out".to_owned();
-        let since = at(world.now);
-        world.members[held].health = Health::Failing { since, message };
-    } else {
-        world.members[held].write_pending = true;
+    let member = &mut world.members[held];
+    match hold {
+        Hold::Probe => {
+            let message = "timed out".to_owned();
+            let since = at(world.now);
+            member.health = Health::Failing { since, message };
+        }
+        Hold::Write => member.write_pending = true,
+        Hold::Silence => member.sync = SyncState::Unconfirmed,
     }
     world
 }
@@ -51,7 +62,7 @@ fn f39_nobody_gives_up_pending_replicas_for_a_write_that_is_not_answered() {
     // b may have more than it shows, and c can run more.
     world.previous.clusters[1].desired_replicas += 20;
     hold(&mut world.members[2], 2, 2);
-    let decided = on_hold(&world, 1, false).check();
+    let decided = on_hold(&world, 1, Hold::Write).check();
     let a = changes(&decided).get("a").copied().unwrap_or(pending);
     assert!(a >= pending, "{:?}", decided.actions);
 }
@@ -66,7 +77,8 @@ proptest! {
         replicas in (1..50i32, 1..50i32),
         steps in 0..6usize,
         held in 0..3usize,
-        (rebalance, probe) in any::<(bool, bool)>(),
+        rebalance in any::<bool>(),
+        hold in prop::sample::select(&[Hold::Probe, Hold::Write, Hold::Silence]),
     ) {
         let names = &["a", "b", "c", "d"][..rooms.len()];
         let mut world = World::new(frs(replicas.0, even(rebalance)), names);
@@ -90,7 +102,7 @@ proptest! {
         run(&mut world, steps);
         // What members show of their capacity now is learned; the hold comes after that.
         world.previous = world.check().status;
-        let (free, kept) = (world.check(), on_hold(&world, held, probe).check());
+        let (free, kept) = (world.check(), on_hold(&world, held, hold).check());
         let (free_changes, changes) = (changes(&free), changes(&kept));
         prop_assert!(!changes.contains_key(names[held]));
         for (name, before) in names.iter().zip(world.placed()) {

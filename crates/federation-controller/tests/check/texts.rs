@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use cluster_informer::{Health, ReplicaFailure, SyncState, WorkloadView};
+use cluster_informer::{Deletion, Health, ReplicaFailure, SyncState, WorkloadView};
 use federation_controller::check::{Check, InvalidFrs, Snapshot, StatusRefresh, check, reject};
 use fedrs_api::{ClusterStatus, FieldError, Rejection, RejectionKind, TemplateRejection};
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 
@@ -203,7 +204,7 @@ const PLACEMENTS: [Case; 12] = [
     }),
 ];
 
-const CAPACITIES: [Case; 7] = [
+const CAPACITIES: [Case; 8] = [
     ("pods are pending", |world| {
         world.set_room("eu", 1);
         world.now = 130;
@@ -223,9 +224,20 @@ const CAPACITIES: [Case; 7] = [
         ) = (2, 2, 2);
         set.fully_labeled_replicas = 2;
         set.replica_failure = Some(ReplicaFailure {
-            since: at(90),
+            since: Some(at(90)),
             message: "exceeded quota".to_owned(),
         });
+        eu(world).view.pods.active = 2;
+        eu(world).view.pods.ready = 2;
+    }),
+    ("nobody creates the pods", |world| {
+        let set = eu(world).view.workload.as_mut().unwrap();
+        (
+            set.status_replicas,
+            set.ready_replicas,
+            set.available_replicas,
+        ) = (2, 2, 2);
+        (set.fully_labeled_replicas, set.behind_since) = (2, Some(at(30)));
         eu(world).view.pods.active = 2;
         eu(world).view.pods.ready = 2;
     }),
@@ -253,7 +265,7 @@ const CAPACITIES: [Case; 7] = [
     }),
 ];
 
-const WRITES: [Case; 12] = [
+const WRITES: [Case; 14] = [
     ("scaled externally", |world| {
         hold(&mut world.members[1], 2, 2);
         eu(world).view.workload.as_mut().unwrap().generation = 4;
@@ -311,6 +323,12 @@ const WRITES: [Case; 12] = [
     ("all reject the template", |world| {
         template_rejected(world, &[0, 1, 2]);
     }),
+    ("the set is being deleted", |world| {
+        terminating(world, at(90), &["foregroundDeletion", "example.com/hold"]);
+    }),
+    ("the set is being deleted for long", |world| {
+        terminating(world, at(10), &["example.com/hold"]);
+    }),
     ("more replicas are rejected", |world| {
         world.frs = frs(15, even(true));
         let internal = &mut previous(world).internal;
@@ -320,6 +338,19 @@ const WRITES: [Case; 12] = [
         internal.writes.write_error = Some("denied by a webhook".to_owned());
     }),
 ];
+
+/// Two of three replicas run in eu, whose set is being deleted.
+fn terminating(world: &mut World, since: Timestamp, finalizers: &[&str]) {
+    hold(eu(world), 3, 2);
+    let view = &mut eu(world).view;
+    (view.pods.active, view.pods.terminating) = (2, 1);
+    let set = view.workload.as_mut().unwrap();
+    set.status_replicas = 2;
+    set.deletion = Some(Deletion {
+        since,
+        finalizers: finalizers.iter().map(ToString::to_string).collect(),
+    });
+}
 
 /// The texts of all `cases`.
 fn texts(cases: &[Case]) -> String {

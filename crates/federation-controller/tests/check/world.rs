@@ -107,7 +107,8 @@ pub(crate) fn hold(member: &mut Member, replicas: u32, ready: u32) {
         lowest_replicas: replicas,
         federation: "f".into(),
         member_cluster: member.name.clone(),
-        deleting: false,
+        deletion: None,
+        behind_since: None,
         has_owners: false,
         has_controller: false,
     });

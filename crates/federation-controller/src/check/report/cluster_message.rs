@@ -2,6 +2,7 @@
 
 use std::fmt::{Display, Write};
 
+use cluster_informer::Deletion;
 use federated_scheduler::Reason;
 use fedrs_api::{ClusterReason, pluralize};
 
@@ -50,6 +51,7 @@ impl ClusterMessage {
     /// What decided the replicas of an eligible member, what keeps it from them, and what it has beyond them.
     fn push_decided(&mut self, member: &MemberDecision<'_>) {
         self.push_share(member);
+        self.push_deletion(member.evaluation);
         self.push_rejection(member.evaluation);
         let target = member.planned.target;
         let replicas = |count| pluralize(count, "replica");
@@ -123,6 +125,19 @@ impl ClusterMessage {
         }
     }
 
+    /// A set of the name can be created once the one that is being deleted is gone.
+    fn push_deletion(&mut self, member: &MemberEvaluation<'_>) {
+        let Some(deletion) = member.deletion() else {
+            return;
+        };
+        let detail = format_args!(
+            "the ReplicaSet is being deleted since {:.0}, and {}",
+            deletion.since,
+            waits_for(deletion)
+        );
+        self.push(ClusterReason::ReplicaSetTerminating, detail);
+    }
+
     fn push_rejection(&mut self, member: &MemberEvaluation<'_>) {
         if let Some(rejection) = member.template_rejection
             && member.set().is_some()
@@ -153,11 +168,37 @@ impl ClusterMessage {
             let detail = format_args!("{} pending", pods(pending));
             self.push(ClusterReason::PodsPending, detail);
         }
-        if scheduling.not_created > 0 {
-            let detail = format_args!("{} not created ({message})", pods(scheduling.not_created));
+        let not_created = match scheduling.not_created {
+            0 => None,
+            count => Some(format!("{} not created", pods(count))),
+        };
+        if let Some(since) = scheduling.not_acting_since {
+            let cause = format!(
+                "the cluster's controllers have not acted on the ReplicaSet since {since:.0}"
+            );
+            let detail = not_created.map_or(cause.clone(), |pods| format!("{pods}: {cause}"));
+            self.push(ClusterReason::ControllersNotActing, detail);
+        } else if let Some(pods) = not_created {
+            let detail = format_args!("{pods} ({message})");
             self.push(ClusterReason::PodsNotCreated, detail);
         }
     }
+}
+
+/// The finalizers that a deletion waits for.
+pub(super) fn waits_for(deletion: &Deletion) -> String {
+    let names = deletion.finalizers.iter().map(|name| match &**name {
+        // It does not say what it is about.
+        "foregroundDeletion" => "foregroundDeletion (until its pods are gone)",
+        name => name,
+    });
+    let names: Vec<_> = names.collect();
+    let noun = if names.len() == 1 {
+        "finalizer"
+    } else {
+        "finalizers"
+    };
+    format!("waits for {noun} {}", names.join(", "))
 }
 
 /// Why `member` is not eligible, with the text; `None` if it is.

@@ -111,7 +111,9 @@ fn observe_counts(
     template_hash: Option<u32>,
     now: Timestamp,
 ) {
-    let replicas = member.set().map_or(0, |set| u64::from(set.status_replicas));
+    let replicas = member
+        .live_set()
+        .map_or(0, |set| u64::from(set.status_replicas));
     let believed = |count| to_status(member.believed_of(count));
     status.replicas = believed(replicas);
     status.ready_replicas = believed(member.ready());

@@ -6,6 +6,7 @@ use fedrs_api::{ClusterWait, WaitReason, pluralize};
 use jiff::{Timestamp, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use super::cluster_message::waits_for;
 use crate::check::{
     decision::{Decision, MemberDecision},
     eligibility::Eligibility,
@@ -40,7 +41,7 @@ pub(super) fn waits(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Vec
                 wait(WaitReason::EarlierWrites, what, until)
             });
             let waits = backoff(member).into_iter().chain(replicas(member));
-            let waits = waits.chain([earlier]);
+            let waits = waits.chain([earlier, deletion(decision, evaluation)]);
             waits.chain(capacity(decision, member)).flatten().collect()
         }
         Eligibility::Eligible { .. }
@@ -88,6 +89,16 @@ fn recovery(
     })
 }
 
+/// The end of a deletion, without which no other set of the name can be created.
+fn deletion(decision: &Decision<'_>, member: &MemberEvaluation<'_>) -> Option<ClusterWait> {
+    let finalizers = waits_for(member.deletion()?);
+    let until = member.deletion_counts_from(decision.snapshot.settings);
+    let until = until.filter(|until| *until > decision.now);
+    let otherwise = until.map_or("", |_| "; otherwise other clusters get what does not run");
+    let what = format!("the deletion of the ReplicaSet, which {finalizers}{otherwise}");
+    Some(wait(WaitReason::Deletion, what, until))
+}
+
 /// The next attempt of what the member rejects, or another writer undoes.
 fn backoff(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 3] {
     let evaluation = member.evaluation;
@@ -114,7 +125,9 @@ fn replicas(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 4] {
     let (evaluation, target) = (member.evaluation, member.planned.target);
     let replicas = |count| pluralize(count, "replica");
     let missing = target.total().saturating_sub(evaluation.available());
-    let is_written = evaluation.rejection().is_none() && member.step.held_until.is_none();
+    let is_written = evaluation.rejection().is_none()
+        && evaluation.deletion().is_none()
+        && member.step.held_until.is_none();
     let beyond_surge = target.total().saturating_sub(member.step.next);
     let surplus = evaluation.requested().saturating_sub(target.total());
     let stabilizes_at = evaluation.member.stabilizes_at;

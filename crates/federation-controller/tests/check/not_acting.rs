@@ -1,0 +1,79 @@
+//! A member whose controllers do not act on its set: no pods, and nobody who says why (F32, F34).
+
+use fedrs_api::ClusterReason;
+
+use crate::world::{World, at, even, frs, hold};
+
+/// Nothing but `spec.replicas` changes in c since `since`, where `pods` run and `room` is left.
+fn stop_controllers(world: &mut World, pods: u32, since: i64) {
+    let replicas = world.placed()[2];
+    hold(&mut world.members[2], replicas, pods.min(replicas));
+    let view = &mut world.members[2].view;
+    view.pods.active = pods;
+    view.pods.ready = pods;
+    let set = view.workload.as_mut().unwrap();
+    (set.status_replicas, set.fully_labeled_replicas) = (pods, pods);
+    (set.ready_replicas, set.available_replicas) = (pods, pods);
+    set.observed_generation = set.generation - 1;
+    set.behind_since = Some(at(since));
+}
+
+/// Steps each second until `until`, while the controllers of c don't act.
+fn step_until(world: &mut World, until: i64, pods: u32, since: i64) {
+    while world.now < until {
+        world.now += 1;
+        world.step();
+        stop_controllers(world, pods, since);
+    }
+}
+
+#[test]
+fn f32_replicas_that_no_controller_creates_go_elsewhere_after_x_and_return_when_it_works() {
+    let mut world = World::new(frs(6, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    world.now = 0;
+    world.frs = frs(12, even(true));
+    world.step();
+    stop_controllers(&mut world, 2, 0);
+    step_until(&mut world, 59, 2, 0);
+    assert_eq!(world.placed(), [4, 4, 4]);
+    assert_eq!(world.check().next_check, Some(at(60)));
+    assert_eq!(world.check().status.clusters[2].unscheduled_replicas, 0);
+    step_until(&mut world, 70, 2, 0);
+    assert_eq!(world.placed()[..2], [5, 5]);
+    assert_eq!(world.ready(), 12);
+    let cluster = world.check().status.clusters[2].clone();
+    assert_eq!(cluster.reason, Some(ClusterReason::ControllersNotActing));
+    assert!(
+        cluster
+            .message
+            .contains("have not acted on the ReplicaSet since"),
+        "{}",
+        cluster.message
+    );
+    step_until(&mut world, 3600, 2, 0);
+    assert_eq!(world.placed()[..2], [5, 5], "nothing swings");
+    // It works again: `step` makes the pods of c, as those of any other member.
+    let replicas = world.placed()[2];
+    hold(&mut world.members[2], replicas, replicas);
+    for _ in 0..100 {
+        world.now += 10;
+        world.step();
+        assert!(world.ready() >= 12);
+    }
+    assert_eq!(world.placed(), [4, 4, 4]);
+}
+
+#[test]
+fn f32_a_set_without_missing_pods_says_that_nobody_acts_on_it() {
+    let mut world = World::new(frs(6, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    world.now = 100;
+    stop_controllers(&mut world, 2, 0);
+    let decided = world.check();
+    assert!(decided.actions.is_empty());
+    assert_eq!(
+        decided.status.clusters[2].reason,
+        Some(ClusterReason::ControllersNotActing)
+    );
+}

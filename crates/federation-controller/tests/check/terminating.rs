@@ -1,0 +1,107 @@
+//! A local set that hangs in its deletion: what still runs counts, and the rest goes elsewhere until it is gone (F28, F31).
+
+use cluster_informer::{Deletion, WorkloadView};
+use fedrs_api::ClusterReason;
+use serde_json::json;
+
+use crate::world::{World, at, condition_message, even, frs, frs_with, hold};
+
+/// Twelve replicas in a, b and c; the set in c is being deleted since 0 s, and `running` of its replicas still run.
+fn terminating(replicas: i32, running: u32) -> World {
+    let mut world = World::new(frs(replicas, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    world.now = 0;
+    terminate(&mut world, running);
+    world
+}
+
+fn terminate(world: &mut World, running: u32) {
+    let replicas = world.members[2].view.workload.as_ref().unwrap().replicas;
+    hold(&mut world.members[2], replicas, running);
+    let member = &mut world.members[2].view;
+    member.pods.active = running;
+    let set = member.workload.as_mut().unwrap();
+    set.status_replicas = running;
+    set.deletion = Some(Deletion {
+        since: at(0),
+        finalizers: vec!["foregroundDeletion".to_owned()],
+    });
+}
+
+/// Steps each second until `until`; what a, b and c have.
+fn placed_at(world: &mut World, until: i64) -> Vec<u32> {
+    while world.now < until {
+        world.now += 1;
+        world.step();
+    }
+    world.placed()
+}
+
+#[test]
+fn f28_what_cannot_be_created_again_goes_elsewhere_after_x_and_returns_when_the_set_is_gone() {
+    let mut world = terminating(12, 1);
+    assert_eq!(placed_at(&mut world, 59)[..2], [4, 4]);
+    let waiting = world.check();
+    let message = condition_message(&waiting, "Reconciling");
+    assert!(
+        message.contains(
+            "for the deletion of the ReplicaSet, which waits for finalizer foregroundDeletion"
+        ),
+        "{message}"
+    );
+    let placed = placed_at(&mut world, 80);
+    assert_eq!(placed[0] + placed[1], 11, "one still runs: {placed:?}");
+    let decided = world.check();
+    let cluster = &decided.status.clusters[2];
+    assert_eq!(cluster.reason, Some(ClusterReason::ReplicaSetTerminating));
+    assert_eq!(
+        (cluster.desired_replicas, cluster.available_replicas),
+        (1, 1)
+    );
+    assert!(
+        cluster.message.contains("finalizer foregroundDeletion"),
+        "{}",
+        cluster.message
+    );
+    assert_eq!(decided.next_check, None, "nothing is left to do but wait");
+    terminate(&mut world, 0);
+    let placed = placed_at(&mut world, 100);
+    assert_eq!(placed[0] + placed[1], 12, "{placed:?}");
+    // It is gone at last.
+    world.members[2].view = WorkloadView::default();
+    world.settle(1);
+    assert_eq!(world.placed(), [4, 4, 4]);
+}
+
+#[test]
+fn f20_replicas_of_a_set_that_is_being_deleted_run_until_they_do_not() {
+    let mut world = terminating(12, 4);
+    for until in [30, 90, 3600] {
+        assert_eq!(placed_at(&mut world, until), [4, 4, 4]);
+    }
+    // Scaled down: nobody else gives up more because of it.
+    world.frs = frs(6, even(true));
+    let placed = placed_at(&mut world, 3700);
+    assert!(
+        placed[0] + placed[1] >= 2 && world.ready() >= 6,
+        "{placed:?}"
+    );
+}
+
+#[test]
+fn f18_without_another_cluster_the_replicas_have_no_place() {
+    let only_c = json!({ "clusters": { "c": { "weight": 1 } } });
+    let mut world = World::new(
+        frs_with(json!({ "replicas": 4, "placement": only_c })),
+        &["a", "b", "c"],
+    );
+    world.settle(1);
+    world.now = 0;
+    terminate(&mut world, 0);
+    placed_at(&mut world, 90);
+    let decided = world.check();
+    assert_eq!(decided.status.unplaced_replicas, 4);
+    world.members[2].view = WorkloadView::default();
+    world.settle(1);
+    assert_eq!(world.placed(), [0, 0, 4]);
+}
