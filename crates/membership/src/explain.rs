@@ -145,9 +145,12 @@ fn without_entry(
             let preference = preferences.of_cluster(name);
             Cluster {
                 name,
-                preference: preference.map(|preference| match excluded {
-                    true if entry.is_none() => Preference::default(),
-                    _ => preference,
+                preference: preference.map(|preference| {
+                    if excluded && entry.is_none() {
+                        Preference::default()
+                    } else {
+                        preference
+                    }
                 }),
                 current,
                 capacity: match entry.and_then(|entry| entry.capacity) {

@@ -27,10 +27,14 @@ fn cluster<'a>(decided: &'a Check, name: &str) -> &'a ClusterStatus {
     clusters.find(|cluster| cluster.name == name).unwrap()
 }
 
-fn wait(decided: &Check, name: &str, reason: WaitReason) -> Option<Option<Timestamp>> {
-    let waits = &cluster(decided, name).waits;
-    let wait: Option<&ClusterWait> = waits.iter().find(|wait| wait.reason == reason);
-    wait.map(|wait| wait.until.as_ref().map(|until| until.0))
+fn wait(decided: &Check, name: &str, reason: WaitReason) -> Option<ClusterWait> {
+    let mut waits = cluster(decided, name).waits.iter();
+    waits.find(|wait| wait.reason == reason).cloned()
+}
+
+/// When the wait for `reason` in `name` ends.
+fn until(decided: &Check, name: &str, reason: WaitReason) -> Option<Timestamp> {
+    Some(wait(decided, name, reason)?.until?.0)
 }
 
 #[test]
@@ -52,8 +56,8 @@ fn f33_a_member_that_dies_while_it_drains_says_so_and_until_when_it_counts() {
         a.message,
         "draining, on hold: the API server is unreachable; replicas as last seen"
     );
-    let until = wait(&decided, "a", WaitReason::GracePeriod);
-    assert_eq!(until, Some(Some(at(70))));
+    let until = until(&decided, "a", WaitReason::GracePeriod);
+    assert_eq!(until, Some(at(70)));
 }
 
 #[test]
@@ -99,8 +103,8 @@ fn f34_pods_that_stay_to_detect_capacity_are_not_said_to_go() {
     let mut world = settled(9);
     world.set_room("b", 1);
     let decided = world.check();
-    let until = wait(&decided, "b", WaitReason::UnscheduledTimeout);
-    assert_eq!(until, Some(Some(at(world.now + 60))));
+    let until = until(&decided, "b", WaitReason::UnscheduledTimeout);
+    assert_eq!(until, Some(at(world.now + 60)));
     world.now += 100;
     world.settle(1);
     let decided = world.check();
@@ -139,17 +143,17 @@ fn a_paused_set_waits_for_nothing() {
     assert!(decided.status.clusters.iter().all(|c| c.waits.is_empty()));
 }
 
-fn refused(kind: RejectionKind) -> Option<Outcome> {
-    Some(Outcome::Rejected {
-        kind,
+fn refused() -> Outcome {
+    Outcome::Rejected {
+        kind: RejectionKind::Rejected,
         message: "admission webhook \"policy\" denied the request".to_owned(),
-    })
+    }
 }
 
 #[test]
 fn f28_a_set_that_every_member_rejects_is_not_accepted() {
     let mut world = World::new(frs(2, even(true)), &["a", "b", "c"]);
-    world.step_unless(|_| refused(RejectionKind::Rejected));
+    world.step_unless(|_| Some(refused()));
     let decided = world.check();
     assert_eq!(
         condition(&decided, "Accepted"),
@@ -164,7 +168,7 @@ fn f28_a_set_that_every_member_rejects_is_not_accepted() {
     assert_eq!(creation.unwrap().until.as_ref().unwrap().0, at(60));
     for _ in 0..300 {
         world.now += 1;
-        world.step_unless(|_| refused(RejectionKind::Rejected));
+        world.step_unless(|_| Some(refused()));
     }
     let decided = world.check();
     for type_ in ["Accepted", "Stalled"] {

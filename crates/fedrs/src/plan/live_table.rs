@@ -128,7 +128,7 @@ fn pace(set: &SetPlan, request: &PlanRequest) -> Option<String> {
     };
     let surge = pluralize(set.max_surge, "replica");
     let of_config = request.settings.max_move_surge;
-    let source = if of_config.of(u64::try_from(set.replicas).unwrap_or(0)) != set.max_surge {
+    let source = if of_config.of(set.replicas.into()) != set.max_surge {
         "spec.rescheduling.maxMoveSurge".to_owned()
     } else if request.has_default_settings() {
         format!(
