@@ -64,14 +64,14 @@ pub(crate) fn print(text: &str) -> ExitCode {
     }
 }
 
-/// Prints lines to standard output, as [`print`] does. An operation continues even if the reader has gone.
+/// Prints lines to standard output, as [`print()`] does. An operation continues even if the reader has gone.
 pub(crate) fn print_line(text: impl Display) {
     let mut out = io::stdout();
     let text = printable_lines(&text.to_string());
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }
 
-/// Prints lines to standard error, as [`print`] does.
+/// Prints lines to standard error, as [`print()`] does.
 pub(crate) fn print_error(text: impl Display) {
     let text = printable_lines(&text.to_string());
     let _ = writeln!(io::stderr(), "{text}");
