@@ -36,7 +36,7 @@ const VERBS: [&str; 9] = [
 const OK: &str = "ok";
 const DEADLINE: &str = "deadline";
 const CONNECTION: &str = "connection";
-/// HTTP statuses that are told apart.
+/// HTTP statuses with a label of their own.
 const STATUSES: [(u16, &str); 13] = [
     (400, "400"),
     (401, "401"),

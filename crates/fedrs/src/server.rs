@@ -4,7 +4,7 @@
 //! thread of its own -> accept -> one request for each connection, within limits -> texts of a closed set, or metrics
 //! ```
 //!
-//! The thread has a runtime of its own, so that it tells when the other one stands still. The texts name no cluster and quote
+//! The thread has a runtime of its own, so that it answers while the other one hangs, too. The texts name no cluster and quote
 //! nobody: the log does.
 
 use std::{
