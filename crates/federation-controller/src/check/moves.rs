@@ -14,8 +14,9 @@ pub(super) struct ReplicaState {
     pub(super) ready: u64,
     /// Pods that are available, and stay so once the requests are carried out.
     pub(super) available: u64,
-    /// Whether the cluster was lost a short time ago and may be again: nothing elsewhere is removed for its replicas.
-    pub(super) stabilizing: bool,
+    /// Whether its replicas may go at any time, because the cluster was lost a short time ago or the local set is being
+    /// deleted: nothing elsewhere is removed for them.
+    pub(super) unreliable: bool,
     /// The most replicas that it is believed to have: more than were ever requested of it are no reason to remove replicas
     /// elsewhere, or to request none.
     pub(super) limit: u64,
@@ -43,7 +44,7 @@ impl ReplicaState {
 
     /// Of `running` ones: those that replicas elsewhere may be removed for.
     fn trusted(&self, running: u64) -> u64 {
-        if self.stabilizing {
+        if self.unreliable {
             0
         } else {
             running.min(self.limit)

@@ -11,7 +11,7 @@ fn running(requested: u64, target: u64) -> ReplicaState {
         available: requested,
         target,
         pending: 0,
-        stabilizing: false,
+        unreliable: false,
         limit: u64::MAX,
     }
 }
@@ -40,7 +40,7 @@ fn f20_a_move_makes_before_it_breaks() {
             available: 0,
             target: 4,
             pending: 0,
-            stabilizing: false,
+            unreliable: false,
             limit: u64::MAX,
         },
     ];
@@ -73,7 +73,7 @@ fn f20_what_does_not_run_is_given_up_at_once() {
             available: 6,
             target: 8,
             pending: 0,
-            stabilizing: false,
+            unreliable: false,
             limit: u64::MAX,
         },
     ];
@@ -108,7 +108,7 @@ fn f20_ready_but_not_yet_available_counts_as_running_but_not_as_spare() {
             available: 0,
             target: 4,
             pending: 0,
-            stabilizing: false,
+            unreliable: false,
             limit: u64::MAX,
         },
     ];
@@ -123,7 +123,7 @@ fn f20_growth_waits_for_what_a_member_has_yet_to_remove() {
         available: requested,
         target: 4,
         pending: 0,
-        stabilizing: false,
+        unreliable: false,
         limit: u64::MAX,
     };
     let bounds = bounds(12);
@@ -153,7 +153,7 @@ fn f20_what_only_waits_yields_the_surge_to_what_may_run() {
         available: 11,
         target: 17,
         pending: 6,
-        stabilizing: false,
+        unreliable: false,
         limit: u64::MAX,
     };
     let bounds = Bounds {
@@ -178,7 +178,7 @@ fn state() -> impl Strategy<Value = ReplicaState> {
             available: available.min(ready).min(requested),
             target,
             pending: pending.min(target),
-            stabilizing: false,
+            unreliable: false,
             limit: u64::MAX,
         },
     )

@@ -130,7 +130,7 @@ fn next_replicas(members: &[MemberEvaluation<'_>], plan: &Plan) -> Vec<u64> {
             requested: member.requested(),
             ready: member.possibly_ready(),
             available: member.available(),
-            stabilizing: member.member.stabilizes_at.is_some(),
+            unreliable: member.member.stabilizes_at.is_some() || member.deletion().is_some(),
             limit: member.limit(planned.target),
             target: planned.target.total(),
             pending: planned.target.pending,

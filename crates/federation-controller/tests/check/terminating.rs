@@ -105,3 +105,16 @@ fn f18_without_another_cluster_the_replicas_have_no_place() {
     world.settle(1);
     assert_eq!(world.placed(), [0, 0, 4]);
 }
+
+#[test]
+fn f20_nothing_elsewhere_is_removed_for_replicas_of_a_set_that_is_being_deleted() {
+    let mut world = terminating(12, 4);
+    world.members[1].draining = true;
+    assert_eq!(
+        placed_at(&mut world, 50)[1],
+        4,
+        "those of c may go at any time"
+    );
+    hold(&mut world.members[2], 4, 4);
+    assert_eq!(placed_at(&mut world, 60), [6, 0, 6]);
+}
