@@ -225,7 +225,8 @@ fn waiting() -> KubectlSession {
             kubectl("wait --for=jsonpath={.status.replicas}=2 rs/web --timeout=60s"),
             kubectl("wait --for=condition=Ready pod -l app=web --timeout=60s").in_any_order(),
             kubectl("wait --for=condition=Nothing rs/web --timeout=1s"),
-            kubectl("wait --for=delete rs/web --timeout=1s"),
+            // kubectl prints another error if the time is over before its first request.
+            kubectl("wait --for=delete rs/web --timeout=10s"),
             kubectl("wait --for=create rs/none --timeout=1s"),
             kubectl("rollout status rs/web"),
             kubectl("rollout history rs/web"),
