@@ -24,6 +24,7 @@ use std::{sync::Arc, time::Duration};
 use cluster_informer::{MemberView, WorkloadState};
 use fedrs_api::{DeletionPolicy, ObjectKey, RejectionKind, ValidFrs, labels};
 use kube::Client;
+use planted_bugs::{PlantedBug, is_planted};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::{
@@ -336,6 +337,9 @@ impl LocalSet<'_> {
 
     /// The store counts no more than `to` replicas from now on: the write may be carried out, whatever its response is.
     fn observe_scale_down(self, seen: &Precondition, to: u32) {
+        if is_planted(PlantedBug::LostScaleDownForgotten) {
+            return;
+        }
         let store = &self.member.store;
         store.observe_scale_down(self.key, &seen.uid, seen.generation, to);
     }

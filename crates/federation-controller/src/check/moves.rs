@@ -4,6 +4,8 @@
 //! once. Growth may exceed N by the surge. Every write of a step is safe by itself: a crash after any of them, or one that
 //! fails, leaves no fewer running than before, and no more than allowed.
 
+use planted_bugs::{PlantedBug, is_planted};
+
 /// One writable cluster, as far as moves depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ReplicaState {
@@ -99,7 +101,9 @@ pub(super) fn next_step(states: &[ReplicaState], bounds: Bounds) -> Vec<u64> {
         for (next, state) in next.iter_mut().zip(states) {
             let requested = state.requested.max(*next);
             let missing = wanted(state).saturating_sub(requested).min(growth);
-            growth -= missing;
+            if !is_planted(PlantedBug::SurgeOfEachCluster) {
+                growth -= missing;
+            }
             *next += missing;
         }
     }

@@ -1,7 +1,8 @@
 //! From what the members show to their targets: the second stage of a check.
 
-use federated_scheduler::Reasons;
+use federated_scheduler::{Preference, Reasons};
 use jiff::Timestamp;
+use planted_bugs::{PlantedBug, is_planted};
 
 use super::{
     candidate::Candidate,
@@ -90,7 +91,19 @@ fn lay_out<'a>(
         .iter()
         .map(|member| Candidate {
             name: &member.member.name,
-            preference: preferences.of_cluster(&member.member.name),
+            preference: match preferences.of_cluster(&member.member.name) {
+                Some(_)
+                    if is_planted(PlantedBug::UnknownMembersBySpec)
+                        && !member.eligibility.is_writable() =>
+                {
+                    Some(Preference {
+                        min: member.requested(),
+                        max: Some(member.requested()),
+                        weight: 0,
+                    })
+                }
+                preference => preference,
+            },
             // Where only some reject the template, the others get the replicas beyond what runs.
             closed: !member.member.schedulable
                 || !member.eligibility.is_eligible()

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use cluster_informer::WorkloadView;
 use jiff::Timestamp;
+use planted_bugs::{PlantedBug, is_planted};
 
 use super::time::after_limit;
 use crate::config::Config;
@@ -55,7 +56,11 @@ impl<'a> Scheduling<'a> {
             ..Self::default()
         };
         // Pods beyond the requested ones are about to go, those without a node first: they show nothing.
-        let surplus = view.pods.active.saturating_sub(set.replicas);
+        let surplus = if is_planted(PlantedBug::CapacityFromLeavingPods) {
+            0
+        } else {
+            view.pods.active.saturating_sub(set.replicas)
+        };
         let mut leaving = surplus;
         for &(since, count) in &view.pods.unscheduled_since {
             let left = count.saturating_sub(leaving);

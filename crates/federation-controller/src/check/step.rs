@@ -1,6 +1,7 @@
 //! The next safe step to the targets: the third stage of a check. At most one write for each member.
 
 use jiff::Timestamp;
+use planted_bugs::{PlantedBug, is_planted};
 
 use super::{
     action::{Action, Precondition, SetChange},
@@ -129,7 +130,11 @@ fn next_replicas(members: &[MemberEvaluation<'_>], plan: &Plan) -> Vec<u64> {
         .map(|(member, planned)| ReplicaState {
             requested: member.requested(),
             ready: member.possibly_ready(),
-            available: member.available(),
+            available: if is_planted(PlantedBug::RequestedIsAvailable) {
+                member.requested()
+            } else {
+                member.available()
+            },
             unreliable: member.member.stabilizes_at.is_some() || member.deletion().is_some(),
             limit: member.limit(planned.target),
             target: planned.target.total(),
@@ -193,6 +198,9 @@ fn change(
     let is_live = recorded.is_some_and(|record| record.has_live(set.spec_hash));
     let rejection = member.template_rejection;
     let backs_off = rejection.is_some_and(|rejection| now < rejection.next_attempt_time.0);
+    if backs_off && is_planted(PlantedBug::TemplateBlocksScaling) {
+        return None;
+    }
     // Replicas don't wait for a template that the member rejects.
     if is_taken && !backs_off && (!is_desired || !is_live || !member.member.has_label()) {
         return Some(SetChange::Overwrite {

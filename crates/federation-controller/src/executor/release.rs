@@ -1,6 +1,7 @@
 //! Releases or deletes a local set (F5).
 
 use fedrs_api::{DeletionPolicy, annotations, labels};
+use planted_bugs::{PlantedBug, is_planted};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
@@ -19,7 +20,8 @@ impl LocalSet<'_> {
             self.member.store.observe_deletion(self.key, uid);
             return Ok(());
         };
-        if self.foreign_owner(&live).is_some() {
+        let is_foreign = self.foreign_owner(&live).is_some();
+        if is_foreign && !is_planted(PlantedBug::OwnerIgnoredByDeletion) {
             return Ok(());
         }
         match policy {

@@ -1,6 +1,7 @@
 //! The status on the host: written if it differs from the last one.
 
 use fedrs_api::{FederatedReplicaSetStatus, FieldError, ObjectKey};
+use planted_bugs::{PlantedBug, is_planted};
 use tokio::time::Instant;
 
 use super::{
@@ -60,7 +61,8 @@ impl Reconciler {
         let started = Instant::now();
         let (is_published, version) = self.cache.of_key(key, |cached| {
             cached.status = status.clone();
-            let is_published = cached.published.as_ref() == Some(&status);
+            let is_published = cached.published.as_ref() == Some(&status)
+                && !is_planted(PlantedBug::StatusNotCompared);
             (is_published, cached.resource_version.clone())
         });
         if !is_published && self.may_write_host(key) {

@@ -1,0 +1,81 @@
+//! Bugs that tests switch on, to see whether the simulation finds them.
+//!
+//! ```text
+//! test --plant(bug)--> this thread --is_planted(bug)?--> the code that the bug is in
+//! ```
+//!
+//! Without the feature `plantable`, which only such tests enable, [`is_planted`] is a constant: no bug is in the binary.
+
+/// A bug that can be switched on: what controllers of this kind got wrong, or fedrs itself once did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PlantedBug {
+    /// What a member that cannot be changed now has is taken from N by its `spec.replicas`, and not by what it should have:
+    /// others lose replicas that they were asked for.
+    UnknownMembersBySpec,
+    /// After a loss of power, pods of a member that say that they are ready count at once.
+    ReturnedPodsBelieved,
+    /// Pods without a node that a scale-down is about to delete show a limit of the capacity.
+    CapacityFromLeavingPods,
+    /// A member that rejects the template is not scaled, either.
+    TemplateBlocksScaling,
+    /// The deletion of a set does not look at who owns the local set by now.
+    OwnerIgnoredByDeletion,
+    /// A scale-down whose response is lost is forgotten: the replicas that it may remove count.
+    LostScaleDownForgotten,
+    /// Replicas count as available as soon as they are requested.
+    RequestedIsAvailable,
+    /// Each cluster gets a surge of its own.
+    SurgeOfEachCluster,
+    /// A pod that is deleted while its watch is closed is never forgotten.
+    DeletionLostInRelist,
+    /// The status is written after each check, and not if it has changed.
+    StatusNotCompared,
+}
+
+impl PlantedBug {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::UnknownMembersBySpec,
+        Self::ReturnedPodsBelieved,
+        Self::CapacityFromLeavingPods,
+        Self::TemplateBlocksScaling,
+        Self::OwnerIgnoredByDeletion,
+        Self::LostScaleDownForgotten,
+        Self::RequestedIsAvailable,
+        Self::SurgeOfEachCluster,
+        Self::DeletionLostInRelist,
+        Self::StatusNotCompared,
+    ];
+}
+
+/// Whether `bug` is switched on: never.
+#[cfg(not(feature = "plantable"))]
+#[must_use]
+pub const fn is_planted(_bug: PlantedBug) -> bool {
+    false
+}
+
+#[cfg(feature = "plantable")]
+mod active {
+    use std::cell::Cell;
+
+    use super::PlantedBug;
+
+    thread_local! {
+        static ACTIVE: Cell<Option<PlantedBug>> = const { Cell::new(None) };
+    }
+
+    /// Whether `bug` is switched on in this thread.
+    #[must_use]
+    pub fn is_planted(bug: PlantedBug) -> bool {
+        ACTIVE.get() == Some(bug)
+    }
+
+    /// Switches `bug` on in this thread, and the one before it off.
+    pub fn plant(bug: Option<PlantedBug>) {
+        ACTIVE.set(bug);
+    }
+}
+
+#[cfg(feature = "plantable")]
+pub use active::{is_planted, plant};
