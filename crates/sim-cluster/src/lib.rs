@@ -66,7 +66,7 @@ pub use kubeconfig::Kubeconfig;
 pub use object::Object;
 pub use resources::{Kind, KindInfo, kinds};
 pub use server::Server;
-pub use service::ApiService;
+pub use service::{ApiService, AuditEvent};
 pub use status::{Status, StatusCause, StatusDetails};
 pub use store::Change;
 pub use verb::Verb;

@@ -1,15 +1,19 @@
 //! A cluster as a tower service: every request takes a minimal (simulated) time and is subject to faults.
 //!
-//! request -> fault -> latency -> authentication, authorization -> handler -> answer, or lost answer
+//! request -> fault -> latency -> authentication, authorization -> handler -> audit -> answer, or lost answer
 
+use std::fmt;
 use std::future::Future;
+use std::ops::Range;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::DATE;
-use http::{Request, Response};
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use crate::authentication::User;
@@ -29,6 +33,30 @@ pub struct ApiService {
     faults: Faults,
     /// The user of requests without a token.
     default_user: User,
+    audit: AuditSink,
+}
+
+/// A request that the API server has handled, as its audit log shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditEvent {
+    /// The method.
+    pub method: Method,
+    /// The path and the query.
+    pub uri: Uri,
+    /// The code of the response, whether or not it arrives.
+    pub code: StatusCode,
+    /// The resource versions of the changes that the request made.
+    pub versions: Range<u64>,
+}
+
+/// What is called with each event, before the response is sent.
+#[derive(Clone, Default)]
+struct AuditSink(Option<Arc<dyn Fn(&AuditEvent) + Send + Sync>>);
+
+impl fmt::Debug for AuditSink {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "AuditSink({})", self.0.is_some())
+    }
 }
 
 impl ApiService {
@@ -38,6 +66,16 @@ impl ApiService {
             handler,
             faults,
             default_user: User::administrator(),
+            audit: AuditSink::default(),
+        }
+    }
+
+    /// The same service, which calls `sink` with each request that it has handled, before the response is sent.
+    #[must_use]
+    pub fn audited(self, sink: impl Fn(&AuditEvent) + Send + Sync + 'static) -> Self {
+        Self {
+            audit: AuditSink(Some(Arc::new(sink))),
+            ..self
         }
     }
 
@@ -63,7 +101,7 @@ impl ApiService {
         let response = match self.handler.admit(&parts, &self.default_user) {
             Err(refusal) => refuse(&refusal),
             Ok(user) => match Limited::new(body, BODY_BYTES_MAX).collect().await {
-                Ok(body) => self.handler.answer(user, &parts, &body.to_bytes()),
+                Ok(body) => self.answer(user, &parts, &body.to_bytes()),
                 Err(error) if error.is::<LengthLimitError>() => refuse(&too_large()),
                 Err(error) => return Err(error),
             },
@@ -72,6 +110,21 @@ impl ApiService {
             return Err(ConnectionError::Reset.into());
         }
         Ok(self.dated(response))
+    }
+
+    /// Handles a request and reports it.
+    fn answer(&self, user: User, parts: &Parts, body: &Bytes) -> Response<Body> {
+        let first = self.handler.revision() + 1;
+        let response = self.handler.answer(user, parts, body);
+        if let AuditSink(Some(sink)) = &self.audit {
+            sink(&AuditEvent {
+                method: parts.method.clone(),
+                uri: parts.uri.clone(),
+                code: response.status(),
+                versions: first..self.handler.revision() + 1,
+            });
+        }
+        response
     }
 
     fn dated(&self, mut response: Response<Body>) -> Response<Body> {

@@ -14,12 +14,12 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use kube::Client;
 use parking_lot::Mutex;
+use simulation::ReadyPods;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::SimFederation;
 
-pub(crate) use committed::ReadyPods;
 use totals::Totals;
 
 /// How far the watches of several real clusters may be out of step: an addition in one cluster may be seen this much before

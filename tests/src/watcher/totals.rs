@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
 use tokio::time::Instant;
 
 /// The total of ready replicas over all members, over time.
@@ -29,20 +28,4 @@ impl Totals {
         self.values.clear();
         self.record([]);
     }
-}
-
-/// The name of a pod.
-pub(super) fn name_of(pod: &Value) -> String {
-    let name = pod["metadata"]["name"].as_str();
-    name.unwrap_or_default().to_owned()
-}
-
-/// Whether a pod belongs to the set, is ready and is not terminating.
-pub(super) fn is_ready(pod: &Value, set: &str) -> bool {
-    let metadata = &pod["metadata"];
-    let conditions = pod["status"]["conditions"].as_array();
-    let mut conditions = conditions.into_iter().flatten();
-    metadata["ownerReferences"][0]["name"] == set
-        && metadata.get("deletionTimestamp").is_none()
-        && conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }

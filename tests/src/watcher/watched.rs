@@ -8,10 +8,11 @@ use http::Request;
 use kube::{Client, core::WatchEvent};
 use parking_lot::Mutex;
 use serde_json::Value;
+use simulation::{is_ready, name_of};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::totals::{Totals, is_ready, name_of};
+use super::totals::Totals;
 
 /// The pause before a watch that ended starts again.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -250,6 +250,7 @@ impl Driver {
     /// Waits until the power is back; controllers that start again know only what the API server has stored.
     async fn wait_for_power(&mut self, stop: &CancellationToken) {
         tokio::select! {
+            biased;
             () = stop.cancelled() => {}
             () = self.power.notify.notified() => self.load(),
         }

@@ -84,6 +84,11 @@ impl Handler {
         Self { api, faults }
     }
 
+    /// The resource version of the last change.
+    pub(crate) fn revision(&self) -> u64 {
+        self.api.revision()
+    }
+
     /// The header `Date` of a response: the cluster's time.
     pub(crate) fn date(&self) -> HeaderValue {
         let now = self.api.clock().now();

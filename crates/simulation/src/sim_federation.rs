@@ -9,9 +9,8 @@ use std::{
     time::Duration,
 };
 
-use control_plane::request;
 use federation_controller::{
-    Controller, Running,
+    Controller,
     clock::Clock,
     config::Config,
     election::Fence,
@@ -23,13 +22,17 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use serde_json::{Value, json};
 use sim_cluster::SimCluster;
-use tokio::sync::mpsc;
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     changes::ChangeWaiter,
     connect::{Between, Routes, member_file},
-    crash::{CrashPoint, CrashableService, Lifetime},
+    crash::{CrashPoint, CrashableService, Lifetime, WriteObserver},
+    request::request,
 };
 
 /// The time at which every scenario starts.
@@ -76,7 +79,7 @@ impl Default for SimFederationSpec {
 pub struct SimFederation {
     host: SimCluster,
     members: BTreeMap<String, SimCluster>,
-    controller: Option<(Running, CancellationToken, Lifetime)>,
+    controller: Option<Process>,
     events: mpsc::Sender<MemberEvent>,
     /// The service between the administrators' clients and each member, by name.
     between: Between,
@@ -88,6 +91,24 @@ pub struct SimFederation {
     clock: Clock,
     /// What the clock of the controller's machine was moved by, in seconds.
     stepped: Arc<AtomicI64>,
+    /// Sees the writes of all controllers.
+    observer: Option<Arc<dyn WriteObserver>>,
+}
+
+/// A controller in this process.
+struct Process {
+    lifetime: Lifetime,
+    cancel: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Process {
+    /// Ends it, and waits until it has ended.
+    async fn ended(self) {
+        self.cancel.cancel();
+        // A panic was reported when it happened.
+        let _ = self.task.await;
+    }
 }
 
 impl SimFederation {
@@ -131,6 +152,7 @@ impl SimFederation {
             spec,
             clock,
             stepped,
+            observer: None,
         };
         install_crds(&client(&federation.host)).await;
         federation
@@ -173,12 +195,22 @@ impl SimFederation {
     }
 
     /// Starts a controller that knows only these members and crashes at `crash`.
-    pub(crate) async fn start_controller_of(
+    pub async fn start_controller_of(
         &mut self,
         members: impl Iterator<Item = &str>,
         crash: Option<CrashPoint>,
     ) {
-        let lifetime = Lifetime::until(crash);
+        let started = self.spawn_controller(members, Lifetime::until(crash)).await;
+        started.await.unwrap();
+    }
+
+    /// Starts a controller that knows these members, without waiting for the host. Returns what resolves when it has
+    /// reached the host.
+    async fn spawn_controller(
+        &mut self,
+        members: impl Iterator<Item = &str>,
+        lifetime: Lifetime,
+    ) -> oneshot::Receiver<()> {
         assert!(self.controller.is_none(), "one controller at a time");
         let (events, member_events) = mpsc::channel(64);
         self.events = events;
@@ -193,55 +225,81 @@ impl SimFederation {
             metrics: Metrics::default().into(),
             fence: Fence::open(),
         };
-        let running = controller.start(cancel.clone()).await.unwrap();
-        self.controller = Some((running, cancel, lifetime));
+        let (start, started) = oneshot::channel();
+        let until = cancel.clone();
+        let task = tokio::spawn(async move {
+            if let Some(running) = controller.start(until).await {
+                // Nobody may wait for it.
+                let _ = start.send(());
+                running.joined().await;
+            }
+        });
+        self.controller = Some(Process {
+            lifetime,
+            cancel,
+            task,
+        });
         for name in members {
             if !self.joined.contains(name) && !self.removed.contains(name) {
                 self.add_member(name).await;
             }
         }
         self.events.send(MemberEvent::Complete).await.unwrap();
+        started
+    }
+
+    /// Has `observer` see the writes of the controllers that [`restart`](Self::restart) starts.
+    pub fn observe(&mut self, observer: Arc<dyn WriteObserver>) {
+        self.observer = Some(observer);
+    }
+
+    /// Starts a controller without waiting for the host, in place of one that runs, if one does.
+    pub async fn restart(&mut self) {
+        self.kill_controller().await;
+        let lifetime = match &self.observer {
+            Some(observer) => Lifetime::observed(Arc::clone(observer)),
+            None => Lifetime::default(),
+        };
+        let all = self.member_names();
+        let all = all.iter().map(String::as_str);
+        self.spawn_controller(all, lifetime).await;
+    }
+
+    /// The lifetime of the running controller.
+    pub fn lifetime(&self) -> Option<&Lifetime> {
+        self.controller.as_ref().map(|process| &process.lifetime)
     }
 
     /// Shuts the controller down gracefully.
     pub async fn stop_controller(&mut self) {
-        let (running, cancel, _) = self.controller.take().unwrap();
-        cancel.cancel();
-        running.joined().await;
+        self.controller.take().unwrap().ended().await;
     }
 
     /// Kills the controller, if there is one: it sends nothing more.
-    pub(crate) async fn kill_controller(&mut self) {
-        if let Some((running, cancel, lifetime)) = self.controller.take() {
-            lifetime.end();
-            cancel.cancel();
-            running.joined().await;
+    pub async fn kill_controller(&mut self) {
+        if let Some(process) = self.controller.take() {
+            process.lifetime.end();
+            process.ended().await;
         }
     }
 
     /// Waits until the controller has crashed and removes it. Returns whether it crashed within `seconds`; if not, the
     /// controller is killed.
     pub async fn wait_for_crash(&mut self, seconds: u64) -> bool {
-        let (running, cancel, lifetime) = self.controller.take().unwrap();
+        let lifetime = self.lifetime().unwrap().clone();
         let crashed = tokio::time::timeout(Duration::from_secs(seconds), lifetime.ended()).await;
-        lifetime.end();
-        cancel.cancel();
-        running.joined().await;
+        self.kill_controller().await;
         crashed.is_ok()
     }
 
     /// Writes that the running controller has sent.
     pub fn writes(&self) -> u64 {
-        self.controller
-            .as_ref()
-            .map_or(0, |(_, _, lifetime)| lifetime.writes())
+        self.lifetime().map_or(0, Lifetime::writes)
     }
 
     /// Writes that were rejected because their precondition failed.
     pub fn conflicts(&self) -> u64 {
-        self.controller
-            .as_ref()
-            .map_or(0, |(_, _, lifetime)| lifetime.conflicts())
+        self.lifetime().map_or(0, Lifetime::conflicts)
     }
 
     /// Adds a member to the controller: the first time, or again after its kubeconfig changed.
@@ -252,8 +310,8 @@ impl SimFederation {
 
     /// Adds the member `cluster` to the controller under another name, `name`.
     pub async fn add_member_as(&mut self, name: &str, cluster: &str) {
-        let event = member_file(name, cluster);
-        self.events.send(event).await.unwrap();
+        // No controller may run: the next one reads all files.
+        let _ = self.events.send(member_file(name, cluster)).await;
     }
 
     /// Has the administrator's client of the member `name` pass through `between` from its next kubeconfig on.
@@ -269,18 +327,16 @@ impl SimFederation {
     /// Removes a member's kubeconfig.
     pub async fn remove_member(&mut self, name: &str) {
         self.removed.insert(name.to_owned());
-        self.events
-            .send(MemberEvent::Gone {
-                name: name.to_owned(),
-            })
-            .await
-            .unwrap();
+        let name = name.to_owned();
+        // No controller may run.
+        let _ = self.events.send(MemberEvent::Gone { name }).await;
     }
 
     /// How the controller creates clients from kubeconfigs in Secrets.
     fn secrets(&self, lifetime: &Lifetime) -> MemberSecrets {
-        let service =
-            |(name, cluster): (&String, &SimCluster)| (name.clone(), crashable(cluster, lifetime));
+        let service = |(name, cluster): (&String, &SimCluster)| {
+            (name.clone(), CrashableService::new(cluster, lifetime))
+        };
         MemberSecrets {
             namespace: names::SYSTEM_NAMESPACE.to_owned(),
             connect: Arc::new(Routes {
@@ -300,13 +356,18 @@ impl SimFederation {
         &self.members[name]
     }
 
+    /// The host by the name `host`, or a member.
+    pub fn cluster(&self, name: &str) -> &SimCluster {
+        self.members.get(name).unwrap_or(&self.host)
+    }
+
     /// The names of all members, in order.
     pub fn member_names(&self) -> Vec<String> {
         self.members.keys().cloned().collect()
     }
 
     /// Follows the changes of all clusters from now on.
-    pub(crate) fn change_waiter(&self) -> ChangeWaiter {
+    pub fn change_waiter(&self) -> ChangeWaiter {
         ChangeWaiter::new(self.members.values().chain([&self.host]))
     }
 
@@ -406,14 +467,7 @@ pub const FRS_PATH: &str = "/apis/fedrs.dev/v1alpha1/namespaces/default/federate
 
 /// A client of an embedded cluster that works until the controller with this lifetime ends.
 pub fn client_until_crash(cluster: &SimCluster, lifetime: &Lifetime) -> Client {
-    Client::new(crashable(cluster, lifetime), "default")
-}
-
-fn crashable(cluster: &SimCluster, lifetime: &Lifetime) -> CrashableService {
-    CrashableService {
-        lifetime: lifetime.clone(),
-        service: cluster.service(),
-    }
+    Client::new(CrashableService::new(cluster, lifetime), "default")
 }
 
 /// A client of an embedded cluster, without a network.

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 /// Waits for a change in any cluster. Returns all changes that are committed by then, each with the index of its cluster;
 /// the changes of one cluster are in order.
-pub(crate) async fn next_changes(clusters: &mut [Changes]) -> Vec<(usize, ChangeEvent)> {
+pub async fn next_changes(clusters: &mut [Changes]) -> Vec<(usize, ChangeEvent)> {
     let next = clusters.iter_mut().map(|cluster| Box::pin(cluster.next()));
     let (event, place, _) = select_all(next).await;
     let mut all = vec![(place, event)];
@@ -22,7 +22,7 @@ pub(crate) async fn next_changes(clusters: &mut [Changes]) -> Vec<(usize, Change
 
 /// Decides when a wait evaluates its condition again: after changes, because evaluating costs more than the simulation
 /// itself.
-pub(crate) struct ChangeWaiter {
+pub struct ChangeWaiter {
     clusters: Vec<Changes>,
 }
 
@@ -41,7 +41,7 @@ impl ChangeWaiter {
     }
 
     /// Waits until the condition should be evaluated again, at the latest at the deadline.
-    pub(crate) async fn next(&mut self, deadline: Instant) {
+    pub async fn next(&mut self, deadline: Instant) {
         sleep(Self::APART).await;
         let idle = deadline.min(Instant::now() + Self::IDLE);
         // A timeout is fine, too.

@@ -1,16 +1,17 @@
 //! Crashes a controller at an exact write: from then on none of its requests reaches a cluster.
 
 use std::{
+    fmt,
     future::Future,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
 };
 
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode, Uri};
 use kube::client::Body;
 use parking_lot::Mutex;
-use sim_cluster::ApiService;
+use sim_cluster::{ApiService, AuditEvent, SimCluster};
 use tokio::sync::Notify;
 use tower::{BoxError, Service};
 
@@ -23,14 +24,29 @@ pub enum CrashPoint {
     After(u64),
 }
 
+/// Sees each write of a controller.
+pub trait WriteObserver: Send + Sync {
+    /// An API server has handled a write, whether or not its response arrives.
+    fn handled(&self, cluster: &str, event: &AuditEvent);
+    /// The controller knows the result: the code of the response, or none if there was no response.
+    fn answered(&self, cluster: &str, method: &Method, uri: &Uri, code: Option<StatusCode>);
+}
+
 /// The lifetime of one controller: its clients of all clusters share it.
 #[derive(Clone, Debug, Default)]
 pub struct Lifetime(Arc<State>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     counters: Mutex<Counters>,
     ended: Notify,
+    observer: Option<Arc<dyn WriteObserver>>,
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.counters.lock().fmt(formatter)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -47,6 +63,25 @@ impl Lifetime {
         let lifetime = Self::default();
         lifetime.0.counters.lock().crash = crash;
         lifetime
+    }
+
+    /// A lifetime whose writes `observer` sees.
+    pub fn observed(observer: Arc<dyn WriteObserver>) -> Self {
+        Self(Arc::new(State {
+            observer: Some(observer),
+            ..State::default()
+        }))
+    }
+
+    /// Crashes at the `write`th write from now on, before or after it takes effect.
+    pub fn crash_at(&self, write: u64, after: bool) {
+        let mut counters = self.0.counters.lock();
+        let at = counters.writes + write;
+        counters.crash = Some(if after {
+            CrashPoint::After(at)
+        } else {
+            CrashPoint::Before(at)
+        });
     }
 
     /// Ends the lifetime now.
@@ -94,6 +129,15 @@ impl Lifetime {
             _ => Admission::Sent,
         }
     }
+
+    /// Counts an answer. Whether the controller still lives to see it.
+    fn answered(&self, is_change: bool, code: Option<StatusCode>) -> bool {
+        let mut counters = self.0.counters.lock();
+        let unexpected = [StatusCode::CONFLICT, StatusCode::UNPROCESSABLE_ENTITY];
+        let is_conflict = is_change && code.is_some_and(|code| unexpected.contains(&code));
+        counters.conflicts += u64::from(is_conflict && !counters.ended);
+        !counters.ended
+    }
 }
 
 enum Admission {
@@ -105,8 +149,46 @@ enum Admission {
 /// The API of a cluster, reachable until the controller crashes.
 #[derive(Clone)]
 pub(crate) struct CrashableService {
-    pub(crate) lifetime: Lifetime,
-    pub(crate) service: ApiService,
+    cluster: Arc<str>,
+    lifetime: Lifetime,
+    service: ApiService,
+}
+
+impl CrashableService {
+    pub(crate) fn new(cluster: &SimCluster, lifetime: &Lifetime) -> Self {
+        let name: Arc<str> = cluster.name().into();
+        let mut service = cluster.service();
+        if let Some(observer) = lifetime.0.observer.clone() {
+            let name = Arc::clone(&name);
+            service = service.audited(move |event| {
+                if event.method != Method::GET {
+                    observer.handled(&name, event);
+                }
+            });
+        }
+        Self {
+            cluster: name,
+            lifetime: lifetime.clone(),
+            service,
+        }
+    }
+
+    /// Sends a request that is not the controller's last one.
+    async fn send(mut self, request: Request<Body>) -> Result<Response<ResponseBody>, BoxError> {
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        let answer = self.service.call(request).await;
+        let code = answer.as_ref().ok().map(Response::status);
+        let is_change = method == Method::PATCH || method == Method::PUT;
+        if !self.lifetime.answered(is_change, code) {
+            return Err("the controller crashed".into());
+        }
+        if let Some(observer) = &self.lifetime.0.observer
+            && method != Method::GET
+        {
+            observer.answered(&self.cluster, &method, &uri, code);
+        }
+        answer
+    }
 }
 
 impl Service<Request<Body>> for CrashableService {
@@ -120,33 +202,16 @@ impl Service<Request<Body>> for CrashableService {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let is_write = request.method() != Method::GET;
-        let is_change = request.method() == Method::PATCH || request.method() == Method::PUT;
         let admission = self.lifetime.admit(is_write);
-        let (lifetime, mut service) = (self.lifetime.clone(), self.service.clone());
+        let mut called = self.clone();
         Box::pin(async move {
             match admission {
                 Admission::Rejected => Err("the controller crashed".into()),
-                Admission::Sent => {
-                    let answer = service.call(request).await;
-                    let mut counters = lifetime.0.counters.lock();
-                    if counters.ended {
-                        return Err("the controller crashed".into());
-                    }
-                    let unexpected = [StatusCode::CONFLICT, StatusCode::UNPROCESSABLE_ENTITY];
-                    if is_change
-                        && answer
-                            .as_ref()
-                            .is_ok_and(|answer| unexpected.contains(&answer.status()))
-                    {
-                        counters.conflicts += 1;
-                    }
-                    drop(counters);
-                    answer
-                }
+                Admission::Sent => called.send(request).await,
                 Admission::SentLast => {
                     // The controller never learns the result.
-                    let _ = service.call(request).await;
-                    lifetime.end();
+                    let _ = called.service.call(request).await;
+                    called.lifetime.end();
                     Err("the controller crashed".into())
                 }
             }

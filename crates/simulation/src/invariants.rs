@@ -19,7 +19,7 @@ use sim_cluster::{Api, ChangeEvent, kinds};
 use tokio::time::{Duration, Instant};
 use tokio_util::{sync::CancellationToken, sync::DropGuard};
 
-use crate::{SimFederation, changes::next_changes, history::History, watcher::ReadyPods};
+use crate::{SimFederation, changes::next_changes, history::History, ready_pods::ReadyPods};
 
 /// How old the state that a write is based on may be: one call, the deadline of the call before it, and a probe period.
 const MAX_STALENESS: Duration = Duration::from_secs(25);

@@ -1,0 +1,29 @@
+//! Requests of users, to any cluster.
+
+use http::{Request, header::CONTENT_TYPE};
+use kube::Client;
+use serde_json::Value;
+
+/// Sends a request whose response is an object; a PATCH is a merge patch. A null `body` is none.
+pub async fn request(
+    client: &Client,
+    method: &str,
+    path: &str,
+    body: &Value,
+) -> kube::Result<Value> {
+    let content_type = match method {
+        "PATCH" => "application/merge-patch+json",
+        _ => "application/json",
+    };
+    let bytes = match body {
+        Value::Null => Vec::new(),
+        body => body.to_string().into_bytes(),
+    };
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(CONTENT_TYPE, content_type)
+        .body(bytes)
+        .expect("a path is a valid URI");
+    client.request(request).await
+}
