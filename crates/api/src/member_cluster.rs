@@ -210,6 +210,9 @@ pub struct MemberInternalState {
     /// How long controllers have observed the cluster to be healthy since its last outage, if that matters.
     #[serde(skip_serializing_if = "is_zero")]
     pub healthy_seconds: i64,
+    /// How many seconds the longest outages lasted that have ended, until the cluster was healthy for an hour.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ended_outages: Vec<i64>,
 }
 
 impl MemberInternalState {

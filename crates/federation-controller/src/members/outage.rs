@@ -19,8 +19,13 @@ use tokio::time::Instant;
 const STABLE_AFTER: Duration = Duration::from_secs(3600);
 /// The longest time for which a returned member has to be healthy.
 const MAX_STABILIZATION: Duration = Duration::from_secs(1800);
-/// Seconds of an outage between two records.
+/// Seconds of an outage between two records, until the member is lost.
 const RECORDED_STEP: u64 = 10;
+/// After that an outage is recorded about so many times while it doubles: sets may give the member more time, and a member
+/// that is lost for days causes few writes.
+const RECORDS_PER_DOUBLING: u64 = 16;
+/// Outages whose lengths are kept, the longest: as many losses make the longest stabilization of the defaults.
+const KEPT_OUTAGES: usize = 6;
 
 /// What the last probe of a member showed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,8 +117,9 @@ pub(super) struct History {
     out: Option<Outage>,
     /// Whether its outage, if there is one, is about the member and not about the controller.
     is_decidable: bool,
-    /// How long the last outage lasted, if it has ended and the member has not been healthy for an hour since.
-    last_outage: Option<Duration>,
+    /// How long the longest outages lasted that have ended since the member was healthy for an hour, longest first. Each set
+    /// may have a grace period of its own: whether the member was lost for it follows from these.
+    outages: Vec<Duration>,
     /// How long it has been healthy.
     healthy: Option<Span>,
     /// How long the outage had lasted when the member was lost.
@@ -225,12 +231,35 @@ impl History {
             return;
         };
         let seconds = |seconds: i64| Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
-        match (reason, &mut self.out, &mut self.healthy) {
-            (Some(reason), Some(outage), _) if recorded.outage_reason == reason.as_str() => {
-                outage.span.earlier += seconds(recorded.outage_seconds);
+        let lasted = seconds(recorded.outage_seconds);
+        for outage in recorded.ended_outages {
+            self.keep_outage(seconds(outage));
+        }
+        match (reason, &mut self.out) {
+            (Some(reason), Some(outage)) if recorded.outage_reason == reason.as_str() => {
+                outage.span.earlier += lasted;
             }
-            (None, _, Some(healthy)) => healthy.earlier += seconds(recorded.healthy_seconds),
+            // It ended while no leader looked.
+            _ if counts_for_sets(&recorded.outage_reason) => self.keep_outage(lasted),
             _ => {}
+        }
+        if let (None, Some(healthy)) = (reason, &mut self.healthy) {
+            healthy.earlier += seconds(recorded.healthy_seconds);
+        }
+    }
+
+    fn keep_outage(&mut self, length: Duration) {
+        self.outages.push(length);
+        self.outages.sort_unstable_by(|a, b| b.cmp(a));
+        self.outages.truncate(KEPT_OUTAGES);
+    }
+
+    /// Its outage, if there is one, is over, or another one from now on; `before` was the last contact.
+    fn end_outage(&mut self, before: Contact, now: Instant) {
+        if let Some(outage) = self.out.take().filter(|_| before.shows_outage())
+            && counts_for_sets(outage.reason.as_str())
+        {
+            self.keep_outage(outage.span.length(now));
         }
     }
 
@@ -249,10 +278,7 @@ impl History {
                 return;
             }
             (_, None) => {
-                let ended = self.out.take().filter(|_| before.shows_outage());
-                self.last_outage = ended
-                    .map(|outage| outage.span.length(now))
-                    .or(self.last_outage);
+                self.end_outage(before, now);
                 self.healthy.get_or_insert(span);
             }
             (_, Some(reason)) => {
@@ -266,6 +292,7 @@ impl History {
                             && outage.reason == MemberReason::Unreachable
                 };
                 if !self.out.as_ref().is_some_and(lasts) {
+                    self.end_outage(before, now);
                     self.out = Some(Outage {
                         reason,
                         span,
@@ -296,11 +323,9 @@ impl History {
             .is_some_and(|healthy| healthy.length(now) >= STABLE_AFTER)
         {
             self.losses = 0;
-            self.last_outage = None;
+            self.outages.clear();
         }
-        let stabilizes_at = self
-            .healthy
-            .map(|healthy| healthy.reaches(stabilization(self.losses, periods)));
+        let stabilizes_at = self.stabilizes_at(self.losses, periods);
         self.state = OutageState {
             lost,
             lost_at: may_be_lost_at.filter(|_| lost.is_none()),
@@ -315,38 +340,40 @@ impl History {
         Some(outage.span.reaches(grace?).max(outage.not_before))
     }
 
-    /// What follows for a set that gives members out of reach another `grace` than their own. What earlier leaders saw of an
-    /// outage that has ended does not count.
+    /// What follows for a set that gives members out of reach another `grace` than their own.
     pub(super) fn state_within(
         &self,
         grace: Option<Duration>,
         periods: &Periods,
         now: Instant,
     ) -> OutageState {
-        if let Some(outage) = self.out
-            && outage.reason != MemberReason::Unauthorized
-        {
-            let lost_at = self.may_be_lost_at(grace);
-            let is_lost = self.contact.shows_outage() && lost_at.is_some_and(|time| time <= now);
-            let stays_lost = |span: &Span| grace.is_some_and(|grace| span.reaches(grace) <= now);
-            let lost = self.state.lost.filter(stays_lost);
-            let lost = lost.or(is_lost.then_some(outage.span));
-            return OutageState {
-                lost,
-                lost_at: lost_at.filter(|_| lost.is_none()),
-                ..self.state
-            };
-        }
-        let was_lost =
-            matches!((self.last_outage, grace), (Some(last), Some(grace)) if grace <= last);
-        let losses = self.losses.max(was_lost.into());
-        let stabilizes_at = self
-            .healthy
-            .map(|healthy| healthy.reaches(stabilization(losses, periods)));
-        OutageState {
+        let is_loss = |outage: &&Duration| grace.is_some_and(|grace| grace <= **outage);
+        let lost_for_set = self.outages.iter().filter(is_loss).count();
+        let stabilizes_at = self.stabilizes_at(self.losses.max(saturate(lost_for_set)), periods);
+        let state = OutageState {
             stabilizes_at: stabilizes_at.filter(|time| *time > now),
             ..self.state
+        };
+        let Some(outage) = (self.out).filter(|outage| counts_for_sets(outage.reason.as_str()))
+        else {
+            return state;
+        };
+        let lost_at = self.may_be_lost_at(grace);
+        let is_lost = self.contact.shows_outage() && lost_at.is_some_and(|time| time <= now);
+        let stays_lost = |span: &Span| grace.is_some_and(|grace| span.reaches(grace) <= now);
+        let lost = self.state.lost.filter(stays_lost);
+        let lost = lost.or(is_lost.then_some(outage.span));
+        OutageState {
+            lost,
+            lost_at: lost_at.filter(|_| lost.is_none()),
+            ..state
         }
+    }
+
+    /// Until when it has to be healthy after so many losses.
+    fn stabilizes_at(&self, losses: u32, periods: &Periods) -> Option<Instant> {
+        let healthy = self.healthy?;
+        Some(healthy.reaches(stabilization(losses, periods)))
     }
 
     /// What a later leader has to know.
@@ -359,26 +386,56 @@ impl History {
             i64::try_from(time.as_secs() / step * step).unwrap_or(i64::MAX)
         };
         let lost = self.state.lost.is_some() || self.was_lost;
-        let outage = self.out.filter(|_| lost || self.state.lost_at.is_some());
-        let stabilization = stabilization(self.losses, periods);
+        // Failed probes, fewer than the threshold, are no outage by themselves.
+        let shows = |outage: &Outage| {
+            let is_outage = self.contact.shows_outage() || !outage.span.earlier.is_zero();
+            lost || self.is_decidable && is_outage
+        };
+        let outage = self.out.filter(shows);
+        let losses = self.losses.max(saturate(self.outages.len()));
+        let stabilization = stabilization(losses, periods);
         let healthy = self.healthy.map_or(Duration::ZERO, |healthy| {
             healthy.length(now).min(stabilization)
         });
+        let outage_seconds = |outage: Outage| {
+            let length = outage.span.length(now);
+            let step = match self.state.lost_at {
+                Some(_) => RECORDED_STEP,
+                None => RECORDED_STEP.max(power_of_two(length.as_secs() / RECORDS_PER_DOUBLING)),
+            };
+            // A later leader takes it for lost, too.
+            let lost_after = self.state.lost.map_or(Duration::ZERO, |_| self.lost_after);
+            whole(length, step).max(whole(lost_after, 1))
+        };
         MemberInternalState {
             outage_reason: outage
                 .map(|outage| outage.reason.to_string())
                 .unwrap_or_default(),
-            outage_seconds: match outage {
-                // It does not grow any more: a lost member causes no writes.
-                Some(_) if self.state.lost.is_some() => whole(self.lost_after, 1),
-                Some(outage) => whole(outage.span.length(now), RECORDED_STEP),
-                None => 0,
-            },
+            outage_seconds: outage.map_or(0, outage_seconds),
             lost,
             losses: self.losses.into(),
             healthy_seconds: whole(healthy, stabilization.as_secs() / 4),
+            ended_outages: self
+                .outages
+                .iter()
+                .map(|outage| whole(*outage, 1))
+                .collect(),
         }
     }
+}
+
+/// Whether an outage for this reason is a loss for sets with a grace period of their own: rejected credentials have another.
+fn counts_for_sets(reason: &str) -> bool {
+    !reason.is_empty() && reason != MemberReason::Unauthorized.as_str()
+}
+
+/// The largest that is not above `number`.
+fn power_of_two(number: u64) -> u64 {
+    number.checked_ilog2().map_or(0, |exponent| 1 << exponent)
+}
+
+fn saturate(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// How long a member has to be healthy after so many losses.

@@ -16,6 +16,7 @@ fn periods() -> Periods {
 struct Members {
     histories: Vec<History>,
     disconnected: bool,
+    grace: Option<u64>,
     started: Instant,
     now: u64,
 }
@@ -25,6 +26,7 @@ impl Members {
         Self {
             histories: vec![History::default(); count],
             disconnected: false,
+            grace: Some(GRACE),
             started: Instant::now(),
             now: 0,
         }
@@ -45,7 +47,7 @@ impl Members {
                 .map(|(history, contact)| Observed {
                     history,
                     contact: *contact,
-                    grace: Some(Duration::from_secs(GRACE)),
+                    grace: self.grace.map(Duration::from_secs),
                 })
                 .collect();
             self.disconnected = observe(&mut observed, self.disconnected, &periods(), now);
@@ -69,6 +71,7 @@ impl Members {
     /// The same members, seen by the next leader.
     fn next_leader(&self) -> Self {
         let mut next = Self::new(self.histories.len());
+        next.grace = self.grace;
         for (history, of_next) in self.histories.iter().zip(&mut next.histories) {
             of_next.resume(&history.record(&periods(), self.instant()));
         }
@@ -370,6 +373,15 @@ fn f33_a_set_says_how_long_members_may_be_out_of_reach() {
     }
 }
 
+/// For how much longer the first member has to be healthy for a set with this grace period.
+fn stabilizes_within(members: &Members, grace: u64) -> u64 {
+    let now = members.instant();
+    let state =
+        members.histories[0].state_within(Some(Duration::from_secs(grace)), &periods(), now);
+    let left = state.stabilizes_at.map(|until| until.duration_since(now));
+    left.map_or(0, |left| left.as_secs())
+}
+
 #[test]
 fn f33_a_member_that_was_lost_for_a_set_has_to_be_healthy_for_it_to_count() {
     let mut members = Members::new(2);
@@ -377,14 +389,98 @@ fn f33_a_member_that_was_lost_for_a_set_has_to_be_healthy_for_it_to_count() {
         .show(&[Unreachable, Answers], 20)
         .show(&[Answers, Answers], 10);
     assert_eq!(members.stabilizes_in(), 0, "it was not lost for others");
-    let now = members.instant();
-    let stabilizes = |grace| {
-        let grace = Some(Duration::from_secs(grace));
-        let state = members.histories[0].state_within(grace, &periods(), now);
-        state.stabilizes_at.is_some()
-    };
-    assert!(stabilizes(0) && stabilizes(10));
-    assert!(!stabilizes(30));
+    let holds = |members: &Members| [0, 10, 30].map(|grace| stabilizes_within(members, grace));
+    assert_eq!(holds(&members), [50, 50, 0]);
+    members.show(&[Failing, Answers], 5);
+    assert_eq!(holds(&members), [45, 45, 0], "a failed probe is no outage");
+}
+
+#[test]
+fn f33_a_member_that_is_lost_for_a_set_again_and_again_has_to_be_healthy_for_longer() {
+    let mut members = Members::new(2);
+    let holds: Vec<_> = (0..7)
+        .map(|_| {
+            members
+                .show(&[Unreachable, Answers], 20)
+                .show(&[Answers, Answers], 1);
+            let holds = [10, 30].map(|grace| stabilizes_within(&members, grace));
+            members.show(&[Answers, Answers], 70);
+            holds
+        })
+        .collect();
+    let doubled = [59, 119, 239, 479, 959, 1799, 1799];
+    assert_eq!(holds, doubled.map(|hold| [hold, 0]));
+    members.show(&[Answers, Answers], 3600);
+    assert_eq!(stabilizes_within(&members, 10), 0);
+    members
+        .show(&[Unreachable, Answers], 20)
+        .show(&[Answers, Answers], 1);
+    assert_eq!(stabilizes_within(&members, 10), 59, "stable for an hour");
+}
+
+#[test]
+fn f33_an_outage_that_ends_with_dead_nodes_is_a_loss_for_sets() {
+    let mut members = Members::new(2);
+    members
+        .show(&[Unreachable, Answers], 20)
+        .show(&[NoReadyNodes, Answers], 3)
+        .show(&[Answers, Answers], 1);
+    assert_eq!(stabilizes_within(&members, 10), 59);
+}
+
+#[test]
+fn f33_a_new_leader_knows_for_which_sets_a_member_was_lost() {
+    let mut members = Members::new(2);
+    members.show(&[Unreachable, Answers], 20);
+    let mut next = members.next_leader();
+    next.show(&[Answers, Answers], 30);
+    assert_eq!(
+        [10, 30].map(|grace| stabilizes_within(&next, grace)),
+        [30, 0]
+    );
+    let mut third = next.next_leader();
+    third.show(&[Answers, Answers], 1);
+    assert_eq!(
+        [10, 30].map(|grace| stabilizes_within(&third, grace)),
+        [29, 0]
+    );
+    // Fewer failed probes than the threshold are no outage for any of them.
+    let mut failing = Members::new(2);
+    failing.show(&[Failing, Answers], 20);
+    let mut next = failing.next_leader();
+    next.show(&[Answers, Answers], 1);
+    assert_eq!(stabilizes_within(&next, 0), 0);
+}
+
+#[test]
+fn f33_leaders_of_50_s_lose_a_member_for_sets_that_give_it_more_time_than_others() {
+    for (of_member, of_set) in [(Some(GRACE), 500), (None, 300), (None, 30)] {
+        let mut members = Members::new(2);
+        members.grace = of_member;
+        let mut seconds = 0;
+        while !lost_within(&members, Some(of_set)) {
+            members = members.next_leader();
+            members.grace = of_member;
+            members
+                .show(&[Failing, Answers], 15)
+                .show(&[Unreachable, Answers], 35);
+            seconds += 50;
+            assert!(seconds < 2 * of_set + 100, "{of_member:?} {of_set}");
+        }
+        assert!(seconds >= of_set, "{of_member:?} {of_set}");
+    }
+}
+
+#[test]
+fn f33_a_member_that_is_lost_for_long_is_recorded_seldom() {
+    let mut members = Members::new(2);
+    let mut records = std::collections::BTreeSet::new();
+    for _ in 0..24 * 360 {
+        members.show(&[Unreachable, Answers], 10);
+        let record = members.histories[0].record(&periods(), members.instant());
+        records.insert(record.outage_seconds);
+    }
+    assert!(records.len() < 180, "{} writes in a day", records.len());
 }
 
 #[test]
