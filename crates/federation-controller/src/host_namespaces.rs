@@ -81,6 +81,8 @@ pub(crate) struct NamespaceHandler {
     progress: ListProgress,
     /// What the current list has shown.
     seen: HashSet<String>,
+    /// What was logged last: each attempt fails in the same way until somebody grants the permission.
+    warned: Option<String>,
 }
 
 impl NamespaceHandler {
@@ -94,6 +96,7 @@ impl NamespaceHandler {
             trigger,
             progress: ListProgress::new("Namespaces", listed),
             seen: HashSet::new(),
+            warned: None,
         }
     }
 }
@@ -128,12 +131,12 @@ impl EventHandler<Namespace> for NamespaceHandler {
     /// A controller that may not list them works for all members without a selector; what was listed before is still known.
     fn on_error(&mut self, error: &Error) {
         if error.code() == Some(403) {
-            let text = messages::failed_to_list("Namespaces", &format_error(error));
-            let mut state = self.namespaces.state.write();
-            if state.forbidden.replace(text.clone()).is_none() {
+            let text = messages::may_not_list("Namespaces", &format_error(error));
+            if self.warned.as_ref() != Some(&text) {
                 tracing::warn!("{text}");
+                self.warned = Some(text.clone());
             }
-            drop(state);
+            self.namespaces.state.write().forbidden = Some(text);
             self.progress.complete();
         } else {
             self.progress.failed(error);

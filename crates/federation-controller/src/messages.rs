@@ -18,6 +18,14 @@ pub(crate) fn failed_to_list(kind: &str, error: &str) -> String {
     format!("failed to list {kind} of the host: {error}")
 }
 
+/// The host's permissions are those of an earlier version, or incomplete.
+pub(crate) fn may_not_list(kind: &str, error: &str) -> String {
+    let failed = failed_to_list(kind, error);
+    format!(
+        "{failed}; `fedrs rbac host` prints the permissions that this version needs: apply them"
+    )
+}
+
 // Events of a FederatedReplicaSet.
 
 pub(crate) fn deletion_pending(members: &[String], until: Timestamp) -> String {

@@ -41,10 +41,10 @@ impl ListProgress {
 
     /// A list or a watch failed.
     pub(crate) fn failed(&self, error: &Error) {
-        let message = if error.code() == Some(404) {
-            messages::crds_missing(self.kind)
-        } else {
-            messages::failed_to_list(self.kind, &format_error(error))
+        let message = match error.code() {
+            Some(404) => messages::crds_missing(self.kind),
+            Some(403) => messages::may_not_list(self.kind, &format_error(error)),
+            _ => messages::failed_to_list(self.kind, &format_error(error)),
         };
         self.state.send_if_modified(|state| {
             let changed = state.error.as_deref() != Some(&message);

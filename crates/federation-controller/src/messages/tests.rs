@@ -29,6 +29,7 @@ fn each_text_once() {
     let texts = [
         crds_missing("MemberClusters"),
         failed_to_list("MemberClusters", "connection refused"),
+        may_not_list("Namespaces", "403 Forbidden: namespaces is forbidden"),
         deletion_pending(&members, at(1_800_000_000)),
         left_behind(&members, Duration::from_secs(600)),
         deletion_held(&["example.com/hold"]),
