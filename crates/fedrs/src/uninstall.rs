@@ -44,7 +44,7 @@ pub(crate) async fn run(args: UninstallArgs) -> anyhow::Result<ExitCode> {
         federation: args.federation,
         namespace: args.namespace,
     };
-    let uninstall = Uninstall::prepare(&host, request).await?;
+    let uninstall = Uninstall::prepare(&host, request, &mut TerminalReporter).await?;
     let url = host.url();
     let Some(plan) = uninstall.plan() else {
         print_line(format_args!(

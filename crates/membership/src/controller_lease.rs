@@ -1,48 +1,103 @@
-//! Whether a controller runs on the host, according to its Lease.
+//! Whether a controller runs on the host: whether somebody renews its Lease while we watch. The times in a Lease are by the
+//! clock of the process that wrote it, which is not compared with ours.
+
+use std::time::Duration;
 
 use fedrs_api::names;
-use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::{Api, ResourceExt, api::ListParams};
+use tokio::time::{Instant, sleep};
 
 use crate::cluster_client::{ClusterClient, RequestError};
+
+/// How often the Leases are read.
+const POLL_PERIOD: Duration = Duration::from_secs(1);
+/// The longest time for which a Lease is watched: its holder renews it several times within its duration.
+const MAX_WATCH: Duration = Duration::from_secs(60);
 
 /// The state of the controllers in a namespace, according to their Leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControllerState {
-    /// This process holds a Lease.
+    /// This process renews a Lease.
     Running(String),
-    /// No process holds the Lease.
+    /// No process holds the Lease, or its holder does not renew it.
     Stopped,
     /// There is no Lease, or the user may not list Leases: no controller has run yet, or it runs without leader election.
     Unknown,
 }
 
-/// Reads the Leases in `namespace`.
-pub(crate) async fn controller_state(
-    host: &ClusterClient,
-    namespace: &str,
-) -> Result<ControllerState, RequestError> {
-    let leases: Api<Lease> = Api::namespaced(host.client(), namespace);
-    let all = ListParams::default();
-    let operation = format!("list leases in namespace {namespace}");
-    match host.call(operation, leases.list(&all)).await {
-        Err(error) if error.code() == Some(403) => Ok(ControllerState::Unknown),
-        leases => Ok(state_at(&leases?.items, Timestamp::now())),
+/// The Leases in a namespace, as they were when the watch began.
+pub(crate) struct LeaseWatch<'a> {
+    host: &'a ClusterClient,
+    namespace: &'a str,
+    first: Vec<Lease>,
+    began: Instant,
+}
+
+impl<'a> LeaseWatch<'a> {
+    /// Begins to watch.
+    pub(crate) async fn begin(
+        host: &'a ClusterClient,
+        namespace: &'a str,
+    ) -> Result<Self, RequestError> {
+        Ok(Self {
+            host,
+            namespace,
+            first: leases(host, namespace).await?,
+            began: Instant::now(),
+        })
+    }
+
+    /// The process that held a Lease when the watch began.
+    pub(crate) fn holder(&self) -> Option<&str> {
+        let mut specs = self.first.iter().filter_map(|lease| lease.spec.as_ref());
+        specs.find_map(holder)
+    }
+
+    /// Waits until it is known whether a controller runs: it renews its Lease, or has not done so for as long as it is valid.
+    pub(crate) async fn state(&self) -> Result<ControllerState, RequestError> {
+        loop {
+            let latest = leases(self.host, self.namespace).await?;
+            if let Some(state) = state_after(&self.first, &latest, self.began.elapsed()) {
+                return Ok(state);
+            }
+            sleep(POLL_PERIOD).await;
+        }
     }
 }
 
-fn state_at(leases: &[Lease], now: Timestamp) -> ControllerState {
-    let mut leases = leases
-        .iter()
-        .filter(|lease| is_controller_name(&lease.name_any()))
-        .peekable();
-    if leases.peek().is_none() {
-        return ControllerState::Unknown;
+/// The Leases of controllers in `namespace`; none if the user may not list them.
+async fn leases(host: &ClusterClient, namespace: &str) -> Result<Vec<Lease>, RequestError> {
+    let leases: Api<Lease> = Api::namespaced(host.client(), namespace);
+    let all = ListParams::default();
+    let operation = format!("list leases in namespace {namespace}");
+    let mut leases = match host.call(operation, leases.list(&all)).await {
+        Err(error) if error.code() == Some(403) => Vec::new(),
+        leases => leases?.items,
+    };
+    leases.retain(|lease| is_controller_name(&lease.name_any()));
+    Ok(leases)
+}
+
+/// What Leases that were `first` and are the `latest` ones now, so long after, show; `None` if not enough yet.
+fn state_after(first: &[Lease], latest: &[Lease], watched: Duration) -> Option<ControllerState> {
+    if latest.is_empty() {
+        return Some(ControllerState::Unknown);
     }
-    let mut specs = leases.filter_map(|lease| lease.spec.as_ref());
-    let holder = specs.find_map(|spec| holder(spec, now));
-    holder.map_or(ControllerState::Stopped, ControllerState::Running)
+    let mut may_be_held = false;
+    for lease in latest {
+        let Some(spec) = &lease.spec else { continue };
+        let Some(holder) = holder(spec) else { continue };
+        let mut before = first.iter();
+        let before = before.find(|before| before.metadata.name == lease.metadata.name);
+        if before.is_none_or(|before| before.spec != lease.spec) {
+            return Some(ControllerState::Running(holder.to_owned()));
+        }
+        let seconds = spec.lease_duration_seconds.unwrap_or(0);
+        let duration = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+        may_be_held |= watched < duration.min(MAX_WATCH);
+    }
+    (!may_be_held).then_some(ControllerState::Stopped)
 }
 
 /// Whether it is the name of a federation's Lease.
@@ -51,24 +106,21 @@ fn is_controller_name(name: &str) -> bool {
     federation.is_some_and(|federation| federation.is_empty() || federation.starts_with('-'))
 }
 
-/// The process that holds a Lease at `now`.
-fn holder(lease: &LeaseSpec, now: Timestamp) -> Option<String> {
-    let holder = lease.holder_identity.as_ref();
-    let holder = holder.filter(|holder| !holder.is_empty())?;
-    let renewed = lease.renew_time.as_ref()?.0;
-    let duration = SignedDuration::from_secs(lease.lease_duration_seconds?.into());
-    let is_held = now.duration_since(renewed) < duration;
-    is_held.then(|| holder.clone())
+fn holder(lease: &LeaseSpec) -> Option<&str> {
+    let holder = lease.holder_identity.as_deref();
+    holder.filter(|holder| !holder.is_empty())
 }
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
     use rstest::rstest;
 
     use super::*;
 
-    fn lease(name: &str, holder: &str) -> Lease {
+    /// A Lease for 15 s.
+    fn lease(name: &str, holder: &str, renewed: i64) -> Lease {
         Lease {
             metadata: ObjectMeta {
                 name: Some(name.to_owned()),
@@ -76,28 +128,70 @@ mod tests {
             },
             spec: Some(LeaseSpec {
                 holder_identity: Some(holder.to_owned()),
-                renew_time: Some(MicroTime(Timestamp::from_second(100).unwrap())),
+                renew_time: Some(MicroTime(Timestamp::from_second(renewed).unwrap())),
                 lease_duration_seconds: Some(15),
                 ..LeaseSpec::default()
             }),
         }
     }
 
+    fn running(holder: &str) -> Option<ControllerState> {
+        Some(ControllerState::Running(holder.to_owned()))
+    }
+
     #[rstest]
-    #[case("fedrs-controller", "pod-1", 100, ControllerState::Running("pod-1".to_owned()))]
-    #[case("fedrs-controller", "pod-1", 114, ControllerState::Running("pod-1".to_owned()))]
-    #[case("fedrs-controller-blue", "pod-1", 114, ControllerState::Running("pod-1".to_owned()))]
-    #[case("fedrs-controller", "pod-1", 115, ControllerState::Stopped)]
-    #[case("fedrs-controller", "", 100, ControllerState::Stopped)]
-    #[case("another", "pod-1", 100, ControllerState::Unknown)]
-    #[case("fedrs-controllers", "pod-1", 100, ControllerState::Unknown)]
-    fn a_controller_runs_while_its_lease_is_held(
-        #[case] name: &str,
+    #[case("not renewed yet", "pod-1", 100, 14, None)]
+    #[case("renewed", "pod-1", 102, 2, running("pod-1"))]
+    #[case(
+        "renewed by a clock that was set back",
+        "pod-1",
+        40,
+        2,
+        running("pod-1")
+    )]
+    #[case("taken over", "pod-2", 115, 14, running("pod-2"))]
+    #[case(
+        "not renewed for its duration",
+        "pod-1",
+        100,
+        15,
+        Some(ControllerState::Stopped)
+    )]
+    #[case("released", "", 100, 0, Some(ControllerState::Stopped))]
+    fn a_controller_runs_while_it_renews_its_lease(
+        #[case] what: &str,
         #[case] holder: &str,
-        #[case] now: i64,
-        #[case] expected: ControllerState,
+        #[case] renewed: i64,
+        #[case] watched: u64,
+        #[case] expected: Option<ControllerState>,
     ) {
-        let now = Timestamp::from_second(now).unwrap();
-        assert_eq!(state_at(&[lease(name, holder)], now), expected);
+        let first = [lease("fedrs-controller", "pod-1", 100)];
+        let latest = [lease("fedrs-controller", holder, renewed)];
+        let state = state_after(&first, &latest, Duration::from_secs(watched));
+        assert_eq!(state, expected, "{what}");
+    }
+
+    #[test]
+    fn the_lease_of_another_federation_that_appears_is_a_running_controller() {
+        let first = [lease("fedrs-controller", "", 100)];
+        let latest = [
+            first[0].clone(),
+            lease("fedrs-controller-blue", "pod-1", 100),
+        ];
+        assert_eq!(
+            state_after(&first, &latest, Duration::ZERO),
+            running("pod-1")
+        );
+        let unknown = Some(ControllerState::Unknown);
+        assert_eq!(state_after(&first, &[], Duration::ZERO), unknown);
+    }
+
+    #[rstest]
+    #[case("fedrs-controller", true)]
+    #[case("fedrs-controller-blue", true)]
+    #[case("fedrs-controllers", false)]
+    #[case("another", false)]
+    fn leases_of_federations_are_known_by_their_names(#[case] name: &str, #[case] expected: bool) {
+        assert_eq!(is_controller_name(name), expected);
     }
 }

@@ -61,6 +61,9 @@ pub enum Progress {
     WaitingForMember(NotReady),
     /// The controller uses the member.
     MemberReady(ReadyMember),
+    /// It is not known yet whether the holder of a Lease still runs.
+    #[display("waiting: to see whether the controller {_0} still renews its Lease")]
+    WatchingLease(String),
     /// A member was cordoned.
     #[display("membercluster/{_0} cordoned")]
     Cordoned(String),

@@ -332,7 +332,11 @@ fn all_uninstall_texts() {
         members: vec![eu(), "us".to_owned()],
         namespace: Some("fedrs-system".to_owned()),
     };
-    let progress = [Progress::FinalizersRemoved(3), Progress::Member(eu())];
+    let progress = [
+        Progress::WatchingLease("pod-1".to_owned()),
+        Progress::FinalizersRemoved(3),
+        Progress::Member(eu()),
+    ];
     let remaining = [
         Remaining::Nothing,
         Remaining::Crds { sets: 1 },

@@ -35,7 +35,7 @@ pub use self::{
 use crate::{
     Error,
     cluster_client::{ClusterClient, Clusters},
-    controller_lease::{ControllerState, controller_state},
+    controller_lease::{ControllerState, LeaseWatch},
     member_cluster,
     membership::Membership,
     object::WriteMode,
@@ -129,13 +129,17 @@ async fn wait_until_ready(
     let Membership {
         name, namespace, ..
     } = membership;
+    let leases = LeaseWatch::begin(host, namespace).await?;
     let read = async || Ok::<_, Error>(readiness(&member_cluster::get(host, name).await?));
-    let report = |not_ready| reporter.progress(Progress::WaitingForMember(not_ready));
-    let readiness = poll(timeout, POLL_PERIOD, read, report).await?;
-    let controller = controller_state(host, namespace).await?;
-    match readiness {
+    let mut has_waited = false;
+    let report = |not_ready| {
+        has_waited = true;
+        reporter.progress(Progress::WaitingForMember(not_ready));
+    };
+    match poll(timeout, POLL_PERIOD, read, report).await? {
         Ok(member) => {
-            if controller == ControllerState::Stopped {
+            // What became ready meanwhile shows that a controller runs.
+            if !has_waited && leases.state().await? == ControllerState::Stopped {
                 reporter.warn(Warning::ControllerStopped);
             }
             reporter.progress(Progress::MemberReady(member));
@@ -144,7 +148,7 @@ async fn wait_until_ready(
         Err(reason) => Err(Error::NotReady {
             name: name.clone(),
             timeout,
-            hint: reason.hint(name, namespace, &controller),
+            hint: reason.hint(name, namespace, &leases.state().await?),
             reason: Box::new(reason),
         }),
     }

@@ -26,7 +26,7 @@ use crate::{
     Error,
     cleanup::{self, Actor},
     cluster_client::{ClusterClient, RequestError},
-    controller_lease::{ControllerState, controller_state},
+    controller_lease::{ControllerState, LeaseWatch},
     member_cluster,
     membership::{Membership, created_by_join, secret_name},
     object::{FIELD_MANAGER, ObjectRef, none_if_not_found},
@@ -63,10 +63,11 @@ pub struct Uninstall<'a> {
 }
 
 impl<'a> Uninstall<'a> {
-    /// Reads what is installed. Fails if a controller runs.
+    /// Reads what is installed. Fails if a controller runs, which may take the duration of its Lease to find out.
     pub async fn prepare(
         host: &'a ClusterClient,
         request: UninstallRequest,
+        reporter: &mut dyn Reporter,
     ) -> Result<Self, Error> {
         let host_id = member_cluster::cluster_id(host).await?;
         let sets = none_if_not_found(host.list::<FederatedReplicaSet>("").await)?;
@@ -94,20 +95,27 @@ impl<'a> Uninstall<'a> {
             members: members(host, &request).await?,
             request,
         };
-        let UninstallRequest {
-            federation,
-            namespace,
-        } = &uninstall.request;
-        if uninstall.plan().is_some()
-            && let ControllerState::Running(holder) = controller_state(host, namespace).await?
-        {
-            return Err(Error::ControllerRunning {
-                holder,
-                namespace: namespace.clone(),
-                deployment: controller_name(federation),
-            });
+        if uninstall.plan().is_some() {
+            uninstall.check_controller(reporter).await?;
         }
         Ok(uninstall)
+    }
+
+    /// Fails if a controller renews its Lease.
+    async fn check_controller(&self, reporter: &mut dyn Reporter) -> Result<(), Error> {
+        let namespace = &self.request.namespace;
+        let watch = LeaseWatch::begin(self.host, namespace).await?;
+        if let Some(holder) = watch.holder() {
+            reporter.progress(Progress::WatchingLease(holder.to_owned()));
+        }
+        match watch.state().await? {
+            ControllerState::Running(holder) => Err(Error::ControllerRunning {
+                holder,
+                namespace: namespace.clone(),
+                deployment: controller_name(&self.request.federation),
+            }),
+            ControllerState::Stopped | ControllerState::Unknown => Ok(()),
+        }
     }
 
     /// What [`Self::run`] will do; `None` if there is nothing to do.

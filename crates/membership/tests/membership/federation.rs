@@ -292,7 +292,7 @@ impl Federation {
             namespace: namespace.to_owned(),
         };
         let result = async {
-            let uninstall = Uninstall::prepare(&host, request).await?;
+            let uninstall = Uninstall::prepare(&host, request, &mut outcome).await?;
             if let Some(plan) = uninstall.plan() {
                 let _ = writeln!(outcome.text, "{plan}");
                 uninstall.run(&mut outcome).await?;

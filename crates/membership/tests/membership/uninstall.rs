@@ -1,12 +1,12 @@
 //! Uninstall, without a controller.
 
 use fedrs_api::names;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use membership::join::JoinRequest;
 use serde_json::{Value, json};
 
 use crate::{
-    clusters::{NAMESPACE, wait_until},
+    clusters::{NAMESPACE, POLL_PERIOD, wait_until},
     federation::Federation,
 };
 
@@ -85,20 +85,52 @@ async fn after_an_uninstall_nothing_blocks_deletions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_running_controller_is_an_error() {
+async fn a_controller_that_renews_its_lease_is_an_error_whatever_its_clock_says() {
+    let federation = Federation::joined(&["eu"]).await;
+    let mut renewed = Timestamp::UNIX_EPOCH;
+    let mut lease = || {
+        renewed += SignedDuration::from_millis(1);
+        json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": { "namespace": NAMESPACE, "name": names::CONTROLLER },
+            "spec": {
+                "holderIdentity": "pod-1", "leaseDurationSeconds": 3600,
+                "renewTime": format!("{renewed:.6}"),
+            },
+        })
+    };
+    federation.host.create(lease());
+    let before = federation.contents();
+    let renewals = async {
+        loop {
+            tokio::time::sleep(POLL_PERIOD).await;
+            federation.host.replace(lease());
+        }
+    };
+    let outcome = tokio::select! {
+        outcome = federation.uninstall("", NAMESPACE) => outcome.failed(),
+        () = renewals => unreachable!("it is renewed for ever"),
+    };
+    outcome.contains(&[
+        "waiting: to see whether the controller pod-1 still renews its Lease",
+        "the controller pod-1 is running",
+    ]);
+    assert_eq!(federation.contents(), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_nobody_renews_stops_no_uninstall_whatever_its_time_says() {
     let federation = Federation::joined(&["eu"]).await;
     federation.host.create(json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": { "namespace": NAMESPACE, "name": names::CONTROLLER },
         "spec": {
-            "holderIdentity": "pod-1", "leaseDurationSeconds": 3600,
-            "renewTime": format!("{:.6}", Timestamp::now()),
+            "holderIdentity": "pod-1", "leaseDurationSeconds": 1,
+            "renewTime": "2999-01-01T00:00:00.000000Z",
         },
     }));
-    let before = federation.contents();
-    let outcome = federation.uninstall("", NAMESPACE).await.failed();
-    outcome.contains(&["the controller pod-1 is running"]);
-    assert_eq!(federation.contents(), before);
+    let outcome = federation.uninstall("", NAMESPACE).await.succeeded();
+    outcome.contains(&["host    membercluster/eu deleted"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
