@@ -82,6 +82,8 @@ closed_set! {
         InsufficientCapacity,
         /// Existing replicas stay: rebalancing is off, or no other cluster can take them.
         KeptInPlace,
+        /// Replicas stay until no write of a controller process that has ended can arrive any more.
+        WaitingForEarlierWrites,
         /// Replicas stay until their replacements in other clusters are ready.
         WaitingForReplacements,
         /// Pods have no node yet.

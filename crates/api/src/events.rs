@@ -31,6 +31,8 @@ closed_set! {
         ClusterLost,
         /// A lost cluster answers again.
         ClusterReturned,
+        /// The deletion of a local workload hangs; its replicas are rescheduled.
+        ReplicaSetTerminating,
         /// A cluster is registered as two members.
         DuplicateMember,
         /// No cluster can run some of the replicas (F18).

@@ -102,9 +102,14 @@ impl<'a> MemberDecision<'a> {
         self.evaluation.member.stabilizes_at.is_some() && self.evaluation.requested() > 0
     }
 
-    /// Whether as many replicas are requested of the member as it should have.
+    /// Whether as many replicas are requested of the member as it should have. What runs of a set that is being deleted goes
+    /// without our doing, once it is replaced.
     pub(super) fn is_at_target(&self) -> bool {
-        !self.is_eligible() || self.evaluation.requested() == self.planned.target.total()
+        let mut requested = self.evaluation.requested();
+        if self.evaluation.deletion().is_some() {
+            requested = requested.min(self.step.next);
+        }
+        !self.is_eligible() || requested == self.planned.target.total()
     }
 
     fn is_settled(&self) -> bool {

@@ -264,11 +264,17 @@ impl<'a> MemberEvaluation<'a> {
         until.is_some_and(|until| until <= now)
     }
 
-    /// When the deletion of the local set, which has not ended by then, leaves the member without capacity beyond what still
-    /// runs: no other set of its name can be created.
+    /// When the deletion of the local set, if it has not ended by then, leaves the member without capacity: no other set of its
+    /// name can be created, and what still runs may go at any time.
     pub(super) fn deletion_counts_from(&self, settings: &Config) -> Option<Timestamp> {
         let deletion = self.deletion()?;
         after_limit(deletion.since, settings.unscheduled_timeout)
+    }
+
+    /// Whether the deletion of the local set has not ended by then.
+    pub(super) fn hangs_in_deletion(&self, now: Timestamp, settings: &Config) -> bool {
+        let counts_from = self.deletion_counts_from(settings);
+        counts_from.is_some_and(|time| time <= now)
     }
 
     /// Whether the local set has kept another template for longer than X, because the member rejects the present one.

@@ -20,7 +20,7 @@ pub(super) struct ReplicaState {
     /// deleted: nothing elsewhere is removed for them.
     pub(super) unreliable: bool,
     /// The most replicas that it is believed to have: more than were ever requested of it are no reason to remove replicas
-    /// elsewhere, or to request none.
+    /// elsewhere, or to request none. None if they go without our doing: replacements are requested beside them.
     pub(super) limit: u64,
     /// Replicas it should have, with capacity probes.
     pub(super) target: u64,

@@ -107,9 +107,10 @@ fn lay_out<'a>(
             // Where only some reject the template, the others get the replicas beyond what runs.
             closed: !member.member.schedulable
                 || !member.eligibility.is_eligible()
-                || (member.deletion_counts_from(settings)).is_some_and(|time| time <= now)
+                || member.hangs_in_deletion(now, settings)
                 || (!rejected_by_all && member.keeps_template_for_long(now, settings)),
-            draining: member.member.is_left(),
+            // What still runs of a set that hangs in its deletion will go: it is replaced like what leaves by a drain.
+            draining: member.member.is_left() || member.hangs_in_deletion(now, settings),
             requested: member.believed_requested(),
             unscheduled: member
                 .scheduling

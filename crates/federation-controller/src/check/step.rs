@@ -11,6 +11,7 @@ use super::{
     snapshot::{NamespaceState, Snapshot},
     write_backoff::WriteBackoff,
 };
+use crate::config::Config;
 
 /// The writes that a step contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +54,7 @@ impl Step {
         now: Timestamp,
     ) -> Self {
         let next = match plan {
-            Some(plan) => next_replicas(members, plan),
+            Some(plan) => next_replicas(members, plan, now, snapshot.settings),
             None => members.iter().map(MemberEvaluation::requested).collect(),
         };
         let plan = plan.filter(|_| !snapshot.frs.paused);
@@ -118,7 +119,12 @@ impl MemberStep {
 }
 
 /// `spec.replicas` of each member after the next step.
-fn next_replicas(members: &[MemberEvaluation<'_>], plan: &Plan) -> Vec<u64> {
+fn next_replicas(
+    members: &[MemberEvaluation<'_>],
+    plan: &Plan,
+    now: Timestamp,
+    settings: &Config,
+) -> Vec<u64> {
     let writable = |(member, _): &(&MemberEvaluation<'_>, &MemberTarget)| {
         let member: &MemberEvaluation<'_> = member;
         member.eligibility.is_writable()
@@ -136,7 +142,11 @@ fn next_replicas(members: &[MemberEvaluation<'_>], plan: &Plan) -> Vec<u64> {
                 member.available()
             },
             unreliable: member.member.stabilizes_at.is_some() || member.deletion().is_some(),
-            limit: member.limit(planned.target),
+            limit: if member.hangs_in_deletion(now, settings) {
+                0
+            } else {
+                member.limit(planned.target)
+            },
             target: planned.target.total(),
             pending: planned.target.pending,
         })

@@ -1,7 +1,8 @@
 //! What is done when nothing is wrong: creation, moves, rest (F20, F21, F27).
 
 use federation_controller::check::SetChange;
-use fedrs_api::WaitReason;
+use fedrs_api::{ClusterReason, WaitReason};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 
 use crate::world::{World, at, condition, even, frs, frs_with, hold};
@@ -93,6 +94,32 @@ fn f20_while_writes_of_a_dead_process_may_arrive_nothing_that_runs_is_removed() 
     assert_eq!(until, at(world.now + 15));
     world.settle(1);
     assert_eq!(world.placed(), [15, 10]);
+    world.now += 15;
+    world.settle(1);
+    assert_eq!(world.placed(), [10, 10]);
+}
+
+#[test]
+fn f20_a_smaller_n_says_until_when_writes_of_a_dead_process_may_arrive() {
+    let mut world = World::new(frs(30, even(true)), &["a", "b"]);
+    world.settle(1);
+    world.frs = frs(20, even(true));
+    world.keeps_running_until = Some(world.now + 15);
+    let decided = world.step();
+    for cluster in &decided.status.clusters {
+        let reason = ClusterReason::WaitingForEarlierWrites;
+        assert!(
+            cluster.message.ends_with(
+                "5 replicas beyond that until no write of the controller process that ended can arrive"
+            ),
+            "{}",
+            cluster.message
+        );
+        assert_eq!(cluster.reason, Some(reason));
+        let waits: Vec<_> = cluster.waits.iter().map(|wait| wait.reason).collect();
+        assert_eq!(waits, [WaitReason::EarlierWrites]);
+        assert_eq!(cluster.waits[0].until, Some(Time(at(world.now + 15))));
+    }
     world.now += 15;
     world.settle(1);
     assert_eq!(world.placed(), [10, 10]);

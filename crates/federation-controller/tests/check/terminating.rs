@@ -1,10 +1,10 @@
-//! A local set that hangs in its deletion: what still runs counts, and the rest goes elsewhere until it is gone (F28, F31).
+//! A local set that hangs in its deletion: after X its replicas go elsewhere, and what runs stays until it is gone (F28, F31).
 
 use cluster_informer::{Deletion, WorkloadView};
 use fedrs_api::ClusterReason;
 use serde_json::json;
 
-use crate::world::{World, at, condition_message, even, frs, frs_with, hold};
+use crate::world::{World, at, condition, condition_message, even, frs, frs_with, hold};
 
 /// Twelve replicas in a, b and c; the set in c is being deleted since 0 s, and `running` of its replicas still run.
 fn terminating(replicas: i32, running: u32) -> World {
@@ -50,13 +50,13 @@ fn f28_what_cannot_be_created_again_goes_elsewhere_after_x_and_returns_when_the_
         "{message}"
     );
     let placed = placed_at(&mut world, 80);
-    assert_eq!(placed[0] + placed[1], 11, "one still runs: {placed:?}");
+    assert_eq!(placed[0] + placed[1], 12, "one still runs, and will go");
     let decided = world.check();
     let cluster = &decided.status.clusters[2];
     assert_eq!(cluster.reason, Some(ClusterReason::ReplicaSetTerminating));
     assert_eq!(
         (cluster.desired_replicas, cluster.available_replicas),
-        (1, 1)
+        (0, 1)
     );
     assert!(
         cluster.message.contains("finalizer foregroundDeletion"),
@@ -74,18 +74,61 @@ fn f28_what_cannot_be_created_again_goes_elsewhere_after_x_and_returns_when_the_
 }
 
 #[test]
-fn f20_replicas_of_a_set_that_is_being_deleted_run_until_they_do_not() {
+fn f20_replicas_of_a_set_that_is_being_deleted_stay_until_others_replace_them() {
     let mut world = terminating(12, 4);
-    for until in [30, 90, 3600] {
-        assert_eq!(placed_at(&mut world, until), [4, 4, 4]);
-    }
-    // Scaled down: nobody else gives up more because of it.
+    assert_eq!(placed_at(&mut world, 30), [4, 4, 4]);
+    // Those that run will go at once when it is gone.
+    assert_eq!(placed_at(&mut world, 90), [6, 6, 4]);
+    let decided = world.check();
+    assert_eq!(condition(&decided, "Ready"), "True");
+    assert_eq!(condition(&decided, "Reconciling"), "");
+    assert_eq!(decided.next_check, None, "nothing is left to do but wait");
     world.frs = frs(6, even(true));
-    let placed = placed_at(&mut world, 3700);
-    assert!(
-        placed[0] + placed[1] >= 2 && world.ready() >= 6,
-        "{placed:?}"
-    );
+    assert_eq!(placed_at(&mut world, 3700), [3, 3, 4]);
+}
+
+#[test]
+fn f18_what_only_runs_in_a_set_that_is_being_deleted_has_no_place() {
+    let mut world = terminating(12, 4);
+    world.set_room("a", 4);
+    world.set_room("b", 5);
+    let placed = placed_at(&mut world, 400);
+    let decided = world.check();
+    assert_eq!((world.ready(), placed[2]), (13, 4));
+    assert_eq!(decided.status.unplaced_replicas, 3);
+    assert_eq!(condition(&decided, "Ready"), "False");
+}
+
+#[test]
+fn f20_a_drain_goes_on_while_a_set_elsewhere_hangs_in_its_deletion() {
+    let mut world = World::new(frs(12, even(false)), &["a", "b", "c", "d"]);
+    world.settle(1);
+    world.now = 0;
+    terminate(&mut world, 3);
+    world.members[1].draining = true;
+    while world.now < 200 {
+        world.now += 1;
+        let before: u32 = world.ready();
+        world.step();
+        let reliable = world.ready() - 3;
+        assert!(reliable >= before.min(12) - 3, "{:?}", world.placed());
+    }
+    assert_eq!(world.placed(), [6, 0, 3, 6]);
+}
+
+#[test]
+fn f38_a_deletion_that_hangs_is_reported_once() {
+    let mut world = terminating(12, 4);
+    let mut reported = Vec::new();
+    while world.now < 300 {
+        world.now += 1;
+        let events = world.step().events.into_iter();
+        let events = events.filter(|event| event.reason == "ReplicaSetTerminating");
+        reported.extend(events.map(|event| (world.now, event.message)));
+    }
+    let message = "c: the ReplicaSet is being deleted since 2027-01-15T08:00:00Z, \
+                   and waits for finalizer foregroundDeletion (until its pods are gone)";
+    assert_eq!(reported, [(60, message.to_owned())]);
 }
 
 #[test]

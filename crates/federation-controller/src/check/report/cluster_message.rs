@@ -26,7 +26,7 @@ impl ClusterMessage {
         let mut message = Self::default();
         match not_eligible(member.evaluation) {
             Some((reason, detail)) => message.push(reason, detail),
-            None => message.push_decided(member),
+            None => message.push_decided(decision, member),
         }
         if decision.snapshot.frs.paused {
             message.push(ClusterReason::Paused, "paused");
@@ -49,7 +49,7 @@ impl ClusterMessage {
     }
 
     /// What decided the replicas of an eligible member, what keeps it from them, and what it has beyond them.
-    fn push_decided(&mut self, member: &MemberDecision<'_>) {
+    fn push_decided(&mut self, decision: &Decision<'_>, member: &MemberDecision<'_>) {
         self.push_share(member);
         self.push_deletion(member.evaluation);
         self.push_rejection(member.evaluation);
@@ -92,8 +92,14 @@ impl ClusterMessage {
         }
         if member.surplus() > 0 {
             let surplus = replicas(member.surplus());
-            let detail = format_args!("{surplus} beyond that until replacements are available");
-            self.push(ClusterReason::WaitingForReplacements, detail);
+            let (reason, until) = if decision.snapshot.keeps_running_until.is_some() {
+                let until = "no write of the controller process that ended can arrive";
+                (ClusterReason::WaitingForEarlierWrites, until)
+            } else {
+                let until = "replacements are available";
+                (ClusterReason::WaitingForReplacements, until)
+            };
+            self.push(reason, format_args!("{surplus} beyond that until {until}"));
         }
     }
 
@@ -130,12 +136,10 @@ impl ClusterMessage {
         let Some(deletion) = member.deletion() else {
             return;
         };
-        let detail = format_args!(
-            "the ReplicaSet is being deleted since {:.0}, and {}",
-            deletion.since,
-            waits_for(deletion)
+        self.push(
+            ClusterReason::ReplicaSetTerminating,
+            being_deleted(deletion),
         );
-        self.push(ClusterReason::ReplicaSetTerminating, detail);
     }
 
     fn push_rejection(&mut self, member: &MemberEvaluation<'_>) {
@@ -183,6 +187,12 @@ impl ClusterMessage {
             self.push(ClusterReason::PodsNotCreated, detail);
         }
     }
+}
+
+/// Since when a local set is being deleted, and what that waits for.
+pub(super) fn being_deleted(deletion: &Deletion) -> String {
+    let (since, finalizers) = (deletion.since, waits_for(deletion));
+    format!("the ReplicaSet is being deleted since {since:.0}, and {finalizers}")
 }
 
 /// The finalizers that a deletion waits for.

@@ -1,12 +1,15 @@
 //! Events about what changed since the previous status (F38).
 
 use fedrs_api::{
-    ConditionType, EventReason, FederatedReplicaSetStatus,
+    ClusterWait, ConditionType, EventReason, FederatedReplicaSetStatus, WaitReason,
     conditions::{find, is_true},
     pluralize,
 };
 
-use super::{cluster_message::not_eligible, placement::PlacementReport};
+use super::{
+    cluster_message::{being_deleted, not_eligible},
+    placement::PlacementReport,
+};
 use crate::{
     check::{
         count::from_status,
@@ -32,6 +35,9 @@ pub(super) fn events(
             events.extend(capacity_event(&member));
         }
         events.extend(eligibility_event(&member, status, previous));
+        if decision.plan.is_some() && !decision.snapshot.frs.paused {
+            events.extend(deletion_event(decision, &member));
+        }
     }
     if let Some((reason, message)) = &placement.unplaced {
         if status.unplaced_replicas != previous.unplaced_replicas {
@@ -83,6 +89,25 @@ fn capacity_event(member: &MemberDecision<'_>) -> Option<Event> {
         }
         _ => None,
     }
+}
+
+/// A local set whose deletion hangs, once: the wait for it in the status has no end any more from then on.
+fn deletion_event(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Option<Event> {
+    let (name, evaluation) = (member.name(), member.evaluation);
+    let deletion = evaluation.deletion().filter(|_| member.is_eligible())?;
+    let counts_from = evaluation.deletion_counts_from(decision.snapshot.settings);
+    let hangs = counts_from.is_none_or(|time| time <= decision.now);
+    let mut waits = evaluation
+        .previous
+        .iter()
+        .flat_map(|previous| &previous.waits);
+    let is_reported =
+        |wait: &ClusterWait| wait.reason == WaitReason::Deletion && wait.until.is_none();
+    if !hangs || waits.any(is_reported) {
+        return None;
+    }
+    let text = format!("{name}: {}", being_deleted(deletion));
+    Some(Event::warning(EventReason::ReplicaSetTerminating, text))
 }
 
 /// A cluster that is lost, returned, or turned out to be registered twice (F33).

@@ -35,13 +35,8 @@ pub(super) fn waits(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Vec
                 .collect()
         }
         Eligibility::Eligible { .. } if decision.plan.is_some() => {
-            let earlier = decision.snapshot.keeps_running_until;
-            let earlier = earlier.filter(|_| member.surplus() > 0).map(|until| {
-                let what = "writes of the controller process that ended, which may still arrive";
-                wait(WaitReason::EarlierWrites, what, until)
-            });
             let waits = backoff(member).into_iter().chain(replicas(member));
-            let waits = waits.chain([earlier, deletion(decision, evaluation)]);
+            let waits = waits.chain([surplus(decision, member), deletion(decision, evaluation)]);
             waits.chain(capacity(decision, member)).flatten().collect()
         }
         Eligibility::Eligible { .. }
@@ -94,7 +89,7 @@ fn deletion(decision: &Decision<'_>, member: &MemberEvaluation<'_>) -> Option<Cl
     let finalizers = waits_for(member.deletion()?);
     let until = member.deletion_counts_from(decision.snapshot.settings);
     let until = until.filter(|until| *until > decision.now);
-    let otherwise = until.map_or("", |_| "; otherwise other clusters get what does not run");
+    let otherwise = until.map_or("", |_| "; otherwise other clusters get its replicas");
     let what = format!("the deletion of the ReplicaSet, which {finalizers}{otherwise}");
     Some(wait(WaitReason::Deletion, what, until))
 }
@@ -121,7 +116,7 @@ fn backoff(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 3] {
 }
 
 /// What keeps an eligible member from its replicas.
-fn replicas(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 4] {
+fn replicas(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 3] {
     let (evaluation, target) = (member.evaluation, member.planned.target);
     let replicas = |count| pluralize(count, "replica");
     let missing = target.total().saturating_sub(evaluation.available());
@@ -129,7 +124,6 @@ fn replicas(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 4] {
         && evaluation.deletion().is_none()
         && member.step.held_until.is_none();
     let beyond_surge = target.total().saturating_sub(member.step.next);
-    let surplus = evaluation.requested().saturating_sub(target.total());
     let stabilizes_at = evaluation.member.stabilizes_at;
     let stabilizes_at = stabilizes_at.filter(|_| member.is_stabilizing());
     [
@@ -139,15 +133,34 @@ fn replicas(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 4] {
         }),
         (is_written && beyond_surge > 0)
             .then(|| wait(WaitReason::Surge, "the surge to allow more replicas", None)),
-        (surplus > 0).then(|| {
-            let what = format!("replacements of {}", replicas(surplus));
-            wait(WaitReason::Replacements, what, None)
-        }),
         stabilizes_at.map(|until| {
             let what = "the cluster to have been healthy for long enough";
             wait(WaitReason::StabilizationWindow, what, until)
         }),
     ]
+}
+
+/// What replicas beyond the desired ones wait for; those of a set that is being deleted wait for its end.
+fn surplus(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Option<ClusterWait> {
+    let evaluation = member.evaluation;
+    let surplus = evaluation.requested();
+    let surplus = surplus.saturating_sub(member.planned.target.total());
+    if surplus == 0 || evaluation.deletion().is_some() {
+        return None;
+    }
+    let replicas = pluralize(surplus, "replica");
+    Some(match decision.snapshot.keeps_running_until {
+        Some(until) if member.surplus() > 0 => {
+            let what = format!(
+                "writes of the controller process that ended, which may still arrive, before {replicas} can be removed"
+            );
+            wait(WaitReason::EarlierWrites, what, until)
+        }
+        _ => {
+            let what = format!("replacements of {replicas}");
+            wait(WaitReason::Replacements, what, None)
+        }
+    })
 }
 
 /// What keeps pods from nodes, and the cluster from more replicas.
