@@ -11,7 +11,7 @@ pub(crate) const NAMESPACE: &str = "fedrs-system";
 /// The longest time a test waits for a condition.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// How often a test polls a condition.
-pub(crate) const POLL_PERIOD: Duration = Duration::from_millis(50);
+const POLL_PERIOD: Duration = Duration::from_millis(50);
 
 /// Kinds that a cluster writes without any request.
 const VOLATILE_KINDS: [&str; 3] = ["Node", "Lease", "Event"];
@@ -74,20 +74,6 @@ impl Cluster {
         let namespace = text("/metadata/namespace").unwrap_or_default().to_owned();
         self.api()
             .create(&kind, &namespace, object, &WriteOptions::default())
-            .unwrap();
-    }
-
-    /// Replaces an object, in whatever version it is.
-    pub(crate) fn replace(&self, mut object: Value) {
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
-        let kind = self.kind(text("/apiVersion").unwrap(), text("/kind").unwrap());
-        let namespace = text("/metadata/namespace").unwrap_or_default().to_owned();
-        let live = self.api();
-        let live = live.get(&kind, &namespace, text("/metadata/name").unwrap());
-        let live = serde_json::to_value(&*live.unwrap()).unwrap();
-        object["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
-        self.api()
-            .update(&kind, None, &namespace, object, &WriteOptions::default())
             .unwrap();
     }
 

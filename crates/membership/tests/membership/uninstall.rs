@@ -1,12 +1,14 @@
 //! Uninstall, without a controller.
 
+use std::time::Duration;
+
 use fedrs_api::names;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use membership::join::JoinRequest;
 use serde_json::{Value, json};
 
 use crate::{
-    clusters::{NAMESPACE, POLL_PERIOD, wait_until},
+    clusters::{NAMESPACE, wait_until},
     federation::Federation,
 };
 
@@ -87,24 +89,23 @@ async fn after_an_uninstall_nothing_blocks_deletions() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_controller_that_renews_its_lease_is_an_error_whatever_its_clock_says() {
     let federation = Federation::joined(&["eu"]).await;
-    let mut renewed = Timestamp::UNIX_EPOCH;
-    let mut lease = || {
-        renewed += SignedDuration::from_millis(1);
-        json!({
-            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-            "metadata": { "namespace": NAMESPACE, "name": names::CONTROLLER },
-            "spec": {
-                "holderIdentity": "pod-1", "leaseDurationSeconds": 3600,
-                "renewTime": format!("{renewed:.6}"),
-            },
-        })
-    };
-    federation.host.create(lease());
+    let renew_time = |second| format!("{:.6}", Timestamp::from_second(second).unwrap());
+    federation.host.create(json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": { "namespace": NAMESPACE, "name": names::CONTROLLER },
+        "spec": {
+            "holderIdentity": "pod-1", "leaseDurationSeconds": 3600, "renewTime": renew_time(0),
+        },
+    }));
     let before = federation.contents();
     let renewals = async {
-        loop {
-            tokio::time::sleep(POLL_PERIOD).await;
-            federation.host.replace(lease());
+        let api = federation.host.api();
+        let lease = api.kind_of("coordination.k8s.io/v1", "Lease").unwrap();
+        for second in 1.. {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            let renew = |lease: &mut Value| lease["spec"]["renewTime"] = renew_time(second).into();
+            api.modify(&lease, None, NAMESPACE, names::CONTROLLER, renew)
+                .unwrap();
         }
     };
     let outcome = tokio::select! {
