@@ -13,6 +13,8 @@ mod change;
 mod cluster_info;
 mod cluster_store;
 mod cluster_version;
+#[cfg(test)]
+mod fuzz_tests;
 mod handlers;
 mod health;
 mod informer;

@@ -40,7 +40,7 @@ impl Default for NodeLeaseSettings {
 
 /// A Lease, as far as it matters.
 #[derive(Debug, Deserialize)]
-struct LeaseObject {
+pub(crate) struct LeaseObject {
     metadata: LeaseMetadata,
     #[serde(default, deserialize_with = "null_as_default")]
     spec: LeaseSpec,

@@ -179,3 +179,56 @@ fn unexpected(
     let error = printable(&error.to_string());
     kube::Error::Service(format!("unexpected response to {method} {path}: {error}").into())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{convert::Infallible, path::Path};
+
+    use cluster_informer::WorkloadState;
+    use http::{Response, StatusCode};
+    use mutations::fuzz;
+    use tower::service_fn;
+
+    use super::*;
+
+    #[test]
+    fn s2_any_response_to_a_write_is_read_or_an_error_that_names_the_object() {
+        const PATH: &str = "/apis/apps/v1/namespaces/default/replicasets/web";
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/responses");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let _entered = runtime.enter();
+        fuzz(&corpus, |bytes| {
+            for code in [
+                StatusCode::OK,
+                StatusCode::CONFLICT,
+                StatusCode::UNPROCESSABLE_ENTITY,
+            ] {
+                let bytes = bytes.to_vec();
+                let service = service_fn(move |_: Request<Body>| {
+                    let mut response = Response::new(Body::from(bytes.clone()));
+                    *response.status_mut() = code;
+                    async move { Ok::<_, Infallible>(response) }
+                });
+                let client = Client::new(service, "default");
+                let patch = json!({});
+                let call = json_patch::<WorkloadState>(&client, PATH, &patch);
+                let Err(error) = runtime.block_on(call) else {
+                    assert_eq!(code, StatusCode::OK);
+                    continue;
+                };
+                let error = CallError::from(error);
+                let text = error.to_string();
+                assert!(!text.is_empty());
+                assert!(!text.contains(|c: char| c.is_control()), "{text:?}");
+                assert!(text.len() < 4_000, "{} bytes", text.len());
+                if code == StatusCode::OK {
+                    assert!(text.contains(PATH), "{text}");
+                } else {
+                    assert_eq!(error.code(), Some(code.as_u16()), "{text}");
+                }
+            }
+        });
+    }
+}

@@ -54,12 +54,18 @@ impl<'de> Deserialize<'de> for FrsObject {
             status,
         } = Raw::deserialize(deserializer)?;
         let federation = spec["federation"].as_str().unwrap_or_default().to_owned();
-        let spec = serde_json::from_value(spec).map_err(|error| UnreadableSpec {
-            federation,
-            error: FieldError {
-                field: "spec".to_owned(),
-                message: format!("this version of fedrs can't read it: {error}"),
-            },
+        let spec = serde_path_to_error::deserialize(spec).map_err(|error| {
+            let path = error.path().to_string();
+            let field = if path == "." {
+                "spec".to_owned()
+            } else {
+                format!("spec.{path}")
+            };
+            let message = format!("this version of fedrs can't read it: {}", error.inner());
+            UnreadableSpec {
+                federation,
+                error: FieldError { field, message },
+            }
         });
         let status = serde_json::from_value(status).unwrap_or_else(|error| {
             let (namespace, name) = (&metadata.namespace, &metadata.name);
@@ -82,8 +88,33 @@ impl Versioned for FrsObject {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use mutations::fuzz;
     use serde_json::json;
+
+    #[test]
+    fn f4_any_set_with_metadata_is_there_and_says_which_field_cannot_be_read() {
+        let sets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../api/corpus/sets");
+        fuzz(&sets, |bytes| {
+            let Ok(read) = serde_json::from_slice::<FrsObject>(bytes) else {
+                let json = serde_json::from_slice::<Value>(bytes).unwrap_or_default();
+                let metadata = serde_json::from_value::<ObjectMeta>(json["metadata"].clone());
+                assert!(metadata.is_err(), "{json}");
+                return;
+            };
+            if let Err(errors) = read.validate() {
+                for error in errors {
+                    let fields = ["spec", "metadata"];
+                    assert!(
+                        fields.iter().any(|field| error.field.starts_with(field)),
+                        "{error}"
+                    );
+                }
+            }
+        });
+    }
 
     #[test]
     fn f4_a_spec_or_status_of_another_version_does_not_hide_the_object() {
@@ -104,7 +135,7 @@ mod tests {
         let errors = read.validate().unwrap_err();
         assert_eq!(
             errors[0].to_string(),
-            "spec: this version of fedrs can't read it: unknown variant `Archive`, expected `Orphan` or `Delete`"
+            "spec.deletionPolicy: this version of fedrs can't read it: unknown variant `Archive`, expected `Orphan` or `Delete`"
         );
     }
 }

@@ -17,7 +17,6 @@ use crate::{
     error::ErrorKind,
     invalid_object::{InvalidObject, InvalidObjectCause},
     partial::{Text, for_each_item, null_as_default, printable_text},
-    uid::Uid,
 };
 
 /// One line of a watch.
@@ -96,9 +95,6 @@ impl From<Status> for ErrorKind {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Meta {
-    namespace: Option<String>,
-    name: Option<String>,
-    uid: Option<Uid>,
     pub(crate) resource_version: String,
 }
 
@@ -129,31 +125,62 @@ pub(crate) fn event<T: DeserializeOwned>(
         return Ok(event);
     }
     let raw: Raw<'_> = serde_json::from_slice(line)
-        .map_err(|error| InvalidObject::without_metadata(error.into()))?;
+        .map_err(|error| InvalidObject::without_metadata(InvalidObjectCause::json(error)))?;
     let (object, deleted) = (raw.object.get(), raw.r#type == "DELETED");
     if object.len() > limit {
         let cause = InvalidObjectCause::TooLarge { limit };
         return Err(invalid(object, deleted, cause));
     }
-    let event = match &*raw.r#type {
-        "ADDED" | "MODIFIED" => serde_json::from_str(object).map(Event::Applied),
-        "DELETED" => serde_json::from_str(object).map(Event::Deleted),
-        "BOOKMARK" => serde_json::from_str(object).map(Event::Bookmark),
-        "ERROR" => serde_json::from_str(object).map(Event::Error),
+    match &*raw.r#type {
+        "ADDED" | "MODIFIED" => decoded(object, deleted).map(Event::Applied),
+        "DELETED" => decoded(object, deleted).map(Event::Deleted),
+        "BOOKMARK" => decoded(object, deleted).map(Event::Bookmark),
+        "ERROR" => decoded(object, deleted).map(Event::Error),
         _ => Ok(Event::Unknown),
-    };
-    event.map_err(|error| invalid(object, deleted, error.into()))
+    }
+}
+
+/// Reads an object. An invalid one is read again, for the field that is wrong.
+fn decoded<T: DeserializeOwned>(object: &str, deleted: bool) -> Result<T, InvalidObject> {
+    serde_json::from_str(object).map_err(|error| {
+        let mut json = serde_json::Deserializer::from_str(object);
+        let cause = match serde_path_to_error::deserialize::<_, T>(&mut json) {
+            Err(error) => InvalidObjectCause::Json {
+                field: error.path().to_string(),
+                error: error.into_inner(),
+            },
+            Ok(_) => InvalidObjectCause::json(error),
+        };
+        invalid(object, deleted, cause)
+    })
 }
 
 /// An object of which at most the metadata can be read.
 fn invalid(object: &str, deleted: bool, cause: InvalidObjectCause) -> InvalidObject {
-    let metadata = serde_json::from_str::<AnyObject>(object)
-        .unwrap_or_default()
-        .metadata;
+    /// Each part by itself: one that is wrong does not hide the others.
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Metadata<'a> {
+        #[serde(borrow)]
+        namespace: Option<&'a RawValue>,
+        #[serde(borrow)]
+        name: Option<&'a RawValue>,
+        #[serde(borrow)]
+        uid: Option<&'a RawValue>,
+    }
+    #[derive(Default, Deserialize)]
+    struct Object<'a> {
+        #[serde(borrow)]
+        metadata: Metadata<'a>,
+    }
+    fn part<T: DeserializeOwned>(raw: Option<&RawValue>) -> Option<T> {
+        serde_json::from_str(raw?.get()).ok()
+    }
+    let Object { metadata } = serde_json::from_str(object).unwrap_or_default();
     InvalidObject {
-        namespace: metadata.namespace,
-        name: metadata.name,
-        uid: metadata.uid,
+        namespace: part(metadata.namespace),
+        name: part(metadata.name),
+        uid: part(metadata.uid),
         deleted,
         cause,
     }
@@ -250,13 +277,14 @@ pub(crate) fn page<T: DeserializeOwned>(
             let cause = InvalidObjectCause::TooLarge { limit };
             return Err(invalid(object, false, cause));
         }
-        serde_json::from_str(object).map_err(|error| invalid(object, false, error.into()))
+        decoded(object, false)
     }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::uid::Uid;
 
     #[derive(Debug, Deserialize, PartialEq)]
     struct Number {
@@ -307,7 +335,7 @@ mod tests {
         assert_eq!(invalid.name.as_deref(), Some("web"));
         assert_eq!(invalid.uid, Some(Uid::of("u")));
         assert!(invalid.deleted);
-        assert!(matches!(invalid.cause, InvalidObjectCause::Json(_)));
+        assert!(matches!(invalid.cause, InvalidObjectCause::Json { .. }));
         for line in [
             "",
             "{",

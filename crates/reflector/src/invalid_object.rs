@@ -23,8 +23,14 @@ pub struct InvalidObject {
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidObjectCause {
     /// It is not JSON, or not of the expected type.
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
+    #[error("{}{error}", prefix(.field))]
+    Json {
+        /// The path of what is wrong, as far as it is known: `spec.replicas`.
+        field: String,
+        /// What is wrong with it.
+        #[source]
+        error: serde_json::Error,
+    },
     /// It is larger than [`Limits::object_bytes`](crate::Limits::object_bytes).
     #[error("the object has more than {limit} bytes")]
     TooLarge {
@@ -37,6 +43,23 @@ pub enum InvalidObjectCause {
         /// The limit, in bytes.
         limit: usize,
     },
+}
+
+impl InvalidObjectCause {
+    /// What is no JSON object.
+    pub(crate) fn json(error: serde_json::Error) -> Self {
+        let field = String::new();
+        Self::Json { field, error }
+    }
+}
+
+/// A path before what is wrong with it.
+fn prefix(field: &str) -> String {
+    if matches!(field, "" | "." | "?") {
+        String::new()
+    } else {
+        format!("{field}: ")
+    }
 }
 
 impl InvalidObject {

@@ -6,6 +6,8 @@ mod collection;
 mod decode;
 mod error;
 mod format_error;
+#[cfg(test)]
+mod fuzz_tests;
 mod handler;
 mod invalid_object;
 mod list_watch;

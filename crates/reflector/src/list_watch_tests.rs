@@ -488,7 +488,7 @@ async fn what_cannot_be_read_is_reported_and_skipped() {
         "+b 2",
         "init done 5",
         "watch 5",
-        "invalid ?",
+        "invalid c",
         "invalid ?",
         "invalid ?",
         "+e 9",

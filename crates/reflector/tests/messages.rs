@@ -69,7 +69,10 @@ fn messages() {
     texts.push(invalid(
         Some("default"),
         Some("web"),
-        InvalidObjectCause::Json(json_error()),
+        InvalidObjectCause::Json {
+            field: "spec.replicas".to_owned(),
+            error: json_error(),
+        },
     ));
     texts.push(invalid(
         None,

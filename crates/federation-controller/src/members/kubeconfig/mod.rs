@@ -9,6 +9,8 @@
 mod connect;
 mod error;
 mod files;
+#[cfg(test)]
+mod fuzz_tests;
 mod policy;
 
 use std::path::Path;

@@ -1,0 +1,82 @@
+//! FederatedReplicaSets, MemberClusters and preferences of others, against mutated bytes.
+
+use std::{fmt::Debug, path::Path};
+
+use fedrs_api::{FederatedReplicaSet, FieldError, MemberCluster, ValidFrs, preferences};
+use mutations::fuzz;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+fn corpus(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("corpus")
+        .join(name)
+}
+
+/// Reads an object, which is the same after it was written and read again.
+fn read<T: Serialize + DeserializeOwned + PartialEq + Debug>(bytes: &[u8]) -> Option<T> {
+    let object: T = serde_json::from_slice(bytes).ok()?;
+    let written = serde_json::to_value(&object).expect("what was read can be written");
+    let again: T = serde_json::from_value(written.clone()).expect("what was written can be read");
+    assert_eq!(serde_json::to_value(&again).unwrap(), written);
+    Some(object)
+}
+
+/// Each error names a field of the object, and prints as one line.
+fn check_errors(errors: &[FieldError], fields: &[&str]) {
+    assert!(!errors.is_empty());
+    for error in errors {
+        let text = error.to_string();
+        assert!(
+            fields.iter().any(|field| error.field.starts_with(field)),
+            "{text}"
+        );
+        assert!(!error.message.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn f4_any_set_is_valid_or_its_errors_name_fields() {
+    fuzz(&corpus("sets"), |bytes| {
+        let Some(object) = read::<FederatedReplicaSet>(bytes) else {
+            return;
+        };
+        match ValidFrs::check(&object) {
+            Ok(valid) => {
+                assert_eq!(i64::from(valid.replicas), i64::from(object.spec.replicas));
+                // What is valid stays so.
+                let again = ValidFrs::check(&object).expect("it was valid");
+                assert_eq!(format!("{again:?}"), format!("{valid:?}"));
+            }
+            Err(errors) => check_errors(&errors, &["spec", "metadata"]),
+        }
+    });
+}
+
+#[test]
+fn f2_any_preferences_are_read_or_their_errors_name_fields() {
+    fuzz(&corpus("preferences"), |bytes| {
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            return;
+        };
+        let read = preferences::parse(text, "annotation");
+        match (read, serde_json::from_str::<Value>(text)) {
+            (Ok(placement), Ok(value)) => {
+                let clusters = value["clusters"]
+                    .as_object()
+                    .map_or(0, serde_json::Map::len);
+                assert_eq!(placement.clusters.len(), clusters);
+                assert_eq!(placement.rebalance, value["rebalance"] == true);
+            }
+            (Err(errors), _) => check_errors(&errors, &["annotation"]),
+            (Ok(placement), Err(error)) => panic!("{placement:?} of what is no JSON: {error}"),
+        }
+    });
+}
+
+#[test]
+fn any_member_cluster_is_read_or_refused() {
+    fuzz(&corpus("members"), |bytes| {
+        read::<MemberCluster>(bytes);
+    });
+}
