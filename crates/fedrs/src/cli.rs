@@ -9,7 +9,7 @@ use crate::{
     unjoin,
 };
 #[cfg(feature = "demo")]
-use crate::{demo, sim};
+use crate::{demo, sim, simulate};
 
 /// Run one application across many Kubernetes clusters
 #[derive(Parser)]
@@ -27,6 +27,8 @@ enum Command {
     Demo(demo::DemoArgs),
     #[cfg(feature = "demo")]
     Sim(sim::SimArgs),
+    #[cfg(feature = "demo")]
+    Simulate(simulation::SimulateArgs),
     Controller(controller::ControllerArgs),
     Plan(plan::PlanArgs),
     Explain(explain::ExplainArgs),
@@ -66,6 +68,8 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
             cli.log.start()?;
             block_on(sim::run(args))
         }
+        #[cfg(feature = "demo")]
+        Command::Simulate(args) => simulate::run(&args, &cli.log),
         Command::Controller(args) => {
             cli.log.start()?;
             block_on(controller::run(args))

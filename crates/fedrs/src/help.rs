@@ -6,7 +6,10 @@ use clap::Command;
 
 /// Groups of commands, each with a heading.
 pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
-    ("Try without a Kubernetes cluster", &["demo", "sim"]),
+    (
+        "Try without a Kubernetes cluster",
+        &["demo", "sim", "simulate"],
+    ),
     ("Installation", &["crds", "rbac", "controller", "uninstall"]),
     (
         "Member clusters",

@@ -49,6 +49,15 @@ impl LogArgs {
         self.start_to(std::io::stderr, colored)
     }
 
+    /// Starts logging to standard error if a level or a filter was given, for commands whose controllers are simulated.
+    #[cfg(feature = "demo")]
+    pub(crate) fn start_if_asked(&self) -> anyhow::Result<()> {
+        if self.log == DEFAULT {
+            return Ok(());
+        }
+        self.start()
+    }
+
     /// Starts logging to a new file, for commands that show something else on the terminal.
     #[cfg(feature = "demo")]
     pub(crate) fn start_in_file(&self, path: &Path) -> anyhow::Result<()> {

@@ -26,6 +26,8 @@ mod set_name;
 mod signals;
 #[cfg(feature = "demo")]
 mod sim;
+#[cfg(feature = "demo")]
+mod simulate;
 mod terminal;
 mod uninstall;
 mod unjoin;

@@ -51,7 +51,9 @@ pub struct AuditEvent {
 
 /// What is called with each event, before the response is sent.
 #[derive(Clone, Default)]
-struct AuditSink(Option<Arc<dyn Fn(&AuditEvent) + Send + Sync>>);
+struct AuditSink(Option<Arc<Sink>>);
+
+type Sink = dyn Fn(&AuditEvent) + Send + Sync;
 
 impl fmt::Debug for AuditSink {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,7 +1,9 @@
 //! The real controller on simulated time, against embedded clusters with faults.
 //!
 //! ```text
-//! SimFederation { host, members, controller } --committed changes--> InvariantChecker --> violations
+//! seed --> Plan (steps: edits, faults) --run--> Outcome (trace, violation) --shrink--> the shortest plan that fails
+//!                                        |
+//!               SimFederation { host, members, controller } --writes, changes--> checks
 //! ```
 //!
 //! Time is paused: an hour takes milliseconds, and the same seed gives the same run.
@@ -11,7 +13,10 @@
     reason = "a simulation whose own parts fail cannot go on"
 )]
 
+mod batch;
 mod changes;
+mod checks;
+mod command;
 mod connect;
 mod crash;
 mod history;
@@ -19,19 +24,34 @@ pub mod hostile;
 mod invariants;
 mod join;
 mod observe;
+mod plan;
 mod ready_pods;
+mod report;
 mod request;
+mod run;
+mod shrink;
 mod sim_federation;
+mod suspension;
+mod trace;
 
+pub use batch::{Batch, Failure, run_batch};
 pub use changes::{ChangeWaiter, next_changes};
+pub use checks::{Invariant, Violation};
+pub use command::SimulateArgs;
 pub use connect::{AdministratorClients, kubeconfig, member_file};
 pub use crash::{CrashPoint, Lifetime, WriteObserver};
 pub use invariants::{HOST, InvariantChecker};
 pub use join::{MEMBERS_PATH, SECRETS_PATH};
 pub use observe::{Layout, LocalSetState};
+pub use plan::{Action, Fault, MemberPlan, Plan, Selected, SetPlan, Step, generate};
 pub use ready_pods::{ReadyPods, is_ready, name_of};
+pub use report::{FailureKind, describe_plan, timeline};
 pub use request::request;
+pub use run::{Outcome, run};
+pub use shrink::shrink;
 pub use sim_federation::{
     FRS_PATH, SimFederation, SimFederationSpec, SimMemberSpec, client_until_crash, even, frs,
     install_crds, minutes,
 };
+pub use suspension::Suspension;
+pub use trace::{Topic, Trace, TraceLine};

@@ -10,7 +10,7 @@ use std::{
 };
 
 use federation_controller::{
-    Controller,
+    Controller, Running,
     clock::Clock,
     config::Config,
     election::Fence,
@@ -22,16 +22,13 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use serde_json::{Value, json};
 use sim_cluster::SimCluster;
-use tokio::{
-    sync::{mpsc, oneshot},
-    task::JoinHandle,
-};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     changes::ChangeWaiter,
     connect::{Between, Routes, member_file},
-    crash::{CrashPoint, CrashableService, Lifetime, WriteObserver},
+    crash::{CrashPoint, CrashableService, Lifetime},
     request::request,
 };
 
@@ -91,23 +88,50 @@ pub struct SimFederation {
     clock: Clock,
     /// What the clock of the controller's machine was moved by, in seconds.
     stepped: Arc<AtomicI64>,
-    /// Sees the writes of all controllers.
-    observer: Option<Arc<dyn WriteObserver>>,
 }
 
 /// A controller in this process.
 struct Process {
     lifetime: Lifetime,
     cancel: CancellationToken,
-    task: JoinHandle<()>,
+    running: Running,
+}
+
+/// What the controllers of one process are made of.
+#[derive(Clone)]
+pub(crate) struct ControllerParts {
+    pub(crate) host: Client,
+    secrets: MemberSecrets,
+    pub(crate) config: Config,
+    pub(crate) clock: Clock,
+    seed: u64,
+}
+
+impl ControllerParts {
+    /// A controller whose writes pass through `fence`.
+    pub(crate) fn controller(
+        self,
+        members: mpsc::Receiver<MemberEvent>,
+        fence: Fence,
+    ) -> Controller {
+        Controller {
+            host: self.host,
+            members,
+            secrets: self.secrets,
+            config: self.config,
+            clock: self.clock,
+            seed: self.seed,
+            metrics: Metrics::default().into(),
+            fence,
+        }
+    }
 }
 
 impl Process {
     /// Ends it, and waits until it has ended.
     async fn ended(self) {
         self.cancel.cancel();
-        // A panic was reported when it happened.
-        let _ = self.task.await;
+        self.running.joined().await;
     }
 }
 
@@ -152,7 +176,6 @@ impl SimFederation {
             spec,
             clock,
             stepped,
-            observer: None,
         };
         install_crds(&client(&federation.host)).await;
         federation
@@ -200,44 +223,19 @@ impl SimFederation {
         members: impl Iterator<Item = &str>,
         crash: Option<CrashPoint>,
     ) {
-        let started = self.spawn_controller(members, Lifetime::until(crash)).await;
-        started.await.unwrap();
-    }
-
-    /// Starts a controller that knows these members, without waiting for the host. Returns what resolves when it has
-    /// reached the host.
-    async fn spawn_controller(
-        &mut self,
-        members: impl Iterator<Item = &str>,
-        lifetime: Lifetime,
-    ) -> oneshot::Receiver<()> {
         assert!(self.controller.is_none(), "one controller at a time");
         let (events, member_events) = mpsc::channel(64);
         self.events = events;
         let cancel = CancellationToken::new();
-        let controller = Controller {
-            host: client_until_crash(&self.host, &lifetime),
-            members: member_events,
-            secrets: self.secrets(&lifetime),
-            config: self.spec.config.clone(),
-            clock: self.clock.clone(),
-            seed: self.spec.seed,
-            metrics: Metrics::default().into(),
-            fence: Fence::open(),
-        };
-        let (start, started) = oneshot::channel();
-        let until = cancel.clone();
-        let task = tokio::spawn(async move {
-            if let Some(running) = controller.start(until).await {
-                // Nobody may wait for it.
-                let _ = start.send(());
-                running.joined().await;
-            }
-        });
+        let lifetime = Lifetime::until(crash);
+        let controller = self
+            .parts(&lifetime)
+            .controller(member_events, Fence::open());
+        let running = controller.start(cancel.clone()).await.unwrap();
         self.controller = Some(Process {
             lifetime,
             cancel,
-            task,
+            running,
         });
         for name in members {
             if !self.joined.contains(name) && !self.removed.contains(name) {
@@ -245,28 +243,21 @@ impl SimFederation {
             }
         }
         self.events.send(MemberEvent::Complete).await.unwrap();
-        started
     }
 
-    /// Has `observer` see the writes of the controllers that [`restart`](Self::restart) starts.
-    pub fn observe(&mut self, observer: Arc<dyn WriteObserver>) {
-        self.observer = Some(observer);
-    }
-
-    /// Starts a controller without waiting for the host, in place of one that runs, if one does.
-    pub async fn restart(&mut self) {
-        self.kill_controller().await;
-        let lifetime = match &self.observer {
-            Some(observer) => Lifetime::observed(Arc::clone(observer)),
-            None => Lifetime::default(),
-        };
-        let all = self.member_names();
-        let all = all.iter().map(String::as_str);
-        self.spawn_controller(all, lifetime).await;
+    /// What a controller with this lifetime is made of.
+    pub(crate) fn parts(&self, lifetime: &Lifetime) -> ControllerParts {
+        ControllerParts {
+            host: client_until_crash(&self.host, lifetime),
+            secrets: self.secrets(lifetime),
+            config: self.spec.config.clone(),
+            clock: self.clock.clone(),
+            seed: self.spec.seed,
+        }
     }
 
     /// The lifetime of the running controller.
-    pub fn lifetime(&self) -> Option<&Lifetime> {
+    fn lifetime(&self) -> Option<&Lifetime> {
         self.controller.as_ref().map(|process| &process.lifetime)
     }
 
@@ -310,8 +301,8 @@ impl SimFederation {
 
     /// Adds the member `cluster` to the controller under another name, `name`.
     pub async fn add_member_as(&mut self, name: &str, cluster: &str) {
-        // No controller may run: the next one reads all files.
-        let _ = self.events.send(member_file(name, cluster)).await;
+        let event = member_file(name, cluster);
+        self.events.send(event).await.unwrap();
     }
 
     /// Has the administrator's client of the member `name` pass through `between` from its next kubeconfig on.
@@ -328,8 +319,7 @@ impl SimFederation {
     pub async fn remove_member(&mut self, name: &str) {
         self.removed.insert(name.to_owned());
         let name = name.to_owned();
-        // No controller may run.
-        let _ = self.events.send(MemberEvent::Gone { name }).await;
+        self.events.send(MemberEvent::Gone { name }).await.unwrap();
     }
 
     /// How the controller creates clients from kubeconfigs in Secrets.

@@ -6,6 +6,9 @@ mod generated;
 mod print;
 mod rbac;
 mod record_demo;
+mod simulate;
+
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -28,15 +31,23 @@ enum Task {
     ControlPlane(control_plane::ControlPlane),
     /// Records `fedrs demo` as the animated SVG of the README.
     RecordDemo,
+    /// Simulates federations with random edits and faults, by `fedrs simulate`; without arguments, prints its help.
+    Simulate {
+        /// Arguments of `fedrs simulate`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> anyhow::Result<ExitCode> {
     match Arguments::parse().task {
         Task::Crds => crds::generated().write(),
         Task::Rbac => rbac::generated().write(),
         Task::ControlPlane(task) => task.run(),
         Task::RecordDemo => record_demo::run(),
-    }
+        Task::Simulate { arguments } => return simulate::run(&arguments),
+    }?;
+    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

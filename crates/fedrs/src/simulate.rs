@@ -1,0 +1,14 @@
+//! `fedrs simulate`: federations with random edits and faults on simulated time.
+
+use std::process::ExitCode;
+
+use simulation::SimulateArgs;
+
+use crate::{config_file, logging::LogArgs};
+
+/// Runs the simulation. Each of its threads has a runtime of its own.
+pub(crate) fn run(args: &SimulateArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
+    log.start_if_asked()?;
+    let config = config_file::read(args.config())?;
+    Ok(args.run(&config)?)
+}

@@ -1,0 +1,150 @@
+//! How many replicas a write to a local set may request, and leave.
+
+use std::cmp::Ordering;
+
+use fedrs_api::{DeletionPolicy, ValidFrs};
+use sim_cluster::{Change, kinds};
+
+use super::{
+    observed::{Observed, Wanted, desired},
+    violation::{Invariant, Violation},
+};
+
+/// Checks a change of a local set.
+pub(super) fn of_change(observed: &Observed, member: &str, change: &Change) -> Option<Violation> {
+    if change.kind != *kinds::REPLICA_SETS || !observed.has_set(&change.name) {
+        return None;
+    }
+    let name = &change.name;
+    let violation = |invariant| move |text| Violation { invariant, text };
+    let is_deleted = |object: Option<&sim_cluster::Object>| {
+        object.is_none_or(|object| object["metadata"].get("deletionTimestamp").is_some())
+    };
+    if change.old.is_some() && is_deleted(change.new.as_ref()) && !is_deleted(change.old.as_ref()) {
+        return deletion(observed, member, name).map(violation(Invariant::NoDeletion));
+    }
+    let (before, now) = (desired(change.old.as_ref()), desired(change.new.as_ref()));
+    match now.cmp(&before) {
+        Ordering::Less => {
+            let scale_down = ScaleDown {
+                observed,
+                name,
+                member,
+                before,
+                now,
+            };
+            let dip = scale_down.dip(false).map(violation(Invariant::NoDip));
+            dip.or_else(|| {
+                let dip = scale_down.dip(true);
+                dip.map(violation(Invariant::NothingForTheUnknown))
+            })
+        }
+        Ordering::Equal => None,
+        Ordering::Greater => {
+            surplus(observed, member, name, now).map(violation(Invariant::NoSurplus))
+        }
+    }
+}
+
+/// F5: a local set is deleted only with its FederatedReplicaSet, and only if that asks for it.
+fn deletion(observed: &Observed, member: &str, name: &str) -> Option<String> {
+    let is_allowed = observed
+        .wanted(name)
+        .any(|wanted| *wanted == Wanted::Deleted(DeletionPolicy::Delete));
+    (!is_allowed).then(|| {
+        format!("{name} in {member} deleted, but no FederatedReplicaSet with deletionPolicy Delete was deleted")
+    })
+}
+
+/// A write that reduces the replicas of a local set.
+struct ScaleDown<'a> {
+    observed: &'a Observed,
+    name: &'a str,
+    member: &'a str,
+    before: u64,
+    now: u64,
+}
+
+impl ScaleDown<'_> {
+    /// F20: at least N replicas remain, or as many as there were. Without what is in members that are known to be unknown, if
+    /// it is `strict`.
+    fn dip(&self, strict: bool) -> Option<String> {
+        let Self {
+            observed,
+            name,
+            member,
+            before,
+            now,
+        } = *self;
+        let needed = observed
+            .specs(name)
+            .map(|frs| needed(observed, name, frs))
+            .min()?;
+        let mut of_member = None;
+        let mut in_others = 0;
+        for (other, part) in observed.parts(name) {
+            let believed = part.ready.since(observed.oldest_belief(other)).copied();
+            if other == member {
+                of_member = Some(believed.collect::<Vec<_>>());
+            } else if !(strict && observed.is_known_to_be_unknown(other)) {
+                in_others += believed.max().unwrap_or(0).min(*part.desired.now());
+            }
+        }
+        // The write is allowed if it is right by one of the possible states.
+        let dips = of_member?.into_iter().map(|ready| {
+            let (was, left) = (in_others + ready.min(before), in_others + ready.min(now));
+            (left < needed.min(was)).then(|| {
+                format!("{name} in {member} scaled from {before} to {now}: {was} replicas were ready, {left} are left, {needed} are needed")
+            })
+        });
+        dips.collect::<Option<Vec<_>>>()?.pop()
+    }
+}
+
+/// N, or fewer if the placement allows fewer.
+fn needed(observed: &Observed, name: &str, frs: &ValidFrs) -> u64 {
+    let wanted = u64::from(frs.replicas);
+    let allowed = observed.parts(name).map(|(member, _)| {
+        let Some(preference) = frs.placement.for_cluster(member) else {
+            return 0;
+        };
+        let max = preference.max_replicas.map_or(wanted, i64::unsigned_abs);
+        if preference.weight == 0 {
+            max.min(preference.min_replicas.unsigned_abs())
+        } else {
+            max
+        }
+    });
+    wanted.min(allowed.sum())
+}
+
+/// Growth requests at most N, the surge and the capacity probes.
+fn surplus(observed: &Observed, member: &str, name: &str, now: u64) -> Option<String> {
+    let config = observed.config();
+    let with_surge = |frs: &ValidFrs| {
+        let replicas = u64::from(frs.replicas);
+        let surge = frs
+            .rescheduling
+            .max_move_surge
+            .unwrap_or(config.max_move_surge);
+        (replicas + surge.of(replicas), replicas)
+    };
+    let (most, wanted) = observed.specs(name).map(with_surge).max()?;
+    let desired = observed
+        .parts(name)
+        .filter(|(other, _)| observed.is_observable(other))
+        .map(|(other, part)| {
+            let lowest = part.desired.since(observed.oldest_belief(other)).min();
+            if other == member {
+                now
+            } else {
+                lowest.copied().unwrap_or(0)
+            }
+        });
+    let desired: u64 = desired.sum();
+    let members = observed.parts(name).count() as u64;
+    let allowed = most + u64::from(config.capacity_probes) * members;
+    (desired > allowed).then(|| {
+        format!("{name} in {member} scaled to {now}: {desired} replicas are desired in all clusters, {wanted} requested, {allowed} allowed")
+    })
+}

@@ -1,0 +1,36 @@
+//! What must hold in every run, whatever happens: pure functions over what was observed.
+//!
+//! ```text
+//! committed changes of all clusters --> Observed --a write of the controller--> safety: Violation?
+//! ```
+//!
+//! The controller sees a state that is some seconds old, and a write takes time to arrive. So a write violates an invariant
+//! only if it does so by every state of the last few seconds, or since its cluster was last observable.
+
+mod bounds;
+mod observed;
+mod ours;
+mod violation;
+
+use sim_cluster::Change;
+
+pub(crate) use observed::Observed;
+pub use violation::{Invariant, Violation};
+
+/// Checks a change that the controller made to the host.
+pub(crate) fn of_host(change: &Change) -> Option<Violation> {
+    ours::on_host(change).map(|text| Violation {
+        invariant: Invariant::OnlyOurs,
+        text,
+    })
+}
+
+/// Checks a change that the controller made to a member, before it is observed.
+pub(crate) fn of_member(observed: &Observed, member: &str, change: &Change) -> Vec<Violation> {
+    let violation = |invariant| move |text| Violation { invariant, text };
+    let mut violations = Vec::new();
+    violations
+        .extend(ours::in_member(observed, member, change).map(violation(Invariant::OnlyOurs)));
+    violations.extend(bounds::of_change(observed, member, change));
+    violations
+}

@@ -1,0 +1,331 @@
+//! What has been observed of all clusters, over time.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use federation_controller::config::Config;
+use fedrs_api::{DeletionPolicy, FederatedReplicaSet, ValidFrs};
+use serde_json::Value;
+use sim_cluster::{Change, Object, kinds};
+use tokio::time::{Duration, Instant};
+
+use crate::history::History;
+
+/// How old the state that a write is based on may be, while its cluster can be observed: the deadline of a call, and of
+/// another one before it.
+const CALLS: u32 = 2;
+/// More than the time in which an event arrives and a check is made.
+const REACTION: Duration = Duration::from_secs(5);
+
+/// What is known about a FederatedReplicaSet.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Wanted {
+    /// It does not exist.
+    Absent,
+    /// It is being deleted.
+    Deleted(DeletionPolicy),
+    /// It exists; `None` if it is invalid.
+    Spec(Option<Arc<ValidFrs>>),
+}
+
+/// All that is observed.
+pub(crate) struct Observed {
+    config: Config,
+    sets: BTreeMap<String, ObservedSet>,
+    members: BTreeMap<String, ObservedMember>,
+    host: Visibility,
+}
+
+/// A FederatedReplicaSet over time.
+struct ObservedSet {
+    wanted: History<Wanted>,
+    /// The generation, annotations and deletion of the last change: the status changes more often.
+    seen: (i64, Value, bool),
+}
+
+/// A member over time.
+struct ObservedMember {
+    visibility: Visibility,
+    /// Nodes without power, whose pods do not run whatever they say.
+    dark_nodes: BTreeSet<String>,
+    /// The pods of sets, by name.
+    pods: BTreeMap<String, ObservedPod>,
+    /// By set.
+    local: BTreeMap<String, LocalSet>,
+}
+
+struct ObservedPod {
+    set: String,
+    node: String,
+    is_ready: bool,
+}
+
+/// A local set over time.
+pub(crate) struct LocalSet {
+    /// `spec.replicas`.
+    pub(crate) desired: History<u64>,
+    /// Pods that are ready, and run.
+    pub(crate) ready: History<u64>,
+}
+
+/// Since and until when a cluster could not be observed, the last time.
+#[derive(Default)]
+struct Visibility {
+    /// What makes it unobservable now.
+    reasons: BTreeSet<String>,
+    outage: Option<(Instant, Option<Instant>)>,
+}
+
+impl Visibility {
+    fn set(&mut self, reason: &str, on: bool, settled: Duration) {
+        let was_visible = self.reasons.is_empty();
+        if on {
+            self.reasons.insert(reason.to_owned());
+        } else {
+            self.reasons.remove(reason);
+        }
+        let now = Instant::now();
+        match (was_visible, self.reasons.is_empty()) {
+            (true, false) => {
+                // An outage soon after another one continues it.
+                let before = self
+                    .outage
+                    .filter(|(_, until)| until.is_some_and(|until| until + settled > now));
+                self.outage = Some((before.map_or(now, |(since, _)| since), None));
+            }
+            (false, true) => {
+                if let Some((_, until)) = &mut self.outage {
+                    *until = Some(now);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Observed {
+    /// Observes these sets in these members, which are empty.
+    pub(crate) fn new(config: &Config, sets: &[&str], members: &[&str]) -> Self {
+        let local = || LocalSet {
+            desired: History::starting(0),
+            ready: History::starting(0),
+        };
+        let member = || ObservedMember {
+            visibility: Visibility::default(),
+            dark_nodes: BTreeSet::new(),
+            pods: BTreeMap::new(),
+            local: sets.iter().map(|&set| (set.to_owned(), local())).collect(),
+        };
+        let set = || ObservedSet {
+            wanted: History::starting(Wanted::Absent),
+            seen: (0, Value::Null, false),
+        };
+        Self {
+            config: config.clone(),
+            sets: sets.iter().map(|&name| (name.to_owned(), set())).collect(),
+            members: members
+                .iter()
+                .map(|&name| (name.to_owned(), member()))
+                .collect(),
+            host: Visibility::default(),
+        }
+    }
+
+    /// How old the state of a cluster that can be observed may be when a write arrives.
+    fn max_age(&self) -> Duration {
+        self.config.call_timeout * CALLS + REACTION
+    }
+
+    /// After this time the controller knows that a member cannot be observed.
+    fn detection(&self) -> Duration {
+        let probe = &self.config.probe;
+        probe.period * (probe.failure_threshold + 1) + probe.timeout * 2
+    }
+
+    /// Records that something makes a cluster unobservable, or no longer does.
+    pub(crate) fn set_unobservable(&mut self, cluster: &str, reason: &str, on: bool) {
+        let settled = self.max_age();
+        match self.members.get_mut(cluster) {
+            Some(member) => member.visibility.set(reason, on, settled),
+            None => self.host.set(reason, on, settled),
+        }
+    }
+
+    /// Records that a node has no power, or has it again.
+    pub(crate) fn set_dark(&mut self, member: &str, node: &str, dark: bool) {
+        let Some(member) = self.members.get_mut(member) else {
+            return;
+        };
+        if dark {
+            member.dark_nodes.insert(node.to_owned());
+        } else {
+            member.dark_nodes.remove(node);
+        }
+        member.count();
+    }
+
+    /// Records a change of the host.
+    pub(crate) fn host_changed(&mut self, change: &Change) {
+        if change.kind.plural != "federatedreplicasets" {
+            return;
+        }
+        let Some(set) = self.sets.get_mut(&change.name) else {
+            return;
+        };
+        let Some(object) = &change.new else {
+            set.seen = (0, Value::Null, false);
+            set.wanted.put(Wanted::Absent);
+            return;
+        };
+        let metadata = &object["metadata"];
+        let is_deleted = metadata.get("deletionTimestamp").is_some();
+        let seen = (
+            metadata["generation"].as_i64().unwrap_or(0),
+            metadata["annotations"].clone(),
+            is_deleted,
+        );
+        if seen == set.seen {
+            return;
+        }
+        set.seen = seen;
+        let frs: FederatedReplicaSet =
+            serde_json::from_value(Value::clone(object)).expect("the API server validates it");
+        set.wanted.put(if is_deleted {
+            Wanted::Deleted(frs.spec.deletion_policy)
+        } else {
+            Wanted::Spec(ValidFrs::check(&frs).ok().map(Arc::new))
+        });
+    }
+
+    /// Records a change of a member. Whether the pods of a set that run are other ones.
+    pub(crate) fn member_changed(&mut self, member: &str, change: &Change) -> bool {
+        let Some(member) = self.members.get_mut(member) else {
+            return false;
+        };
+        if change.kind == *kinds::REPLICA_SETS {
+            if let Some(local) = member.local.get_mut(&change.name) {
+                local.desired.put(desired(change.new.as_ref()));
+            }
+            return false;
+        }
+        if change.kind != *kinds::PODS {
+            return false;
+        }
+        match change.new.as_ref().and_then(observed_pod) {
+            Some(pod) => {
+                member.pods.insert(change.name.clone(), pod);
+            }
+            None => {
+                member.pods.remove(&change.name);
+            }
+        }
+        member.count()
+    }
+
+    /// The specs of a set that the controller may act on, or its absence.
+    pub(crate) fn wanted(&self, set: &str) -> impl Iterator<Item = &Wanted> {
+        let since = self.oldest(&self.host);
+        self.sets
+            .get(set)
+            .into_iter()
+            .flat_map(move |set| set.wanted.since(since))
+    }
+
+    /// The specs among them.
+    pub(crate) fn specs(&self, set: &str) -> impl Iterator<Item = &ValidFrs> {
+        self.wanted(set).filter_map(|wanted| match wanted {
+            Wanted::Spec(Some(frs)) => Some(&**frs),
+            _ => None,
+        })
+    }
+
+    /// The names of the members, and their parts of a set.
+    pub(crate) fn parts<'a>(
+        &'a self,
+        set: &'a str,
+    ) -> impl Iterator<Item = (&'a str, &'a LocalSet)> {
+        let part = move |(name, member): (&'a String, &'a ObservedMember)| {
+            Some((name.as_str(), member.local.get(set)?))
+        };
+        self.members.iter().filter_map(part)
+    }
+
+    /// Whether there is such a set.
+    pub(crate) fn has_set(&self, set: &str) -> bool {
+        self.sets.contains_key(set)
+    }
+
+    /// The configuration of the controller.
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Since when a state of a member may be believed to be current.
+    pub(crate) fn oldest_belief(&self, member: &str) -> Instant {
+        self.oldest(&self.members[member].visibility)
+    }
+
+    fn oldest(&self, visibility: &Visibility) -> Instant {
+        let recent = Instant::now() - self.max_age();
+        match visibility.outage {
+            Some((since, until)) if until.is_none_or(|until| until > recent) => {
+                since.min(recent) - self.max_age()
+            }
+            _ => recent,
+        }
+    }
+
+    /// Whether the controller cannot but know that it does not know the state of a member.
+    pub(crate) fn is_known_to_be_unknown(&self, member: &str) -> bool {
+        let outage = self.members[member].visibility.outage;
+        outage.is_some_and(|(since, until)| {
+            until.is_none() && since.elapsed() > self.detection() + self.max_age()
+        })
+    }
+
+    /// Whether the controller can have seen a state of the member of the last seconds.
+    pub(crate) fn is_observable(&self, member: &str) -> bool {
+        self.oldest_belief(member) + self.max_age() >= Instant::now()
+    }
+}
+
+impl ObservedMember {
+    /// Counts the pods that run. Whether there are others than before.
+    fn count(&mut self) -> bool {
+        let mut changed = false;
+        for (name, local) in &mut self.local {
+            let running = self.pods.values().filter(|pod| {
+                pod.set == *name && pod.is_ready && !self.dark_nodes.contains(&pod.node)
+            });
+            let count = running.count() as u64;
+            changed |= count != *local.ready.now();
+            local.ready.put(count);
+        }
+        changed
+    }
+}
+
+/// `spec.replicas` of a local set.
+pub(crate) fn desired(set: Option<&Object>) -> u64 {
+    set.and_then(|set| set["spec"]["replicas"].as_u64())
+        .unwrap_or(0)
+}
+
+/// A pod of a set that is not terminating.
+fn observed_pod(pod: &Object) -> Option<ObservedPod> {
+    let metadata = &pod["metadata"];
+    let set = metadata["ownerReferences"][0]["name"].as_str()?;
+    if metadata.get("deletionTimestamp").is_some() {
+        return None;
+    }
+    Some(ObservedPod {
+        set: set.to_owned(),
+        node: pod["spec"]["nodeName"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+        is_ready: crate::ready_pods::is_ready(pod, set),
+    })
+}

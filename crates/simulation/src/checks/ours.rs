@@ -1,0 +1,80 @@
+//! What the controller may change: what belongs to a set, and what a set adopts (F29, F30).
+
+use serde_json::Value;
+use sim_cluster::{Change, Object, kinds};
+
+use super::observed::Observed;
+
+/// The prefix of labels and annotations of fedrs.
+const PREFIX: &str = "fedrs.dev/";
+
+/// Checks a change of the host.
+pub(super) fn on_host(change: &Change) -> Option<String> {
+    let what = format!("{} {} on the host", change.kind.kind, change.name);
+    match change.kind.plural.as_str() {
+        "events" | "leases" | "memberclusters" | "secrets" => None,
+        "federatedreplicasets" => {
+            let (Some(old), Some(new)) = (&change.old, &change.new) else {
+                // The last finalizer of a deleted object was removed.
+                return None;
+            };
+            let is_same = old["spec"] == new["spec"]
+                && old["metadata"]["labels"] == new["metadata"]["labels"]
+                && old["metadata"]["annotations"] == new["metadata"]["annotations"];
+            (!is_same).then(|| format!("{what}: the controller changed more than the status"))
+        }
+        "namespaces" if change.old.is_none() => None,
+        _ => Some(format!("{what}: not for the controller to change")),
+    }
+}
+
+/// Checks a change of a member.
+pub(super) fn in_member(observed: &Observed, member: &str, change: &Change) -> Option<String> {
+    let what = format!("{} {} in {member}", change.kind.kind, change.name);
+    if change.kind == *kinds::NAMESPACES && change.old.is_none() {
+        return None;
+    }
+    if change.kind == *kinds::REPLICA_SETS {
+        if !observed.has_set(&change.name) || change.namespace != "default" {
+            return Some(format!("{what}: no FederatedReplicaSet has its name"));
+        }
+        let owner = change.old.as_ref().and_then(controller_of);
+        return owner.map(|owner| format!("{what}: belongs to {owner}"));
+    }
+    if change.kind == *kinds::PODS {
+        let (Some(old), Some(new)) = (&change.old, &change.new) else {
+            return Some(format!("{what}: created or deleted"));
+        };
+        return (others(old) != others(new))
+            .then(|| format!("{what}: changed in more than labels of fedrs"));
+    }
+    Some(format!("{what}: not for the controller to change"))
+}
+
+/// The controller among the owners of an object.
+fn controller_of(object: &Object) -> Option<String> {
+    let owners = object["metadata"]["ownerReferences"].as_array()?;
+    let controller = owners.iter().find(|owner| owner["controller"] == true)?;
+    let text = |field: &str| controller[field].as_str().unwrap_or_default().to_owned();
+    Some(format!("{} {}", text("kind"), text("name")))
+}
+
+/// An object without what fedrs may change in it.
+fn others(object: &Object) -> Value {
+    let mut object = Value::clone(object);
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("managedFields");
+        metadata.remove("resourceVersion");
+        for field in ["labels", "annotations"] {
+            let texts = metadata.get_mut(field).and_then(Value::as_object_mut);
+            let is_empty = texts.is_none_or(|texts| {
+                texts.retain(|key, _| !key.starts_with(PREFIX));
+                texts.is_empty()
+            });
+            if is_empty {
+                metadata.remove(field);
+            }
+        }
+    }
+    object
+}

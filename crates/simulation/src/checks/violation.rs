@@ -1,0 +1,51 @@
+//! What must hold, and what did not.
+
+use std::fmt;
+
+/// What must hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Invariant {
+    /// A scale-down leaves N replicas, or as many as there were (F20).
+    NoDip,
+    /// Nothing is removed because of replicas in a member whose state is not known (F39).
+    NothingForTheUnknown,
+    /// No more is requested than N, the surge and the capacity probes (F20).
+    NoSurplus,
+    /// Nothing is changed but what belongs to a set, or what a set adopts (F29, F30).
+    OnlyOurs,
+    /// No local ReplicaSet is deleted but those of deleted sets (F5, F39).
+    NoDeletion,
+    /// Only the holder of the Lease writes.
+    OneWriter,
+    /// The controller does not panic.
+    NoPanic,
+    /// When faults stop, the desired state is reached.
+    Reached,
+    /// What has been reached stays, and nothing is written any more.
+    Settled,
+}
+
+impl fmt::Display for Invariant {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(match self {
+            Self::NoDip => "no dip",
+            Self::NothingForTheUnknown => "nothing for the unknown",
+            Self::NoSurplus => "no surplus",
+            Self::OnlyOurs => "only ours",
+            Self::NoDeletion => "no deletion",
+            Self::OneWriter => "one writer",
+            Self::NoPanic => "no panic",
+            Self::Reached => "reached",
+            Self::Settled => "settled",
+        })
+    }
+}
+
+/// An invariant that did not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The invariant.
+    pub invariant: Invariant,
+    /// What happened.
+    pub text: String,
+}

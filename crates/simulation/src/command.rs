@@ -1,0 +1,195 @@
+//! The command line of the simulation, for `fedrs simulate`.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use clap::Args;
+use federation_controller::config::Config;
+use parking_lot::Mutex;
+
+use crate::{
+    batch::{Batch, Failure, run_batch},
+    plan::{Plan, generate},
+    report::{FailureKind, describe_plan, timeline},
+    run::run,
+    shrink::shrink,
+};
+
+/// How often the progress is printed.
+const PROGRESS: Duration = Duration::from_secs(10);
+
+/// Simulate federations with random edits and faults, and check that the controller keeps its promises
+///
+/// Each seed is a federation of its own: the controller runs on simulated time against embedded clusters, while users
+/// edit sets, and clusters, networks and the controller itself fail. Every write of the controller is checked when it takes
+/// effect. Then the faults end, and the desired state must be reached and stay. The same seed gives the same run.
+///
+/// A failure is printed with its seed, the shortest list of steps that still causes it, and a timeline. The exit code is 10 if
+/// the controller panicked, 11 if a write was wrong, 12 if the desired state was not reached, 13 if a seed gave two
+/// different runs.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  # Simulate 1000 federations
+  fedrs simulate --seeds 1000
+
+  # Simulate with your settings
+  fedrs simulate --seeds 200 --config controller.yaml
+
+  # Print everything that happens in one of them
+  fedrs simulate --seed 17 --trace
+
+  # Write the shortest plan of a failure to a file, and run it again
+  fedrs simulate --seed 17 --out plan.json
+  fedrs simulate --plan plan.json")]
+pub struct SimulateArgs {
+    /// Number of seeds; by default 100, or 1 with --seed
+    #[arg(long, value_name = "N", conflicts_with = "plan")]
+    seeds: Option<u64>,
+    /// The first seed; by default 1
+    #[arg(long, value_name = "S", conflicts_with = "plan")]
+    seed: Option<u64>,
+    /// Number of federations simulated at the same time; by default, the number of processors
+    #[arg(long, value_name = "J")]
+    jobs: Option<usize>,
+    /// Configuration file of the controller
+    #[arg(long, value_name = "FILE", conflicts_with = "plan")]
+    config: Option<PathBuf>,
+    /// Run the plan in this file, or all plans in this directory
+    #[arg(long, value_name = "PATH")]
+    plan: Option<PathBuf>,
+    /// Write the shortest plan of a failure to this file
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print the trace of each run
+    #[arg(long)]
+    trace: bool,
+    /// Continue after a failure, and list all of them
+    #[arg(long)]
+    keep_going: bool,
+    /// Do not shorten the plan of a failure
+    #[arg(long)]
+    no_shrink: bool,
+}
+
+impl SimulateArgs {
+    /// The configuration file.
+    #[must_use]
+    pub fn config(&self) -> Option<&Path> {
+        self.config.as_deref()
+    }
+
+    /// Runs the simulation for controllers with this configuration; prints to standard output.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written.
+    pub fn run(&self, config: &Config) -> std::io::Result<ExitCode> {
+        let plans = self.plan.as_deref().map(read_plans).transpose()?;
+        let first = self.seed.unwrap_or(1);
+        let seeds = self
+            .seeds
+            .unwrap_or(if self.seed.is_some() { 1 } else { 100 });
+        let count = match &plans {
+            Some(plans) => plans.len(),
+            None => usize::try_from(seeds).unwrap_or(usize::MAX),
+        };
+        let plan = |number: usize| match &plans {
+            Some(plans) => plans[number].clone(),
+            None => generate(first + number as u64, config),
+        };
+        if self.trace {
+            for number in 0..count {
+                print!("{}", run(&plan(number)).trace);
+            }
+        }
+        let started = Instant::now();
+        let printed = Mutex::new(Instant::now());
+        let progress = |batch: &Batch| {
+            let mut printed = printed.lock();
+            if printed.elapsed() >= PROGRESS {
+                *printed = Instant::now();
+                println!("{}", summary(batch, count, started));
+            }
+        };
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        let jobs = self.jobs.unwrap_or(jobs);
+        let batch = run_batch(count, jobs, self.keep_going, plan, progress);
+        println!("{}", summary(&batch, count, started));
+        for (what, times) in &batch.counts {
+            println!("{times:>10} {what}");
+        }
+        let mut code = 0;
+        for failure in &batch.failures {
+            code = code.max(self.report(failure)?);
+        }
+        Ok(ExitCode::from(code))
+    }
+
+    /// Prints a failure. Returns the exit code.
+    fn report(&self, failure: &Failure) -> std::io::Result<u8> {
+        let Failure { plan, outcome, .. } = failure;
+        println!();
+        let Some(violation) = &outcome.violation else {
+            let (one, other) = failure.difference.clone().unwrap_or_default();
+            println!("Seed {}: two runs differ:\n  {one}\n  {other}", plan.seed);
+            return Ok(FailureKind::Determinism.exit_code());
+        };
+        let invariant = violation.invariant;
+        println!("Seed {}: {invariant}: {}", plan.seed, violation.text);
+        let code = FailureKind::from(invariant).exit_code();
+        if self.keep_going && self.out.is_none() {
+            return Ok(code);
+        }
+        let (short, outcome) = if self.no_shrink {
+            (plan.clone(), outcome.clone())
+        } else {
+            let (short, outcome, runs) = shrink(plan, outcome.clone());
+            println!(
+                "Shortened from {} steps to {} in {runs} runs:",
+                plan.steps.len(),
+                short.steps.len()
+            );
+            (short, outcome)
+        };
+        print!("{}{}", describe_plan(&short), timeline(&outcome));
+        if let Some(file) = &self.out {
+            fs::write(file, short.to_json())?;
+            println!("Run it again: fedrs simulate --plan {}", file.display());
+        }
+        Ok(code)
+    }
+}
+
+/// The plans in a file, or in the files of a directory in the order of their names.
+fn read_plans(path: &Path) -> std::io::Result<Vec<Plan>> {
+    let mut files = vec![path.to_owned()];
+    if path.is_dir() {
+        let entries: Result<Vec<_>, _> = fs::read_dir(path)?.collect();
+        files = entries?.into_iter().map(|entry| entry.path()).collect();
+        files.retain(|file| {
+            file.extension()
+                .is_some_and(|extension| extension == "json")
+        });
+        files.sort();
+    }
+    let read = |file: PathBuf| {
+        let invalid = |error| std::io::Error::other(format!("{}: {error}", file.display()));
+        Plan::from_json(&fs::read_to_string(&file)?).map_err(invalid)
+    };
+    files.into_iter().map(read).collect()
+}
+
+fn summary(batch: &Batch, count: usize, started: Instant) -> String {
+    let seconds = started.elapsed().as_secs_f64();
+    #[expect(clippy::cast_precision_loss, reason = "it is printed with one decimal")]
+    let rate = batch.runs as f64 / seconds.max(0.001);
+    let hours = batch.simulated.as_secs() / 3600;
+    format!(
+        "{} of {count} runs, {} failed, {hours} h simulated in {seconds:.0} s, {rate:.1} runs a second",
+        batch.runs,
+        batch.failures.len(),
+    )
+}

@@ -1,0 +1,331 @@
+//! What can happen in a run.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What users, others and the world do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Action {
+    /// A user changes the spec of a FederatedReplicaSet by a merge patch.
+    EditSet {
+        /// The set.
+        set: String,
+        /// The patch.
+        spec: Value,
+    },
+    /// A user deletes a FederatedReplicaSet.
+    DeleteSet {
+        /// The set.
+        set: String,
+    },
+    /// A user creates a FederatedReplicaSet with the spec that it had at the start.
+    CreateSet {
+        /// The set.
+        set: String,
+    },
+    /// An administrator changes the spec of a MemberCluster by a merge patch.
+    EditMember {
+        /// The member.
+        member: String,
+        /// The patch.
+        spec: Value,
+    },
+    /// Somebody changes a local ReplicaSet by a merge patch.
+    EditLocalSet {
+        /// The member.
+        member: String,
+        /// The set.
+        set: String,
+        /// The patch of the whole object.
+        patch: Value,
+    },
+    /// Somebody deletes a local ReplicaSet.
+    DeleteLocalSet {
+        /// The member.
+        member: String,
+        /// The set.
+        set: String,
+        /// Whether its pods stay.
+        orphan: bool,
+    },
+    /// Somebody changes a pod of a set by a merge patch.
+    EditPod {
+        /// The pod.
+        #[serde(flatten)]
+        pod: Selected,
+        /// The patch of the whole object.
+        patch: Value,
+    },
+    /// Somebody deletes a pod of a set.
+    DeletePod {
+        /// The pod.
+        #[serde(flatten)]
+        pod: Selected,
+    },
+    /// Somebody limits the pods in the namespace of a member, or removes the limit.
+    Quota {
+        /// The member.
+        member: String,
+        /// The most pods; none is no limit.
+        pods: Option<u32>,
+    },
+    /// A fault begins or ends.
+    Switch {
+        /// The member, or `host`.
+        cluster: String,
+        /// The fault.
+        fault: Fault,
+        /// Whether it begins.
+        on: bool,
+    },
+    /// From now on each answer of a cluster takes this much longer.
+    Slow {
+        /// The member, or `host`.
+        cluster: String,
+        /// By how much.
+        ms: u64,
+    },
+    /// A cluster rejects the next writes of a kind.
+    Reject {
+        /// The member, or `host`.
+        cluster: String,
+        /// The kind, in the plural; all if it is empty.
+        resource: String,
+        /// `create`, `patch`, `update` or `delete`.
+        verb: String,
+        /// How many.
+        times: u32,
+        /// The code of the response.
+        code: u16,
+    },
+    /// A cluster carries out the next writes of a kind, but the responses are lost.
+    LoseResponses {
+        /// The member, or `host`.
+        cluster: String,
+        /// The kind, in the plural; all if it is empty.
+        resource: String,
+        /// `create`, `patch`, `update` or `delete`.
+        verb: String,
+        /// How many.
+        times: u32,
+    },
+    /// All watches of a cluster end.
+    CutWatches {
+        /// The member, or `host`.
+        cluster: String,
+    },
+    /// A cluster forgets its history: older versions are answered with 410.
+    Compact {
+        /// The member, or `host`.
+        cluster: String,
+    },
+    /// A node and what runs on it fails, or is back.
+    Node {
+        /// The member.
+        member: String,
+        /// The number of the node, from 1.
+        node: u32,
+        /// Whether it fails.
+        fails: bool,
+    },
+    /// A clock is moved.
+    StepClock {
+        /// The member, `host`, or `controller`.
+        clock: String,
+        /// By how much.
+        seconds: i64,
+    },
+    /// A controller crashes, and another one starts later.
+    Crash {
+        /// Which of them, from 1; counted around.
+        #[serde(default = "first")]
+        process: u32,
+        /// When, in its own writes from now on; 0 is now.
+        write: u64,
+        /// Whether that write still takes effect.
+        after: bool,
+        /// How long it does not run.
+        down_ms: u64,
+    },
+    /// The election of a controller stands still, so that it does not notice the end of its term.
+    Suspend {
+        /// Which of them, from 1; counted around.
+        process: u32,
+        /// How long.
+        ms: u64,
+    },
+}
+
+fn first() -> u32 {
+    1
+}
+
+/// One of the pods of a set in a member.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Selected {
+    /// The member.
+    pub member: String,
+    /// The set.
+    pub set: String,
+    /// The place among the pods of the set, ordered by name; counted around.
+    pub index: usize,
+}
+
+/// A fault that begins and ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Fault {
+    /// Connections fail.
+    Unreachable,
+    /// Requests and watches wait until the end of the fault.
+    Hanging,
+    /// Watches are silent, and catch up at the end.
+    WatchesSilent,
+    /// API server, controllers and nodes have no power. At the end the API server is back first, the nodes 20 s later.
+    NoPower,
+    /// The kube-controller-manager does not run.
+    NoControllerManager,
+    /// The member's kubeconfig is gone.
+    NoKubeconfig,
+    /// Half of all responses and of the events of watches have random mutations.
+    Mutations,
+}
+
+impl Action {
+    /// The members, sets and other names that the action is about: a plan without one of them does not need it.
+    pub fn names(&self) -> Vec<&str> {
+        match self {
+            Self::EditSet { set, .. } | Self::DeleteSet { set } | Self::CreateSet { set } => {
+                vec![set]
+            }
+            Self::EditMember { member, .. }
+            | Self::Quota { member, .. }
+            | Self::Node { member, .. } => vec![member],
+            Self::EditLocalSet { member, set, .. } | Self::DeleteLocalSet { member, set, .. } => {
+                vec![member, set]
+            }
+            Self::EditPod { pod, .. } | Self::DeletePod { pod } => vec![&pod.member, &pod.set],
+            Self::Switch { cluster, .. }
+            | Self::Slow { cluster, .. }
+            | Self::Reject { cluster, .. }
+            | Self::LoseResponses { cluster, .. }
+            | Self::CutWatches { cluster }
+            | Self::Compact { cluster } => vec![cluster],
+            Self::StepClock { clock, .. } => vec![clock],
+            Self::Crash { .. } | Self::Suspend { .. } => Vec::new(),
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EditSet { set, spec } => write!(to, "user edits {set}: {spec}"),
+            Self::DeleteSet { set } => write!(to, "user deletes {set}"),
+            Self::CreateSet { set } => write!(to, "user creates {set}"),
+            Self::EditMember { member, spec } => {
+                write!(to, "administrator edits MemberCluster {member}: {spec}")
+            }
+            Self::EditLocalSet { member, set, patch } => {
+                write!(to, "{member}: somebody edits ReplicaSet {set}: {patch}")
+            }
+            Self::DeleteLocalSet {
+                member,
+                set,
+                orphan,
+            } => {
+                let pods = if *orphan { ", its pods stay" } else { "" };
+                write!(to, "{member}: somebody deletes ReplicaSet {set}{pods}")
+            }
+            Self::EditPod { pod, patch } => {
+                let Selected { member, set, index } = pod;
+                write!(to, "{member}: somebody edits pod {index} of {set}: {patch}")
+            }
+            Self::DeletePod { pod } => {
+                let Selected { member, set, index } = pod;
+                write!(to, "{member}: somebody deletes pod {index} of {set}")
+            }
+            Self::Quota { member, pods } => match pods {
+                Some(pods) => write!(to, "{member}: quota of {pods} pods"),
+                None => write!(to, "{member}: no quota"),
+            },
+            Self::Switch { cluster, fault, on } => {
+                let state = if *on { "begins" } else { "ends" };
+                write!(to, "{cluster}: {fault} {state}")
+            }
+            Self::Slow { cluster, ms } => write!(to, "{cluster}: responses take {ms} ms longer"),
+            Self::Reject {
+                cluster,
+                resource,
+                verb,
+                times,
+                code,
+            } => write!(
+                to,
+                "{cluster}: rejects {verb} {resource} with {code}, {times} times"
+            ),
+            Self::LoseResponses {
+                cluster,
+                resource,
+                verb,
+                times,
+            } => write!(
+                to,
+                "{cluster}: loses the response of {verb} {resource}, {times} times"
+            ),
+            Self::CutWatches { cluster } => write!(to, "{cluster}: watches end"),
+            Self::Compact { cluster } => write!(to, "{cluster}: history is compacted"),
+            Self::Node {
+                member,
+                node,
+                fails,
+            } => {
+                let state = if *fails { "fails" } else { "is back" };
+                write!(to, "{member}: node {node} {state}")
+            }
+            Self::StepClock { clock, seconds } => {
+                write!(to, "clock of {clock} moves by {seconds} s")
+            }
+            Self::Crash {
+                process,
+                write,
+                after,
+                down_ms,
+            } => {
+                let when = match (write, after) {
+                    (0, _) => String::new(),
+                    (write, false) => format!(" before write {write} from now"),
+                    (write, true) => format!(" after write {write} from now"),
+                };
+                write!(
+                    to,
+                    "controller {process} crashes{when}, restarts after {down_ms} ms"
+                )
+            }
+            Self::Suspend { process, ms } => {
+                write!(
+                    to,
+                    "election of controller {process} stands still for {ms} ms"
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(match self {
+            Self::Unreachable => "unreachable",
+            Self::Hanging => "hanging",
+            Self::WatchesSilent => "silent watches",
+            Self::NoPower => "loss of power",
+            Self::NoControllerManager => "stopped controller manager",
+            Self::NoKubeconfig => "missing kubeconfig",
+            Self::Mutations => "mutated responses",
+        })
+    }
+}

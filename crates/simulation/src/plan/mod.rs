@@ -1,0 +1,144 @@
+//! What happens in a run, as data: members, sets, and steps with their times.
+//!
+//! ```text
+//! seed --generate--> Plan <--JSON--> file
+//!                     '--> run
+//! ```
+//!
+//! A plan says everything that is random about a run, but for the seed of the clusters and the controller. So a change of the
+//! code changes no plan, and a step that is dropped changes no other one. A step that is not possible when its time comes does
+//! nothing, and the trace says so.
+
+mod action;
+mod generate;
+
+use federation_controller::config::Config;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use action::{Action, Fault, Selected};
+pub use generate::generate;
+
+/// A run: what there is, and what happens to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Plan {
+    /// The seed of what the clusters and the controller draw themselves: uids, jitter.
+    pub seed: u64,
+    /// What of the controller's configuration differs from the defaults.
+    #[serde(default, with = "config", skip_serializing_if = "config::is_default")]
+    pub config: Config,
+    /// How many controllers take part in the election; 0 is one controller without an election.
+    #[serde(default)]
+    pub candidates: u32,
+    /// The members.
+    pub members: Vec<MemberPlan>,
+    /// The sets, which are created at the start.
+    pub sets: Vec<SetPlan>,
+    /// What happens, in the order of time.
+    pub steps: Vec<Step>,
+    /// When the steps have ended, in milliseconds since the start.
+    pub end_ms: u64,
+    /// The members that recover at the end, together with the host: what else is broken then stays so. None recovers
+    /// without it, and only the safety is checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core: Option<Vec<String>>,
+}
+
+/// A member.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MemberPlan {
+    /// Its name.
+    pub name: String,
+    /// How many nodes it has.
+    pub nodes: u32,
+    /// How many pods each of them can run.
+    pub pods_per_node: u32,
+}
+
+/// A FederatedReplicaSet in the namespace `default`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SetPlan {
+    /// Its name.
+    pub name: String,
+    /// Its spec.
+    pub spec: Value,
+}
+
+/// What happens at a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    /// Milliseconds since the start.
+    pub at_ms: u64,
+    /// What happens.
+    #[serde(flatten)]
+    pub action: Action,
+}
+
+impl Plan {
+    /// Reads the JSON of a plan.
+    pub fn from_json(json: &str) -> serde_json::Result<Self> {
+        serde_json::from_str(json)
+    }
+
+    /// The plan as JSON, the same bytes for the same plan.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let json = serde_json::to_string_pretty(self).expect("a plan has string keys only");
+        json + "\n"
+    }
+}
+
+/// A configuration without its defaults.
+mod config {
+    use federation_controller::config::Config;
+    use serde::{
+        Deserialize, Deserializer, Serialize, Serializer, de::Error as _, ser::Error as _,
+    };
+    use serde_json::Value;
+
+    pub(super) fn is_default(config: &Config) -> bool {
+        *config == Config::default()
+    }
+
+    pub(super) fn serialize<S: Serializer>(config: &Config, to: S) -> Result<S::Ok, S::Error> {
+        let value = |config: &Config| serde_json::to_value(config).map_err(S::Error::custom);
+        let (mut all, defaults) = (value(config)?, value(&Config::default())?);
+        if let Value::Object(fields) = &mut all {
+            fields.retain(|name, field| defaults[name] != *field);
+        }
+        all.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Config, D::Error> {
+        let config = Config::deserialize(from)?;
+        config.validate().map_err(D::Error::custom)?;
+        Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_are_the_same_after_they_were_written_and_read() {
+        for seed in 0..200 {
+            let plan = generate(seed, &Config::default());
+            let json = plan.to_json();
+            let read = Plan::from_json(&json).unwrap();
+            assert_eq!(read, plan);
+            assert_eq!(read.to_json(), json);
+        }
+    }
+
+    #[test]
+    fn a_seed_gives_one_plan_and_others_give_others() {
+        let json = |seed| generate(seed, &Config::default()).to_json();
+        assert_eq!(json(7), json(7));
+        assert_ne!(json(7), json(8));
+    }
+}

@@ -1,0 +1,364 @@
+//! What the actions of a plan do.
+
+use http::Method;
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+use sim_cluster::{NodeSpec, RequestMatcher, Status, Verb, kinds};
+use tokio::time::Duration;
+
+use super::{
+    recorder::HOST,
+    runner::{Later, Runner},
+};
+use crate::{
+    hostile::Trick,
+    join::MEMBERS_PATH,
+    plan::{Action, Fault, Selected},
+    sim_federation::FRS_PATH,
+    trace::Topic,
+};
+
+/// How long after the API server the nodes have power again.
+const NODES_BOOT: Duration = Duration::from_secs(20);
+/// The collection of local sets.
+const LOCAL_SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
+/// The collection of pods.
+const PODS: &str = "/api/v1/namespaces/default/pods";
+/// The collection of quotas.
+const QUOTAS: &str = "/api/v1/namespaces/default/resourcequotas";
+
+impl Runner {
+    /// Carries out one step.
+    pub(super) async fn act(&mut self, action: &Action) {
+        self.recorder.trace(Topic::Step, action.to_string());
+        match action {
+            Action::EditSet { set, spec } => {
+                self.patch(HOST, &format!("{FRS_PATH}/{set}"), &json!({ "spec": spec }))
+                    .await;
+            }
+            Action::DeleteSet { set } => {
+                let path = format!("{FRS_PATH}/{set}");
+                self.request(HOST, Method::DELETE, &path, &Value::Null)
+                    .await;
+            }
+            Action::CreateSet { set } => self.create_set(set).await,
+            Action::EditMember { member, spec } => {
+                let path = format!("{MEMBERS_PATH}/{member}");
+                self.patch(HOST, &path, &json!({ "spec": spec })).await;
+            }
+            Action::EditLocalSet { member, set, patch } => {
+                self.patch(member, &format!("{LOCAL_SETS}/{set}"), patch)
+                    .await;
+            }
+            Action::DeleteLocalSet {
+                member,
+                set,
+                orphan,
+            } => {
+                let policy = if *orphan { "Orphan" } else { "Background" };
+                let options = json!({ "propagationPolicy": policy });
+                let path = format!("{LOCAL_SETS}/{set}");
+                self.request(member, Method::DELETE, &path, &options).await;
+            }
+            Action::EditPod { pod, patch } => {
+                if let Some(path) = self.pod(pod) {
+                    self.patch(&pod.member, &path, patch).await;
+                }
+            }
+            Action::DeletePod { pod } => {
+                if let Some(path) = self.pod(pod) {
+                    self.request(&pod.member, Method::DELETE, &path, &Value::Null)
+                        .await;
+                }
+            }
+            Action::Quota { member, pods } => self.quota(member, *pods).await,
+            Action::Switch { cluster, fault, on } => self.switch(cluster, *fault, *on),
+            Action::StepClock { clock, seconds } => self.step_clock(clock, *seconds),
+            Action::Node {
+                member,
+                node,
+                fails,
+            } => self.node(member, &format!("{member}-node-{node}"), *fails),
+            Action::Crash {
+                process,
+                write,
+                after,
+                down_ms,
+            } => self.crash(*process, *write, *after, *down_ms).await,
+            Action::Suspend { process, ms } => self.suspend(*process, *ms),
+            Action::Slow { .. }
+            | Action::Reject { .. }
+            | Action::LoseResponses { .. }
+            | Action::CutWatches { .. }
+            | Action::Compact { .. } => self.fault(action),
+        }
+    }
+
+    async fn patch(&self, cluster: &str, path: &str, patch: &Value) {
+        self.request(cluster, Method::PATCH, path, patch).await;
+    }
+
+    /// The path of a pod.
+    fn pod(&self, pod: &Selected) -> Option<String> {
+        let pods = self
+            .federation
+            .member(&pod.member)
+            .api()
+            .list(&kinds::PODS, Some("default"));
+        let is_of_set = |object: &&sim_cluster::Object| {
+            object["metadata"]["ownerReferences"][0]["name"] == pod.set.as_str()
+        };
+        let pods: Vec<_> = pods.iter().filter(is_of_set).collect();
+        let Some(found) = pod.index.checked_rem(pods.len()).map(|index| pods[index]) else {
+            self.recorder
+                .trace(Topic::Step, "(has no effect: there are no pods)");
+            return None;
+        };
+        let name = found["metadata"]["name"].as_str().unwrap_or_default();
+        Some(format!("{PODS}/{name}"))
+    }
+
+    async fn quota(&mut self, member: &str, pods: Option<u32>) {
+        let path = format!("{QUOTAS}/limit");
+        let key = format!("{member}: quota");
+        self.others.remove(&key);
+        let exists = self.federation.member(member).api();
+        if exists
+            .get(&kinds::RESOURCE_QUOTAS, "default", "limit")
+            .is_ok()
+        {
+            self.request(member, Method::DELETE, &path, &Value::Null)
+                .await;
+        }
+        if let Some(pods) = pods {
+            let quota = json!({
+                "apiVersion": "v1",
+                "kind": "ResourceQuota",
+                "metadata": { "name": "limit" },
+                "spec": { "hard": { "pods": pods.to_string() } },
+            });
+            self.request(member, Method::POST, QUOTAS, &quota).await;
+            self.others.insert(key);
+            self.count("quotas");
+        }
+    }
+
+    /// Begins or ends a fault that lasts.
+    pub(super) fn switch(&mut self, cluster: &str, fault: Fault, on: bool) {
+        let key = (cluster.to_owned(), fault);
+        let changes = if on {
+            self.faults.insert(key)
+        } else {
+            self.faults.remove(&key)
+        };
+        if !changes {
+            self.recorder.trace(Topic::Step, "(has no effect)");
+            return;
+        }
+        let is_blinding = fault != Fault::NoControllerManager;
+        if is_blinding {
+            let reason = fault.to_string();
+            let observe = |observed: &mut crate::checks::Observed| {
+                observed.set_unobservable(cluster, &reason, on);
+            };
+            self.recorder.observe(observe);
+        }
+        if on {
+            self.count(&fault.to_string());
+        }
+        let faults = self.federation.cluster(cluster).faults().clone();
+        match fault {
+            Fault::Unreachable => faults.set_unreachable(on || self.has(cluster, Fault::NoPower)),
+            Fault::Hanging => faults.set_hanging(on),
+            Fault::WatchesSilent => faults.set_watches_stalled(on),
+            Fault::NoPower if on => self.cut_power(cluster),
+            Fault::NoPower => {
+                self.federation.member(cluster).restore_power();
+                faults.set_unreachable(self.has(cluster, Fault::Unreachable));
+                self.later(NODES_BOOT, Later::StartNodes(cluster.to_owned()));
+            }
+            Fault::NoControllerManager if on => {
+                self.federation.member(cluster).stop_controller_manager();
+            }
+            Fault::NoControllerManager => {
+                self.federation.member(cluster).start_controller_manager();
+            }
+            Fault::NoKubeconfig if on => self.processes.set_kubeconfig(cluster, false),
+            Fault::NoKubeconfig => self.processes.set_kubeconfig(cluster, true),
+            Fault::Mutations => {
+                // The mutations of a member are always the same ones.
+                let seed = cluster.bytes().map(u64::from).sum();
+                let trick = on.then_some(Trick::Mutations(seed));
+                self.hostile[cluster].play(trick);
+            }
+        }
+    }
+
+    fn has(&self, cluster: &str, fault: Fault) -> bool {
+        self.faults.contains(&(cluster.to_owned(), fault))
+    }
+
+    fn cut_power(&mut self, member: &str) {
+        // Nodes that were about to start do not.
+        self.agenda
+            .retain(|_, later| !matches!(later, Later::StartNodes(nodes) if nodes == member));
+        let cluster = self.federation.member(member);
+        for node in cluster.api().list(&kinds::NODES, None) {
+            let name = node["metadata"]["name"].as_str().unwrap_or_default();
+            self.recorder
+                .observe(|observed| observed.set_dark(member, name, true));
+        }
+        cluster.lose_power();
+    }
+
+    fn node(&mut self, member: &str, node: &str, fails: bool) {
+        let cluster = self.federation.member(member);
+        if self.has(member, Fault::NoPower) {
+            self.recorder
+                .trace(Topic::Step, "(has no effect: the member has no power)");
+        } else if fails {
+            cluster.fail_node(node);
+            self.others.insert(format!("{member}: {node}"));
+            self.count("failed nodes");
+        } else {
+            cluster.recover_node(node);
+            self.others.remove(&format!("{member}: {node}"));
+        }
+    }
+
+    fn step_clock(&mut self, clock: &str, seconds: i64) {
+        let by = SignedDuration::from_secs(seconds);
+        if clock == "controller" {
+            self.federation.step_clock(by);
+        } else {
+            self.federation.cluster(clock).clock().step(by);
+        }
+        self.count("clock steps");
+    }
+
+    /// The number of a process, from 0.
+    fn process(&self, number: u32) -> usize {
+        (number.max(1) as usize - 1) % self.processes.count()
+    }
+
+    async fn crash(&mut self, process: u32, write: u64, after: bool, down_ms: u64) {
+        let number = self.process(process);
+        self.down[number] = Duration::from_millis(down_ms);
+        if !self.processes.runs(number) {
+            self.recorder
+                .trace(Topic::Step, "(has no effect: it does not run)");
+        } else if write == 0 {
+            self.crashed(number).await;
+        } else {
+            self.processes.crash_at(number, write, after);
+        }
+    }
+
+    fn suspend(&mut self, process: u32, ms: u64) {
+        let number = self.process(process);
+        self.processes.suspend(number, true);
+        self.later(Duration::from_millis(ms), Later::Resume(number));
+        self.count("suspended elections");
+    }
+
+    /// A fault of requests.
+    fn fault(&mut self, action: &Action) {
+        match action {
+            Action::Slow { cluster, ms } => {
+                let latency = Duration::from_millis(*ms);
+                self.federation
+                    .cluster(cluster)
+                    .faults()
+                    .set_latency(latency);
+                let key = format!("{cluster}: slow");
+                if latency.is_zero() {
+                    self.others.remove(&key);
+                } else {
+                    self.others.insert(key);
+                }
+            }
+            Action::Reject {
+                cluster,
+                resource,
+                verb,
+                times,
+                code,
+            } => {
+                let status = Status::new(*code, "Injected", "injected");
+                let faults = self.federation.cluster(cluster).faults();
+                faults.refuse(requests(resource, verb), *times, status);
+            }
+            Action::LoseResponses {
+                cluster,
+                resource,
+                verb,
+                times,
+            } => {
+                let faults = self.federation.cluster(cluster).faults();
+                faults.lose_answers(requests(resource, verb), *times);
+            }
+            Action::CutWatches { cluster } => {
+                self.federation.cluster(cluster).faults().cut_watches();
+            }
+            Action::Compact { cluster } => self.federation.cluster(cluster).faults().compact(),
+            _ => {}
+        }
+    }
+
+    /// Ends the faults of the host and of the members of the core, undoes what keeps sets from their replicas, and adds
+    /// capacity.
+    pub(super) async fn recover(&mut self, core: &[String]) {
+        let names = core.join(", ");
+        self.recorder
+            .trace(Topic::Phase, format!("faults of host and {names} end"));
+        for cluster in core.iter().map(String::as_str).chain([HOST]) {
+            let lasting: Vec<_> = self
+                .faults
+                .iter()
+                .filter(|fault| fault.0 == cluster)
+                .cloned()
+                .collect();
+            for (cluster, fault) in lasting {
+                self.switch(&cluster, fault, false);
+            }
+            self.federation.cluster(cluster).faults().heal();
+            self.others.remove(&format!("{cluster}: slow"));
+        }
+        for member in core {
+            self.quota(member, None).await;
+            if !self.has(member, Fault::NoPower) {
+                self.start_nodes(member);
+            }
+            let prefix = format!("{member}: ");
+            self.others.retain(|fault| !fault.starts_with(&prefix));
+            let node = NodeSpec::new(format!("{member}-large")).pods(300);
+            let _ = self.federation.member(member).add_node(&node);
+            let path = format!("{MEMBERS_PATH}/{member}");
+            let open = json!({ "spec": { "unschedulable": false, "drain": false } });
+            self.patch(HOST, &path, &open).await;
+        }
+        for set in self.sets.clone() {
+            let path = format!("{FRS_PATH}/{}", set.name);
+            let rebalance =
+                json!({ "spec": { "paused": false, "placement": { "rebalance": true } } });
+            self.patch(HOST, &path, &rebalance).await;
+        }
+        self.start_controllers();
+    }
+}
+
+/// The requests of a kind.
+fn requests(resource: &str, verb: &str) -> RequestMatcher {
+    let verb = match verb {
+        "create" => Verb::Create,
+        "update" => Verb::Update,
+        "delete" => Verb::Delete,
+        _ => Verb::Patch,
+    };
+    let requests = RequestMatcher::all().verb(verb);
+    if resource.is_empty() {
+        requests
+    } else {
+        requests.resource(resource)
+    }
+}

@@ -1,0 +1,185 @@
+//! The end of a run: when the faults of the core have stopped, the desired state is reached within a time, and stays.
+//!
+//! What is wanted is computed here, from the specs, the members and the scheduler: not by what the controller decides.
+
+use federated_scheduler::{Cluster, Layout, Preference, Request, plan};
+use fedrs_api::{ClusterPreference, FederatedReplicaSet, ValidFrs};
+use serde_json::Value;
+use tokio::time::{Duration, Instant};
+
+use super::{recorder::HOST, runner::Runner};
+use crate::{checks::Invariant, plan::Fault, trace::Topic};
+
+/// The desired state is reached within this time: more than the longest stabilization window (30 min) and the longest backoff
+/// (10 min).
+const REACHED_WITHIN: Duration = Duration::from_secs(3600);
+/// How often it is looked at.
+const LOOK: Duration = Duration::from_secs(5);
+/// What may still be written when the desired state is reached: counts of external changes end after ten minutes, and a
+/// member that was lost is forgotten after an hour.
+const CALM_AFTER: Duration = Duration::from_secs(700);
+/// Then nothing is written for this time.
+const QUIET_FOR: Duration = Duration::from_secs(600);
+
+/// Faults after which a member is lost: its replicas go elsewhere.
+const LOSING: [Fault; 4] = [
+    Fault::Unreachable,
+    Fault::Hanging,
+    Fault::NoPower,
+    Fault::NoKubeconfig,
+];
+
+/// Waits until the desired state is reached, and checks that it stays.
+pub(super) async fn check(runner: &mut Runner, core: &[String]) {
+    let goal = Goal::new(runner, core);
+    let deadline = Instant::now() + REACHED_WITHIN;
+    loop {
+        let pending = goal.pending(runner);
+        if pending.is_empty() {
+            break;
+        }
+        if Instant::now() >= deadline {
+            let text = pending.join("; ");
+            runner.fail(
+                Invariant::Reached,
+                format!("not within {} s: {text}", REACHED_WITHIN.as_secs()),
+            );
+            return;
+        }
+        runner.wait_until(Instant::now() + LOOK).await;
+    }
+    runner
+        .recorder
+        .trace(Topic::Phase, "the desired state is reached");
+    stays(runner, &goal, CALM_AFTER, false).await;
+    stays(runner, &goal, QUIET_FOR, true).await;
+    runner.recorder.trace(
+        Topic::Phase,
+        "the desired state stays, and nothing is written",
+    );
+}
+
+/// Checks for some time that the desired state stays; if it is `quiet`, that nothing is written.
+async fn stays(runner: &mut Runner, goal: &Goal, time: Duration, quiet: bool) {
+    let until = Instant::now() + time;
+    let (writes, _) = runner.recorder.writes();
+    while Instant::now() < until {
+        runner
+            .wait_until((Instant::now() + LOOK * 6).min(until))
+            .await;
+        let pending = goal.pending(runner);
+        if !pending.is_empty() {
+            let text = format!("the desired state did not stay: {}", pending.join("; "));
+            return runner.fail(Invariant::Settled, text);
+        }
+        let (now, last) = runner.recorder.writes();
+        if quiet && now > writes && goal.is_whole {
+            let last = last.map(|(_, what)| what).unwrap_or_default();
+            let text = format!("{} writes in a settled federation: {last}", now - writes);
+            return runner.fail(Invariant::Settled, text);
+        }
+    }
+}
+
+/// What is wanted.
+struct Goal {
+    /// The members that replicas go to.
+    members: Vec<String>,
+    /// Members of which it cannot be known what they get.
+    undecided: Vec<String>,
+    /// Whether all members are in the core, or not broken.
+    is_whole: bool,
+}
+
+impl Goal {
+    fn new(runner: &Runner, core: &[String]) -> Self {
+        let mut goal = Self {
+            members: core.to_vec(),
+            undecided: Vec::new(),
+            is_whole: true,
+        };
+        for member in runner.federation.member_names() {
+            if core.contains(&member) {
+                continue;
+            }
+            goal.is_whole = false;
+            let is_lost = LOSING
+                .iter()
+                .any(|fault| runner.faults.contains(&(member.clone(), *fault)));
+            if !is_lost {
+                goal.undecided.push(member);
+            }
+        }
+        goal.members.sort();
+        goal
+    }
+
+    /// What is not yet as it should be.
+    fn pending(&self, runner: &Runner) -> Vec<String> {
+        let sets = runner
+            .sets
+            .iter()
+            .filter_map(|set| self.pending_of(runner, &set.name));
+        sets.collect()
+    }
+
+    fn pending_of(&self, runner: &Runner, name: &str) -> Option<String> {
+        let host = runner.federation.cluster(HOST).api();
+        let kind = host.kind_of("fedrs.dev/v1alpha1", "FederatedReplicaSet")?;
+        // A set that was deleted has no goal.
+        let object = host.get(&kind, "default", name).ok()?;
+        if object["metadata"].get("deletionTimestamp").is_some() {
+            return Some(format!("{name} is still being deleted"));
+        }
+        let object = serde_json::from_value(Value::clone(&object));
+        let object: FederatedReplicaSet = object.expect("the API server validates it");
+        let frs = ValidFrs::check(&object).ok()?;
+        let sets = runner.federation.sets(name);
+        if !self.undecided.is_empty() {
+            let available: u64 = sets.values().map(|set| set.available).sum();
+            let (_, wanted) = self.layout(&frs, runner);
+            return (available < wanted).then(|| {
+                format!("{name}: {available} of {wanted} replicas are available: {sets:?}")
+            });
+        }
+        let (layout, wanted) = self.layout(&frs, runner);
+        let mut available = 0;
+        let mut requested = Vec::new();
+        for member in &self.members {
+            available += sets[member].available;
+            requested.push(sets[member].desired);
+        }
+        let planned: Vec<_> = layout.shares.iter().map(|share| share.replicas).collect();
+        (planned != requested || available != wanted).then(|| {
+            format!("{name}: {available} of {wanted} replicas are available, {requested:?} requested, {planned:?} planned for {}", self.members.join(", "))
+        })
+    }
+
+    /// The scheduler's layout over the members that replicas go to, and how many replicas there are to be.
+    fn layout(&self, frs: &ValidFrs, runner: &Runner) -> (Layout, u64) {
+        let current = runner.federation.layout(&frs.key.name);
+        let preference = |preference: &ClusterPreference| Preference {
+            min: preference.min_replicas.unsigned_abs(),
+            max: preference.max_replicas.map(i64::unsigned_abs),
+            weight: preference.weight.unsigned_abs(),
+        };
+        let clusters: Vec<_> = self
+            .members
+            .iter()
+            .map(|member| Cluster {
+                name: member,
+                preference: frs.placement.for_cluster(member).map(preference),
+                current: current[member],
+                capacity: None,
+            })
+            .collect();
+        let layout = plan(&Request {
+            key: &frs.key.to_string(),
+            replicas: frs.replicas.into(),
+            rebalance: true,
+            clusters: &clusters,
+        });
+        let wanted = u64::from(frs.replicas) - layout.unplaced;
+        (layout, wanted)
+    }
+}

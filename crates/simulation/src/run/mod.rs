@@ -1,0 +1,102 @@
+//! Runs a plan: the real controller on paused time, against embedded clusters.
+//!
+//! ```text
+//! Plan --steps, at their times--> Runner --> clusters, controller --> Recorder --> Outcome
+//!                                    '--at the end: the core recovers--> is the desired state reached, and does it stay?
+//! ```
+//!
+//! A run ends at the first invariant that does not hold. The same plan gives the same trace, byte for byte.
+
+mod actions;
+mod goal;
+mod panics;
+mod processes;
+mod recorder;
+mod runner;
+
+use std::{
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
+};
+
+use crate::{
+    checks::{Invariant, Violation},
+    plan::Plan,
+    trace::{Topic, Trace},
+};
+use runner::Runner;
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What happened.
+    pub trace: Trace,
+    /// The invariant that did not hold, if any.
+    pub violation: Option<Violation>,
+    /// How often each kind of fault and of write has happened.
+    pub counts: BTreeMap<String, u64>,
+    /// The simulated time.
+    pub simulated: Duration,
+}
+
+/// Runs `plan`.
+#[must_use]
+pub fn run(plan: &Plan) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime without IO can be built");
+    panics::record();
+    let mut runner = runtime.block_on(Runner::start(plan));
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        runtime.block_on(execute(&mut runner, plan));
+    }));
+    let _entered = runtime.enter();
+    let (mut trace, violations, counts) = runner.end();
+    let mut violation = violations.into_iter().next();
+    if let Some(text) = panics::take() {
+        trace.add(Topic::Violation, text.clone());
+        violation = Some(Violation {
+            invariant: Invariant::NoPanic,
+            text,
+        });
+    } else if let Err(panic) = ended {
+        std::panic::resume_unwind(panic);
+    }
+    Outcome {
+        simulated: trace.elapsed(),
+        trace,
+        violation,
+        counts,
+    }
+}
+
+/// Runs the plan until its end, or until an invariant does not hold.
+async fn execute(runner: &mut Runner, plan: &Plan) {
+    let recorder = runner.recorder.clone();
+    let start = runner.start;
+    let steps = async {
+        runner.start_controllers();
+        for set in &plan.sets {
+            runner.create_set(&set.name).await;
+        }
+        for step in &plan.steps {
+            let at = start + Duration::from_millis(step.at_ms);
+            runner.wait_until(at).await;
+            runner.act(&step.action).await;
+        }
+        let end = start + Duration::from_millis(plan.end_ms);
+        runner.wait_until(end).await;
+        if let Some(core) = &plan.core {
+            runner.recover(core).await;
+            goal::check(runner, core).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        () = recorder.failed() => {}
+        () = steps => {}
+    }
+}

@@ -1,0 +1,243 @@
+//! The controllers of a run: one that works, or several that take part in the election.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use federation_controller::{
+    election::{Elector, Fence, LeaderElectorConfig},
+    members::MemberEvent,
+    metrics::ElectionMetrics,
+    watchdog::Watchdog,
+};
+use fedrs_api::names;
+use futures::{FutureExt, future::select_all};
+use http::{Method, StatusCode, Uri};
+use parking_lot::Mutex;
+use sim_cluster::AuditEvent;
+use tokio::{sync::mpsc, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use super::recorder::Recorder;
+use crate::{
+    connect::member_file,
+    crash::{Lifetime, WriteObserver},
+    sim_federation::{ControllerParts, SimFederation},
+    suspension::Suspension,
+};
+
+/// More changes of kubeconfigs than there are in a run.
+const EVENTS: usize = 4096;
+
+/// All processes.
+pub(super) struct Processes {
+    /// Whether they take part in an election.
+    elect: bool,
+    slots: Vec<Option<Process>>,
+    /// The members with a kubeconfig.
+    members: BTreeSet<String>,
+    recorder: Recorder,
+}
+
+/// A process that runs.
+struct Process {
+    lifetime: Lifetime,
+    cancel: CancellationToken,
+    task: JoinHandle<()>,
+    suspension: Suspension,
+    files: Files,
+}
+
+/// The directory of kubeconfigs, as the controller of one process follows it.
+#[derive(Clone)]
+struct Files(Arc<Mutex<Directory>>);
+
+struct Directory {
+    members: BTreeSet<String>,
+    follower: Option<mpsc::Sender<MemberEvent>>,
+}
+
+impl Files {
+    /// The files that exist, and all later changes. Another follower takes the place of the one before.
+    fn follow(&self) -> mpsc::Receiver<MemberEvent> {
+        let mut directory = self.0.lock();
+        let (sender, receiver) = mpsc::channel(EVENTS);
+        let files = directory.members.iter().map(|name| member_file(name, name));
+        for event in files.chain([MemberEvent::Complete]) {
+            sender.try_send(event).expect("there is room");
+        }
+        directory.follower = Some(sender);
+        receiver
+    }
+
+    fn set(&self, member: &str, exists: bool) {
+        let mut directory = self.0.lock();
+        let name = member.to_owned();
+        let event = if exists {
+            directory.members.insert(name);
+            member_file(member, member)
+        } else {
+            directory.members.remove(member);
+            MemberEvent::Gone { name }
+        };
+        if let Some(follower) = &directory.follower {
+            // It may have ended.
+            let _ = follower.try_send(event);
+        }
+    }
+}
+
+/// Says which process writes.
+struct Writer {
+    process: String,
+    recorder: Recorder,
+}
+
+impl WriteObserver for Writer {
+    fn handled(&self, cluster: &str, event: &AuditEvent) {
+        self.recorder.handled(&self.process, cluster, event);
+    }
+
+    fn answered(&self, cluster: &str, method: &Method, uri: &Uri, code: Option<StatusCode>) {
+        self.recorder.answered(cluster, method, uri, code);
+    }
+}
+
+impl Processes {
+    /// One process without an election if `candidates` is 0; none runs yet.
+    pub(super) fn new(candidates: u32, members: &[String], recorder: Recorder) -> Self {
+        Self {
+            elect: candidates > 0,
+            slots: (0..candidates.max(1)).map(|_| None).collect(),
+            members: members.iter().cloned().collect(),
+            recorder,
+        }
+    }
+
+    /// How many there are, running or not.
+    pub(super) fn count(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The name of a process.
+    pub(super) fn name(number: usize) -> String {
+        format!("controller-{}", number + 1)
+    }
+
+    /// Whether it runs.
+    pub(super) fn runs(&self, number: usize) -> bool {
+        self.slots[number].is_some()
+    }
+
+    /// Starts a process that does not run.
+    pub(super) fn start(&mut self, number: usize, federation: &SimFederation) {
+        let process = Self::name(number);
+        let lifetime = Lifetime::observed(Arc::new(Writer {
+            process: process.clone(),
+            recorder: self.recorder.clone(),
+        }));
+        let parts = federation.parts(&lifetime);
+        let files = Files(Arc::new(Mutex::new(Directory {
+            members: self.members.clone(),
+            follower: None,
+        })));
+        let (cancel, suspension) = (CancellationToken::new(), Suspension::default());
+        let task = if self.elect {
+            let elector = elector(&parts, process, number as u64);
+            let followed = files.clone();
+            let election = elector.run(cancel.clone(), move |term| {
+                work(parts.clone(), followed.clone(), term.fence, term.end)
+            });
+            tokio::spawn(suspension.clone().around(election))
+        } else {
+            tokio::spawn(work(parts, files.clone(), Fence::open(), cancel.clone()))
+        };
+        self.slots[number] = Some(Process {
+            lifetime,
+            cancel,
+            task,
+            suspension,
+            files,
+        });
+    }
+
+    /// Waits until a process crashes. Returns its number.
+    pub(super) async fn crashed(&self) -> usize {
+        let running = self.slots.iter().enumerate();
+        let ends = running.filter_map(|(number, process)| {
+            let lifetime = process.as_ref()?.lifetime.clone();
+            Some(
+                async move { lifetime.ended().await }
+                    .map(move |()| number)
+                    .boxed(),
+            )
+        });
+        let ends: Vec<_> = ends.collect();
+        if ends.is_empty() {
+            return std::future::pending().await;
+        }
+        select_all(ends).await.0
+    }
+
+    /// Ends a process without a chance to write anything.
+    pub(super) async fn kill(&mut self, number: usize) {
+        if let Some(process) = self.slots[number].take() {
+            process.suspension.resume();
+            process.lifetime.end();
+            process.cancel.cancel();
+            // A panic was recorded when it happened.
+            let _ = process.task.await;
+        }
+    }
+
+    /// Has a process crash at a later write of its own.
+    pub(super) fn crash_at(&self, number: usize, write: u64, after: bool) {
+        if let Some(process) = &self.slots[number] {
+            process.lifetime.crash_at(write, after);
+        }
+    }
+
+    /// Suspends the election of a process, which does not notice the end of its term, or resumes it.
+    pub(super) fn suspend(&self, number: usize, on: bool) {
+        let Some(process) = &self.slots[number] else {
+            return;
+        };
+        if on {
+            process.suspension.suspend();
+        } else {
+            process.suspension.resume();
+        }
+    }
+
+    /// Adds or removes the kubeconfig of a member.
+    pub(super) fn set_kubeconfig(&mut self, member: &str, exists: bool) {
+        if exists {
+            self.members.insert(member.to_owned());
+        } else {
+            self.members.remove(member);
+        }
+        for process in self.slots.iter().flatten() {
+            process.files.set(member, exists);
+        }
+    }
+}
+
+fn elector(parts: &ControllerParts, identity: String, seed: u64) -> Elector {
+    Elector::new(LeaderElectorConfig {
+        host: parts.host.clone(),
+        namespace: names::SYSTEM_NAMESPACE.to_owned(),
+        lease: names::CONTROLLER.to_owned(),
+        identity,
+        timing: parts.config.leader_election,
+        clock: parts.clock.clone(),
+        seed,
+        metrics: ElectionMetrics::default(),
+        watchdog: Watchdog::default(),
+    })
+}
+
+/// Runs a controller until `cancel`.
+async fn work(parts: ControllerParts, files: Files, fence: Fence, cancel: CancellationToken) {
+    let controller = parts.controller(files.follow(), fence);
+    if let Some(running) = controller.start(cancel).await {
+        running.joined().await;
+    }
+}

@@ -1,0 +1,350 @@
+//! Records what happens in a run, and checks each write of the controller when it takes effect.
+//!
+//! ```text
+//! audit of the API servers --versions that the controller wrote--.
+//! changes of all clusters, in order ------------------------------+--> checks --> violations
+//!                                                                 '--> Observed, Trace
+//! ```
+
+use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
+
+use fedrs_api::names;
+use http::{Method, StatusCode, Uri};
+use parking_lot::Mutex;
+use sim_cluster::{Api, AuditEvent, Change, ChangeEvent, Changes, kinds};
+use tokio::{sync::Notify, time::Instant};
+
+use crate::{
+    changes::next_changes,
+    checks::{self, Invariant, Observed, Violation},
+    trace::{Topic, Trace},
+};
+
+/// The name of the host among the clusters.
+pub(crate) const HOST: &str = "host";
+
+/// Records a run. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Recorder {
+    state: Arc<Mutex<State>>,
+    failed: Arc<Notify>,
+}
+
+struct State {
+    /// By name, with what was not read yet.
+    clusters: BTreeMap<String, Changes>,
+    /// Whether there is an election, and who holds the Lease.
+    elects: bool,
+    holder: String,
+    observed: Observed,
+    trace: Trace,
+    violations: Vec<Violation>,
+    /// Writes of the controller.
+    writes: u64,
+    last_write: Option<(Instant, String)>,
+    /// Writes of the controller that changed something, by kind and what was done.
+    effects: BTreeMap<String, u64>,
+}
+
+impl Recorder {
+    /// Records the changes of these clusters from now on.
+    pub(crate) fn start(clusters: &[(String, Api)], observed: Observed, elects: bool) -> Self {
+        let changes = |clusters: &[(String, Api)]| {
+            let changes = clusters
+                .iter()
+                .map(|(name, api)| (name.clone(), api.changes()));
+            changes.collect::<BTreeMap<_, _>>()
+        };
+        let recorder = Self {
+            state: Arc::new(Mutex::new(State {
+                clusters: changes(clusters),
+                elects,
+                holder: String::new(),
+                observed,
+                trace: Trace::starting(),
+                violations: Vec::new(),
+                writes: 0,
+                last_write: None,
+                effects: BTreeMap::new(),
+            })),
+            failed: Arc::default(),
+        };
+        let mut wakers: Vec<_> = changes(clusters).into_values().collect();
+        let follower = recorder.clone();
+        tokio::spawn(async move {
+            loop {
+                next_changes(&mut wakers).await;
+                follower.read_changes();
+            }
+        });
+        recorder
+    }
+
+    /// Reads what has changed since the last time.
+    fn read_changes(&self) {
+        let mut state = self.state.lock();
+        state.read_changes(None);
+        self.report(&state);
+    }
+
+    /// Wakes the run if something is violated.
+    fn report(&self, state: &State) {
+        if !state.violations.is_empty() {
+            self.failed.notify_one();
+        }
+    }
+
+    /// Adds a line to the trace.
+    pub(crate) fn trace(&self, topic: Topic, text: impl Into<String>) {
+        self.state.lock().trace.add(topic, text.into());
+    }
+
+    /// Records a violation.
+    pub(crate) fn violated(&self, invariant: Invariant, text: String) {
+        let mut state = self.state.lock();
+        state.violate(Violation { invariant, text });
+        self.report(&state);
+    }
+
+    /// Waits until an invariant is violated.
+    pub(crate) async fn failed(&self) {
+        while self.state.lock().violations.is_empty() {
+            self.failed.notified().await;
+        }
+    }
+
+    /// Changes what is known of the clusters.
+    pub(crate) fn observe<T>(&self, change: impl FnOnce(&mut Observed) -> T) -> T {
+        let mut state = self.state.lock();
+        // What happened before is known first.
+        state.read_changes(None);
+        change(&mut state.observed)
+    }
+
+    /// How many writes the controller has sent, and the last one.
+    pub(crate) fn writes(&self) -> (u64, Option<(Instant, String)>) {
+        let state = self.state.lock();
+        (state.writes, state.last_write.clone())
+    }
+
+    /// Ends the recording.
+    pub(crate) fn end(&self) -> (Trace, Vec<Violation>, BTreeMap<String, u64>) {
+        let mut state = self.state.lock();
+        state.read_changes(None);
+        (
+            state.trace.clone(),
+            std::mem::take(&mut state.violations),
+            std::mem::take(&mut state.effects),
+        )
+    }
+}
+
+impl Recorder {
+    /// An API server has handled a write of a process.
+    pub(crate) fn handled(&self, process: &str, cluster: &str, event: &AuditEvent) {
+        let mut state = self.state.lock();
+        state.read_changes(Some(&Write {
+            process,
+            cluster,
+            event,
+        }));
+        let what = format!("{} {cluster} {}", event.method, event.uri.path());
+        if !event.uri.path().contains("/leases") {
+            state.writes += 1;
+            state.last_write = Some((Instant::now(), what));
+        }
+        self.report(&state);
+    }
+
+    /// A process knows the result of a write.
+    pub(crate) fn answered(
+        &self,
+        cluster: &str,
+        method: &Method,
+        uri: &Uri,
+        code: Option<StatusCode>,
+    ) {
+        if code.is_some_and(|code| code.is_success()) || uri.path().contains("/leases") {
+            return;
+        }
+        let result = code.map_or("no response".to_owned(), |code| code.as_u16().to_string());
+        let text = format!("{cluster}: {method} {}: {result}", short(uri));
+        self.trace(Topic::Write, text);
+    }
+}
+
+/// A write that was just handled.
+struct Write<'a> {
+    process: &'a str,
+    cluster: &'a str,
+    event: &'a AuditEvent,
+}
+
+impl State {
+    /// Reads what has changed, in order. `by` is what the controller has just written.
+    fn read_changes(&mut self, by: Option<&Write>) {
+        let mut clusters = std::mem::take(&mut self.clusters);
+        let mut counted = Vec::new();
+        for (cluster, changes) in &mut clusters {
+            while let Some(event) = changes.try_next() {
+                let ChangeEvent::Change(change) = event else {
+                    panic!("the log of changes is long enough for what happens at one time");
+                };
+                let written = by.filter(|write| {
+                    write.cluster == cluster && write.event.versions.contains(&change.revision)
+                });
+                if let Some(write) = written {
+                    self.written(write, &change);
+                }
+                if cluster == HOST {
+                    self.host_changed(&change);
+                } else if self.observed.member_changed(cluster, &change) {
+                    counted.extend(set_of(&change));
+                }
+            }
+        }
+        self.clusters = clusters;
+        counted.sort_unstable();
+        counted.dedup();
+        for set in counted {
+            let pods = pods(&self.observed, &set);
+            self.trace.add(Topic::Pods, pods);
+        }
+    }
+
+    fn host_changed(&mut self, change: &Change) {
+        if change.kind.plural == "leases" && change.name == names::CONTROLLER {
+            let lease = change.new.as_ref();
+            let holder = lease.and_then(|lease| lease["spec"]["holderIdentity"].as_str());
+            let holder = holder.unwrap_or_default();
+            if holder != self.holder {
+                holder.clone_into(&mut self.holder);
+                self.trace
+                    .add(Topic::Process, format!("the Lease is held by {holder:?}"));
+            }
+        }
+        self.observed.host_changed(change);
+    }
+
+    /// Checks and records a change that the controller made.
+    fn written(&mut self, write: &Write, change: &Change) {
+        let Write {
+            process, cluster, ..
+        } = *write;
+        let is_of_election = ["leases", "namespaces"].contains(&change.kind.plural.as_str());
+        if self.elects && process != self.holder && !is_of_election {
+            self.violate(Violation {
+                invariant: Invariant::OneWriter,
+                text: format!(
+                    "{process} changes {} {} in {cluster}, but the Lease is held by {:?}",
+                    change.kind.kind, change.name, self.holder
+                ),
+            });
+        }
+        let violations: Vec<_> = if cluster == HOST {
+            checks::of_host(change).into_iter().collect()
+        } else {
+            checks::of_member(&self.observed, cluster, change)
+        };
+        let effect = match (&change.old, &change.new) {
+            (None, _) => "create",
+            (_, None) => "delete",
+            _ => "change",
+        };
+        let plural = &change.kind.plural;
+        *self
+            .effects
+            .entry(format!("{effect} {plural}"))
+            .or_default() += 1;
+        if let Some(text) = describe(cluster, change) {
+            self.trace.add(Topic::Write, text);
+        }
+        for violation in violations {
+            self.violate(violation);
+        }
+    }
+
+    fn violate(&mut self, violation: Violation) {
+        let Violation { invariant, text } = &violation;
+        self.trace
+            .add(Topic::Violation, format!("{invariant}: {text}"));
+        self.violations.push(violation);
+    }
+}
+
+/// The set of a pod.
+fn set_of(change: &Change) -> Option<String> {
+    let pod = change.new.as_ref().or(change.old.as_ref())?;
+    let name = pod["metadata"]["ownerReferences"][0]["name"].as_str()?;
+    Some(name.to_owned())
+}
+
+/// The pods of a set that run: `web: 7 run (m1 4 of 4, m2 3 of 5)`.
+fn pods(observed: &Observed, set: &str) -> String {
+    let mut total = 0;
+    let mut parts = String::new();
+    for (member, part) in observed.parts(set) {
+        let (ready, desired) = (*part.ready.now(), *part.desired.now());
+        total += ready;
+        let comma = if parts.is_empty() { "" } else { ", " };
+        let _ = write!(parts, "{comma}{member} {ready} of {desired}");
+    }
+    format!("{set}: {total} run ({parts})")
+}
+
+/// What the controller changed, if it is of interest.
+fn describe(cluster: &str, change: &Change) -> Option<String> {
+    let name = &change.name;
+    if change.kind == *kinds::REPLICA_SETS {
+        let replicas = |object: &Option<sim_cluster::Object>| {
+            object
+                .as_ref()
+                .map(|object| object["spec"]["replicas"].to_string())
+        };
+        return Some(match (replicas(&change.old), replicas(&change.new)) {
+            (None, Some(now)) => format!("{cluster}: creates ReplicaSet {name}, {now} replicas"),
+            (Some(_), None) => format!("{cluster}: deletes ReplicaSet {name}"),
+            (Some(old), Some(now)) if old != now => {
+                format!("{cluster}: scales {name} from {old} to {now}")
+            }
+            _ => format!("{cluster}: changes ReplicaSet {name}"),
+        });
+    }
+    if change.kind.plural == "events" {
+        let event = change.new.as_ref()?;
+        let text = |field: &str| event[field].as_str().unwrap_or_default().to_owned();
+        let about = event["involvedObject"]["name"].as_str().unwrap_or_default();
+        return Some(format!(
+            "event {about}: {}: {}",
+            text("reason"),
+            text("message")
+        ));
+    }
+    let kind = &change.kind.kind;
+    match (&change.old, &change.new) {
+        (None, _) => Some(format!("{cluster}: creates {kind} {name}")),
+        (_, None) => Some(format!("{cluster}: deletes {kind} {name}")),
+        (Some(old), Some(new)) if cluster == HOST && old["status"] != new["status"] => {
+            Some(format!("status of {name}: {}", status(&new["status"])))
+        }
+        _ if change.kind.plural == "leases" => None,
+        _ => Some(format!("{cluster}: changes {kind} {name}")),
+    }
+}
+
+/// The true conditions of a status, with their reasons.
+fn status(status: &serde_json::Value) -> String {
+    let conditions = status["conditions"].as_array().into_iter().flatten();
+    let words = conditions.map(|condition| {
+        let text = |field: &str| condition[field].as_str().unwrap_or_default();
+        format!("{}={} ({})", text("type"), text("status"), text("reason"))
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// The path of a request without its group.
+fn short(uri: &Uri) -> &str {
+    let path = uri.path();
+    path.find("/namespaces/default/")
+        .map_or(path, |place| &path[place + "/namespaces/default/".len()..])
+}

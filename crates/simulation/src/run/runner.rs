@@ -1,0 +1,268 @@
+//! Carries out the steps of a plan at their times.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use http::Method;
+use kube::Client;
+use serde_json::{Value, json};
+use tokio::time::{Duration, Instant, sleep_until};
+
+use super::{
+    processes::Processes,
+    recorder::{HOST, Recorder},
+};
+use crate::{
+    checks::{Invariant, Observed, Violation},
+    hostile::Switch,
+    plan::{Fault, Plan, SetPlan},
+    request::request,
+    sim_federation::{FRS_PATH, SimFederation, SimFederationSpec, SimMemberSpec},
+    trace::{Topic, Trace},
+};
+
+/// A run.
+pub(super) struct Runner {
+    pub(super) federation: SimFederation,
+    pub(super) recorder: Recorder,
+    /// The controllers.
+    pub(super) processes: Processes,
+    /// The sets of the plan.
+    pub(super) sets: Vec<SetPlan>,
+    /// Between the controller and each member.
+    pub(super) hostile: BTreeMap<String, Switch>,
+    /// The faults that last, by cluster.
+    pub(super) faults: BTreeSet<(String, Fault)>,
+    /// Faults without an end that were started otherwise: failed nodes, quotas, slow clusters.
+    pub(super) others: BTreeSet<String>,
+    /// What the run itself does later.
+    pub(super) agenda: BTreeMap<(Instant, u64), Later>,
+    /// How long each controller does not run after its next crash.
+    pub(super) down: Vec<Duration>,
+    /// How often each fault that no cluster counts has happened.
+    pub(super) counts: BTreeMap<String, u64>,
+    /// When the run began.
+    pub(super) start: Instant,
+    scheduled: u64,
+}
+
+/// What the run itself does later.
+#[derive(Clone, Debug)]
+pub(super) enum Later {
+    /// Starts a controller, by its number from 0.
+    StartController(usize),
+    /// Resumes the election of a controller.
+    Resume(usize),
+    /// Starts the nodes of a member.
+    StartNodes(String),
+}
+
+impl Runner {
+    /// Starts the clusters and the controller, and creates the sets.
+    pub(super) async fn start(plan: &Plan) -> Self {
+        let member = |member: &crate::plan::MemberPlan| SimMemberSpec {
+            name: member.name.clone(),
+            nodes: member.nodes as usize,
+            pods_per_node: member.pods_per_node,
+        };
+        let federation = SimFederation::start_clusters(SimFederationSpec {
+            members: plan.members.iter().map(member).collect(),
+            config: plan.config.clone(),
+            seed: plan.seed,
+        })
+        .await;
+        let members: Vec<_> = plan
+            .members
+            .iter()
+            .map(|member| member.name.as_str())
+            .collect();
+        let sets: Vec<_> = plan.sets.iter().map(|set| set.name.as_str()).collect();
+        let observed = Observed::new(&plan.config, &sets, &members);
+        let mut clusters = vec![(HOST.to_owned(), federation.host().api().clone())];
+        let mut hostile = BTreeMap::new();
+        for name in members {
+            clusters.push((name.to_owned(), federation.member(name).api().clone()));
+            let switch = Switch::default();
+            let between = switch.clone();
+            federation.put_between(name, move |honest| between.client(honest));
+            hostile.insert(name.to_owned(), switch);
+        }
+        let recorder = Recorder::start(&clusters, observed, plan.candidates > 0);
+        let names = federation.member_names();
+        let processes = Processes::new(plan.candidates, &names, recorder.clone());
+        Self {
+            federation,
+            recorder,
+            down: vec![Duration::ZERO; processes.count()],
+            processes,
+            sets: plan.sets.clone(),
+            hostile,
+            faults: BTreeSet::new(),
+            others: BTreeSet::new(),
+            agenda: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            start: Instant::now(),
+            scheduled: 0,
+        }
+    }
+
+    /// Ends the run.
+    pub(super) fn end(self) -> (Trace, Vec<Violation>, BTreeMap<String, u64>) {
+        let (trace, violations, effects) = self.recorder.end();
+        let mut counts = self.counts;
+        counts.extend(effects);
+        for cluster in self
+            .federation
+            .member_names()
+            .iter()
+            .map(String::as_str)
+            .chain([HOST])
+        {
+            let fired = self.federation.cluster(cluster).faults().counts();
+            for (fault, count) in [
+                ("requests without a connection", fired.unreachable),
+                ("requests that hung", fired.hung),
+                ("slow responses", fired.slowed),
+                ("rejected requests", fired.refused),
+                ("lost responses", fired.answers_lost),
+                ("watches cut", fired.watches_cut),
+                ("watches silent", fired.watches_stalled),
+                ("histories compacted", fired.compactions),
+            ] {
+                *counts.entry(fault.to_owned()).or_default() += count;
+            }
+        }
+        counts.retain(|_, count| *count > 0);
+        (trace, violations, counts)
+    }
+
+    /// Lets time pass. Meanwhile the controller may crash, and what the run does later becomes due.
+    pub(super) async fn wait_until(&mut self, deadline: Instant) {
+        loop {
+            let due = self.agenda.first_key_value().map(|((at, _), _)| *at);
+            let next = due.map_or(deadline, |due| due.min(deadline));
+            tokio::select! {
+                biased;
+                number = self.processes.crashed() => self.crashed(number).await,
+                () = sleep_until(next) => match self.agenda.first_entry() {
+                    Some(entry) if entry.key().0 <= Instant::now() => {
+                        let later = entry.remove();
+                        self.act_later(later);
+                    }
+                    _ if next == deadline => return,
+                    _ => {}
+                },
+            }
+        }
+    }
+
+    /// Removes a controller, and starts it again later.
+    pub(super) async fn crashed(&mut self, number: usize) {
+        self.count("crashes");
+        let name = Processes::name(number);
+        self.recorder
+            .trace(Topic::Process, format!("{name} has crashed"));
+        self.processes.kill(number).await;
+        self.later(self.down[number], Later::StartController(number));
+    }
+
+    pub(super) fn later(&mut self, after: Duration, later: Later) {
+        self.scheduled += 1;
+        self.agenda
+            .insert((Instant::now() + after, self.scheduled), later);
+    }
+
+    fn act_later(&mut self, later: Later) {
+        match later {
+            Later::StartController(number) => self.start_controller(number),
+            Later::Resume(number) => self.processes.suspend(number, false),
+            Later::StartNodes(member) => self.start_nodes(&member),
+        }
+    }
+
+    /// Starts a controller that does not run.
+    pub(super) fn start_controller(&mut self, number: usize) {
+        let name = Processes::name(number);
+        self.recorder
+            .trace(Topic::Process, format!("{name} starts"));
+        self.processes.start(number, &self.federation);
+    }
+
+    /// Starts all controllers that do not run.
+    pub(super) fn start_controllers(&mut self) {
+        self.agenda
+            .retain(|_, later| !matches!(later, Later::StartController(_)));
+        for number in 0..self.processes.count() {
+            if !self.processes.runs(number) {
+                self.start_controller(number);
+            }
+        }
+    }
+
+    pub(super) fn start_nodes(&self, member: &str) {
+        self.recorder
+            .trace(Topic::Step, format!("{member}: nodes are back"));
+        let cluster = self.federation.member(member);
+        for node in cluster.api().list(&sim_cluster::kinds::NODES, None) {
+            let name = node["metadata"]["name"].as_str().unwrap_or_default();
+            self.recorder
+                .observe(|observed| observed.set_dark(member, name, false));
+            cluster.recover_node(name);
+        }
+    }
+
+    pub(super) fn count(&mut self, what: &str) {
+        *self.counts.entry(what.to_owned()).or_default() += 1;
+    }
+
+    /// Sends a request to a cluster as a user to whom no fault applies. Whether it succeeded.
+    pub(super) async fn request(
+        &self,
+        cluster: &str,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> bool {
+        let service = self.federation.cluster(cluster).direct_service();
+        let client = Client::new(service, "default");
+        let answer = request(&client, method.as_str(), path, body).await;
+        if let Err(error) = &answer {
+            let code = match error {
+                kube::Error::Api(status) => format!("{} {}", status.code, status.reason),
+                other => other.to_string(),
+            };
+            self.recorder
+                .trace(Topic::Step, format!("(has no effect: {code})"));
+        }
+        answer.is_ok()
+    }
+
+    pub(super) async fn create_set(&self, name: &str) {
+        let Some(set) = self.sets.iter().find(|set| set.name == name) else {
+            return;
+        };
+        let object = json!({
+            "apiVersion": "fedrs.dev/v1alpha1",
+            "kind": "FederatedReplicaSet",
+            "metadata": { "name": name, "namespace": "default" },
+            "spec": set.spec,
+        });
+        self.recorder.trace(
+            Topic::Step,
+            format!("user creates {name}: {}", placement(&set.spec)),
+        );
+        self.request(HOST, Method::POST, FRS_PATH, &object).await;
+    }
+
+    /// Records that a goal is not reached.
+    pub(super) fn fail(&self, invariant: Invariant, text: String) {
+        self.recorder.violated(invariant, text);
+    }
+}
+
+/// What of a spec decides where replicas go.
+fn placement(spec: &Value) -> String {
+    format!(
+        "{} replicas, placement {}",
+        spec["replicas"], spec["placement"]
+    )
+}

@@ -1,0 +1,25 @@
+//! `cargo xtask simulate`: `fedrs simulate`, built to be fast.
+
+use std::process::{Command, ExitCode};
+
+/// The profile: optimized, with the checks of a development build.
+const PROFILE: &str = "simulation";
+
+/// Builds and runs `fedrs simulate`. Returns its exit code.
+pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let select = ["--quiet", "--profile", PROFILE, "--package", "fedrs"];
+    let arguments = if arguments.is_empty() {
+        vec!["--help".to_owned()]
+    } else {
+        arguments.to_vec()
+    };
+    let ended = Command::new(cargo)
+        .arg("run")
+        .args(select)
+        .args(["--", "simulate"])
+        .args(arguments)
+        .status()?;
+    let code = ended.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}
