@@ -247,12 +247,11 @@ async fn f5_a_recreated_set_adopts_the_local_sets_of_the_deleted_one() {
     assert_eq!(uids(&federation), before, "the same sets");
     federation
         .wait_until("their pods are marked", 90, async |federation| {
-            let reasons = federation.event_reasons("web").await;
-            reasons
+            let events = federation.event_messages("web", "PodsAdopted").await;
+            let events = events.join("; ");
+            ["a", "b", "c"]
                 .iter()
-                .filter(|reason| *reason == "PodsAdopted")
-                .count()
-                == 3
+                .all(|member| events.contains(&format!("{member}: adopted")))
         })
         .await;
     // The status is updated within a second.

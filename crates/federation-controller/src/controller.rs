@@ -102,6 +102,7 @@ impl Controller {
         let inbox = Arc::new(Inbox::default());
         let frs_handler = FrsHandler::new(
             Arc::clone(&reconciler.sets),
+            Arc::clone(&reconciler.cache),
             reconciler.queue.clone(),
             &federation,
             Arc::clone(&self.metrics),
@@ -262,7 +263,7 @@ impl Controller {
             clock: self.clock.clone(),
             metrics: Arc::clone(&self.metrics),
             config: self.config.clone(),
-            cache: crate::reconcile::ReconcileCache::default(),
+            cache: Arc::default(),
             deletions: DashSet::new(),
             deletion_writes: Semaphore::new(self.config.workers as usize),
             keeps_running_until: self.fence.keeps_running_until(),

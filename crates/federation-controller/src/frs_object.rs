@@ -1,6 +1,8 @@
 //! A FederatedReplicaSet as the host shows it. One that this version of the controller can't read is still there: it must
 //! not be taken for deleted, nor hide its status.
 
+use std::sync::Arc;
+
 use fedrs_api::{
     FederatedReplicaSet, FederatedReplicaSetSpec, FederatedReplicaSetStatus, FieldError, ValidFrs,
 };
@@ -15,7 +17,7 @@ pub(crate) struct FrsObject {
     pub(crate) metadata: ObjectMeta,
     pub(crate) spec: Result<FederatedReplicaSetSpec, UnreadableSpec>,
     /// None also if it can't be read: a check then begins without what the last one knew.
-    pub(crate) status: Option<FederatedReplicaSetStatus>,
+    pub(crate) status: Option<Arc<FederatedReplicaSetStatus>>,
 }
 
 /// A spec that another version of the CRD allows.
@@ -67,7 +69,7 @@ impl<'de> Deserialize<'de> for FrsObject {
                 error: FieldError { field, message },
             }
         });
-        let status = serde_json::from_value(status).unwrap_or_else(|error| {
+        let status: Option<_> = serde_json::from_value(status).unwrap_or_else(|error| {
             let (namespace, name) = (&metadata.namespace, &metadata.name);
             tracing::warn!(?namespace, ?name, %error, "failed to read the status of a FederatedReplicaSet");
             None
@@ -75,7 +77,7 @@ impl<'de> Deserialize<'de> for FrsObject {
         Ok(Self {
             metadata,
             spec,
-            status,
+            status: status.map(Arc::new),
         })
     }
 }

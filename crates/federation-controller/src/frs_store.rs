@@ -6,8 +6,7 @@ use std::{
 };
 
 use fedrs_api::{
-    ClusterStatus, DeletionPolicy, FederatedReplicaSetStatus, FieldError, ObjectKey, ValidFrs,
-    preferences_hash,
+    DeletionPolicy, FederatedReplicaSetStatus, FieldError, ObjectKey, ValidFrs, preferences_hash,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use parking_lot::RwLock;
@@ -28,7 +27,7 @@ pub(crate) struct Entry {
     /// Its metadata, without managed fields.
     pub(crate) metadata: ObjectMeta,
     /// The status that the host has.
-    pub(crate) status: Option<FederatedReplicaSetStatus>,
+    pub(crate) status: Option<Arc<FederatedReplicaSetStatus>>,
     /// How often the host has shown an earlier version of the object than before, as after it was restored.
     pub(crate) times_restored: u32,
     /// The federation that handles it (F40).
@@ -88,19 +87,6 @@ impl FrsStore {
     /// All keys, in order.
     pub(crate) fn keys(&self) -> Vec<ObjectKey> {
         self.sets.read().entries.keys().cloned().collect()
-    }
-
-    /// The namespaces of sets with replicas in `member`, as their statuses say.
-    pub(crate) fn namespaces_in(&self, member: &str) -> BTreeSet<String> {
-        let sets = self.sets.read();
-        let has_replicas = |entry: &Entry| {
-            let clusters = entry.status.iter().flat_map(|status| &status.clusters);
-            let mut clusters = clusters.filter(|cluster| cluster.name == member);
-            clusters.any(ClusterStatus::has_replicas)
-        };
-        let entries = sets.entries.iter();
-        let entries = entries.filter(|(_, entry)| has_replicas(entry));
-        entries.map(|(key, _)| key.namespace.to_string()).collect()
     }
 
     /// How many there are, and how many of them are invalid.

@@ -14,12 +14,14 @@ use crate::{
     frs_store::{FrsStore, key_of},
     metrics::Metrics,
     readiness::{ListProgress, ListState},
+    reconcile::ReconcileCache,
     reconcile_queue::ReconcileQueue,
 };
 
 /// Handles events of FederatedReplicaSets: one that was created, updated or deleted is checked without delay (F21).
 pub(crate) struct FrsHandler {
     sets: Arc<FrsStore>,
+    cache: Arc<ReconcileCache>,
     queue: ReconcileQueue,
     federation: Arc<str>,
     metrics: Arc<Metrics>,
@@ -35,6 +37,7 @@ pub(crate) struct FrsHandler {
 impl FrsHandler {
     pub(crate) fn new(
         sets: Arc<FrsStore>,
+        cache: Arc<ReconcileCache>,
         queue: ReconcileQueue,
         federation: &Arc<str>,
         metrics: Arc<Metrics>,
@@ -43,6 +46,7 @@ impl FrsHandler {
     ) -> Self {
         Self {
             sets,
+            cache,
             queue,
             federation: Arc::clone(federation),
             metrics,
@@ -98,6 +102,10 @@ impl EventHandler<FrsObject> for FrsHandler {
 
     fn on_apply(&mut self, mut object: FrsObject) {
         self.date(&mut object);
+        if let Some(status) = object.status.take() {
+            let key = key_of(&object.metadata);
+            object.status = Some(self.cache.shared(&key, status));
+        }
         let applied = self.sets.apply(object, &self.federation);
         self.seen.insert(applied.key.clone());
         if applied.changed {

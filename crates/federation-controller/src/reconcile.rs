@@ -10,6 +10,7 @@ mod cache;
 mod deletion;
 mod failed_attempts;
 mod host_write;
+mod interim;
 mod outcome_event;
 mod status;
 mod triggers;
@@ -24,7 +25,10 @@ use kube::Client;
 use tokio::{sync::Semaphore, time::Instant};
 
 pub(crate) use self::cache::ReconcileCache;
-use self::{failed_attempts::RETRY, outcome_event::outcome_event};
+use self::{
+    failed_attempts::RETRY,
+    outcome_event::{at_once, outcome_event},
+};
 use crate::{
     calls::{self, CallError},
     check::{self, Outcome, Outcomes, Snapshot, StatusRefresh},
@@ -51,7 +55,7 @@ pub(crate) struct Reconciler {
     pub(crate) clock: Clock,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) config: Config,
-    pub(crate) cache: ReconcileCache,
+    pub(crate) cache: Arc<ReconcileCache>,
     /// The objects whose deletion is under way, by a task of its own.
     pub(crate) deletions: DashSet<ObjectKey>,
     /// Bounds what these tasks write to the host at the same time.
@@ -156,27 +160,22 @@ impl Reconciler {
             events: decided.events,
             moving: decided.moving,
         };
-        let waits_for_replacements = decided.moving && decided.actions.is_empty();
         // Stored before the writes: a watch may show the effect of a write before the write returns.
         let status = self.record_decision(key, entry, refresh);
         let started = Instant::now();
         let outcomes = self.carry_out(key, entry, &decided.actions).await;
         self.metrics.spent("carry out", started);
-        for action in &decided.actions {
-            if let Some(outcome) = outcomes.get(&action.member) {
-                self.record_outcome(key, entry, &action.member, &action.event, outcome);
-            }
+        let events = decided.actions.iter().filter_map(|action| {
+            let outcome = outcomes.get(&action.member)?;
+            event_of(key, &action.member, &action.event, outcome)
+        });
+        for event in at_once(events) {
+            self.record(key, entry, event);
         }
         let now = self.clock.now();
         let hash = entry.desired_spec_hash;
         let status = check::with_outcomes(status, &outcomes, hash, now, &self.config);
-        if waits_for_replacements {
-            // Each pod event causes a check meanwhile: the status follows with its usual delay (F22).
-            self.cache.of_key(key, |cached| cached.status = status);
-            self.queue.add_status(key.clone());
-        } else {
-            self.put_and_publish(key, entry, status).await;
-        }
+        self.put_and_publish(key, entry, status).await;
         if outcomes.values().any(Outcome::needs_retry) {
             self.queue.add_check(key.clone(), RETRY);
         }
@@ -193,12 +192,15 @@ impl Reconciler {
         grace_period: Option<TimeLimit>,
         now: Timestamp,
     ) -> (FederatedReplicaSetStatus, Vec<check::Member>) {
-        let (mut previous, (arrived, pending)) = (self.cache).of_object(key, entry, |cached| {
-            (cached.status.clone(), cached.take_late())
+        let (previous, (arrived, pending)) = (self.cache).of_object(key, entry, |cached| {
+            (Arc::clone(&cached.status), cached.take_late())
         });
+        let mut previous = Arc::unwrap_or_clone(previous);
         check::bound_times(&mut previous.clusters, now, &self.config);
         for late in arrived {
-            self.record_outcome(key, entry, &late.member, &late.event, &late.outcome);
+            if let Some(event) = event_of(key, &late.member, &late.event, &late.outcome) {
+                self.record(key, entry, event);
+            }
             let outcomes = Outcomes::from([(late.member, late.outcome)]);
             let hash = late.desired_spec_hash;
             previous = check::with_outcomes(previous, &outcomes, hash, now, &self.config);
@@ -264,23 +266,6 @@ impl Reconciler {
         outcomes
     }
 
-    /// Records the event of an action's outcome in `cluster`; `done` is the event if the action was carried out.
-    fn record_outcome(
-        &self,
-        key: &ObjectKey,
-        entry: &Entry,
-        cluster: &str,
-        done: &Event,
-        outcome: &Outcome,
-    ) {
-        if let Outcome::Conflict(message) | Outcome::Unknown(message) = outcome {
-            tracing::debug!(frs = %key, cluster, message, "write not carried out, decided again");
-        }
-        if let Some(event) = outcome_event(cluster, done, outcome) {
-            self.record(key, entry, event);
-        }
-    }
-
     fn record(&self, key: &ObjectKey, entry: &Entry, event: Event) {
         let (frs, reason, message) = (key, event.reason, &event.message);
         match event.type_ {
@@ -297,6 +282,14 @@ impl Reconciler {
     ) -> Result<serde_json::Value, CallError> {
         calls::within(self.config.call_timeout, call).await
     }
+}
+
+/// The event of an action's outcome in `cluster`; `done` is the event if the action was carried out.
+fn event_of(key: &ObjectKey, cluster: &str, done: &Event, outcome: &Outcome) -> Option<Event> {
+    if let Outcome::Conflict(message) | Outcome::Unknown(message) = outcome {
+        tracing::debug!(frs = %key, cluster, message, "write not carried out, decided again");
+    }
+    outcome_event(cluster, done, outcome)
 }
 
 /// The duration from `now` until `time`, rounded up: the time has come when the wait is over.

@@ -3,15 +3,23 @@
 //! Each entry is used by one worker at a time, and by tasks that bring late outcomes. A guard of the map is held for one
 //! access, and never across an await.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use dashmap::DashMap;
 use fedrs_api::{FederatedReplicaSetStatus, ObjectKey};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use planted_bugs::{PlantedBug, is_planted};
 use reflector::ResourceVersion;
 use serde_json::Value;
+use tokio::time::Instant;
 
-use super::failed_attempts::FailedAttempts;
+use super::{
+    failed_attempts::FailedAttempts,
+    interim::{self, is_interim},
+};
 use crate::{executor::LateOutcome, finalizer, frs_store::Entry};
 
 /// What is kept of one object.
@@ -21,11 +29,13 @@ pub(super) struct Cached {
     /// As often as the entry says.
     times_restored: u32,
     /// The status of the last check, with what became of its writes: the next check starts from it.
-    pub(super) status: FederatedReplicaSetStatus,
+    pub(super) status: Arc<FederatedReplicaSetStatus>,
     /// Whether replicas wait for their replacements to be ready.
     pub(super) moving: bool,
     /// The status that the host has, after our last write of it.
-    pub(super) published: Option<FederatedReplicaSetStatus>,
+    pub(super) published: Option<Arc<FederatedReplicaSetStatus>>,
+    /// Since when the host's status is behind, because what came since is interim.
+    withheld_since: Option<Instant>,
     /// The resourceVersion after our last write.
     pub(super) resource_version: Option<String>,
     /// The resourceVersion after our write of the finalizer.
@@ -38,6 +48,18 @@ pub(super) struct Cached {
     pub(super) pending: BTreeMap<String, Option<LateOutcome>>,
 }
 
+/// What is to be done with a status.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) enum Publication {
+    /// The host has it, or the object is gone.
+    #[default]
+    Done,
+    /// Another one may follow soon.
+    Later,
+    /// To be written to the object, which has this resourceVersion after our last write.
+    Due(Arc<FederatedReplicaSetStatus>, Option<String>),
+}
+
 impl Cached {
     fn of(entry: &Entry) -> Self {
         Self {
@@ -47,6 +69,32 @@ impl Cached {
             status: entry.status.clone().unwrap_or_default(),
             ..Self::default()
         }
+    }
+
+    /// Keeps `status`, which was decided at `now`, as the next check's previous one.
+    pub(super) fn put_status(
+        &mut self,
+        status: FederatedReplicaSetStatus,
+        now: Instant,
+    ) -> Publication {
+        let published = self.published.as_ref();
+        let is_same = |published: &&Arc<FederatedReplicaSetStatus>| {
+            ***published == status && !is_planted(PlantedBug::StatusNotCompared)
+        };
+        if let Some(published) = published.filter(is_same) {
+            // One copy of what is both.
+            self.status = Arc::clone(published);
+            self.withheld_since = None;
+            return Publication::Done;
+        }
+        self.status = Arc::new(status);
+        if is_interim(published.map(AsRef::as_ref), &self.status)
+            && now < *self.withheld_since.get_or_insert(now) + interim::PATIENCE
+        {
+            return Publication::Later;
+        }
+        self.withheld_since = None;
+        Publication::Due(Arc::clone(&self.status), self.resource_version.clone())
     }
 
     /// Takes the late outcomes that have arrived. Returns them, and the members that have not answered yet.
@@ -116,6 +164,16 @@ impl ReconcileCache {
     ) -> T {
         let cached = self.0.get_mut(key);
         cached.map_or_else(T::default, |mut cached| change(&mut cached))
+    }
+
+    /// `status`, which the host shows: the copy that is kept, if it is the same.
+    pub(crate) fn shared(
+        &self,
+        key: &ObjectKey,
+        status: Arc<FederatedReplicaSetStatus>,
+    ) -> Arc<FederatedReplicaSetStatus> {
+        let kept = self.of_key(key, |cached| Some(Arc::clone(&cached.status)));
+        kept.filter(|kept| *kept == status).unwrap_or(status)
     }
 
     /// Forgets an object.
@@ -198,10 +256,10 @@ mod tests {
         let key = ObjectKey::new("default", "web");
         let cache = ReconcileCache::default();
         let mut entry = entry("a", "8", false);
-        let status = FederatedReplicaSetStatus {
+        let status = Arc::new(FederatedReplicaSetStatus {
             replicas: 3,
             ..FederatedReplicaSetStatus::default()
-        };
+        });
         cache.of_object(&key, &entry, |cached| {
             cached.put_finalizer(Some("10".to_owned()));
             cached.status = status.clone();

@@ -2,12 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fedrs_api::{ClusterStatus, DeletionPolicy, EventReason, ObjectKey};
+use fedrs_api::{DeletionPolicy, EventReason, FederatedReplicaSetStatus, ObjectKey};
 use futures::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::{Reconciler, cache::Cached, frs_path, is_current};
+use super::{Reconciler, frs_path, is_current};
 use crate::{
     calls::{self, CallError},
     check::{self, NamespaceState},
@@ -47,11 +47,14 @@ impl Reconciler {
             self.forget(key);
             return;
         }
-        let (_, pending) = self.cache.of_key(key, Cached::take_late);
+        // The host's status may be behind.
+        let (status, (_, pending)) = (self.cache).of_object(key, entry, |cached| {
+            (Arc::clone(&cached.status), cached.take_late())
+        });
         let members = self.snapshot_members(key, &pending, None);
         let deletions = members
             .iter()
-            .map(|member| self.delete_in_member(key, entry, policy, member));
+            .map(|member| self.delete_in_member(key, &status, policy, member));
         let open: Vec<String> = join_all(deletions).await.into_iter().flatten().collect();
         if !open.is_empty() {
             let until = deadline(&entry.metadata, self.config.deletion_deadline);
@@ -70,7 +73,7 @@ impl Reconciler {
     async fn delete_in_member(
         &self,
         key: &ObjectKey,
-        entry: &Entry,
+        status: &FederatedReplicaSetStatus,
         policy: DeletionPolicy,
         member: &check::Member,
     ) -> Option<String> {
@@ -78,13 +81,13 @@ impl Reconciler {
             return None;
         }
         let open = Some(member.name.clone());
-        let clusters = entry.status.iter().flat_map(|status| &status.clusters);
-        let mut clusters = clusters.filter(|cluster| cluster.name == member.name);
-        let had_set = match member.namespace {
+        let mut clusters = status.clusters.iter();
+        let cluster = clusters.find(|cluster| cluster.name == member.name);
+        let had_set = cluster.is_some_and(|cluster| match member.namespace {
             // Nobody may look at what is left there, which has no replicas.
-            NamespaceState::NotTaken => clusters.any(ClusterStatus::has_replicas),
-            _ => clusters.any(|cluster| cluster.internal.template.is_some()),
-        };
+            NamespaceState::NotTaken => cluster.has_replicas(),
+            _ => cluster.internal.template.is_some(),
+        });
         let Some(set) = member.view.workload.as_ref().filter(|_| is_current(member)) else {
             // A pending write may still create one.
             let may_have_set = member.view.workload.is_some() || had_set || member.write_pending;

@@ -1,8 +1,11 @@
-//! The event of an action's outcome (F38). Pure.
+//! The events of actions' outcomes (F38). Pure.
 
 use fedrs_api::{EventReason, names, pluralize};
 
-use crate::{check::Outcome, event::Event};
+use crate::{
+    check::Outcome,
+    event::{Event, EventType},
+};
 
 /// The event of an outcome in `cluster`, if people should see it; `done` is the event of an action that was carried out.
 pub(super) fn outcome_event(cluster: &str, done: &Event, outcome: &Outcome) -> Option<Event> {
@@ -58,6 +61,36 @@ pub(super) fn outcome_event(cluster: &str, done: &Event, outcome: &Outcome) -> O
     })
 }
 
+/// Clusters that one event names at most.
+const SHOWN_CLUSTERS: usize = 8;
+
+/// One event for what was done at once in several clusters. Warnings stay apart: the same one again is counted.
+pub(super) fn at_once(events: impl Iterator<Item = Event>) -> Vec<Event> {
+    let mut merged: Vec<(Event, usize)> = Vec::new();
+    for event in events {
+        let is_same = |(other, _): &&mut (Event, usize)| {
+            other.type_ == EventType::Normal && other.reason == event.reason
+        };
+        match merged.iter_mut().find(is_same) {
+            Some((first, clusters)) => {
+                *clusters += 1;
+                if *clusters <= SHOWN_CLUSTERS {
+                    first.message = format!("{}; {}", first.message, event.message);
+                }
+            }
+            None => merged.push((event, 1)),
+        }
+    }
+    let events = merged.into_iter().map(|(mut event, clusters)| {
+        if clusters > SHOWN_CLUSTERS {
+            let more = pluralize((clusters - SHOWN_CLUSTERS) as u64, "more cluster");
+            event.message = format!("{}; and {more}", event.message);
+        }
+        event
+    });
+    events.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use cluster_informer::WorkloadState;
@@ -111,5 +144,34 @@ mod tests {
         for outcome in [Outcome::Pending, Outcome::Conflict(String::new())] {
             assert_eq!(outcome_event("eu", &done, &outcome), None);
         }
+    }
+
+    #[test]
+    fn f38_what_is_done_at_once_is_one_event() {
+        let created = |number: usize| {
+            let text = format!("c{number}: created with 1 replica");
+            Event::normal(EventReason::Created, text)
+        };
+        let full = |name: &str| Event::warning(EventReason::ClusterFull, name);
+        let scaled = Event::normal(EventReason::ScaledUp, "b: scaled up from 1 to 2");
+        let events = [created(1), full("a"), scaled, created(2), full("b")].into_iter();
+        let messages = |events: Vec<Event>| -> Vec<String> {
+            events.into_iter().map(|event| event.message).collect()
+        };
+        assert_eq!(
+            messages(at_once(events)),
+            [
+                "c1: created with 1 replica; c2: created with 1 replica",
+                "a",
+                "b: scaled up from 1 to 2",
+                "b",
+            ]
+        );
+        let many = messages(at_once((0..12).map(created)));
+        assert_eq!(many.len(), 1);
+        assert!(
+            many[0].ends_with("c7: created with 1 replica; and 4 more clusters"),
+            "{many:?}"
+        );
     }
 }

@@ -1,12 +1,13 @@
 //! The status on the host: written if it differs from the last one.
 
+use std::sync::Arc;
+
 use fedrs_api::{FederatedReplicaSetStatus, FieldError, ObjectKey};
-use planted_bugs::{PlantedBug, is_planted};
 use tokio::time::Instant;
 
 use super::{
     Reconciler,
-    cache::{later, version_of},
+    cache::{Cached, Publication, later, version_of},
     frs_path,
 };
 use crate::{
@@ -51,7 +52,8 @@ impl Reconciler {
         refresh.status
     }
 
-    /// Keeps `status` as the next check's previous one, and writes it to the host if it differs from the last one (F22, F38).
+    /// Keeps `status` as the next check's previous one. Writes it to the host if that has another one, and no better one may
+    /// follow soon (F22, F38).
     pub(super) async fn put_and_publish(
         &self,
         key: &ObjectKey,
@@ -59,14 +61,13 @@ impl Reconciler {
         status: FederatedReplicaSetStatus,
     ) {
         let started = Instant::now();
-        let (is_published, version) = self.cache.of_key(key, |cached| {
-            cached.status = status.clone();
-            let is_published = cached.published.as_ref() == Some(&status)
-                && !is_planted(PlantedBug::StatusNotCompared);
-            (is_published, cached.resource_version.clone())
-        });
-        if !is_published && self.may_write_host(key) {
-            self.publish(key, entry, version, status).await;
+        let put = |cached: &mut Cached| cached.put_status(status, started);
+        match self.cache.of_key(key, put) {
+            Publication::Later => self.queue.add_status(key.clone()),
+            Publication::Due(status, version) if self.may_write_host(key) => {
+                self.publish(key, entry, version, status).await;
+            }
+            Publication::Done | Publication::Due(..) => {}
         }
         self.metrics.spent("publish", started);
     }
@@ -77,13 +78,13 @@ impl Reconciler {
         key: &ObjectKey,
         entry: &Entry,
         version: Option<String>,
-        status: FederatedReplicaSetStatus,
+        status: Arc<FederatedReplicaSetStatus>,
     ) {
         let metadata = &entry.metadata;
         let version = later(version, metadata.resource_version.clone());
         let seen = (metadata.uid.as_deref(), version.as_deref());
         let path = frs_path(key);
-        let call = calls::put_status(&self.host, &path, seen, &status);
+        let call = calls::put_status(&self.host, &path, seen, &*status);
         match self.host_call(call).await {
             Ok(answer) => self.cache.of_key(key, |cached| {
                 cached.published = Some(status);

@@ -6,7 +6,7 @@ use cluster_informer::{ChangeHandler, WorkloadChange};
 use fedrs_api::ObjectKey;
 
 use super::{Reconciler, until};
-use crate::{check, trigger::Trigger};
+use crate::{check, frs_store::Entry, trigger::Trigger};
 
 impl ChangeHandler for Reconciler {
     /// The delay of the check that a change in a member causes (F20, F22).
@@ -51,7 +51,20 @@ impl Trigger for Reconciler {
     }
 
     fn namespaces_in(&self, member: &str) -> BTreeSet<String> {
-        self.sets.namespaces_in(member)
+        // The host's statuses may be behind.
+        let has_replicas = |key: &ObjectKey, entry: &Entry| {
+            self.cache.of_object(key, entry, |cached| {
+                let mut clusters = cached.status.clusters.iter();
+                clusters.any(|cluster| cluster.name == member && cluster.has_replicas())
+            })
+        };
+        let mut keys = self.sets.keys();
+        keys.retain(|key| {
+            self.sets
+                .get(key)
+                .is_some_and(|entry| has_replicas(key, &entry))
+        });
+        keys.iter().map(|key| key.namespace.to_string()).collect()
     }
 
     fn check_namespace(&self, namespace: &str) {
