@@ -118,7 +118,7 @@ async fn f33_after_a_disconnection_a_member_that_stays_away_is_lost_after_a_grac
     seconds(600).await;
     federation.member("a").faults().set_unreachable(false);
     federation.member("b").faults().set_unreachable(false);
-    seconds(65).await;
+    seconds(58).await;
     assert_eq!(
         federation.sorted_layout("web"),
         [4, 4, 4],

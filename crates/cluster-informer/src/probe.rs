@@ -16,7 +16,7 @@ use crate::{health::Health, store::Clock};
 /// How often a member is probed, and when it is unreachable.
 #[derive(Clone, Debug)]
 pub struct ProbeSettings {
-    /// From one probe to the next. Default 10 s.
+    /// From one probe to the next; of an unreachable member at most a fifth. Default 10 s.
     pub period: Duration,
     /// An answer that takes longer is a failure. Default 5 s.
     pub timeout: Duration,
@@ -111,6 +111,9 @@ impl FailureStreak {
     }
 }
 
+/// An unreachable member is probed so many times as often: replicas elsewhere wait for its return.
+const UNREACHABLE_FACTOR: u32 = 5;
+
 /// Probes for ever: at once, then in intervals whose phase `seed` decides, so that members are not probed all at the same
 /// time, and at once when the credentials are renewed. Continues the streak of `failures`. Passes the health after each
 /// probe, and how long it took, to `report`.
@@ -126,18 +129,28 @@ pub(crate) async fn run(
         let started = Instant::now();
         let outcome = probe(&client, settings.timeout).await;
         let health = failures.record(outcome, clock(), settings.failure_threshold);
+        let is_unreachable = matches!(health, Health::Unreachable { .. });
         report(health, started.elapsed());
+        is_unreachable
     };
-    probe(clients.current()).await;
+    let mut is_unreachable = probe(clients.current()).await;
     let mut phase = Backoff::new(settings.period, settings.period, seed);
     let mut next = Instant::now() + phase.jitter(settings.period, 1.0);
     loop {
         tokio::select! {
             biased;
-            () = sleep_until(next) => next = Instant::now() + settings.period,
+            () = sleep_until(next) => {
+                let period = if is_unreachable {
+                    // Members that are lost together are not probed together.
+                    phase.jitter(settings.period / UNREACHABLE_FACTOR, 0.5)
+                } else {
+                    settings.period
+                };
+                next = Instant::now() + period;
+            }
             () = clients.renewed() => {}
         }
-        probe(clients.current()).await;
+        is_unreachable = probe(clients.current()).await;
     }
 }
 

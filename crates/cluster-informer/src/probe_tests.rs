@@ -146,6 +146,28 @@ async fn f33_a_member_that_hangs_is_unreachable_after_three_probes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn f33_an_unreachable_member_is_probed_more_often_and_not_at_regular_times() {
+    let log = probe_for_a_minute(Some(Ok(503)), 1).await;
+    let is_unreachable =
+        |(_, health): &&(Duration, Health)| matches!(health, Health::Unreachable { .. });
+    let times: Vec<_> = log
+        .iter()
+        .filter(is_unreachable)
+        .map(|(at, _)| *at)
+        .collect();
+    // The first one is scheduled while the member is failing.
+    let pauses: Vec<_> = times[1..]
+        .windows(2)
+        .map(|pair| pair[1].abs_diff(pair[0]))
+        .collect();
+    assert!(pauses.len() >= 10, "{log:?}");
+    let (shortest, longest) = (pauses.iter().min(), pauses.iter().max());
+    assert!(shortest >= Some(&Duration::from_secs(1)), "{pauses:?}");
+    assert!(longest <= Some(&Duration::from_millis(2002)), "{pauses:?}");
+    assert_ne!(shortest, longest);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_broken_connection_is_described() {
     let log = probe_for_a_minute(Some(Err("connection refused")), 1).await;
     assert!(

@@ -1,6 +1,6 @@
 //! The embedded host and members in real time, and a controller whose writes are counted.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use federation_controller::{
@@ -27,6 +27,11 @@ const PODS_PER_NODE: usize = 110;
 /// The seed of uids and pauses; any number.
 const SEED: u64 = 1;
 
+/// After so long without an answer a member is lost.
+const GRACE_PERIOD: Duration = Duration::from_secs(5);
+/// For so long a member that has returned has to be healthy, which includes that its nodes report.
+pub(super) const STABILIZATION_WINDOW: Duration = Duration::from_secs(20);
+
 /// The host and the members.
 pub(super) struct Clusters {
     host: Cluster,
@@ -48,10 +53,10 @@ pub(super) struct RunningController {
 }
 
 impl Clusters {
-    /// Starts the clusters and installs the CRDs. Each member has capacity for a replica of every set.
+    /// Starts the clusters and installs the CRDs. Each member has capacity for two replicas of every set: one may be lost.
     pub(super) async fn start(args: &SettleArgs) -> anyhow::Result<Self> {
         // One node more than necessary, so that no pod is unschedulable.
-        let nodes = args.sets.div_ceil(PODS_PER_NODE) + 1;
+        let nodes = (2 * args.sets).div_ceil(PODS_PER_NODE) + 1;
         let host = Cluster::start("host", 0, args.https).await?;
         let mut members = Vec::new();
         for number in 1..=args.members {
@@ -93,7 +98,11 @@ impl Clusters {
                 namespace: names::SYSTEM_NAMESPACE.to_owned(),
                 connect: Arc::new(AdministratorClients(clients)),
             },
-            config: Config::default(),
+            config: Config {
+                lost_grace_period: Some(GRACE_PERIOD),
+                stabilization_window: STABILIZATION_WINDOW,
+                ..Config::default()
+            },
             clock: Clock::system(),
             seed: SEED,
             metrics: Metrics::default().into(),
@@ -124,8 +133,25 @@ impl Clusters {
         self.members.iter().map(of).sum()
     }
 
-    /// The number of ready pods in all members.
-    pub(super) fn ready_pods(&self) -> usize {
+    /// Ends or restores the connection to the last member.
+    pub(super) fn set_last_unreachable(&self, unreachable: bool) {
+        if let Some(last) = self.members.last() {
+            last.sim.faults().set_unreachable(unreachable);
+        }
+    }
+
+    /// `spec.replicas` of all local sets in each member.
+    pub(super) fn requested(&self) -> Vec<u64> {
+        let of = |member: &Cluster| {
+            let sets = member.sim.api().list(&kinds::REPLICA_SETS, None);
+            let replicas = |set: &Value| set["spec"]["replicas"].as_u64();
+            sets.iter().filter_map(|set| replicas(set)).sum()
+        };
+        self.members.iter().map(of).collect()
+    }
+
+    /// The number of ready pods in all members, and in all but the last.
+    pub(super) fn ready_pods(&self) -> (usize, usize) {
         let is_ready = |pod: &Value| {
             let conditions = pod["status"]["conditions"].as_array();
             let is_ready =
@@ -136,7 +162,9 @@ impl Clusters {
             let pods = member.sim.api().list(&kinds::PODS, None);
             pods.iter().filter(|pod| is_ready(pod)).count()
         };
-        self.members.iter().map(of).sum()
+        let of_each: Vec<usize> = self.members.iter().map(of).collect();
+        let all = of_each.iter().sum();
+        (all, all - of_each.last().unwrap_or(&0))
     }
 
     /// The number of FederatedReplicaSets whose status has this number of ready replicas.

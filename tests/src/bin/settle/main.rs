@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! clusters, controller -> N sets created -> all local sets exist -> all pods ready -> status ready -> no more writes
+//!   -> a member lost and replaced -> it returns: surplus gone, balanced
 //!   -> controller stopped (its heap is measured) and restarted -> it must write nothing
 //! ```
 //!
@@ -29,7 +30,7 @@ use serde_json::{Value, json};
 use self::{
     args::SettleArgs,
     clusters::{Clusters, RunningController},
-    report::{Memory, Report, Restart},
+    report::{Memory, Report, Restart, Return},
 };
 
 /// How often the clusters are polled: the precision of the times.
@@ -79,6 +80,10 @@ async fn measure(args: &SettleArgs) -> anyhow::Result<Report> {
     let last_write = wait_until_quiet(&clusters).await?;
     let writes = clusters.writes().take();
 
+    let returned = Return::measure(&clusters, args).await?;
+    wait_until_quiet(&clusters).await?;
+    clusters.writes().take();
+
     let heap_with = memory::heap_bytes();
     controller.stop().await;
     let heap_without = memory::heap_bytes();
@@ -94,6 +99,7 @@ async fn measure(args: &SettleArgs) -> anyhow::Result<Report> {
         ready_statuses_seconds: stages.ready_statuses.as_secs_f64(),
         last_write_seconds: last_write.duration_since(started).as_secs_f64(),
         writes,
+        returned,
         memory: Memory {
             resident_bytes_max: memory::peak_resident_bytes(),
             controller_heap_bytes: heap_with.saturating_sub(heap_without),
@@ -151,7 +157,7 @@ impl Stages {
         let all = args.sets * args.members;
         until("all local sets exist", || clusters.local_sets() >= all).await?;
         let local_sets = started.elapsed();
-        until("all pods are ready", || clusters.ready_pods() >= all).await?;
+        until("all pods are ready", || clusters.ready_pods().0 >= all).await?;
         let ready_pods = started.elapsed();
         until("all statuses are ready", || {
             clusters.ready_statuses(args.members) == args.sets
@@ -161,6 +167,32 @@ impl Stages {
             local_sets,
             ready_pods,
             ready_statuses: started.elapsed(),
+        })
+    }
+}
+
+impl Return {
+    /// Loses the last member, and has it return.
+    async fn measure(clusters: &Clusters, args: &SettleArgs) -> anyhow::Result<Self> {
+        let all = args.sets * args.members;
+        let started = Instant::now();
+        clusters.set_last_unreachable(true);
+        let is_replaced = || args.members == 1 || clusters.ready_pods().1 >= all;
+        until("the other members run all replicas", is_replaced).await?;
+        let replaced = started.elapsed().as_secs_f64();
+        let answers = Instant::now();
+        clusters.set_last_unreachable(false);
+        let requested = || clusters.requested();
+        let has_no_surplus = || requested().iter().sum::<u64>() <= all as u64;
+        until("the surplus is gone", has_no_surplus).await?;
+        let surplus_gone = answers.elapsed().as_secs_f64();
+        let is_balanced = || requested().iter().all(|of| *of == args.sets as u64);
+        until("the members are balanced", is_balanced).await?;
+        Ok(Self {
+            replaced,
+            stabilization: clusters::STABILIZATION_WINDOW.as_secs_f64(),
+            surplus_gone,
+            balanced: answers.elapsed().as_secs_f64(),
         })
     }
 }

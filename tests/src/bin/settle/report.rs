@@ -24,8 +24,23 @@ pub(super) struct Report {
     pub(super) last_write_seconds: f64,
     /// The controller's requests other than GET, by `cluster METHOD resource`.
     pub(super) writes: BTreeMap<String, u64>,
+    pub(super) returned: Return,
     pub(super) memory: Memory,
     pub(super) restart: Restart,
+}
+
+/// A member that does not answer for a while, in seconds. The times of its return are since it answers again.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Return {
+    /// Since it stopped to answer, until the others run all replicas.
+    pub(super) replaced: f64,
+    /// For how long it has to be healthy before anything elsewhere is removed.
+    pub(super) stabilization: f64,
+    /// Until no more replicas are requested than there should be.
+    pub(super) surplus_gone: f64,
+    /// Until each member has its share.
+    pub(super) balanced: f64,
 }
 
 /// The memory of the process.
@@ -105,6 +120,17 @@ impl fmt::Display for Report {
             self.writes.values().sum::<u64>()
         )?;
         list(f, &self.writes)?;
+        let returned = &self.returned;
+        let after = |seconds: f64| seconds - returned.stabilization;
+        writeln!(
+            f,
+            "{:8.2} s  a lost member is replaced; back: surplus gone after {:.2} s, balanced after {:.2} s, {:.2} and {:.2} s after the stabilization window",
+            returned.replaced,
+            returned.surplus_gone,
+            returned.balanced,
+            after(returned.surplus_gone),
+            after(returned.balanced),
+        )?;
         let memory = &self.memory;
         for (bytes, what) in [
             (memory.resident_bytes_max, "highest resident set size"),
@@ -161,6 +187,12 @@ mod tests {
             ready_statuses_seconds: 4.25,
             last_write_seconds: 5.0,
             writes: writes(1000),
+            returned: Return {
+                replaced: 41.0,
+                stabilization: 20.0,
+                surplus_gone: 22.5,
+                balanced: 22.75,
+            },
             memory: Memory {
                 resident_bytes_max: 300 << 20,
                 controller_heap_bytes: 20 << 20,
@@ -181,6 +213,7 @@ mod tests {
             4.25 s  all statuses are ready
             5.00 s  the last write, of 1000:
                 1000  host PATCH federatedreplicasets/status
+           41.00 s  a lost member is replaced; back: surplus gone after 22.50 s, balanced after 22.75 s, 2.50 and 2.75 s after the stabilization window
           307200 KiB  highest resident set size
            81920 KiB  heap of the clusters when settled
            20480 KiB  heap of the controller when settled
