@@ -21,7 +21,8 @@ pub(crate) const MAX_WORKLOADS: usize = 10_000;
 /// Local workloads by key.
 #[derive(Debug, Default)]
 pub(crate) struct WorkloadTable {
-    workloads: BTreeMap<ObjectKey, Entry>,
+    /// Boxed: the slots of a map of this size are half empty.
+    workloads: BTreeMap<ObjectKey, Box<Entry>>,
     deleted: Tombstones,
     /// The number of the newest list.
     epoch: u32,
@@ -175,7 +176,8 @@ impl WorkloadTable {
                 reported,
                 state,
             };
-            self.workloads.insert(entry.state.key.clone(), entry);
+            self.workloads
+                .insert(entry.state.key.clone(), Box::new(entry));
             return Some(WorkloadChange::Status);
         };
         let overrides = listing && entry.updated_in != epoch;
@@ -187,7 +189,7 @@ impl WorkloadTable {
         }
         let change = entry.change_to(&state, &reported);
         entry.carry_lowest_replicas(&mut state);
-        *entry = Entry {
+        **entry = Entry {
             version,
             observed_in: Some(epoch),
             updated_in: epoch,
@@ -251,7 +253,8 @@ impl WorkloadTable {
                 reported: Status::default(),
                 state,
             };
-            self.workloads.insert(entry.state.key.clone(), entry);
+            self.workloads
+                .insert(entry.state.key.clone(), Box::new(entry));
             return;
         };
         if version.is_older_than(entry.version) {
