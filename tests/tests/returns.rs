@@ -56,6 +56,25 @@ async fn f33_dead_replicas_of_a_returned_member_replace_nothing() {
     watcher.assert_never_below(12);
 }
 
+/// Nobody says that the nodes are dead, neither to the first leader nor to the next one.
+#[tokio::test(start_paused = true)]
+async fn f33_a_new_leader_believes_dead_replicas_of_a_returned_member_no_more() {
+    let mut federation = SimFederation::running(12).await;
+    federation.member("c").lose_power();
+    replaced(&federation, "c", 12).await;
+    federation.member("c").stop_controller_manager();
+    federation.member("c").restore_power();
+    for _ in 0..3 {
+        seconds(40).await;
+        federation.stop_controller().await;
+        federation.start_controller().await;
+        for _ in 0..150 {
+            seconds(1).await;
+            assert_eq!(running_without(&federation, "c"), 12);
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn f33_nodes_that_return_in_time_are_believed_once_they_report() {
     let federation = SimFederation::running(12).await;

@@ -113,6 +113,8 @@ closed_set! {
         Unauthorized,
         /// `Ready`: no member cluster answers, so that the controller is disconnected rather than the cluster lost.
         ControllerDisconnected,
+        /// `Ready`: the API server answers again, and no node has reported since.
+        NodesUnconfirmed,
         /// `Ready`: the API server answers, and none of the cluster's nodes is ready.
         NoReadyNodes,
         /// `Ready`: the API server answers again, but not yet for long enough to remove replicas elsewhere.

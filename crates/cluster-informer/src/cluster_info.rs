@@ -37,6 +37,12 @@ impl NodeInfo {
     pub fn none_is_ready(&self) -> bool {
         matches!(self, Self::Known(totals) if totals.total > 0 && totals.ready == 0)
     }
+
+    /// Whether nothing has been heard of any node that says that it is ready, since the member returned.
+    #[must_use]
+    pub fn none_is_confirmed(&self) -> bool {
+        matches!(self, Self::Known(totals) if totals.ready > 0 && totals.ready == totals.unconfirmed)
+    }
 }
 
 /// Sums over all nodes.
@@ -46,6 +52,8 @@ pub struct NodeTotals {
     pub total: u32,
     /// Nodes that are ready.
     pub ready: u32,
+    /// Of these, nodes of which nothing has been heard since the member returned.
+    pub unconfirmed: u32,
     /// Allocatable CPU of the nodes that are ready and not cordoned, in thousandths of a core.
     pub cpu_millis: u64,
     /// Allocatable memory of the same nodes, in bytes.
@@ -72,9 +80,18 @@ impl NodeTotals {
         Self {
             total: self.total.saturating_add(other.total),
             ready: self.ready.saturating_add(other.ready),
+            unconfirmed: self.unconfirmed.saturating_add(other.unconfirmed),
             cpu_millis: self.cpu_millis.saturating_add(other.cpu_millis),
             memory_bytes: self.memory_bytes.saturating_add(other.memory_bytes),
             pods: self.pods.saturating_add(other.pods),
+        }
+    }
+
+    /// The same nodes, of which nothing has been heard.
+    pub(crate) fn unconfirmed(self) -> Self {
+        Self {
+            unconfirmed: self.ready,
+            ..self
         }
     }
 

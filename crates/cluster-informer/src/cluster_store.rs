@@ -12,6 +12,7 @@ use std::{
 use fedrs_api::ObjectKey;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::RwLock;
+use tokio::sync::Notify;
 
 use crate::{
     cluster_info::ClusterInfo,
@@ -39,6 +40,8 @@ pub struct ClusterStore {
     whole: Arc<MemberStore>,
     /// The workloads and pods of each namespace that is watched by itself.
     parts: RwLock<Option<Parts>>,
+    /// Notified when the nodes have to be confirmed.
+    pub(crate) returned: Notify,
 }
 
 /// The stores of the namespaces.
@@ -50,6 +53,7 @@ impl ClusterStore {
         Self {
             whole: Arc::new(MemberStore::new(clock, stale_after)),
             parts: RwLock::default(),
+            returned: Notify::new(),
         }
     }
 
@@ -167,7 +171,11 @@ impl ClusterStore {
         for part in stores {
             part.set_health(health.clone());
         }
-        whole.unwrap_or(HealthChange::Unchanged)
+        let change = whole.unwrap_or(HealthChange::Unchanged);
+        if change == HealthChange::Returned {
+            self.returned.notify_one();
+        }
+        change
     }
 }
 
@@ -199,6 +207,13 @@ impl MemberView for ClusterStore {
 
     fn cluster_info(&self) -> ClusterInfo {
         self.whole.cluster_info()
+    }
+
+    fn confirm_nodes(&self) {
+        for store in self.all() {
+            store.confirm_nodes();
+        }
+        self.returned.notify_one();
     }
 
     fn totals(&self, max_names: usize) -> WorkloadTotals {

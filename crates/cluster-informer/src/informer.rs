@@ -184,7 +184,7 @@ impl Informer {
         let seed = |part| self.seed.wrapping_add(part);
         // A member that returns is listed again: what is known dates from before the outage.
         let relists = Relists::default();
-        let (relist_nodes, returned) = (Arc::<Notify>::default(), Notify::new());
+        let relist_nodes = Arc::<Notify>::default();
         let healthy = Notify::new();
         let scoped = self.watch_scope(&clients, &relists);
         let probe = probe::run(
@@ -202,7 +202,6 @@ impl Informer {
                         relist.notify_one();
                     }
                     relist_nodes.notify_one();
-                    returned.notify_one();
                 }
                 if change != HealthChange::Unchanged {
                     healthy.notify_one();
@@ -220,7 +219,6 @@ impl Informer {
             clients.clone(),
             self.settings.node_leases.clone(),
             &self.notifier,
-            &returned,
         );
         let version = cluster_version::run(
             clients.clone(),

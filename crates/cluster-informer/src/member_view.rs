@@ -34,6 +34,8 @@ pub trait MemberView: Send + Sync + 'static {
     fn health(&self) -> Health;
     /// The cluster's version and nodes.
     fn cluster_info(&self) -> ClusterInfo;
+    /// The member was lost when it was last seen, by somebody else: what its nodes say counts once each was heard of.
+    fn confirm_nodes(&self);
     /// Sums over all local workloads, with the names of at most `max_names`.
     fn totals(&self, max_names: usize) -> WorkloadTotals;
     /// Applies the response to our own write, ahead of the watch.

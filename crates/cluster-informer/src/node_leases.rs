@@ -15,7 +15,7 @@ use reflector::{
     partial::{name, null_as_default, printable_text},
 };
 use serde::Deserialize;
-use tokio::{sync::Notify, time::timeout};
+use tokio::time::timeout;
 use tracing::{debug, info};
 
 use crate::{handlers::Notifier, nodes::MAX_NODES};
@@ -59,13 +59,9 @@ struct LeaseSpec {
     renew_time: String,
 }
 
-/// Confirms the nodes each time that `returned` is notified, for ever.
-pub(crate) async fn run(
-    clients: ClientReceiver,
-    settings: NodeLeaseSettings,
-    notifier: &Notifier,
-    returned: &Notify,
-) {
+/// Confirms the nodes each time that the member returns, for ever.
+pub(crate) async fn run(clients: ClientReceiver, settings: NodeLeaseSettings, notifier: &Notifier) {
+    let returned = &notifier.store.returned;
     let mut is_confirming = false;
     loop {
         if !is_confirming {
@@ -93,9 +89,9 @@ pub(crate) async fn run(
 /// Takes in one list. Returns whether all nodes are confirmed.
 fn observe(notifier: &Notifier, leases: &HashMap<Box<str>, Box<str>>) -> bool {
     let mut is_complete = false;
-    notifier.change_nodes(|nodes, _| {
+    notifier.change_nodes(|nodes, now| {
         let changed;
-        (changed, is_complete) = nodes.observe_leases(leases);
+        (changed, is_complete) = nodes.observe_leases(leases, now);
         changed
     });
     if is_complete {

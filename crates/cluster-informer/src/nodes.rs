@@ -4,7 +4,8 @@
 //! ready --not ready--> its pods count as if they had no node since then --ready--> ready
 //!   |
 //!   '--the member returns from an outage--> unconfirmed: pods may be dead, although they say that they are ready
-//!                                             '--its Lease, or its status, changes--> ready
+//!                                             |--its Lease, or its status, changes--> ready
+//!                                             '--neither does for a minute--> not ready
 //! ```
 
 use std::collections::HashMap;
@@ -20,6 +21,10 @@ use crate::{
 
 /// The nodes of a member: twice as many as Kubernetes supports in a cluster.
 pub(crate) const MAX_NODES: usize = 10_000;
+
+/// A node whose Lease has not changed for so long since the member returned is not ready, whatever the API server says:
+/// kubelets renew theirs every 10 s, and the node controller waits for 50 s. It may not run.
+const SILENCE: u32 = 60;
 
 /// Index of a node: 28 bits in each pod's entry instead of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,8 +66,10 @@ struct Node {
     /// What is listed of it.
     listed: Option<Listed>,
     confirmed: bool,
-    /// The hash of its Lease's time when the Leases were first listed after the return.
-    lease: Option<u64>,
+    /// The hash of its Lease's time when the Leases were first listed after the return, and when that was.
+    lease: Option<(u64, UnixSeconds)>,
+    /// Its Lease has not changed for too long, as of then.
+    silent_since: Option<UnixSeconds>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -126,7 +133,9 @@ impl NodeTable {
         };
         match node.listed.and_then(|listed| listed.not_ready_since) {
             Some(since) => NodeState::NotReady(since),
-            None if self.confirming && !node.confirmed => NodeState::Unconfirmed,
+            None if self.confirming && !node.confirmed => node
+                .silent_since
+                .map_or(NodeState::Unconfirmed, NodeState::NotReady),
             None => NodeState::Ready,
         }
     }
@@ -159,7 +168,7 @@ impl NodeTable {
         let is_ready = object.is_ready();
         // A list may show what the API server stored before the outage; a change shows that somebody has heard of the node.
         if is_ready && not_ready_since.is_some() && !listing {
-            node.confirmed = true;
+            node.confirm();
         }
         let mut totals = NodeTotals::default();
         totals.add(object);
@@ -197,15 +206,16 @@ impl NodeTable {
 
     /// The member has returned: what its pods say may be from before its outage.
     pub(crate) fn begin_confirmation(&mut self) -> Changed {
-        let is_known = matches!(self.info, NodeInfo::Known(_));
-        if !is_known || is_planted(PlantedBug::ReturnedPodsBelieved) {
+        let is_forbidden = matches!(self.info, NodeInfo::Forbidden);
+        if is_forbidden || is_planted(PlantedBug::ReturnedPodsBelieved) {
             return Changed::new();
         }
         let before = self.states();
         self.confirming = true;
         for node in &mut self.slots {
-            (node.confirmed, node.lease) = (false, None);
+            (node.confirmed, node.lease, node.silent_since) = (false, None, None);
         }
+        self.update_sums();
         before
     }
 
@@ -213,31 +223,40 @@ impl NodeTable {
     pub(crate) fn end_confirmation(&mut self) -> Changed {
         let before = self.states();
         self.confirming = false;
+        self.update_sums();
         before
     }
 
-    /// All Leases of nodes, by their names, with the times of their renewal. Returns whether every ready node is confirmed.
+    /// All Leases of nodes at `now`, by their names, with the times of their renewal. Returns whether every ready node is
+    /// confirmed.
     pub(crate) fn observe_leases(
         &mut self,
         leases: &HashMap<Box<str>, Box<str>>,
+        now: Timestamp,
     ) -> (Changed, bool) {
-        let before = self.states();
+        let (before, now) = (self.states(), UnixSeconds::of(now));
         for node in &mut self.slots {
             match leases.get(&node.name).map(|time| xxh3_64(time.as_bytes())) {
                 Some(lease) => {
-                    let first = *node.lease.get_or_insert(lease);
-                    node.confirmed |= first != lease;
+                    let (first, since) = *node.lease.get_or_insert((lease, now));
+                    if first != lease {
+                        node.confirm();
+                    } else if now.0.saturating_sub(since.0) >= SILENCE {
+                        node.silent_since.get_or_insert(now);
+                    }
                 }
                 // Nothing will be heard of it.
-                None => node.confirmed = true,
+                None => node.confirm(),
             }
         }
+        self.update_sums();
         let is_waiting = |(_, node): (NodeId, &Node)| {
             node.listed
                 .is_some_and(|listed| listed.not_ready_since.is_none())
                 && !node.confirmed
         };
-        let is_complete = !self.listing && !self.used().any(is_waiting);
+        let is_known = matches!(self.info, NodeInfo::Known(_)) && !self.listing;
+        let is_complete = !self.confirming || is_known && !self.used().any(is_waiting);
         (before, is_complete)
     }
 
@@ -266,9 +285,26 @@ impl NodeTable {
     }
 
     fn sum_up(&mut self) {
-        let listed = self.slots.iter().filter_map(|node| node.listed);
-        let totals = listed.fold(NodeTotals::default(), |sum, node| sum.plus(node.totals));
+        let listed = self.used().filter_map(|(id, node)| {
+            let totals = node.listed?.totals;
+            Some(match self.state(Some(id)) {
+                NodeState::Ready => totals,
+                NodeState::Unconfirmed => totals.unconfirmed(),
+                NodeState::NotReady(_) => NodeTotals {
+                    total: totals.total,
+                    ..NodeTotals::default()
+                },
+            })
+        });
+        let totals = listed.fold(NodeTotals::default(), NodeTotals::plus);
         self.info = NodeInfo::Known(totals);
+    }
+
+    /// What the nodes are known to be has changed.
+    fn update_sums(&mut self) {
+        if matches!(self.info, NodeInfo::Known(_)) && !self.listing {
+            self.sum_up();
+        }
     }
 
     fn slot(&mut self, id: NodeId) -> &mut Node {
@@ -301,6 +337,13 @@ impl NodeTable {
             self.ids.remove(&name);
             self.free.push(id);
         }
+    }
+}
+
+impl Node {
+    /// Somebody has heard of it since the member returned.
+    fn confirm(&mut self) {
+        (self.confirmed, self.silent_since) = (true, None);
     }
 }
 

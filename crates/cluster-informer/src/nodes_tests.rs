@@ -74,7 +74,7 @@ fn f33_after_a_return_a_node_is_confirmed_by_a_change_of_its_lease() {
         (["2", "1"], [true, false], false),
         (["3", "2"], [true, true], true),
     ] {
-        let (_, is_complete) = nodes.observe_leases(&leases(times));
+        let (_, is_complete) = nodes.observe_leases(&leases(times), at(5));
         let states = [a, b].map(|id| nodes.state(Some(id)) == NodeState::Ready);
         assert_eq!((states, is_complete), (confirmed, complete), "{times:?}");
     }
@@ -84,17 +84,17 @@ fn f33_after_a_return_a_node_is_confirmed_by_a_change_of_its_lease() {
 fn f33_after_a_return_a_dead_node_is_not_waited_for_and_its_return_confirms_it() {
     let (mut nodes, a, b) = nodes();
     nodes.begin_confirmation();
-    nodes.observe_leases(&leases(["1", "1"]));
+    nodes.observe_leases(&leases(["1", "1"]), at(5));
     nodes.apply(&node("b", "Unknown"), at(50));
     assert_eq!(nodes.state(Some(b)), NodeState::NotReady(UnixSeconds(50)));
-    assert!(nodes.observe_leases(&leases(["2", "1"])).1);
+    assert!(nodes.observe_leases(&leases(["2", "1"]), at(55)).1);
     nodes.apply(&node("b", "True"), at(60));
     assert_eq!(
         (nodes.state(Some(a)), nodes.state(Some(b))),
         (NodeState::Ready, NodeState::Ready)
     );
     nodes.begin_confirmation();
-    let (_, is_complete) = nodes.observe_leases(&HashMap::new());
+    let (_, is_complete) = nodes.observe_leases(&HashMap::new(), at(60));
     assert!(is_complete, "nodes without Leases say nothing");
     nodes.forbid();
     nodes.begin_confirmation();
@@ -103,6 +103,53 @@ fn f33_after_a_return_a_dead_node_is_not_waited_for_and_its_return_confirms_it()
         NodeState::Ready,
         "nor do nodes that may not be read"
     );
+}
+
+#[test]
+fn f33_after_a_return_a_node_that_stays_silent_is_not_ready_until_it_is_heard_of() {
+    let (mut nodes, a, b) = nodes();
+    nodes.begin_confirmation();
+    assert!(nodes.info().none_is_confirmed() && !nodes.info().none_is_ready());
+    for (second, times, states, is_ready) in [
+        (5, ["1", "1"], [NodeState::Unconfirmed; 2], true),
+        (64, ["1", "1"], [NodeState::Unconfirmed; 2], true),
+        (
+            65,
+            ["1", "1"],
+            [NodeState::NotReady(UnixSeconds(65)); 2],
+            false,
+        ),
+        (
+            70,
+            ["1", "1"],
+            [NodeState::NotReady(UnixSeconds(65)); 2],
+            false,
+        ),
+        (
+            75,
+            ["2", "1"],
+            [NodeState::Ready, NodeState::NotReady(UnixSeconds(65))],
+            true,
+        ),
+    ] {
+        nodes.observe_leases(&leases(times), at(second));
+        let seen = [a, b].map(|id| nodes.state(Some(id)));
+        assert_eq!(seen, states, "{second}");
+        assert_eq!(nodes.info().none_is_ready(), !is_ready, "{second}");
+    }
+    assert!(!nodes.info().none_is_confirmed());
+}
+
+#[test]
+fn f33_nodes_that_are_not_listed_yet_are_waited_for() {
+    let mut nodes = NodeTable::default();
+    let a = nodes.attach("a");
+    nodes.begin_confirmation();
+    assert!(!nodes.observe_leases(&leases(["1", "1"]), at(5)).1);
+    list(&mut nodes, &[("a", "True"), ("b", "True")]);
+    assert_eq!(nodes.state(Some(a)), NodeState::Unconfirmed);
+    assert!(!nodes.observe_leases(&leases(["2", "2"]), at(10)).1);
+    assert!(nodes.observe_leases(&leases(["3", "3"]), at(15)).1);
 }
 
 #[test]

@@ -327,7 +327,10 @@ impl MemberStore {
     ) -> (Vec<(ObjectKey, WorkloadChange)>, bool) {
         let now = (self.clock)();
         let mut state = self.state.write();
-        let runs_none = |state: &State| state.pods.nodes().info().none_is_ready();
+        let runs_none = |state: &State| {
+            let nodes = state.pods.nodes().info();
+            (nodes.none_is_ready(), nodes.none_is_confirmed())
+        };
         let ran_none = runs_none(&state);
         let workloads = state.pods.change_nodes(|nodes| change(nodes, now));
         let is_news = runs_none(&state) != ran_none;
@@ -341,13 +344,16 @@ impl MemberStore {
         if mem::discriminant(&before) == mem::discriminant(&state.health) {
             return HealthChange::Unchanged;
         }
-        let was_lost = matches!(
-            before,
-            Health::Unreachable { .. } | Health::Unauthorized { .. }
-        );
-        if was_lost && state.health == Health::Healthy {
-            state.invalidate();
+        let was_unreachable = matches!(before, Health::Unreachable { .. });
+        let was_refused = matches!(before, Health::Unauthorized { .. });
+        let refuses = matches!(state.health, Health::Unauthorized { .. });
+        let is_back = state.health == Health::Healthy;
+        // An API server that rejects the credentials runs, and with it what watches the nodes.
+        if was_unreachable && (is_back || refuses) {
             state.pods.change_nodes(NodeTable::begin_confirmation);
+        }
+        if (was_unreachable || was_refused) && is_back {
+            state.invalidate();
             return HealthChange::Returned;
         }
         HealthChange::Changed
@@ -409,6 +415,11 @@ impl MemberView for MemberStore {
             }
         }
         totals
+    }
+
+    fn confirm_nodes(&self) {
+        let mut state = self.state.write();
+        state.pods.change_nodes(NodeTable::begin_confirmation);
     }
 
     fn observe_write(&self, mut workload: WorkloadState) {

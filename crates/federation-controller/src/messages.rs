@@ -94,6 +94,8 @@ pub(crate) const NAMESPACE_LABELS_UNREAD: &str =
 pub(crate) const NO_KUBECONFIG: &str =
     "the cluster has neither a kubeconfig file in the --members directory nor spec.secretRef";
 pub(crate) const API_SERVER_ANSWERS: &str = "the API server answers";
+pub(crate) const NODES_UNCONFIRMED: &str =
+    "the API server answers again, and no node has renewed its Lease since";
 pub(crate) const NO_READY_NODES: &str = "the API server answers, and none of the nodes is ready";
 pub(crate) const NOT_PROBED: &str = "the API server has not been probed yet";
 pub(crate) const NOT_WATCHED: &str = "local workloads and pods are not watched any more";

@@ -34,6 +34,8 @@ pub(super) enum Contact {
     #[default]
     Unknown,
     Answers,
+    /// It answers again, and nothing has been heard of its nodes since: neither does an outage end, nor does another begin.
+    Unconfirmed,
     /// It answers, and none of its nodes is ready.
     NoReadyNodes,
     /// It answers, and rejects the credentials.
@@ -50,7 +52,7 @@ impl Contact {
     /// Why the member may be lost.
     fn reason(self) -> Option<MemberReason> {
         match self {
-            Self::Unknown | Self::Answers => None,
+            Self::Unknown | Self::Answers | Self::Unconfirmed => None,
             Self::NoReadyNodes => Some(MemberReason::NoReadyNodes),
             Self::Refuses => Some(MemberReason::Unauthorized),
             Self::Failing | Self::Unreachable => Some(MemberReason::Unreachable),
@@ -64,7 +66,10 @@ impl Contact {
     }
 
     fn is_answer(self) -> bool {
-        matches!(self, Self::Answers | Self::NoReadyNodes | Self::Refuses)
+        matches!(
+            self,
+            Self::Answers | Self::Unconfirmed | Self::NoReadyNodes | Self::Refuses
+        )
     }
 
     /// Whether it shows anything about the connection to the member.
@@ -200,6 +205,7 @@ pub(super) fn observe(
         let is_decidable = match member.contact {
             Contact::Unreachable | Contact::Failing => answers,
             Contact::Refuses => !all_refuse,
+            Contact::Unconfirmed => false,
             _ => !is_disconnected,
         };
         member.history.is_decidable = is_decidable;
@@ -212,17 +218,18 @@ pub(super) fn observe(
 }
 
 impl History {
-    /// Continues from what an earlier leader recorded.
-    pub(super) fn resume(&mut self, recorded: &MemberInternalState) {
+    /// Continues from what an earlier leader recorded. Returns whether that was not known yet.
+    pub(super) fn resume(&mut self, recorded: &MemberInternalState) -> bool {
         if std::mem::replace(&mut self.resumed, true) {
-            return;
+            return false;
         }
         self.losses = self.losses.max(u32::try_from(recorded.losses).unwrap_or(0));
-        self.was_lost = recorded.lost && !self.contact.is_answer();
+        self.was_lost = recorded.lost;
         self.recorded = Some(recorded.clone());
-        if let Some(contact) = self.contact.is_probed().then_some(self.contact) {
-            self.take_record(contact.reason());
+        if self.contact.is_probed() && self.contact != Contact::Unconfirmed {
+            self.take_record(self.contact.reason());
         }
+        true
     }
 
     /// Adds what was recorded to what this process sees of the same.
@@ -256,16 +263,22 @@ impl History {
 
     /// Its outage, if there is one, is over, or another one from now on; `before` was the last contact.
     fn end_outage(&mut self, before: Contact, now: Instant) {
-        if let Some(outage) = self.out.take().filter(|_| before.shows_outage())
+        let has_lasted = before.shows_outage() || before == Contact::Unconfirmed;
+        if let Some(outage) = self.out.take().filter(|_| has_lasted)
             && counts_for_sets(outage.reason.as_str())
         {
             self.keep_outage(outage.span.length(now));
         }
     }
 
+    /// Whether an earlier leader took it for lost, and nothing shows the opposite.
+    pub(super) fn was_lost(&self) -> bool {
+        self.was_lost
+    }
+
     fn see(&mut self, contact: Contact, now: Instant) {
         let before = std::mem::replace(&mut self.contact, contact);
-        self.was_lost &= !contact.is_answer();
+        self.was_lost &= !contact.is_answer() || contact == Contact::Unconfirmed;
         let span = Span {
             since: now,
             earlier: Duration::ZERO,
@@ -275,6 +288,10 @@ impl History {
             (Contact::Unknown, _) => {
                 // Another informer begins: what it finds is a new outage.
                 self.out = self.out.filter(|_| self.state.lost.is_some());
+                return;
+            }
+            (Contact::Unconfirmed, _) => {
+                self.healthy = None;
                 return;
             }
             (_, None) => {

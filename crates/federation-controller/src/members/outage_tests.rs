@@ -79,6 +79,23 @@ impl Members {
     }
 }
 
+#[test]
+fn f33_a_returned_member_is_healthy_once_its_nodes_are_heard_of() {
+    let mut members = Members::new(2);
+    members.show(&[Unreachable, Answers], 62);
+    members.show(&[Unconfirmed, Answers], 45);
+    let mut next = members.next_leader();
+    assert!(next.histories[0].was_lost());
+    for members in [&mut members, &mut next] {
+        members.show(&[Unconfirmed, Answers], 45);
+        assert_eq!(members.stabilizes_in(), 0, "not yet");
+        members.show(&[Answers, Answers], 1);
+        assert_eq!(members.stabilizes_in(), 59);
+        assert_eq!(members.lost(), [false, false]);
+        assert!(!members.histories[0].was_lost());
+    }
+}
+
 /// The contacts of all members, and for how many seconds they last.
 type Phase<'a> = (&'a [Contact], u64);
 
@@ -198,6 +215,24 @@ const CASES: &[Case] = &[
         "lost until it answers",
         &[(&[Answers, Unreachable], 62), (&[Answers, Failing], 5)],
         &[false, true],
+        false,
+    ),
+    (
+        "lost until its nodes are heard of",
+        &[
+            (&[Answers, Unreachable], 62),
+            (&[Answers, Unconfirmed], 600),
+        ],
+        &[false, true],
+        false,
+    ),
+    (
+        "back, and not heard of yet",
+        &[
+            (&[Answers, Unreachable], 50),
+            (&[Answers, Unconfirmed], 600),
+        ],
+        &[false, false],
         false,
     ),
     (

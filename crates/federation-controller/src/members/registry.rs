@@ -270,6 +270,7 @@ impl Registry {
             member.access = Some(access);
             member.joined = now;
             member.follow(credentials);
+            member.confirm_nodes();
         });
     }
 
@@ -326,7 +327,9 @@ impl Registry {
                 return false;
             };
             let internal = object.status.map(|status| status.internal);
-            member.outages.resume(&internal.unwrap_or_default());
+            if member.outages.resume(&internal.unwrap_or_default()) {
+                member.confirm_nodes();
+            }
             member.object.uid = object.metadata.uid;
             member.object.generation = object.metadata.generation;
             let has_changed = member.spec != object.spec;
@@ -365,10 +368,20 @@ impl MemberState {
             Health::Healthy if access.store.cluster_info().nodes.none_is_ready() => {
                 Contact::NoReadyNodes
             }
+            Health::Healthy if access.store.cluster_info().nodes.none_is_confirmed() => {
+                Contact::Unconfirmed
+            }
             Health::Healthy => Contact::Answers,
             Health::Failing { .. } => Contact::Failing,
             Health::Unreachable { .. } => Contact::Unreachable,
             Health::Unauthorized { .. } => Contact::Refuses,
+        }
+    }
+
+    /// What its pods say does not count yet if an earlier leader took it for lost: it may have no power.
+    fn confirm_nodes(&self) {
+        if let Some(access) = self.access.as_ref().filter(|_| self.outages.was_lost()) {
+            access.store.confirm_nodes();
         }
     }
 

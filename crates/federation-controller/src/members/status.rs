@@ -157,6 +157,9 @@ fn ready(member: &MemberState, health: &Health, nodes: NodeInfo) -> Verdict {
         Health::Healthy if nodes.none_is_ready() => {
             Verdict::fails(MemberReason::NoReadyNodes, messages::NO_READY_NODES)
         }
+        Health::Healthy if nodes.none_is_confirmed() => {
+            Verdict::unknown(MemberReason::NodesUnconfirmed, messages::NODES_UNCONFIRMED)
+        }
         Health::Healthy => match member.outage.stabilizing {
             Some((until, losses)) => Verdict::holds(
                 MemberReason::Stabilizing,

@@ -53,6 +53,7 @@ impl MemberView for View {
             ..self.totals.clone()
         }
     }
+    fn confirm_nodes(&self) {}
     fn observe_write(&self, _: WorkloadState) {}
     fn observe_deletion(&self, _: &ObjectKey, _: &str) {}
     fn observe_release(&self, _: &ObjectKey, _: &str, _: &str) {}
@@ -266,6 +267,7 @@ async fn unknown_fields_keep_their_last_value() {
     let totals = NodeTotals {
         total: 4,
         ready: 3,
+        unconfirmed: 0,
         cpu_millis: 11_500,
         memory_bytes: 3 << 30,
         pods: 330,
@@ -369,16 +371,20 @@ async fn f33_an_outage_of_the_controller_and_a_return_are_reported_as_such() {
     disconnected.outage.disconnected = true;
     let mut returned = member(Some(healthy()));
     returned.outage.stabilizing = Some((at(160), 2));
-    let dead = member(Some(View {
-        info: ClusterInfo {
+    let with_nodes = |ready, unconfirmed| {
+        let nodes = NodeInfo::Known(NodeTotals {
+            total: 3,
+            ready,
+            unconfirmed,
+            ..NodeTotals::default()
+        });
+        let info = ClusterInfo {
             version: None,
-            nodes: NodeInfo::Known(NodeTotals {
-                total: 3,
-                ..NodeTotals::default()
-            }),
-        },
-        ..healthy()
-    }));
+            nodes,
+        };
+        member(Some(View { info, ..healthy() }))
+    };
+    let (dead, silent) = (with_nodes(0, 0), with_nodes(2, 2));
     for (member, condition, text) in [
         (
             disconnected,
@@ -390,6 +396,11 @@ async fn f33_an_outage_of_the_controller_and_a_return_are_reported_as_such() {
             "Ready True Stabilizing",
             "the API server answers; replicas elsewhere stay until 1970-01-01T00:02:40Z, because the cluster was lost \
              2 times within an hour",
+        ),
+        (
+            silent,
+            "Ready Unknown NodesUnconfirmed",
+            "the API server answers again, and no node has renewed its Lease since",
         ),
         (
             dead,

@@ -42,6 +42,8 @@ fn each_text_once() {
         NAMESPACE_LABELS_UNREAD.to_owned(),
         NO_KUBECONFIG.to_owned(),
         API_SERVER_ANSWERS.to_owned(),
+        NODES_UNCONFIRMED.to_owned(),
+        NO_READY_NODES.to_owned(),
         NOT_PROBED.to_owned(),
         NOT_WATCHED.to_owned(),
         SYNCED.to_owned(),
