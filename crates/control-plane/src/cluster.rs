@@ -243,7 +243,47 @@ impl ControlPlane {
         self.restart(Program::ApiServer).await
     }
 
-    /// Kills all components, and removes no files.
+    /// Starts those of `components` that do not run, and waits until the API server is ready.
+    pub async fn start_again(&mut self, components: &[Program]) -> Result<()> {
+        for component in components {
+            if !self.processes.contains_key(component) {
+                self.spawn(*component)?;
+            }
+        }
+        self.api_server_ready(Instant::now() + READY_TIMEOUT).await
+    }
+
+    /// Starts what does not run of its components, and waits until the API server is ready.
+    pub async fn repair(&mut self) -> Result<()> {
+        let without_nodes = COMPONENTS.len() - usize::from(self.spec.nodes == 0) * 2;
+        self.start_again(&COMPONENTS[..without_nodes]).await
+    }
+
+    /// Copies the data of etcd, as it is at this moment, for [`restore`](Self::restore).
+    pub fn back_up(&self) -> Result<()> {
+        let backup = self.backup();
+        remove(&backup)?;
+        self.pause(Program::Etcd);
+        let copied = copy(&self.folder.join(Program::Etcd.name()), &backup);
+        self.resume(Program::Etcd);
+        copied
+    }
+
+    /// Replaces the data of etcd by what was [backed up](Self::back_up), while etcd and the API server do not run.
+    pub async fn restore(&mut self) -> Result<()> {
+        self.kill(Program::ApiServer);
+        self.kill(Program::Etcd);
+        let data = self.folder.join(Program::Etcd.name());
+        remove(&data)?;
+        copy(&self.backup(), &data)?;
+        self.start_again(&[Program::Etcd, Program::ApiServer]).await
+    }
+
+    fn backup(&self) -> PathBuf {
+        self.folder.join("etcd-backup")
+    }
+
+    /// Kills all components, and removes no files: what a loss of power does.
     pub fn end(&mut self) {
         for component in COMPONENTS.into_iter().rev() {
             self.kill(component);
@@ -333,6 +373,29 @@ impl Drop for ControlPlane {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Removes a folder, if it exists.
+fn remove(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        removed => with_path(folder, removed),
+    }
+}
+
+/// Copies a folder with all that it contains.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    with_path(to, fs::create_dir_all(to))?;
+    for entry in with_path(from, fs::read_dir(from))? {
+        let entry = with_path(from, entry)?;
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        if source.is_dir() {
+            copy(&source, &target)?;
+        } else {
+            with_path(&source, fs::copy(&source, &target))?;
+        }
+    }
+    Ok(())
 }
 
 async fn ready_nodes(client: &Client) -> Option<usize> {

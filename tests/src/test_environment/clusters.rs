@@ -63,6 +63,7 @@ impl ClusterKind {
             Self::Sim => !matches!(
                 need,
                 Capability::Autoscaler
+                    | Capability::ClusterProcesses
                     | Capability::ControllerProcess
                     | Capability::AuditLog
                     | Capability::Kstatus

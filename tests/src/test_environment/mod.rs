@@ -19,6 +19,7 @@ mod commands;
 mod embedded;
 mod kubectl;
 mod observe;
+mod processes;
 mod program;
 mod quota;
 mod rbac_usage;
@@ -205,7 +206,7 @@ impl TestEnvironment {
                 ReadyWatcher::of_sim(embedded.federation(), &self.namespace, name)
             }
             Clusters::Real(_) => {
-                ReadyWatcher::of_clients(&self.members, &self.namespace, name).await
+                ReadyWatcher::of_clients(&self.members, &self.namespace, Some(name)).await
             }
         }
     }

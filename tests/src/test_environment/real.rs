@@ -157,7 +157,8 @@ impl Real {
         cluster.compact().await.expect("the API server restarts");
     }
 
-    /// Reverts all faults of clusters that the tests started: members cut off or hanging, nodes failed or cordoned.
+    /// Reverts all faults of clusters that the tests started: members cut off, hanging or without some of their processes,
+    /// nodes failed or cordoned.
     pub(super) async fn mend(&mut self) {
         if self.shared.local.is_none() {
             return;
@@ -166,8 +167,9 @@ impl Real {
             let proxy = route.proxy.as_ref().expect("each member has one");
             proxy.set(ProxyMode::Forward(Duration::ZERO));
         }
-        for member in &self.shared.fleet().await.members {
+        for member in &mut self.shared.fleet().await.members {
             member.resume(control_plane::Program::ApiServer);
+            member.repair().await.expect("what was killed starts again");
             member.restore_nodes().await.expect("nodes can be changed");
         }
     }

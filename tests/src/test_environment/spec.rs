@@ -35,6 +35,8 @@ pub enum Capability {
     NodeFaults,
     /// API servers can be stopped and restarted.
     ApiServerFaults,
+    /// The processes of members and of the host can be killed and started again, one by one.
+    ClusterProcesses,
     /// The host runs the controller of HorizontalPodAutoscalers.
     Autoscaler,
     /// The controller is a process that can be suspended, and there can be several.

@@ -6,20 +6,24 @@ use parking_lot::Mutex;
 use sim_cluster::Changes;
 use simulation::{ReadyPods, next_changes};
 
-use super::totals::Totals;
+use super::totals::Sets;
 
 /// Follows the members' changes forever.
 pub(super) async fn follow(
     mut changes: Vec<Changes>,
     mut members: Vec<ReadyPods>,
-    totals: Arc<Mutex<Totals>>,
+    set: String,
+    sets: Arc<Mutex<Sets>>,
 ) {
     loop {
         // Changes of the same instant count as one.
         for (place, event) in next_changes(&mut changes).await {
             members[place].apply(&event);
         }
-        totals.lock().record(counts(&members));
+        let mut sets = sets.lock();
+        sets.entry(set.clone())
+            .or_default()
+            .record(counts(&members));
     }
 }
 

@@ -20,15 +20,17 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::SimFederation;
 
-use totals::Totals;
+use totals::{Sets, Totals};
 
 /// How far the watches of several real clusters may be out of step: an addition in one cluster may be seen this much before
 /// or after an earlier removal in another. A total that lasts for a shorter time may never have existed.
 const SKEW: Duration = Duration::from_millis(400);
 
-/// Watches the ready replicas of one set over all members that exist at the start.
+/// Watches the ready replicas of one set, or of each set of a namespace, over all members that exist at the start.
 pub struct ReadyWatcher {
-    totals: Arc<Mutex<Totals>>,
+    sets: Arc<Mutex<Sets>>,
+    /// The members by their indices.
+    members: Vec<String>,
     /// Totals that last for a shorter time do not count.
     skew: Duration,
     _stop: DropGuard,
@@ -48,46 +50,75 @@ impl ReadyWatcher {
         let members: Vec<_> = apis
             .map(|api| ReadyPods::list(api, namespace, name))
             .collect();
-        let totals = Arc::new(Mutex::new(Totals::default()));
-        totals.lock().record(committed::counts(&members));
+        let mut totals = Totals::default();
+        totals.record(committed::counts(&members));
+        let sets = Sets::from([(name.to_owned(), totals)]);
+        let sets = Arc::new(Mutex::new(sets));
         let cancel = CancellationToken::new();
-        let following = committed::follow(changes, members, Arc::clone(&totals));
+        let following = committed::follow(changes, members, name.to_owned(), Arc::clone(&sets));
         tokio::spawn(cancel.clone().run_until_cancelled_owned(following));
         Self {
-            totals,
+            sets,
+            members: names,
             skew: Duration::ZERO,
             _stop: cancel.drop_guard(),
         }
     }
 
-    /// Watches a set in real members from now on; returns once all of them are listed.
+    /// Watches a set in real members from now on, or without a name all sets; returns once all of them are listed.
     pub(crate) async fn of_clients(
         members: &BTreeMap<String, Client>,
         namespace: &str,
-        name: &str,
+        name: Option<&str>,
     ) -> Self {
-        let totals = Arc::new(Mutex::new(Totals::default()));
+        let sets = Arc::<Mutex<Sets>>::default();
         let cancel = CancellationToken::new();
-        for listed in watched::start(members.values(), namespace, name, &totals, &cancel) {
+        for listed in watched::start(members.values(), namespace, name, &sets, &cancel) {
             listed.await.expect("a member can be listed");
         }
-        // The total was lower while only some members were listed.
-        totals.lock().reset();
-        Self {
-            totals,
+        let watcher = Self {
+            sets,
+            members: members.keys().cloned().collect(),
             skew: SKEW,
             _stop: cancel.drop_guard(),
+        };
+        // The totals were lower while only some members were listed.
+        watcher.reset();
+        watcher
+    }
+
+    /// Nothing runs in a member from now on (`is_dead`), whatever it says; or all that is ready there.
+    pub fn set_dead(&self, member: &str, is_dead: bool) {
+        let place = self.members.iter().position(|name| name == member);
+        let place = place.expect("the member is watched");
+        for totals in self.sets.lock().values_mut() {
+            totals.set_dead(place, is_dead);
         }
     }
 
-    /// The lowest total since the start.
-    pub fn lowest(&self) -> u64 {
-        lowest(&self.totals.lock().values, Instant::now(), self.skew)
+    /// Forgets the totals so far.
+    pub fn reset(&self) {
+        self.sets.lock().values_mut().for_each(Totals::reset);
     }
 
-    /// The highest total since the start.
+    /// The fewest replicas of a set that run now.
+    pub fn fewest(&self) -> u64 {
+        let sets = self.sets.lock();
+        sets.values().map(Totals::total).min().unwrap_or(0)
+    }
+
+    /// The lowest total of a set since the start or the last reset.
+    pub fn lowest(&self) -> u64 {
+        let sets = self.sets.lock();
+        let lowest = |totals: &Totals| lowest(&totals.values, Instant::now(), self.skew);
+        sets.values().map(lowest).min().unwrap_or(0)
+    }
+
+    /// The highest total of a set since the start or the last reset.
     pub fn highest(&self) -> u64 {
-        highest(&self.totals.lock().values, Instant::now(), self.skew)
+        let sets = self.sets.lock();
+        let highest = |totals: &Totals| highest(&totals.values, Instant::now(), self.skew);
+        sets.values().map(highest).max().unwrap_or(0)
     }
 
     /// Panics if the total was ever lower.
@@ -97,6 +128,12 @@ impl ReadyWatcher {
             lowest >= wanted,
             "availability dipped to {lowest} of {wanted}"
         );
+    }
+
+    /// Panics if the total was ever higher.
+    pub fn assert_never_above(&self, most: u64) {
+        let highest = self.highest();
+        assert!(highest <= most, "{highest} replicas ran, {most} at most");
     }
 }
 

@@ -1,6 +1,10 @@
-//! Ready pods by a watch of each real member.
+//! Ready pods of the sets of a namespace, by a watch of each real member.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use control_plane::request;
 use futures::TryStreamExt;
@@ -12,7 +16,7 @@ use simulation::{is_ready, name_of};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::totals::Totals;
+use super::totals::Sets;
 
 /// The pause before a watch that ended starts again.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -21,8 +25,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(super) fn start<'a>(
     members: impl Iterator<Item = &'a Client>,
     namespace: &str,
-    set: &str,
-    totals: &Arc<Mutex<Totals>>,
+    only: Option<&str>,
+    sets: &Arc<Mutex<Sets>>,
     cancel: &CancellationToken,
 ) -> Vec<oneshot::Receiver<()>> {
     let mut listed = Vec::new();
@@ -33,9 +37,9 @@ pub(super) fn start<'a>(
             place,
             client: client.clone(),
             path: format!("/api/v1/namespaces/{namespace}/pods"),
-            set: set.to_owned(),
-            ready: BTreeSet::new(),
-            totals: Arc::clone(totals),
+            only: only.map(str::to_owned),
+            ready: BTreeMap::new(),
+            sets: Arc::clone(sets),
         };
         tokio::spawn(cancel.clone().run_until_cancelled_owned(watch.run(first)));
     }
@@ -47,10 +51,11 @@ struct Watch {
     place: usize,
     client: Client,
     path: String,
-    set: String,
-    /// The names of the ready, non-terminating pods.
-    ready: BTreeSet<String>,
-    totals: Arc<Mutex<Totals>>,
+    /// The only set that counts, if there is one.
+    only: Option<String>,
+    /// The names of the ready, non-terminating pods of each set.
+    ready: BTreeMap<String, BTreeSet<String>>,
+    sets: Arc<Mutex<Sets>>,
 }
 
 impl Watch {
@@ -71,10 +76,14 @@ impl Watch {
     /// Lists the pods. Returns the resource version to watch from.
     async fn list(&mut self) -> kube::Result<String> {
         let list = request(&self.client, "GET", &self.path, &Value::Null).await?;
-        let items = list["items"].as_array().into_iter().flatten();
-        let ready = items.filter(|pod| is_ready(pod, &self.set));
-        self.ready = ready.map(name_of).collect();
-        self.record();
+        self.ready.values_mut().for_each(BTreeSet::clear);
+        for pod in list["items"].as_array().into_iter().flatten() {
+            if let Some(set) = owner(pod).filter(|set| is_ready(pod, set)) {
+                let pods = self.ready.entry(set.to_owned()).or_default();
+                pods.insert(name_of(pod));
+            }
+        }
+        self.ready.keys().for_each(|set| self.record(set));
         let version = &list["metadata"]["resourceVersion"];
         Ok(version.as_str().unwrap_or_default().to_owned())
     }
@@ -88,22 +97,41 @@ impl Watch {
         let mut events = std::pin::pin!(events);
         while let Some(event) = events.try_next().await? {
             match event {
-                WatchEvent::Added(pod) | WatchEvent::Modified(pod) if is_ready(&pod, &self.set) => {
-                    self.ready.insert(name_of(&pod));
+                WatchEvent::Added(pod) | WatchEvent::Modified(pod) => {
+                    self.take(&pod, false);
                 }
-                WatchEvent::Added(pod) | WatchEvent::Modified(pod) | WatchEvent::Deleted(pod) => {
-                    self.ready.remove(&name_of(&pod));
-                }
+                WatchEvent::Deleted(pod) => self.take(&pod, true),
                 WatchEvent::Bookmark(_) => {}
                 WatchEvent::Error(_) => return Ok(()),
             }
-            self.record();
         }
         Ok(())
     }
 
-    fn record(&self) {
-        let count = self.ready.len() as u64;
-        self.totals.lock().record([(self.place, count)]);
+    /// Takes in a change of a pod.
+    fn take(&mut self, pod: &Value, is_deleted: bool) {
+        let Some(set) = owner(pod) else { return };
+        let ready = self.ready.entry(set.to_owned()).or_default();
+        if is_ready(pod, set) && !is_deleted {
+            ready.insert(name_of(pod));
+        } else {
+            ready.remove(&name_of(pod));
+        }
+        self.record(set);
     }
+
+    fn record(&self, set: &str) {
+        if self.only.as_ref().is_some_and(|only| only != set) {
+            return;
+        }
+        let count = self.ready.get(set).map_or(0, BTreeSet::len) as u64;
+        let mut sets = self.sets.lock();
+        let totals = sets.entry(set.to_owned()).or_default();
+        totals.record([(self.place, count)]);
+    }
+}
+
+/// The set of a pod.
+fn owner(pod: &Value) -> Option<&str> {
+    pod["metadata"]["ownerReferences"][0]["name"].as_str()
 }

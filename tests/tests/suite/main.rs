@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     let mut scenarios = document::scenarios();
     scenarios.extend(others());
     scenarios.extend(members());
-    fedrs_tests::scenario::main(scenarios)
+    fedrs_tests::scenario::main(scenarios, true)
 }
 
 /// The third member has no file in the folder.

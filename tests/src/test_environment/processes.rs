@@ -1,0 +1,75 @@
+//! Faults of the processes of real control planes ([`Capability::ClusterProcesses`](super::Capability)).
+
+use control_plane::{ControlPlane, Program};
+use tokio::sync::MappedMutexGuard;
+
+use super::TestEnvironment;
+use crate::ReadyWatcher;
+
+/// A member, locked.
+type Locked<'a> = MappedMutexGuard<'a, ControlPlane>;
+
+impl TestEnvironment {
+    /// Watches from now on how many replicas of each set run, in members that may lose their power.
+    pub async fn watch_all(&self) -> ReadyWatcher {
+        ReadyWatcher::of_clients(&self.members, &self.namespace, None).await
+    }
+
+    /// A member loses its power: all its processes end, its pods with them.
+    pub async fn lose_power(&self, member: &str, watcher: &ReadyWatcher) {
+        watcher.set_dead(member, true);
+        self.cluster(member).await.end();
+    }
+
+    /// The store and the API server of a member without power start again, and nothing else: its nodes stay dead.
+    pub async fn start_api_server(&self, member: &str) {
+        let parts = [Program::Etcd, Program::ApiServer];
+        let started = self.cluster(member).await.start_again(&parts).await;
+        started.expect("the API server starts again");
+    }
+
+    /// Everything of a member runs again that does not.
+    pub async fn restore_power(&self, member: &str, watcher: &ReadyWatcher) {
+        let started = self.cluster(member).await.repair().await;
+        started.expect("the member starts again");
+        watcher.set_dead(member, false);
+    }
+
+    /// Kills a component of a member.
+    pub async fn kill_component(&self, member: &str, component: Program) {
+        self.cluster(member).await.kill(component);
+    }
+
+    /// Starts a component of a member that was killed.
+    pub async fn start_component(&self, member: &str, component: Program) {
+        let started = self.cluster(member).await.start_again(&[component]).await;
+        started.expect("the component starts again");
+    }
+
+    /// Compacts the history of the host and restarts its API server.
+    pub async fn compact_host(&self) {
+        let mut fleet = self.real().shared.fleet().await;
+        let compacted = fleet.host.compact().await;
+        compacted.expect("the API server restarts");
+    }
+
+    /// Keeps the host's data as of now, for [`restore_host`](Self::restore_host).
+    pub async fn back_up_host(&self) {
+        let fleet = self.real().shared.fleet().await;
+        fleet.host.back_up().expect("the data can be copied");
+    }
+
+    /// Restores the host from its backup: what was written since never was.
+    pub async fn restore_host(&self) {
+        let mut fleet = self.real().shared.fleet().await;
+        let restored = fleet.host.restore().await;
+        restored.expect("the host starts again");
+    }
+
+    async fn cluster(&self, member: &str) -> Locked<'_> {
+        let fleet = self.real().shared.fleet().await;
+        MappedMutexGuard::map(fleet, |fleet| {
+            fleet.member(member).expect("the fleet has this member")
+        })
+    }
+}

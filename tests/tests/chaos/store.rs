@@ -1,0 +1,61 @@
+//! The stores of clusters: compacted, and restored from a backup.
+
+use fedrs_tests::{even, frs, test_environment::TestEnvironment};
+use serde_json::{Value, json};
+
+use crate::{N, names, run_sets, seconds, wait_balanced};
+
+/// The sets that run.
+const SETS: usize = 12;
+
+pub(crate) async fn f20_a_host_restored_from_a_backup_is_followed(env: &mut TestEnvironment) {
+    run_sets(env, SETS).await;
+    let running = env.watch_all().await;
+    for member in ["a", "b", "c"] {
+        env.compact_history(member).await;
+    }
+    env.compact_host().await;
+    let scale = |replicas: u64| json!({ "spec": { "replicas": replicas } });
+    env.patch("web0", &scale(12)).await;
+    env.wait_until("the set scales up", 60, async |env| {
+        env.available("web0").await == 12
+    })
+    .await;
+    env.patch("web0", &scale(N)).await;
+    wait_balanced(env, SETS, 60).await;
+    running.assert_never_below(N);
+
+    env.back_up_host().await;
+    env.patch("web0", &scale(15)).await;
+    env.on_host("DELETE", &env.frs_path("web1"), &Value::Null)
+        .await
+        .unwrap();
+    env.run(&frs("late", 6, &even(true))).await;
+    env.wait_until("all changes are done", 60, async |env| {
+        env.available("web0").await == 15 && env.frs("web1").await.is_null()
+    })
+    .await;
+    env.restore_host().await;
+    wait_balanced(env, SETS, 90).await;
+    running.assert_never_below(6);
+    env.wait_until("the restored set is followed", 30, async |env| {
+        env.is_settled("web1").await
+    })
+    .await;
+    // What the backup does not know runs on: nobody asked to delete it.
+    assert_eq!(env.available("late").await, 6);
+    seconds(5).await;
+    let before = versions(env).await;
+    seconds(10).await;
+    assert_eq!(versions(env).await, before, "the statuses come to rest");
+}
+
+/// The resource versions of all sets on the host.
+async fn versions(env: &TestEnvironment) -> Vec<Value> {
+    let mut versions = Vec::new();
+    for name in names(SETS) {
+        let frs = env.frs(&name).await;
+        versions.push(frs["metadata"]["resourceVersion"].clone());
+    }
+    versions
+}
