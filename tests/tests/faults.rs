@@ -340,3 +340,31 @@ async fn f39_a_decision_that_waited_too_long_is_made_again() {
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(generation(&federation), before, "c was never scaled");
 }
+
+/// As if the set had changed since: the requests are known not to be carried out, so that all replicas stay available.
+#[tokio::test(start_paused = true)]
+async fn f20_scale_downs_that_members_reject_are_decided_again_at_once() {
+    let federation = SimFederation::running(12).await;
+    for name in federation.member_names() {
+        let patches = RequestMatcher::all()
+            .verb(Verb::Patch)
+            .resource("replicasets");
+        let refusal = sim_cluster::Status::conflict(
+            &sim_cluster::kinds::REPLICA_SETS,
+            "web",
+            "the object has been modified",
+        );
+        federation
+            .member(&name)
+            .faults()
+            .refuse(patches, 1, refusal);
+    }
+    federation
+        .patch("web", &json!({ "spec": { "replicas": 6 } }))
+        .await;
+    federation
+        .wait_until("scaled down", 10, async |federation| {
+            federation.sorted_layout("web") == [2, 2, 2] && federation.available("web") == 6
+        })
+        .await;
+}

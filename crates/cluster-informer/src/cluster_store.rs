@@ -241,6 +241,12 @@ impl MemberView for ClusterStore {
         }
     }
 
+    fn observe_rejected_scale_down(&self, key: &ObjectKey, uid: &str, generation: i64) {
+        if let Some(store) = self.of(&key.namespace) {
+            store.observe_rejected_scale_down(key, uid, generation);
+        }
+    }
+
     fn observe_deletion(&self, key: &ObjectKey, uid: &str) {
         if let Some(store) = self.of(&key.namespace) {
             store.observe_deletion(key, uid);

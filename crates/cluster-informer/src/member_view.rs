@@ -43,6 +43,8 @@ pub trait MemberView: Send + Sync + 'static {
     /// A request is about to be sent that sets fewer `replicas` and requires `generation`. Until it is known what became of
     /// it, the replicas above may be deleted at any moment.
     fn observe_scale_down(&self, key: &ObjectKey, uid: &str, generation: i64, replicas: u32);
+    /// The member has rejected that request: it is not carried out.
+    fn observe_rejected_scale_down(&self, key: &ObjectKey, uid: &str, generation: i64);
     /// Removes `key`: our delete request for the object with this uid succeeded.
     fn observe_deletion(&self, key: &ObjectKey, uid: &str);
     /// Removes `key`: the object with this uid has none of our labels since `resource_version`. It may get them again.

@@ -442,6 +442,12 @@ impl MemberView for MemberStore {
         state.workloads.observe_scale_down(key, request);
     }
 
+    fn observe_rejected_scale_down(&self, key: &ObjectKey, uid: &str, generation: i64) {
+        let mut state = self.state.write();
+        let workloads = &mut state.workloads;
+        workloads.observe_rejected_scale_down(key, Uid::of(uid), generation);
+    }
+
     fn observe_deletion(&self, key: &ObjectKey, uid: &str) {
         let mut state = self.state.write();
         state.workloads.observe_deletion(key, Uid::of(uid));

@@ -37,8 +37,8 @@ struct Entry {
     observed_in: Option<u32>,
     /// The same, or that of our last write.
     updated_in: u32,
-    /// Our latest request for fewer replicas, until it is known what became of it.
-    scale_down: Option<ScaleDown>,
+    /// Our latest request for fewer replicas, until it is known what became of it; and all that earlier ones may still do.
+    scale_downs: [Option<ScaleDown>; 2],
     /// The status that was last reported as a change: a response may already contain what the watch shows later.
     reported: Status,
 }
@@ -54,6 +54,13 @@ pub(crate) struct ScaleDown {
     pub(crate) replicas: u32,
     /// When no API server works on it any more.
     pub(crate) until: Timestamp,
+}
+
+impl ScaleDown {
+    /// Whether it may still be carried out.
+    fn is_open(&self, state: &WorkloadState, now: Timestamp) -> bool {
+        self.generation == state.generation && now < self.until && self.uid == state.id()
+    }
 }
 
 /// What a workload says about its pods.
@@ -101,11 +108,9 @@ impl WorkloadTable {
     pub(crate) fn at(&self, key: &ObjectKey, now: Timestamp) -> Option<WorkloadState> {
         let entry = self.workloads.get(key)?;
         let mut state = entry.state.clone();
-        let request = entry.scale_down.filter(|request| {
-            let is_open = request.generation == state.generation && now < request.until;
-            is_open && request.uid == state.id()
-        });
-        if let Some(request) = request {
+        let requests = entry.scale_downs.iter().flatten();
+        let open = requests.filter(|request| request.is_open(&entry.state, now));
+        for request in open {
             state.lowest_replicas = state.lowest_replicas.min(request.replicas);
         }
         Some(state)
@@ -114,7 +119,30 @@ impl WorkloadTable {
     /// A request for fewer replicas is about to be sent.
     pub(crate) fn observe_scale_down(&mut self, key: &ObjectKey, request: ScaleDown) {
         if let Some(entry) = self.workloads.get_mut(key) {
-            entry.scale_down = Some(request);
+            let [latest, earlier] = entry.scale_downs;
+            let same = |other: &ScaleDown| {
+                other.uid == request.uid && other.generation == request.generation
+            };
+            let open = [latest, earlier].into_iter().flatten().filter(same);
+            let earlier = open.reduce(|one, other| ScaleDown {
+                replicas: one.replicas.min(other.replicas),
+                until: one.until.max(other.until),
+                ..one
+            });
+            entry.scale_downs = [Some(request), earlier];
+        }
+    }
+
+    /// The member has rejected the latest request for fewer replicas.
+    pub(crate) fn observe_rejected_scale_down(
+        &mut self,
+        key: &ObjectKey,
+        uid: Uid,
+        generation: i64,
+    ) {
+        if let Some(entry) = self.workloads.get_mut(key) {
+            let [latest, _] = &mut entry.scale_downs;
+            latest.take_if(|request| request.uid == uid && request.generation == generation);
         }
     }
 
@@ -172,7 +200,7 @@ impl WorkloadTable {
                 version,
                 observed_in: Some(epoch),
                 updated_in: epoch,
-                scale_down: None,
+                scale_downs: [None; 2],
                 reported,
                 state,
             };
@@ -193,7 +221,7 @@ impl WorkloadTable {
             version,
             observed_in: Some(epoch),
             updated_in: epoch,
-            scale_down: entry.scale_down,
+            scale_downs: entry.scale_downs,
             reported,
             state,
         };
@@ -249,7 +277,7 @@ impl WorkloadTable {
                 version,
                 observed_in: None,
                 updated_in: epoch,
-                scale_down: None,
+                scale_downs: [None; 2],
                 reported: Status::default(),
                 state,
             };
@@ -334,12 +362,13 @@ impl Entry {
         newer.lowest_replicas = if caught_up || newer.uid != self.state.uid {
             newer.replicas
         } else {
-            let request = self.scale_down.filter(|request| request.uid == newer.id());
-            let requested = request.map_or(u32::MAX, |request| request.replicas);
+            let requests = self.scale_downs.iter().flatten();
+            let requests = requests.filter(|request| request.uid == newer.id());
+            let requested = requests.map(|request| request.replicas).min();
             newer
                 .replicas
                 .min(self.state.lowest_replicas)
-                .min(requested)
+                .min(requested.unwrap_or(u32::MAX))
         };
     }
 

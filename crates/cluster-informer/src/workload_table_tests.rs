@@ -349,6 +349,33 @@ fn f20_a_scale_down_whose_response_is_lost_counts_while_it_may_be_carried_out() 
     assert_eq!(lowest(&table, 0), 10, "another object");
 }
 
+#[test]
+fn f20_a_scale_down_that_is_rejected_counts_no_more_and_an_earlier_one_does() {
+    let at = |second| Timestamp::from_second(second).unwrap();
+    let request = |replicas, until| ScaleDown {
+        uid: Uid::of("a"),
+        generation: 1,
+        replicas,
+        until: at(until),
+    };
+    let lowest =
+        |table: &WorkloadTable, second| table.at(&key(), at(second)).unwrap().lowest_replicas;
+    let reject =
+        |table: &mut WorkloadTable| table.observe_rejected_scale_down(&key(), Uid::of("a"), 1);
+    let mut table = table([state("a", 10)]);
+    table.observe_scale_down(&key(), request(4, 100));
+    reject(&mut table);
+    assert_eq!(lowest(&table, 0), 10);
+    table.observe_scale_down(&key(), request(6, 100));
+    table.observe_scale_down(&key(), request(8, 150));
+    reject(&mut table);
+    assert_eq!(lowest(&table, 0), 6, "the response to it was lost");
+    reject(&mut table);
+    assert_eq!(lowest(&table, 0), 6);
+    table.observe_scale_down(&key(), request(9, 200));
+    assert_eq!((lowest(&table, 99), lowest(&table, 100)), (6, 9));
+}
+
 /// Writes to the one workload of a member; versions count up from 1.
 #[derive(Clone, Debug)]
 enum Write {

@@ -224,9 +224,6 @@ impl LocalSet<'_> {
 
     /// Sets the replicas of the very set that was seen, unless somebody has changed its spec or taken it over since.
     async fn scale(self, seen: &Precondition, from: u32, to: u32) -> Result<Outcome, CallError> {
-        if to < from {
-            self.observe_scale_down(seen, to);
-        }
         let label = labels::FEDERATION.replace('/', "~1");
         let mut expected = vec![
             ("/metadata/uid".to_owned(), json!(seen.uid)),
@@ -249,7 +246,12 @@ impl LocalSet<'_> {
             .map(|(path, value)| json!({ "op": "test", "path": path, "value": value }));
         let replace = json!({ "op": "replace", "path": "/spec/replicas", "value": to });
         let patch: Value = tests.chain([replace]).collect();
-        self.patch("scale", &patch).await
+        let write = self.patch("scale", &patch);
+        if to < from {
+            self.scale_down(seen, to, write).await
+        } else {
+            write.await
+        }
     }
 
     /// Changes the set by a JSON patch that begins with tests.
@@ -331,17 +333,32 @@ impl LocalSet<'_> {
         if self.foreign_owner(&live).is_some() {
             return Ok(changed_meanwhile());
         }
-        self.observe_scale_down(seen, replicas);
-        self.write_over(frs, &live, replicas).await
+        let write = self.write_over(frs, &live, replicas);
+        self.scale_down(seen, replicas, write).await
     }
 
-    /// The store counts no more than `to` replicas from now on: the write may be carried out, whatever its response is.
-    fn observe_scale_down(self, seen: &Precondition, to: u32) {
+    /// Sends a `write` that may remove replicas: the store counts no more than `to` from now on, as it may be carried out,
+    /// unless the response says that it was not.
+    async fn scale_down(
+        self,
+        seen: &Precondition,
+        to: u32,
+        write: impl Future<Output = Result<Outcome, CallError>>,
+    ) -> Result<Outcome, CallError> {
         if is_planted(PlantedBug::LostScaleDownForgotten) {
-            return;
+            return write.await;
         }
         let store = &self.member.store;
         store.observe_scale_down(self.key, &seen.uid, seen.generation, to);
+        let done = write.await;
+        let is_rejected = match &done {
+            Ok(outcome) => matches!(outcome, Outcome::Conflict(_)),
+            Err(error) => matches!(error.code(), Some(400..500)),
+        };
+        if is_rejected {
+            store.observe_rejected_scale_down(self.key, &seen.uid, seen.generation);
+        }
+        done
     }
 
     /// Whose the set `live` is, if it isn't ours: it must not be written or deleted (F29, F40).

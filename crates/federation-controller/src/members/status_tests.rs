@@ -27,6 +27,7 @@ struct View {
 
 impl MemberView for View {
     fn observe_scale_down(&self, _: &ObjectKey, _: &str, _: i64, _: u32) {}
+    fn observe_rejected_scale_down(&self, _: &ObjectKey, _: &str, _: i64) {}
 
     fn workload(&self, _: &ObjectKey) -> WorkloadView {
         WorkloadView::default()
