@@ -3,6 +3,7 @@
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::Client;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
+use reflector::ResourceVersion;
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until, timeout, timeout_at},
@@ -98,6 +99,8 @@ enum Attempt {
     Held { since: Instant },
     /// It is another's until then.
     Other { leader: String, until: Instant },
+    /// It is as it was before our last write: the host was restored from a backup.
+    WentBack,
 }
 
 impl Elector {
@@ -192,6 +195,8 @@ impl Elector {
             let mut next = Instant::now() + self.timing.retry_period.mul_f64(part);
             match self.attempt().await {
                 Ok(Attempt::Held { since }) => return since,
+                // Only a leader remembers what it wrote.
+                Ok(Attempt::WentBack) => {}
                 Ok(Attempt::Other { leader, until }) => {
                     next = next.min(until);
                     self.set_state(LeaderState::Standby { leader });
@@ -226,6 +231,10 @@ impl Elector {
                         return "the Lease was renewed too late".to_owned();
                     }
                 }
+                Ok(Ok(Attempt::WentBack)) => {
+                    return "the Lease is of an earlier version: the host was restored from a backup"
+                        .to_owned();
+                }
                 Ok(Ok(Attempt::Other { leader, .. })) => {
                     if leader == self.me.identity {
                         self.me.is_shared = true;
@@ -245,8 +254,9 @@ impl Elector {
 
     /// Looks at the Lease, and makes, takes or renews it where that is due.
     async fn attempt(&mut self) -> Result<Attempt, LeaseError> {
-        let leads = self.held.is_some();
-        if let Some(held) = self.held.clone() {
+        let held = self.held.clone();
+        let leads = held.is_some();
+        if let Some(held) = held.clone() {
             match self.write(Step::Renew, Some(held)).await {
                 // Written by somebody, by a call of ours whose answer was lost, or deleted: looked at.
                 Err(LeaseError::Conflict | LeaseError::Call(CallError::Api(_))) => {}
@@ -254,6 +264,13 @@ impl Elector {
             }
         }
         let found = self.lease.get().await?;
+        // Watches of the host go on from versions that it does not know any more, and show nothing of what it restored: all
+        // that is known is read anew in the next term.
+        if let (Some(held), Some(found)) = (&held, &found)
+            && version(found).is_older_than(version(held))
+        {
+            return Ok(Attempt::WentBack);
+        }
         let now = Instant::now();
         self.view.look(found.as_ref().map(record), now);
         match step::step(&self.me, leads, &self.acquired, &self.view, now) {
@@ -379,6 +396,11 @@ impl Elector {
             self.lease.namespace, self.lease.name
         )
     }
+}
+
+fn version(lease: &Lease) -> ResourceVersion {
+    let version = lease.metadata.resource_version.as_deref();
+    ResourceVersion::parse(version.unwrap_or_default())
 }
 
 /// The record of the Lease; a Lease without one has no holder.
