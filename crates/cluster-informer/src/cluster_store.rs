@@ -265,3 +265,41 @@ impl fmt::Debug for ClusterStore {
         f.debug_struct("ClusterStore").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An API server that starts rejects the credentials first, then it is not ready.
+    #[test]
+    fn f33_a_member_has_returned_whatever_its_api_server_says_while_it_starts() {
+        let store = ClusterStore::new(
+            Arc::new(|| Timestamp::from_second(1000).unwrap()),
+            Duration::from_secs(30),
+        );
+        let (since, message) = (Timestamp::from_second(900).unwrap(), String::new());
+        let unreachable = Health::Unreachable {
+            since,
+            message: message.clone(),
+        };
+        let refuses = Health::Unauthorized {
+            message: message.clone(),
+        };
+        let failing = Health::Failing { since, message };
+        let (changed, returned) = (HealthChange::Changed, HealthChange::Returned);
+        for (healths, wanted) in [
+            (vec![&Health::Healthy], changed),
+            (vec![&failing, &Health::Healthy], changed),
+            (vec![&failing, &unreachable, &Health::Healthy], returned),
+            (
+                vec![&unreachable, &refuses, &failing, &Health::Healthy],
+                returned,
+            ),
+            (vec![&refuses, &failing, &Health::Healthy], returned),
+            (vec![&failing, &Health::Healthy], changed),
+        ] {
+            let changes = healths.iter().map(|health| store.set_health(health));
+            assert_eq!(changes.last(), Some(wanted), "{healths:?}");
+        }
+    }
+}

@@ -47,6 +47,8 @@ struct State {
     /// The member's clock, while workloads are listed; the pods have their own.
     clock: ServerClock,
     health: Health,
+    /// Whether it has been out of reach, or rejected the credentials, since it was last healthy.
+    is_away: bool,
     version: Option<String>,
     /// The kind of the sync state that was last reported as a change.
     reported_sync: mem::Discriminant<SyncState>,
@@ -110,6 +112,7 @@ impl MemberStore {
             pod_watch: WatchState::default(),
             clock: ServerClock::default(),
             health: Health::Unknown,
+            is_away: false,
             version: None,
             reported_sync: mem::discriminant(&SyncState::NotSynced),
         };
@@ -131,6 +134,7 @@ impl MemberStore {
             pod_watch: WatchState::default(),
             clock: ServerClock::default(),
             health: state.health.clone(),
+            is_away: state.is_away,
             version: None,
             reported_sync: mem::discriminant(&SyncState::NotSynced),
         };
@@ -344,18 +348,19 @@ impl MemberStore {
         if mem::discriminant(&before) == mem::discriminant(&state.health) {
             return HealthChange::Unchanged;
         }
-        let was_unreachable = matches!(before, Health::Unreachable { .. });
-        let was_refused = matches!(before, Health::Unauthorized { .. });
-        let refuses = matches!(state.health, Health::Unauthorized { .. });
-        let is_back = state.health == Health::Healthy;
-        // An API server that rejects the credentials runs, and with it what watches the nodes.
-        if was_unreachable && (is_back || refuses) {
+        // An API server that rejects the credentials runs, and with it what watches the nodes. One that starts answers first
+        // that it knows no permissions, then that it is not ready.
+        if matches!(before, Health::Unreachable { .. }) {
             state.pods.change_nodes(NodeTable::begin_confirmation);
         }
-        if (was_unreachable || was_refused) && is_back {
+        if state.health == Health::Healthy && mem::take(&mut state.is_away) {
             state.invalidate();
             return HealthChange::Returned;
         }
+        state.is_away |= matches!(
+            state.health,
+            Health::Unreachable { .. } | Health::Unauthorized { .. }
+        );
         HealthChange::Changed
     }
 }
