@@ -7,11 +7,6 @@
 //! On embedded clusters time is paused: a scenario takes milliseconds and repeats exactly. Every wait has a deadline, and a
 //! wait that times out prints the state of the clusters, the events and the log.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "helpers of tests: what can't go on ends"
-)]
-
 pub mod kstatus;
 pub mod recorded;
 pub mod scenario;

@@ -155,6 +155,7 @@ fn s2_any_node_is_refused_or_counts_and_leaves_nothing_behind() {
         table.apply(&node, now());
         table.begin_confirmation();
         table.delete(&node.metadata.name);
+        table.end_confirmation();
         if json["metadata"]["name"] != "other" {
             assert_eq!(table.info(), before);
         }

@@ -1,5 +1,7 @@
 //! Nodes without kubelets: kwok renews their leases and reports the pods bound to them as running.
 
+use std::slice;
+
 use serde_json::{Value, json};
 
 /// kwok manages the nodes that have this label. Without it the lease of a node expires, and the node is lost.
@@ -46,7 +48,8 @@ pub(crate) fn node(name: &str, resources: &NodeResources) -> Value {
     })
 }
 
-/// kwok's stages: nodes are ready, bound pods become ready at once, deleted pods disappear.
+/// kwok's stages: nodes are ready, bound pods become ready at once, and again when their node is back; deleted pods
+/// disappear.
 pub(crate) fn stages() -> String {
     let ready_node = r"{{ $now := Now }}
 conditions:
@@ -86,18 +89,26 @@ containerStatuses:
     let not_ready = json!({ "key": ".status.conditions.[] | select( .type == \"Ready\" ) | .status", "operator": "NotIn", "values": ["True"] });
     let deleted =
         |operator: &str| json!({ "key": ".metadata.deletionTimestamp", "operator": operator });
-    let pending = json!({ "key": ".status.phase", "operator": "In", "values": ["Pending"] });
+    let phase =
+        |phase: &str| json!({ "key": ".status.phase", "operator": "In", "values": [phase] });
     let stages = [
         stage(
             "node-ready",
             "Node",
-            &[not_ready],
+            slice::from_ref(&not_ready),
             &json!({ "statusTemplate": ready_node }),
         ),
         stage(
             "pod-running",
             "Pod",
-            &[deleted("DoesNotExist"), pending],
+            &[deleted("DoesNotExist"), phase("Pending")],
+            &json!({ "statusTemplate": running_pod }),
+        ),
+        // The node controller says of the pods of a lost node that they are not ready; the kubelet says that they are.
+        stage(
+            "pod-ready-again",
+            "Pod",
+            &[deleted("DoesNotExist"), phase("Running"), not_ready],
             &json!({ "statusTemplate": running_pod }),
         ),
         stage(

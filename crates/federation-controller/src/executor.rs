@@ -246,7 +246,7 @@ impl LocalSet<'_> {
             .map(|(path, value)| json!({ "op": "test", "path": path, "value": value }));
         let replace = json!({ "op": "replace", "path": "/spec/replicas", "value": to });
         let patch: Value = tests.chain([replace]).collect();
-        let write = self.patch("scale", &patch);
+        let write = Box::pin(self.patch("scale", &patch));
         if to < from {
             self.scale_down(seen, to, write).await
         } else {
@@ -333,7 +333,7 @@ impl LocalSet<'_> {
         if self.foreign_owner(&live).is_some() {
             return Ok(changed_meanwhile());
         }
-        let write = self.write_over(frs, &live, replicas);
+        let write = Box::pin(self.write_over(frs, &live, replicas));
         self.scale_down(seen, replicas, write).await
     }
 

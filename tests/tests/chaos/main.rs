@@ -24,15 +24,20 @@ use fedrs_tests::{
 const N: u64 = 9;
 
 fn main() -> ExitCode {
+    let mut patient = TestEnvironmentSpec::default();
+    patient.config.lost_grace_period = Some(Duration::from_secs(network::GRACE));
     let short = vec![
         scenario!(
             power::f33_dead_replicas_of_a_returned_member_replace_nothing,
             ClusterProcesses
         ),
-        scenario!(
-            network::f33_a_controller_that_was_cut_off_moves_nothing,
-            ClusterProcesses
-        ),
+        Scenario {
+            spec: patient,
+            ..scenario!(
+                network::f33_a_controller_that_was_cut_off_moves_nothing,
+                ClusterProcesses
+            )
+        },
         scenario!(
             processes::f20_a_controller_that_is_killed_again_and_again_moves_on,
             ClusterProcesses

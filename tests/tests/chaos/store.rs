@@ -35,6 +35,7 @@ pub(crate) async fn f20_a_host_restored_from_a_backup_is_followed(env: &mut Test
         env.available("web0").await == 15 && env.frs("web1").await.is_null()
     })
     .await;
+    running.reset();
     env.restore_host().await;
     wait_balanced(env, SETS, 90).await;
     running.assert_never_below(6);

@@ -195,14 +195,12 @@ impl Elector {
             let mut next = Instant::now() + self.timing.retry_period.mul_f64(part);
             match self.attempt().await {
                 Ok(Attempt::Held { since }) => return since,
-                // Only a leader remembers what it wrote.
-                Ok(Attempt::WentBack) => {}
                 Ok(Attempt::Other { leader, until }) => {
                     next = next.min(until);
                     self.set_state(LeaderState::Standby { leader });
                 }
-                // Another was quicker: the next look shows who.
-                Err(LeaseError::Conflict) => {}
+                // Another was quicker: the next look shows who. Only a leader knows that the Lease went back.
+                Ok(Attempt::WentBack) | Err(LeaseError::Conflict) => {}
                 Err(error) => self.set_state(LeaderState::Failed(self.about(&error))),
             }
             sleep_until(next).await;
