@@ -19,7 +19,7 @@ use crate::resources::{Kind, kinds};
 use crate::server::Server;
 use crate::service::ApiService;
 use crate::status::Status;
-use crate::store::LOG_CAPACITY;
+use crate::store::{LOG_CAPACITY, Snapshot};
 
 /// The default start of a cluster's time: fixed, so that runs can be compared.
 const DEFAULT_EPOCH: &str = "2026-01-01T00:00:00Z";
@@ -153,6 +153,18 @@ impl SimCluster {
     pub fn restore_power(&self) {
         self.controllers.restore_power();
         self.faults.set_unreachable(false);
+    }
+
+    /// A backup of all objects.
+    pub fn snapshot(&self) -> Snapshot {
+        self.api.with_state(|state| state.store.snapshot())
+    }
+
+    /// Restores a backup and starts the API server again: objects and resource versions are the earlier ones, and open
+    /// watches break. Definitions must be the same as then.
+    pub fn restore(&self, snapshot: &Snapshot) {
+        self.api.with_state(|state| state.store.restore(snapshot));
+        self.faults.break_watches();
     }
 
     /// Stops the cluster: controllers stop, requests and open watches fail. Servers are stopped by their own handles.

@@ -215,6 +215,11 @@ impl Faults {
         self.switch(|switches| switches.cuts += 1);
     }
 
+    /// Breaks all open watches, as a server that is killed does.
+    pub fn break_watches(&self) {
+        self.switch(|switches| switches.breaks += 1);
+    }
+
     /// While on, open watches send nothing; they catch up afterwards.
     pub fn set_watches_stalled(&self, on: bool) {
         self.switch(|switches| switches.watches_stalled = on);

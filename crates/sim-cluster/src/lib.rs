@@ -68,5 +68,5 @@ pub use resources::{Kind, KindInfo, kinds};
 pub use server::Server;
 pub use service::{ApiService, AuditEvent};
 pub use status::{Status, StatusCause, StatusDetails};
-pub use store::Change;
+pub use store::{Change, Snapshot};
 pub use verb::Verb;

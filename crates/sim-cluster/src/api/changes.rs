@@ -13,7 +13,7 @@ use crate::store::Change;
 pub enum ChangeEvent {
     /// The next change.
     Change(Arc<Change>),
-    /// The reader fell behind the log and has to list all objects again. Changes continue from now.
+    /// The reader fell behind the log, or an earlier state was restored: it has to list all objects again. Changes continue from now.
     Resync,
 }
 
@@ -23,25 +23,25 @@ pub struct Changes {
     api: Api,
     /// The resource version up to which changes were returned.
     cursor: u64,
+    /// How often an earlier state had been restored by then.
+    restores: u64,
     ready: VecDeque<Arc<Change>>,
 }
 
 impl Api {
     /// A stream of every change that is committed from now on.
     pub fn changes(&self) -> Changes {
-        Changes::starting_at(self.clone(), self.revision())
+        let (cursor, restores) = self.with_store(|store| (store.revision(), store.restores()));
+        Changes {
+            api: self.clone(),
+            cursor,
+            restores,
+            ready: VecDeque::new(),
+        }
     }
 }
 
 impl Changes {
-    fn starting_at(api: Api, cursor: u64) -> Self {
-        Self {
-            api,
-            cursor,
-            ready: VecDeque::new(),
-        }
-    }
-
     /// The next change; waits for one. Safe to cancel.
     pub async fn next(&mut self) -> ChangeEvent {
         loop {
@@ -69,10 +69,15 @@ impl Changes {
     /// Reads new changes from the log; false if the log no longer has all of them.
     fn fetch(&mut self) -> bool {
         let cursor = self.cursor;
-        let (fetched, revision) = self
-            .api
-            .with_store(|store| (store.changes_after(cursor), store.revision()));
+        let (fetched, revision, restores) = self.api.with_store(|store| {
+            let changes = store.changes_after(cursor);
+            (changes, store.revision(), store.restores())
+        });
         self.cursor = revision;
+        if restores != self.restores {
+            self.restores = restores;
+            return false;
+        }
         match fetched {
             Ok(changes) => {
                 self.ready = changes.into();

@@ -49,6 +49,15 @@ pub(crate) struct Store {
     log_capacity: usize,
     /// Resource versions before this one are compacted, also in collections that are created later.
     compacted: u64,
+    /// How often an earlier state was restored.
+    restores: u64,
+}
+
+/// All objects of a cluster as they were at a time: a backup.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    revision: u64,
+    objects: BTreeMap<Arc<str>, Objects>,
 }
 
 impl Store {
@@ -60,6 +69,7 @@ impl Store {
             changed: Arc::new(Notify::new()),
             log_capacity,
             compacted: 1,
+            restores: 0,
         }
     }
 
@@ -182,6 +192,37 @@ impl Store {
         change.tombstone().cloned()
     }
 
+    /// All objects as they are now.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let collections = self.collections.iter();
+        let objects = collections
+            .map(|(storage, collection)| (Arc::clone(storage), collection.objects.clone()));
+        Snapshot {
+            revision: self.revision,
+            objects: objects.collect(),
+        }
+    }
+
+    /// Restores a snapshot, as etcd does: also the resource version is the earlier one, and versions are given again. The
+    /// log begins anew.
+    pub(crate) fn restore(&mut self, snapshot: &Snapshot) {
+        self.revision = snapshot.revision;
+        self.compacted = snapshot.revision;
+        self.restores += 1;
+        for (storage, collection) in &mut self.collections {
+            let objects = snapshot.objects.get(storage);
+            collection.objects = objects.cloned().unwrap_or_default();
+            collection.log = Log::new(self.log_capacity, self.compacted);
+            collection.changed.notify_waiters();
+        }
+        self.changed.notify_waiters();
+    }
+
+    /// How often an earlier state was restored.
+    pub(crate) fn restores(&self) -> u64 {
+        self.restores
+    }
+
     /// Compacts the log, as etcd does: older resource versions are answered with 410 from now on.
     pub(crate) fn compact(&mut self) {
         let revision = self.revision;
@@ -235,6 +276,25 @@ mod tests {
             .iter()
             .map(|object| object["data"].as_str().unwrap().to_owned())
             .collect()
+    }
+
+    #[test]
+    fn a_restored_snapshot_has_earlier_objects_and_gives_versions_again() {
+        let mut store = Store::new(16);
+        let kind = &kinds::CONFIG_MAPS;
+        store.put(kind, "default", "a", named("a", "1"));
+        let (snapshot, revision) = (store.snapshot(), store.revision());
+        store.put(kind, "default", "a", named("a", "2"));
+        store.put(kind, "default", "b", named("b", "1"));
+        store.restore(&snapshot);
+        assert_eq!(store.revision(), revision);
+        assert_eq!(data_at(&store, revision), ["1"]);
+        let again = store.put(kind, "default", "a", named("a", "3"));
+        assert_eq!(
+            again["metadata"]["resourceVersion"],
+            json!((revision + 1).to_string())
+        );
+        assert!(store.list_at(kind, None, revision - 1).is_err());
     }
 
     #[test]
