@@ -14,7 +14,7 @@ mod violation;
 
 use sim_cluster::Change;
 
-pub(crate) use observed::Observed;
+pub(crate) use observed::{Blindness, Observed};
 pub use violation::{Invariant, Violation};
 
 /// Checks a change that the controller made to the host.

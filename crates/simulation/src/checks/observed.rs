@@ -16,6 +16,8 @@ use crate::history::History;
 /// How old the state that a write is based on may be, while its cluster can be observed: the deadline of a call, and of
 /// another one before it.
 const CALLS: u32 = 2;
+/// A watch that was silent for 90 s is reopened for 5 s, and is not relied on meanwhile.
+const SILENCE: Duration = Duration::from_secs(95);
 /// More than the time in which an event arrives and a check is made.
 const REACTION: Duration = Duration::from_secs(5);
 
@@ -70,17 +72,34 @@ pub(crate) struct LocalSet {
     pub(crate) ready: History<u64>,
 }
 
+/// What of a cluster cannot be observed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blindness {
+    /// No request is answered, which the next probes find out.
+    Connection,
+    /// Requests are answered, but events are missing: silence shows it.
+    Events,
+}
+
 /// Since and until when a cluster could not be observed, the last time.
 #[derive(Default)]
 struct Visibility {
     /// What makes it unobservable now.
     reasons: BTreeSet<String>,
     outage: Option<(Instant, Option<Instant>)>,
+    /// After this time in the outage the controller knows of it.
+    noticed_after: Duration,
 }
 
 impl Visibility {
-    fn set(&mut self, reason: &str, on: bool, settled: Duration) {
+    fn set(&mut self, reason: &str, on: bool, settled: Duration, noticed_after: Duration) {
         let was_visible = self.reasons.is_empty();
+        if was_visible {
+            self.noticed_after = Duration::ZERO;
+        }
+        if on {
+            self.noticed_after = self.noticed_after.max(noticed_after);
+        }
         if on {
             self.reasons.insert(reason.to_owned());
         } else {
@@ -139,17 +158,27 @@ impl Observed {
     }
 
     /// After this time the controller knows that a member cannot be observed.
-    fn detection(&self) -> Duration {
+    fn noticed_after(&self, blindness: Blindness) -> Duration {
         let probe = &self.config.probe;
-        probe.period * (probe.failure_threshold + 1) + probe.timeout * 2
+        match blindness {
+            Blindness::Connection => {
+                probe.period * (probe.failure_threshold + 1) + probe.timeout * 2
+            }
+            Blindness::Events => SILENCE,
+        }
     }
 
     /// Records that something makes a cluster unobservable, or no longer does.
-    pub(crate) fn set_unobservable(&mut self, cluster: &str, reason: &str, on: bool) {
-        let settled = self.max_age();
+    pub(crate) fn set_unobservable(
+        &mut self,
+        cluster: &str,
+        (reason, blindness): (&str, Blindness),
+        on: bool,
+    ) {
+        let (settled, noticed_after) = (self.max_age(), self.noticed_after(blindness));
         match self.members.get_mut(cluster) {
-            Some(member) => member.visibility.set(reason, on, settled),
-            None => self.host.set(reason, on, settled),
+            Some(member) => member.visibility.set(reason, on, settled, noticed_after),
+            None => self.host.set(reason, on, settled, noticed_after),
         }
     }
 
@@ -171,32 +200,17 @@ impl Observed {
         if change.kind.plural != "federatedreplicasets" {
             return;
         }
-        let Some(set) = self.sets.get_mut(&change.name) else {
-            return;
-        };
-        let Some(object) = &change.new else {
-            set.seen = (0, Value::Null, false);
-            set.wanted.put(Wanted::Absent);
-            return;
-        };
-        let metadata = &object["metadata"];
-        let is_deleted = metadata.get("deletionTimestamp").is_some();
-        let seen = (
-            metadata["generation"].as_i64().unwrap_or(0),
-            metadata["annotations"].clone(),
-            is_deleted,
-        );
-        if seen == set.seen {
-            return;
+        if let Some(set) = self.sets.get_mut(&change.name) {
+            set.put(change.new.as_ref());
         }
-        set.seen = seen;
-        let frs: FederatedReplicaSet =
-            serde_json::from_value(Value::clone(object)).expect("the API server validates it");
-        set.wanted.put(if is_deleted {
-            Wanted::Deleted(frs.spec.deletion_policy)
-        } else {
-            Wanted::Spec(ValidFrs::check(&frs).ok().map(Arc::new))
-        });
+    }
+
+    /// Records that the host has these FederatedReplicaSets, and no others.
+    pub(crate) fn host_restored(&mut self, objects: &[Object]) {
+        for (name, set) in &mut self.sets {
+            let is_named = |object: &&Object| object["metadata"]["name"] == name.as_str();
+            set.put(objects.iter().find(is_named));
+        }
     }
 
     /// Records a change of a member. Whether the pods of a set that run are other ones.
@@ -279,15 +293,45 @@ impl Observed {
 
     /// Whether the controller cannot but know that it does not know the state of a member.
     pub(crate) fn is_known_to_be_unknown(&self, member: &str) -> bool {
-        let outage = self.members[member].visibility.outage;
-        outage.is_some_and(|(since, until)| {
-            until.is_none() && since.elapsed() > self.detection() + self.max_age()
+        let visibility = &self.members[member].visibility;
+        visibility.outage.is_some_and(|(since, until)| {
+            let noticed_after = visibility.noticed_after + self.config.call_timeout + REACTION;
+            until.is_none() && since.elapsed() > noticed_after
         })
     }
 
     /// Whether the controller can have seen a state of the member of the last seconds.
     pub(crate) fn is_observable(&self, member: &str) -> bool {
         self.oldest_belief(member) + self.max_age() >= Instant::now()
+    }
+}
+
+impl ObservedSet {
+    /// Records the current state of the object.
+    fn put(&mut self, object: Option<&Object>) {
+        let Some(object) = object else {
+            self.seen = (0, Value::Null, false);
+            self.wanted.put(Wanted::Absent);
+            return;
+        };
+        let metadata = &object["metadata"];
+        let is_deleted = metadata.get("deletionTimestamp").is_some();
+        let seen = (
+            metadata["generation"].as_i64().unwrap_or(0),
+            metadata["annotations"].clone(),
+            is_deleted,
+        );
+        if seen == self.seen {
+            return;
+        }
+        self.seen = seen;
+        let frs: FederatedReplicaSet =
+            serde_json::from_value(Value::clone(object)).expect("the API server validates it");
+        self.wanted.put(if is_deleted {
+            Wanted::Deleted(frs.spec.deletion_policy)
+        } else {
+            Wanted::Spec(ValidFrs::check(&frs).ok().map(Arc::new))
+        });
     }
 }
 

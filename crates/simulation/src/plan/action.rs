@@ -150,6 +150,10 @@ pub enum Action {
         /// How long it does not run.
         down_ms: u64,
     },
+    /// A backup of the host is made, in place of the one before.
+    BackUpHost,
+    /// The last backup of the host is restored.
+    RestoreHost,
     /// The election of a controller stands still, so that it does not notice the end of its term.
     Suspend {
         /// Which of them, from 1; counted around.
@@ -216,7 +220,9 @@ impl Action {
             | Self::CutWatches { cluster }
             | Self::Compact { cluster } => vec![cluster],
             Self::StepClock { clock, .. } => vec![clock],
-            Self::Crash { .. } | Self::Suspend { .. } => Vec::new(),
+            Self::Crash { .. } | Self::Suspend { .. } | Self::BackUpHost | Self::RestoreHost => {
+                Vec::new()
+            }
         }
     }
 }
@@ -306,6 +312,8 @@ impl fmt::Display for Action {
                     "controller {process} crashes{when}, restarts after {down_ms} ms"
                 )
             }
+            Self::BackUpHost => write!(to, "host: backup"),
+            Self::RestoreHost => write!(to, "host: the backup is restored"),
             Self::Suspend { process, ms } => {
                 write!(
                     to,

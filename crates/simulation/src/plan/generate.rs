@@ -89,6 +89,7 @@ enum Kind {
     Crash,
     CrashLoop,
     Suspend,
+    Restore,
 }
 
 impl Kind {
@@ -102,7 +103,7 @@ impl Kind {
         Self::Cordon,
     ];
     /// What others and the world do.
-    const FAULTS: [Self; 25] = [
+    const FAULTS: [Self; 26] = [
         Self::ForeignScale,
         Self::ForeignDelete,
         Self::Labels,
@@ -128,6 +129,7 @@ impl Kind {
         Self::Crash,
         Self::CrashLoop,
         Self::Suspend,
+        Self::Restore,
     ];
 
     /// Some kinds, each with a weight: one or more edits, and up to all faults.
@@ -287,6 +289,11 @@ impl Generator {
                 self.now(Action::StepClock { clock, seconds });
             }
             Kind::Crash => self.crash(),
+            Kind::Restore => {
+                self.now(Action::BackUpHost);
+                let age = self.random.random_range(1_000..120_000);
+                self.push(self.now_ms + age, Action::RestoreHost);
+            }
             Kind::Suspend => {
                 let process = self.process();
                 let ms = self.random.random_range(1_000..60_000);

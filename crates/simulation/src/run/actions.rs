@@ -8,9 +8,10 @@ use tokio::time::Duration;
 
 use super::{
     recorder::HOST,
-    runner::{Later, Runner},
+    runner::{Later, RESTORED, Runner},
 };
 use crate::{
+    checks::Blindness,
     hostile::Trick,
     join::MEMBERS_PATH,
     plan::{Action, Fault, Selected},
@@ -20,6 +21,8 @@ use crate::{
 
 /// How long after the API server the nodes have power again.
 const NODES_BOOT: Duration = Duration::from_secs(20);
+/// A watch from a version that does not exist any more is silent: this is when it has been noticed.
+const RESTORE_SEEN: Duration = Duration::from_secs(300);
 /// The collection of local sets.
 const LOCAL_SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
 /// The collection of pods.
@@ -85,6 +88,8 @@ impl Runner {
                 after,
                 down_ms,
             } => self.crash(*process, *write, *after, *down_ms).await,
+            Action::BackUpHost => self.backup = Some(self.federation.host().snapshot()),
+            Action::RestoreHost => self.restore(),
             Action::Suspend { process, ms } => self.suspend(*process, *ms),
             Action::Slow { .. }
             | Action::Reject { .. }
@@ -158,8 +163,12 @@ impl Runner {
         let is_blinding = fault != Fault::NoControllerManager;
         if is_blinding {
             let reason = fault.to_string();
+            let blindness = match fault {
+                Fault::WatchesSilent | Fault::Mutations => Blindness::Events,
+                _ => Blindness::Connection,
+            };
             let observe = |observed: &mut crate::checks::Observed| {
-                observed.set_unobservable(cluster, &reason, on);
+                observed.set_unobservable(cluster, (&reason, blindness), on);
             };
             self.recorder.observe(observe);
         }
@@ -252,6 +261,19 @@ impl Runner {
         } else {
             self.processes.crash_at(number, write, after);
         }
+    }
+
+    fn restore(&mut self) {
+        let Some(backup) = &self.backup else {
+            self.recorder
+                .trace(Topic::Step, "(has no effect: there is no backup)");
+            return;
+        };
+        self.federation.host().restore(backup);
+        self.recorder
+            .observe(|observed| observed.set_unobservable(HOST, RESTORED, true));
+        self.later(RESTORE_SEEN, Later::HostSeen);
+        self.count("restored hosts");
     }
 
     fn suspend(&mut self, process: u32, ms: u64) {

@@ -33,6 +33,7 @@ pub(crate) struct Recorder {
 struct State {
     /// By name, with what was not read yet.
     clusters: BTreeMap<String, Changes>,
+    host: Api,
     /// Whether there is an election, and who holds the Lease.
     elects: bool,
     holder: String,
@@ -55,9 +56,14 @@ impl Recorder {
                 .map(|(name, api)| (name.clone(), api.changes()));
             changes.collect::<BTreeMap<_, _>>()
         };
+        let (_, host) = clusters
+            .iter()
+            .find(|(name, _)| name == HOST)
+            .expect("one of the clusters is the host");
         let recorder = Self {
             state: Arc::new(Mutex::new(State {
                 clusters: changes(clusters),
+                host: host.clone(),
                 elects,
                 holder: String::new(),
                 observed,
@@ -187,8 +193,12 @@ impl State {
         let mut counted = Vec::new();
         for (cluster, changes) in &mut clusters {
             while let Some(event) = changes.try_next() {
-                let ChangeEvent::Change(change) = event else {
-                    panic!("the log of changes is long enough for what happens at one time");
+                let change = match event {
+                    ChangeEvent::Change(change) => change,
+                    ChangeEvent::Resync => {
+                        self.restored(cluster);
+                        continue;
+                    }
                 };
                 let written = by.filter(|write| {
                     write.cluster == cluster && write.event.versions.contains(&change.revision)
@@ -212,6 +222,21 @@ impl State {
         }
     }
 
+    /// The host is restored: its objects are other ones.
+    fn restored(&mut self, cluster: &str) {
+        assert_eq!(
+            cluster, HOST,
+            "the log of changes is long enough for what happens at one time"
+        );
+        // Who held the Lease then may not hold it any more.
+        self.holder.clear();
+        let kind = self
+            .host
+            .kind_of("fedrs.dev/v1alpha1", "FederatedReplicaSet");
+        let sets = kind.map(|kind| self.host.list(&kind, Some("default")));
+        self.observed.host_restored(&sets.unwrap_or_default());
+    }
+
     fn host_changed(&mut self, change: &Change) {
         if change.kind.plural == "leases" && change.name == names::CONTROLLER {
             let lease = change.new.as_ref();
@@ -232,7 +257,8 @@ impl State {
             process, cluster, ..
         } = *write;
         let is_of_election = ["leases", "namespaces"].contains(&change.kind.plural.as_str());
-        if self.elects && process != self.holder && !is_of_election {
+        let is_known = !self.holder.is_empty();
+        if self.elects && is_known && process != self.holder && !is_of_election {
             self.violate(Violation {
                 invariant: Invariant::OneWriter,
                 text: format!(

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
+use sim_cluster::Snapshot;
 use tokio::time::{Duration, Instant, sleep_until};
 
 use super::{
@@ -12,13 +13,16 @@ use super::{
     recorder::{HOST, Recorder},
 };
 use crate::{
-    checks::{Invariant, Observed, Violation},
+    checks::{Blindness, Invariant, Observed, Violation},
     hostile::Switch,
     plan::{Fault, Plan, SetPlan},
     request::request,
     sim_federation::{FRS_PATH, SimFederation, SimFederationSpec, SimMemberSpec},
     trace::{Topic, Trace},
 };
+
+/// The host as the controller knows it is a later one, until it finds out.
+pub(super) const RESTORED: (&str, Blindness) = ("restored", Blindness::Events);
 
 /// A run.
 pub(super) struct Runner {
@@ -34,6 +38,8 @@ pub(super) struct Runner {
     pub(super) faults: BTreeSet<(String, Fault)>,
     /// Faults without an end that were started otherwise: failed nodes, quotas, slow clusters.
     pub(super) others: BTreeSet<String>,
+    /// The last backup of the host.
+    pub(super) backup: Option<Snapshot>,
     /// What the run itself does later.
     pub(super) agenda: BTreeMap<(Instant, u64), Later>,
     /// How long each controller does not run after its next crash.
@@ -52,6 +58,8 @@ pub(super) enum Later {
     StartController(usize),
     /// Resumes the election of a controller.
     Resume(usize),
+    /// The restored host has been seen.
+    HostSeen,
     /// Starts the nodes of a member.
     StartNodes(String),
 }
@@ -98,6 +106,7 @@ impl Runner {
             hostile,
             faults: BTreeSet::new(),
             others: BTreeSet::new(),
+            backup: None,
             agenda: BTreeMap::new(),
             counts: BTreeMap::new(),
             start: Instant::now(),
@@ -174,6 +183,9 @@ impl Runner {
     fn act_later(&mut self, later: Later) {
         match later {
             Later::StartController(number) => self.start_controller(number),
+            Later::HostSeen => self
+                .recorder
+                .observe(|observed| observed.set_unobservable(HOST, RESTORED, false)),
             Later::Resume(number) => self.processes.suspend(number, false),
             Later::StartNodes(member) => self.start_nodes(&member),
         }
