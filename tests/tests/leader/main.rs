@@ -369,6 +369,23 @@ async fn a_deleted_lease_is_recreated_by_the_leader() {
     assert_ne!(second.state(), LeaderState::Leading);
 }
 
+/// Otherwise it would go on with watches that show nothing of what was restored.
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_host_is_restored_from_a_backup_begins_a_new_term() {
+    let (federation, mut first, second) = two_candidates().await;
+    let backup = federation.host().snapshot();
+    // The Lease is renewed several times.
+    sleep(Duration::from_secs(7)).await;
+    let before = lease(&federation).await;
+    federation.host().restore(&backup);
+    first.wait_for(|state| *state != LeaderState::Leading).await;
+    let again = first.leads().await;
+    assert!(again <= timing().retry_period, "{again:?}");
+    let after = lease(&federation).await;
+    assert_ne!(after["spec"]["acquireTime"], before["spec"]["acquireTime"]);
+    assert_ne!(second.state(), LeaderState::Leading);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_leader_survives_conflicts_lost_responses_and_a_short_outage() {
     let (federation, first, second) = two_candidates().await;
