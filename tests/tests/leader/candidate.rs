@@ -1,12 +1,6 @@
 //! A process that takes part in the election on a fleet's host, as `fedrs controller` does.
 
-use std::{
-    collections::BTreeMap,
-    future::poll_fn,
-    sync::Arc,
-    task::{Poll, Waker},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use federation_controller::{
     Controller,
@@ -18,9 +12,10 @@ use federation_controller::{
     watchdog::Watchdog,
 };
 use fedrs_api::names;
-use fedrs_tests::{AdministratorClients, Lifetime, SimFederation, client_until_crash, member_file};
+use fedrs_tests::{
+    AdministratorClients, Lifetime, SimFederation, Suspension, client_until_crash, member_file,
+};
 use kube::Client;
-use parking_lot::Mutex;
 use tokio::{sync::mpsc, sync::watch, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -145,16 +140,12 @@ impl Candidate {
     /// Suspends the election while the controller continues to run: SIGSTOP would suspend both, but the fence must work
     /// without the election.
     pub(crate) fn suspend(&self) {
-        self.suspension.0.lock().is_suspended = true;
+        self.suspension.suspend();
     }
 
     /// Resumes the election.
     pub(crate) fn resume(&self) {
-        let mut suspended = self.suspension.0.lock();
-        suspended.is_suspended = false;
-        if let Some(waker) = suspended.waker.take() {
-            waker.wake();
-        }
+        self.suspension.resume();
     }
 }
 
@@ -189,30 +180,4 @@ async fn work(term: Term, host: Client, clients: BTreeMap<String, Client>, clock
 fn federation_clock(federation: &SimFederation) -> Clock {
     let (epoch, started) = (federation.now(), Instant::now());
     Clock::new(move || epoch + started.elapsed())
-}
-
-/// Suspends a future: it is not polled.
-#[derive(Clone, Default)]
-struct Suspension(Arc<Mutex<SuspensionState>>);
-
-#[derive(Default)]
-struct SuspensionState {
-    is_suspended: bool,
-    waker: Option<Waker>,
-}
-
-impl Suspension {
-    async fn around(self, inner: impl Future<Output = ()>) {
-        let mut inner = std::pin::pin!(inner);
-        poll_fn(|context| {
-            let mut suspended = self.0.lock();
-            if suspended.is_suspended {
-                suspended.waker = Some(context.waker().clone());
-                return Poll::Pending;
-            }
-            drop(suspended);
-            inner.as_mut().poll(context)
-        })
-        .await;
-    }
 }
