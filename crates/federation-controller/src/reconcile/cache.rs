@@ -36,6 +36,8 @@ pub(super) struct Cached {
     pub(super) published: Option<Arc<FederatedReplicaSetStatus>>,
     /// Since when the host's status is behind, because what came since is interim.
     withheld_since: Option<Instant>,
+    /// Interim statuses that were written in a row for this generation.
+    interim_writes: u32,
     /// The resourceVersion after our last write.
     pub(super) resource_version: Option<String>,
     /// The resourceVersion after our write of the finalizer.
@@ -88,10 +90,18 @@ impl Cached {
             return Publication::Done;
         }
         self.status = Arc::new(status);
-        if is_interim(published.map(AsRef::as_ref), &self.status)
-            && now < *self.withheld_since.get_or_insert(now) + interim::PATIENCE
-        {
-            return Publication::Later;
+        let generation = |status: &Arc<FederatedReplicaSetStatus>| status.observed_generation;
+        if published.and_then(generation) != self.status.observed_generation {
+            self.interim_writes = 0;
+        }
+        if is_interim(published.map(AsRef::as_ref), &self.status) {
+            let since = *self.withheld_since.get_or_insert(now);
+            if now < since + interim::patience(self.interim_writes) {
+                return Publication::Later;
+            }
+            self.interim_writes = self.interim_writes.saturating_add(1);
+        } else {
+            self.interim_writes = 0;
         }
         self.withheld_since = None;
         Publication::Due(Arc::clone(&self.status), self.resource_version.clone())
@@ -249,6 +259,37 @@ mod tests {
             let entry = entry(uid, version, finalizer);
             assert_eq!(has_finalizer(&entry), expected, "{uid} {version}");
         }
+    }
+
+    #[test]
+    fn f22_statuses_of_replicas_on_their_way_become_rarer_and_the_last_one_is_written_at_once() {
+        let status = |generation, ready| {
+            let reconciling = json!({ "type": "Reconciling", "status": "True", "reason": "ReplicasUnavailable",
+                "message": "", "lastTransitionTime": "2027-01-15T08:00:00Z" });
+            let conditions: Vec<_> = (ready < 100).then_some(reconciling).into_iter().collect();
+            let status = json!({ "observedGeneration": generation, "readyReplicas": ready, "conditions": conditions });
+            serde_json::from_value::<FederatedReplicaSetStatus>(status).unwrap()
+        };
+        let start = Instant::now();
+        let mut cached = Cached::default();
+        let mut written = Vec::new();
+        let mut put = |half_seconds: u32, status: FederatedReplicaSetStatus| {
+            let now = start + std::time::Duration::from_millis(500) * half_seconds;
+            if let Publication::Due(status, _) = cached.put_status(status, now) {
+                cached.published = Some(status);
+                written.push(half_seconds);
+            }
+        };
+        for half_seconds in 0..60 {
+            put(half_seconds, status(1, half_seconds));
+        }
+        for half_seconds in 60..64 {
+            put(half_seconds, status(2, half_seconds));
+        }
+        put(64, status(2, 100));
+        put(65, status(2, 99));
+        put(68, status(2, 98));
+        assert_eq!(written, [2, 7, 16, 33, 50, 60, 64, 68]);
     }
 
     #[test]

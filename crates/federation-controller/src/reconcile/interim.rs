@@ -8,8 +8,11 @@ use fedrs_api::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-/// How long such a status waits for the next one at most (F22).
-pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+/// How long such a status waits for the next one at most, after so many that were written in a row (F22): what takes long is
+/// not written every second.
+pub(super) fn patience(written: u32) -> Duration {
+    Duration::from_secs(1 << written.min(3))
+}
 
 /// Whether `status` only says that replicas are on their way, if the host has `published`. A status that somebody may have to
 /// act on is not interim, nor one with what a later process has to know about failures, capacities and lost clusters.
