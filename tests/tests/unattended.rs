@@ -245,7 +245,7 @@ async fn f5_a_set_with_a_finalizer_of_somebody_else_is_released_once() {
     let messages = federation.event_messages("web", "DeletionPending").await;
     assert_eq!(
         messages,
-        ["nothing is left to do in the members; the deletion waits for finalizer example.com/hold"]
+        ["all members are cleaned up; the deletion waits for finalizer example.com/hold"]
     );
     let writes = federation.writes();
     seconds(1800).await;

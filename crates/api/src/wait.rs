@@ -23,6 +23,8 @@ closed_set! {
         UnscheduledTimeout,
         /// A capacity probe has to be scheduled before a full cluster gets more replicas.
         CapacityProbe,
+        /// Replicas are being removed.
+        Removal,
         /// Replicas can't be removed before their replacements in other clusters are available.
         Replacements,
         /// Writes of a controller process that has ended may still arrive: no replica that runs is removed.

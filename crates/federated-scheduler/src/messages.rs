@@ -18,8 +18,12 @@ impl fmt::Display for Reason {
                 "{granted} of minimum {minimum}: minimums of other clusters take precedence"
             ),
             Self::NoReplicasLeft { taken_by } => f.write_str(match taken_by {
-                TakenBy::Minimums => "gets none: minimums of other clusters take all replicas",
-                TakenBy::KeptInPlace => "gets none: other clusters keep all replicas",
+                TakenBy::Minimums => {
+                    "no replicas left to distribute: minimums of other clusters take the rest"
+                }
+                TakenBy::KeptInPlace => {
+                    "no replicas left to distribute: other clusters keep the rest"
+                }
             }),
             Self::ByWeight(quota) => quota.fmt(f),
             Self::AboveShare { current } => {

@@ -116,7 +116,7 @@ fn f3_a_cluster_without_preferences_gets_nothing() {
     false,
     even("A", 0),
     even("B", 50),
-    "gets none: other clusters keep all replicas"
+    "no replicas left to distribute: other clusters keep the rest"
 )]
 #[case::minimum_beyond_capacity(50, true, ("A", 20, -1, 0, 0, 6), even("B", 0), "minimum 20; cluster full: capacity 6")]
 #[case::weight_zero(50, true, ("A", 0, -1, 0, 9, -1), even("B", 0), "weight 0: no replicas by weight")]

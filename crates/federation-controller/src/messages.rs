@@ -30,7 +30,7 @@ pub(crate) fn may_not_list(kind: &str, error: &str) -> String {
 
 pub(crate) fn deletion_pending(members: &[String], until: Timestamp) -> String {
     format!(
-        "the deletion waits for {}, which may still have the local ReplicaSet; it continues without an answer at {until:.0}",
+        "the deletion waits for {}, which may still have the local ReplicaSet, and continues without them at {until:.0}",
         members.join(", ")
     )
 }
@@ -49,7 +49,7 @@ pub(crate) fn deletion_held(finalizers: &[&str]) -> String {
         "finalizers"
     };
     format!(
-        "nothing is left to do in the members; the deletion waits for {noun} {}",
+        "all members are cleaned up; the deletion waits for {noun} {}",
         printable(&finalizers.join(", "))
     )
 }
@@ -72,7 +72,7 @@ pub(crate) fn namespace_not_created(namespace: &str) -> String {
 
 pub(crate) fn namespace_labels_unknown(namespace: &str, why: &str) -> String {
     format!(
-        "namespace {namespace} does not exist, and is not created without the labels that it has on the host: {why}"
+        "namespace {namespace} does not exist, and cannot be created before its labels on the host are known: {why}"
     )
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn invalid_namespace_selector(error: &impl Display) -> String {
 }
 
 pub(crate) const NAMESPACE_LABELS_UNREAD: &str =
-    "labels of the namespace decide whether the cluster takes it, and a plan does not read them";
+    "the cluster selects namespaces by label, and a plan does not read the labels of namespaces";
 
 // Conditions of a MemberCluster.
 
@@ -98,9 +98,9 @@ pub(crate) const NODES_UNCONFIRMED: &str =
     "the API server answers again, and no node has renewed its Lease since";
 pub(crate) const NO_READY_NODES: &str = "the API server answers, and none of the nodes is ready";
 pub(crate) const NOT_PROBED: &str = "the API server has not been probed yet";
-pub(crate) const NOT_WATCHED: &str = "local workloads and pods are not watched any more";
-pub(crate) const SYNCED: &str = "local workloads and pods are watched";
-pub(crate) const NOT_SYNCED: &str = "local workloads and pods are not listed yet";
+pub(crate) const NOT_WATCHED: &str = "ReplicaSets and pods are no longer watched";
+pub(crate) const SYNCED: &str = "ReplicaSets and pods are watched";
+pub(crate) const NOT_SYNCED: &str = "ReplicaSets and pods are not listed yet";
 pub(crate) const DRAINED: &str = "no replica of a FederatedReplicaSet is left";
 
 pub(crate) fn stale(since: Timestamp) -> String {

@@ -106,7 +106,7 @@ impl Readiness {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotReady {
     /// The host's objects can't be read.
-    #[error("the host's objects can't be listed: the log says why")]
+    #[error("cannot list the host's objects: see the log")]
     Host,
     /// The first lists are not complete.
     #[error("the controller has not listed the host's objects yet")]

@@ -136,7 +136,7 @@ impl ServerState {
         {
             Some(LeaderState::Standby { .. }) => Ok("ok: standby"),
             Some(LeaderState::Failed(_)) => {
-                Err("the Lease can't be read or written: the log says why".to_owned())
+                Err("cannot read or write the Lease: see the log".to_owned())
             }
             Some(LeaderState::Unknown) => Err("waiting for the Lease".to_owned()),
             Some(LeaderState::Leading) | None => Err("waiting for the host".to_owned()),

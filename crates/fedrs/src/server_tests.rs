@@ -42,7 +42,7 @@ fn a_standby_is_ready_if_it_could_become_leader() {
         (
             LeaderState::Failed(why),
             false,
-            "the Lease can't be read or written: the log says why",
+            "cannot read or write the Lease: see the log",
         ),
         (LeaderState::Standby { leader }, true, "ok: standby"),
         (LeaderState::Leading, false, "waiting for the host"),

@@ -217,7 +217,7 @@ impl fmt::Display for Explanation {
         if self.observation != Observation::Missing {
             write!(f, ", {} placed", status.placed_replicas)?;
             if status.unplaced_replicas > 0 {
-                write!(f, ", {} not placed", status.unplaced_replicas)?;
+                write!(f, ", {} unplaced", status.unplaced_replicas)?;
             }
             let (ready, available) = (status.ready_replicas, status.available_replicas);
             write!(f, ", {ready} ready, {available} available")?;
@@ -234,7 +234,7 @@ impl fmt::Display for Explanation {
         match &self.deletion_timestamp {
             Some(time) => write!(
                 f,
-                "\nThe FederatedReplicaSet is being deleted since {:.0}; its events name the members that this waits for.",
+                "\nThe FederatedReplicaSet has been terminating since {:.0}; its events name the members that the deletion waits for.",
                 time.0
             ),
             None => Ok(()),

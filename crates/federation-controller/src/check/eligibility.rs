@@ -119,7 +119,7 @@ pub(super) fn of_member<'a>(
         return out_of_contact(member, ClusterReason::Removed, cause);
     }
     if let Some(error) = &member.invalid_kubeconfig {
-        let cause = format!("the kubeconfig is invalid ({error})");
+        let cause = format!("the kubeconfig is invalid: {error}");
         return unknown(ClusterReason::InvalidKubeconfig, cause);
     }
     // A member without an entry had no replicas, and no problem.

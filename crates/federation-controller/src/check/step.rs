@@ -168,11 +168,14 @@ fn action(
     let is_update = matches!(change, SetChange::Overwrite { drifted: false, .. });
     let repairs = writes.restores() && !is_update;
     let name = &member.member.name;
-    let why = match (target.reasons, &member.member.namespace) {
+    let mut why = match (target.reasons, &member.member.namespace) {
         (_, NamespaceState::NotTaken) => "namespace not taken".to_owned(),
         (Some(reasons), _) => reasons.to_string(),
         (None, _) => "draining".to_owned(),
     };
+    for (_, pending) in target.target.pending_reasons() {
+        why = format!("{why}; {pending}");
+    }
     Action {
         member: name.clone(),
         event: change.event(name, &why, repairs),

@@ -8,6 +8,10 @@
 //! ```
 
 use federated_scheduler::{CapacityOverride, Request, plan, what_if};
+use fedrs_api::{
+    ClusterReason::{self, CapacityProbes, InsufficientCapacity},
+    pluralize,
+};
 
 use super::candidate::{Candidate, KeepOrder};
 
@@ -28,6 +32,21 @@ impl Target {
     /// Replicas without capacity probes.
     pub(super) fn desired(self) -> u64 {
         self.layout + self.pending + self.kept
+    }
+
+    /// Why replicas stay pending here, for people.
+    pub(super) fn pending_reasons(self) -> impl Iterator<Item = (ClusterReason, String)> {
+        let reasons = [
+            (
+                self.pending,
+                InsufficientCapacity,
+                "pending: no cluster has capacity",
+            ),
+            (self.probes, CapacityProbes, "pending to detect capacity"),
+        ];
+        let reasons = reasons.into_iter().filter(|(count, ..)| *count > 0);
+        reasons
+            .map(|(count, reason, why)| (reason, format!("{} {why}", pluralize(count, "replica"))))
     }
 
     /// Replicas that the local set should have.

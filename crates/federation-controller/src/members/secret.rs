@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(message(Value::Null), "the Secret has no key \"kubeconfig\"");
         assert_eq!(
             message(json!({ "kubeconfig": "/w==" })),
-            "the kubeconfig is not text"
+            "the kubeconfig is not UTF-8 text"
         );
     }
 }

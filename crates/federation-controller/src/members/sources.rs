@@ -346,7 +346,7 @@ mod tests {
         sources.put_file("eu", FILE.to_owned(), Err(KubeconfigError::NotText));
         assert_eq!(
             words(&sources),
-            "InvalidKubeconfig kept: file members/eu.yaml: the kubeconfig is not text"
+            "InvalidKubeconfig kept: file members/eu.yaml: the kubeconfig is not UTF-8 text"
         );
         sources.put_object("eu", Some(&naming(Some("eu-1"))));
         sources.remove_file("eu");

@@ -71,7 +71,7 @@ fn a_drained_member_says_why_its_replicas_leave() {
     let reason = &first.status.clusters[2].message;
     assert!(
         reason.starts_with(
-            "draining: replicas are rescheduled to other clusters; 10 replicas beyond that until"
+            "draining: replicas are rescheduled to other clusters; keeps 10 extra replicas until"
         ),
         "{reason}"
     );

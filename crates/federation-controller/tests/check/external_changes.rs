@@ -64,7 +64,7 @@ fn f22_the_status_says_how_long_a_set_waits_to_be_restored() {
     assert_eq!(decided.actions, []);
     assert_eq!(
         condition_message(&decided, "Reconciling"),
-        "a: waiting until 2027-01-15T08:01:50Z for the next write, and for replacements of 4 replicas"
+        "a: waiting until 2027-01-15T08:01:50Z for the next write"
     );
     let waits = &decided.status.clusters[0].waits;
     assert_eq!(waits[0].until.as_ref().unwrap().0, at(110));

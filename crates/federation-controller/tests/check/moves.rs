@@ -110,7 +110,7 @@ fn f20_a_smaller_n_says_until_when_writes_of_a_dead_process_may_arrive() {
         let reason = ClusterReason::WaitingForEarlierWrites;
         assert!(
             cluster.message.ends_with(
-                "5 replicas beyond that until no write of the controller process that ended can arrive"
+                "keeps 5 extra replicas until no write of the controller process that ended can arrive"
             ),
             "{}",
             cluster.message

@@ -126,7 +126,7 @@ fn f38_a_deletion_that_hangs_is_reported_once() {
         let events = events.filter(|event| event.reason == "ReplicaSetTerminating");
         reported.extend(events.map(|event| (world.now, event.message)));
     }
-    let message = "c: the ReplicaSet is being deleted since 2027-01-15T08:00:00Z, \
+    let message = "c: the ReplicaSet has been terminating since 2027-01-15T08:00:00Z \
                    and waits for finalizer foregroundDeletion (until its pods are gone)";
     assert_eq!(reported, [(60, message.to_owned())]);
 }

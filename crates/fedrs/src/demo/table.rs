@@ -116,7 +116,7 @@ fn total(set: &SetSnapshot) -> Line<'static> {
     let pending: u64 = set.clusters.iter().map(|cluster| cluster.pending).sum();
     let unplaced = match set.unplaced {
         0 => String::new(),
-        unplaced => format!("  {unplaced} not placed"),
+        unplaced => format!("  {unplaced} unplaced"),
     };
     Line::raw(format!(
         " {:<NAME$} {desired:>7}  {:>5}  {:BAR$} {pending:>7}{unplaced}",

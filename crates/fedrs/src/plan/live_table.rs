@@ -143,7 +143,7 @@ fn pace(set: &SetPlan, request: &PlanRequest) -> Option<String> {
     ))
 }
 
-/// Several sets: those that change, or that have replicas without a place, and the sums.
+/// Several sets: those that change, or that have unplaced replicas, and the sums.
 fn several(sets: &[SetPlan], plan: &Plan) -> String {
     let shown = sets
         .iter()

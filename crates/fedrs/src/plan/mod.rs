@@ -35,7 +35,7 @@ use crate::{
 /// The exit status for invalid input, the same as for invalid arguments.
 const INVALID_INPUT: u8 = 2;
 
-/// Show where replicas would move, and which would have no place, without changing anything
+/// Show where replicas would move, and which would be unplaced, without changing anything
 ///
 /// Computes what the controller would do with a FederatedReplicaSet of the host, with all of a namespace (without a name), or
 /// with all (-A): if it is changed (-f, --set-replicas), or if members are lost, cordoned or drained. The computation is the
@@ -64,7 +64,7 @@ const INVALID_INPUT: u8 = 2;
   # Where would 60 replicas go?
   fedrs plan shop/web --set-replicas 60
 
-  # What would change if this manifest was applied?
+  # What would change if this manifest were applied?
   fedrs plan -f web.yaml
 
   # Layout of a manifest on three clusters, without a host

@@ -91,10 +91,10 @@ async fn a_plan_reads_sets_and_members_and_writes_nothing() {
     let outcome = plan("-A --drain eu").await.succeeded();
     outcome.contains(&[
         "eu 2->0, us 2->4",
-        "1 of 1 set changes, 2 replicas move, 0 have no place",
+        "1 of 1 set changes, 2 replicas move, 0 are unplaced",
     ]);
     let outcome = plan("--lose eu --cordon us -n default").await.succeeded();
-    outcome.contains(&["eu 2->0", "2 have no place"]);
+    outcome.contains(&["eu 2->0", "2 are unplaced"]);
     let outcome = plan("web --set-replicas 9 -o json").await.succeeded();
     let json: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert_eq!(json["sets"][0]["replicas"], 9);

@@ -138,7 +138,7 @@ fn clusters(now: &[ClusterStatus], planned: &[ClusterStatus]) -> Vec<ClusterPlan
                 state: planned.and_then(|cluster| cluster.state),
                 reason: planned.and_then(|cluster| cluster.reason),
                 message: planned.map_or_else(
-                    || "no member any more".to_owned(),
+                    || "no longer a member".to_owned(),
                     |cluster| cluster.message.clone(),
                 ),
             }
@@ -181,7 +181,7 @@ fn moves(clusters: &[ClusterPlan]) -> Vec<Move> {
     moves
 }
 
-/// The plan in one line: `shop/web: 30 replicas, of which 10 move in 2 steps and 3 have no place`.
+/// The plan in one line: `shop/web: 30 replicas, of which 10 move in 2 steps and 3 are unplaced`.
 impl fmt::Display for SetPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let replicas = pluralize(self.replicas, "replica");
@@ -211,7 +211,7 @@ impl fmt::Display for SetPlan {
             }
         }
         if self.unplaced_replicas > 0 {
-            write!(f, ", {} without a place", self.unplaced_replicas)?;
+            write!(f, ", {} unplaced", self.unplaced_replicas)?;
         }
         Ok(())
     }

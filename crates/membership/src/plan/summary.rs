@@ -33,7 +33,7 @@ impl Summary {
     }
 }
 
-/// The sums in one line: `12 of 200 sets change, 34 replicas move, 3 have no place`.
+/// The sums in one line: `12 of 200 sets change, 34 replicas move, 3 are unplaced`.
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verb =
@@ -42,13 +42,13 @@ impl fmt::Display for Summary {
         let sets = u64::try_from(self.sets).unwrap_or(u64::MAX);
         write!(
             f,
-            "{changed} of {} {}, {} {}, {} {} no place",
+            "{changed} of {} {}, {} {}, {} {} unplaced",
             pluralize(sets, "set"),
             verb(changed, "changes", "change"),
             pluralize(self.moved_replicas, "replica"),
             verb(self.moved_replicas, "moves", "move"),
             self.unplaced_replicas,
-            verb(self.unplaced_replicas, "has", "have"),
+            verb(self.unplaced_replicas, "is", "are"),
         )
     }
 }

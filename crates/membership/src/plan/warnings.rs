@@ -43,7 +43,7 @@ fn of_member(member: &MemberCluster) -> Option<String> {
 
 /// About members of which none would answer.
 pub(super) fn disconnected() -> String {
-    "no member would answer: the controller takes itself for disconnected, and changes nothing"
+    "no member would answer: the controller would consider itself disconnected and change nothing"
         .to_owned()
 }
 

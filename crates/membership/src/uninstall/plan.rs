@@ -41,7 +41,7 @@ impl fmt::Display for UninstallPlan {
             )?;
         }
         if let Some(namespace) = &self.namespace {
-            writeln!(f, "  deletes the namespace {namespace} if it is empty then")?;
+            writeln!(f, "  deletes the namespace {namespace} if it is then empty")?;
         }
         f.write_str("ReplicaSets in the members keep running.")
     }

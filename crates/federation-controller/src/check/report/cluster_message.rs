@@ -60,15 +60,8 @@ impl ClusterMessage {
             let detail = format_args!("{kept} kept: no other cluster can take them");
             self.push(ClusterReason::KeptInPlace, detail);
         }
-        if target.pending > 0 {
-            let pending = replicas(target.pending);
-            let detail = format_args!("{pending} pending: no cluster has capacity");
-            self.push(ClusterReason::InsufficientCapacity, detail);
-        }
-        if target.probes > 0 {
-            let probes = replicas(target.probes);
-            let detail = format_args!("{probes} pending to detect capacity");
-            self.push(ClusterReason::CapacityProbes, detail);
+        for (reason, detail) in target.pending_reasons() {
+            self.push(reason, detail);
         }
         self.push_unscheduled(member.evaluation);
         if let Some(error) = member.step.writes.error() {
@@ -87,11 +80,11 @@ impl ClusterMessage {
             self.push(ClusterReason::ExcessReplicas, detail);
         }
         if member.is_stabilizing() {
-            let detail = "returned: its replicas replace none elsewhere yet";
+            let detail = "returned: replicas elsewhere stay until the cluster is stable";
             self.push(ClusterReason::Stabilizing, detail);
         }
         if member.surplus() > 0 {
-            let surplus = replicas(member.surplus());
+            let surplus = pluralize(member.surplus(), "extra replica");
             let (reason, until) = if decision.snapshot.keeps_running_until.is_some() {
                 let until = "no write of the controller process that ended can arrive";
                 (ClusterReason::WaitingForEarlierWrites, until)
@@ -99,7 +92,7 @@ impl ClusterMessage {
                 let until = "replacements are available";
                 (ClusterReason::WaitingForReplacements, until)
             };
-            self.push(reason, format_args!("{surplus} beyond that until {until}"));
+            self.push(reason, format_args!("keeps {surplus} until {until}"));
         }
     }
 
@@ -192,7 +185,7 @@ impl ClusterMessage {
 /// Since when a local set is being deleted, and what that waits for.
 pub(super) fn being_deleted(deletion: &Deletion) -> String {
     let (since, finalizers) = (deletion.since, waits_for(deletion));
-    format!("the ReplicaSet is being deleted since {since:.0}, and {finalizers}")
+    format!("the ReplicaSet has been terminating since {since:.0} and {finalizers}")
 }
 
 /// The finalizers that a deletion waits for.

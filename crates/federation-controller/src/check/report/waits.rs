@@ -21,7 +21,7 @@ pub(super) fn waits(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Vec
     }
     match evaluation.eligibility {
         Eligibility::Joining { until } => {
-            let what = "the first answer of the cluster";
+            let what = "the cluster to answer";
             vec![wait(WaitReason::FirstAnswer, what, until)]
         }
         Eligibility::Unknown {
@@ -116,7 +116,7 @@ fn backoff(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 3] {
 }
 
 /// What keeps an eligible member from its replicas.
-fn replicas(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 3] {
+fn replicas(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 4] {
     let (evaluation, target) = (member.evaluation, member.planned.target);
     let replicas = |count| pluralize(count, "replica");
     let missing = target.total().saturating_sub(evaluation.available());
@@ -124,6 +124,7 @@ fn replicas(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 3] {
         && evaluation.deletion().is_none()
         && member.step.held_until.is_none();
     let beyond_surge = target.total().saturating_sub(member.step.next);
+    let removed = evaluation.requested().saturating_sub(member.step.next);
     let stabilizes_at = evaluation.member.stabilizes_at;
     let stabilizes_at = stabilizes_at.filter(|_| member.is_stabilizing());
     [
@@ -133,8 +134,12 @@ fn replicas(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 3] {
         }),
         (is_written && beyond_surge > 0)
             .then(|| wait(WaitReason::Surge, "the surge to allow more replicas", None)),
+        (is_written && removed > 0).then(|| {
+            let what = format!("{} to be removed", replicas(removed));
+            wait(WaitReason::Removal, what, None)
+        }),
         stabilizes_at.map(|until| {
-            let what = "the cluster to have been healthy for long enough";
+            let what = "the cluster to be healthy for long enough";
             wait(WaitReason::StabilizationWindow, what, until)
         }),
     ]
@@ -143,8 +148,7 @@ fn replicas(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 3] {
 /// What replicas beyond the desired ones wait for; those of a set that is being deleted wait for its end.
 fn surplus(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Option<ClusterWait> {
     let evaluation = member.evaluation;
-    let surplus = evaluation.requested();
-    let surplus = surplus.saturating_sub(member.planned.target.total());
+    let surplus = member.surplus();
     if surplus == 0 || evaluation.deletion().is_some() {
         return None;
     }

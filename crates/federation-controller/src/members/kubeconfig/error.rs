@@ -14,7 +14,7 @@ pub enum KubeconfigError {
         column: u64,
     },
     /// Not UTF-8.
-    #[error("the kubeconfig is not text")]
+    #[error("the kubeconfig is not UTF-8 text")]
     NotText,
     /// Nothing but white space.
     #[error("the kubeconfig is empty")]
