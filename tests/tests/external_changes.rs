@@ -1,4 +1,4 @@
-//! Users and controllers that write the local sets, too: the controller restores them with backoff and reports it (F29, F31).
+//! Users and controllers that write the local ReplicaSets, too: the controller restores them with backoff and reports it (F29, F31).
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
@@ -114,14 +114,14 @@ async fn f40_a_local_set_of_another_federation_is_not_changed() {
         .await;
 }
 
-/// A write of another controller to the local set `web` in member a.
+/// A write of another controller to the local ReplicaSet `web` in member a.
 async fn write_as_another_controller(federation: &SimFederation, change: &Value) {
     let path = format!("{WEB}?fieldManager=other-controller");
-    // The local set may not exist for a moment.
+    // The local ReplicaSet may not exist for a moment.
     let _ = federation.on_member("a", "PATCH", &path, change).await;
 }
 
-/// The writes of fedrs to the local set in member a, by its generation; `others` are the writes of others.
+/// The writes of fedrs to the local ReplicaSet in member a, by its generation; `others` are the writes of others.
 fn writes_of_fedrs(federation: &SimFederation, others: i64) -> i64 {
     let set = federation.local_set("a", "web").unwrap();
     set["metadata"]["generation"].as_i64().unwrap() - others

@@ -335,7 +335,7 @@ async fn f5_a_set_that_is_deleted_before_it_has_its_finalizer_leaves_nothing() {
     }
 }
 
-/// Replaces a set by `next` while no controller runs; deleting `next` deletes its local sets.
+/// Replaces a set by `next` while no controller runs; deleting `next` deletes its local ReplicaSets.
 async fn deletes_the_local_sets_of_a_successor(mut next: Value) {
     next["spec"]["deletionPolicy"] = json!("Delete");
     let mut federation = SimFederation::running(9).await;

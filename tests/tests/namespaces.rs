@@ -37,7 +37,7 @@ async fn create_set(federation: &SimFederation, namespace: &str) {
     federation.on_host("POST", &path, &set).await.unwrap();
 }
 
-/// The desired replicas of `web` in `namespace` of each member; none without a local set.
+/// The desired replicas of `web` in `namespace` of each member; none without a local ReplicaSet.
 fn layout(federation: &SimFederation, namespace: &str) -> Vec<Option<u64>> {
     let names = federation.member_names();
     let replicas = names.iter().map(|name| {

@@ -1,4 +1,4 @@
-//! Whose a local set is, at the moment of each write: others may take it over while the view of the controller is old.
+//! Whose a local ReplicaSet is, at the moment of each write: others may take it over while the view of the controller is old.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const WEB: &str = "/apis/apps/v1/namespaces/default/replicasets/web";
 
-/// A Deployment of the member a takes over the local set there.
+/// A Deployment of the member a takes over the local ReplicaSet there.
 async fn take_over(federation: &SimFederation) {
     let set = federation.local_set("a", "web").unwrap();
     let deployment = json!({
@@ -38,7 +38,7 @@ async fn take_over(federation: &SimFederation) {
         .unwrap();
 }
 
-/// The number of replicas of the local set in a, if it is there and not being deleted.
+/// The number of replicas of the local ReplicaSet in a, if it is there and not being deleted.
 fn replicas_in_a(federation: &SimFederation) -> Option<Value> {
     let set = federation.local_set("a", "web")?;
     let is_deleted = set["metadata"].get("deletionTimestamp").is_some();

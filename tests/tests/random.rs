@@ -275,7 +275,7 @@ impl RandomRun {
         }
     }
 
-    /// Changes a local set or its pods as another user.
+    /// Changes a local ReplicaSet or its pods as another user.
     async fn edit_local_set(&mut self, member: &str) {
         let set = self.a_set();
         let path = format!("/apis/apps/v1/namespaces/default/replicasets/{set}");
@@ -294,12 +294,12 @@ impl RandomRun {
         self.record(&format!(
             "{member}: edited externally: {method} {path} {body}"
         ));
-        // The local set may not exist, or the member may be unreachable.
+        // The local ReplicaSet may not exist, or the member may be unreachable.
         let call = self.federation.on_member(member, method, &path, &body);
         let _ = tokio::time::timeout(Duration::from_secs(5), call).await;
     }
 
-    /// The path of a random pod of a local set.
+    /// The path of a random pod of a local ReplicaSet.
     fn a_pod_of(&mut self, member: &str, set: &str) -> Option<String> {
         let pods = self
             .federation
@@ -429,7 +429,7 @@ async fn set_member(federation: &SimFederation, member: &str, spec: &Value) {
     let _ = tokio::time::timeout(Duration::from_secs(5), call).await;
 }
 
-/// Whether the local sets have the scheduler's layout, and all replicas are available.
+/// Whether the local ReplicaSets have the scheduler's layout, and all replicas are available.
 async fn has_planned_layout(federation: &SimFederation, name: &str) -> bool {
     let object: FederatedReplicaSet = serde_json::from_value(federation.frs(name).await).unwrap();
     let frs = ValidFrs::check(&object).unwrap();

@@ -1,8 +1,8 @@
 //! Annotations that users set for fedrs, and that fedrs sets on objects.
 
-/// On a FederatedReplicaSet: the document's preferences as JSON (F2).
+/// On a FederatedReplicaSet: the preferences as JSON, as in Kubernetes Federation v1 (F2).
 pub const PREFERENCES: &str = "federation.kubernetes.io/replica-set-preferences";
-/// On the pod template of a local workload, and so on its pods: a hash of the template, as 8 hexadecimal digits.
+/// On the pod template of a local ReplicaSet, and so on its pods: a hash of the template, as 8 hexadecimal digits.
 pub const TEMPLATE_HASH: &str = "fedrs.dev/template-hash";
 /// On the Secret of a member, `"true"`: the kubeconfig holds a ServiceAccount token that may renew itself; the controller
 /// renews it before it expires.

@@ -32,7 +32,7 @@ closed_set! {
         DuplicateMember,
         /// The namespace is a system namespace of the cluster: the controller changes nothing in it.
         SystemNamespace,
-        /// The cluster has been lost for longer than its grace period.
+        /// The cluster has been unreachable for longer than its grace period.
         Lost,
         /// The kubeconfig was removed.
         Removed,
@@ -314,8 +314,8 @@ impl TemplateRejection {
     }
 }
 
-/// Hashes of the template that the controller wrote and of the template that the member stored, with its defaults. Tell a
-/// change by the user from a change by somebody else in the member (F29).
+/// Hashes of the template that the controller wrote and of the template that the member stored, with its defaults. They
+/// distinguish a change by the user from a change by another writer in the member (F29).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TemplateRecord {
     /// Hash of the spec that the controller wrote, without replicas: 16 hexadecimal digits.

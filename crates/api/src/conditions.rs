@@ -23,7 +23,7 @@ closed_set! {
         Reconciling,
         /// kstatus: the controller can't make progress until a person changes something.
         Stalled,
-        /// A member has a local workload of the same name that belongs to somebody else (F29, F40).
+        /// A member has a local workload of the same name that belongs to another owner (F29, F40).
         NameConflict,
         /// The selector matches pods of another set of the namespace.
         SelectorOverlap,

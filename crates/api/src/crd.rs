@@ -77,7 +77,7 @@ fn finish(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     crd
 }
 
-/// kstatus takes an object without a status for current: a new object has to say that nobody has observed it yet.
+/// kstatus considers an object without a status current: a new object has to say that it has not been observed yet.
 fn default_status(schema: &mut JSONSchemaProps) {
     let status = schema
         .properties

@@ -5,23 +5,23 @@ use crate::closed_set::closed_set;
 closed_set! {
     /// Reasons of events on a FederatedReplicaSet (F38).
     pub enum EventReason {
-        /// A local workload was created.
+        /// A local ReplicaSet was created.
         Created,
-        /// A local workload was scaled up.
+        /// A local ReplicaSet was scaled up.
         ScaledUp,
-        /// A local workload was scaled down.
+        /// A local ReplicaSet was scaled down.
         ScaledDown,
-        /// A local workload got the current template.
+        /// A local ReplicaSet got the current template.
         Updated,
-        /// Pods that a local workload adopted got fedrs's labels (F30).
+        /// Pods that a local ReplicaSet adopted got fedrs's labels (F30).
         PodsAdopted,
-        /// A local workload that another writer changed or deleted was restored (F29, F31).
+        /// A local ReplicaSet that another writer changed or deleted was restored (F29, F31).
         DriftRepaired,
         /// A workload of the same name was adopted or replaced (F29).
         Overwritten,
-        /// A member rejected the creation of the local workload (F28).
+        /// A member rejected the creation of the local ReplicaSet (F28).
         CreationRejected,
-        /// A member rejected a change of the local workload.
+        /// A member rejected a change of the local ReplicaSet.
         WriteRejected,
         /// A cluster can't run more replicas (F34).
         ClusterFull,
@@ -31,7 +31,7 @@ closed_set! {
         ClusterLost,
         /// A lost cluster answers again.
         ClusterReturned,
-        /// The deletion of a local workload hangs; its replicas are rescheduled.
+        /// The deletion of a local ReplicaSet hangs; its replicas are rescheduled.
         ReplicaSetTerminating,
         /// A cluster is registered as two members.
         DuplicateMember,
@@ -45,13 +45,13 @@ closed_set! {
         UnknownCluster,
         /// The spec or its preferences are invalid (F4).
         InvalidSpec,
-        /// Another writer keeps changing a local workload.
+        /// Another writer keeps changing a local ReplicaSet.
         Contended,
         /// Scheduled pods don't become ready.
         NotBecomingReady,
         /// The deletion waits for members that don't answer (F5).
         DeletionPending,
-        /// Local workloads were left in members that did not answer before the deadline (F5).
+        /// Local ReplicaSets were left in members that did not answer before the deadline (F5).
         LeftBehind,
     }
 }

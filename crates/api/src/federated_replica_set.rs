@@ -118,7 +118,7 @@ pub struct FederatedReplicaSetSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rescheduling: Option<Rescheduling>,
     /// The federation that handles this object (F40). Defaults to the federation without a name; immutable, for another
-    /// federation does not own its local workloads.
+    /// federation does not own its local ReplicaSets.
     // Without a default, the rule would not run when the field appears or disappears.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(
@@ -140,13 +140,13 @@ fn one() -> i32 {
     1
 }
 
-/// What a deletion of the FederatedReplicaSet does to its local workloads (F5).
+/// What a deletion of the FederatedReplicaSet does to its local ReplicaSets (F5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum DeletionPolicy {
-    /// The local workloads keep running. The controller removes its labels from them.
+    /// The local ReplicaSets keep running. The controller removes its labels from them.
     #[default]
     Orphan,
-    /// The controller deletes the local workloads and their pods.
+    /// The controller deletes the local ReplicaSets and their pods.
     Delete,
 }
 

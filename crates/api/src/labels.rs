@@ -1,11 +1,11 @@
 //! Labels that fedrs sets on objects in the member clusters (F40).
 
-/// On a local workload and its pod template: the name of the federated object it belongs to. The controller watches local
+/// On a local ReplicaSet and its pod template: the name of the federated object it belongs to. The controller watches local
 /// workloads and pods by this label together with [`FEDERATION`].
 pub const REPLICA_SET: &str = "fedrs.dev/replica-set";
-/// On a local workload and its pod template: the federation that owns it, so that two federations can share a member.
+/// On a local ReplicaSet and its pod template: the federation that owns it, so that two federations can share a member.
 pub const FEDERATION: &str = "fedrs.dev/federation";
-/// On a local workload: the name of its member cluster in the federation (the document's cluster id).
+/// On a local ReplicaSet: the name of its member cluster in the federation.
 pub const MEMBER_CLUSTER: &str = "fedrs.dev/member-cluster";
 /// On a MemberCluster and its Secret: the uid of the cluster's kube-system namespace, which identifies the cluster.
 pub const CLUSTER_ID: &str = "fedrs.dev/cluster-id";

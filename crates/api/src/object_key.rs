@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-/// Namespace and name of a FederatedReplicaSet, and of its local workloads. Cheap to clone.
+/// Namespace and name of a FederatedReplicaSet, and of its local ReplicaSets. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectKey {
     /// Namespace, the same on the host and in every member.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::field::Errors;
 
-/// How replicas spread over the member clusters (F2): the typed form of the document's preferences.
+/// How replicas spread over the member clusters (F2): the typed form of the preferences annotation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Placement {

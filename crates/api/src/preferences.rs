@@ -1,4 +1,5 @@
-//! Preferences as JSON (F2): the annotation's form of [`Placement`], in our spelling or the document's.
+//! Preferences as JSON (F2): the annotation's form of [`Placement`], in the spelling of the API or of
+//! Kubernetes Federation v1.
 //!
 //! Reads field by field from a JSON value, to report every error with its path (F4).
 
@@ -83,7 +84,7 @@ pub(crate) fn max_below_min(preference: &ClusterPreference, field: &str) -> Opti
         })
 }
 
-/// The fields of an object in our spelling, with their paths as written. A field in both spellings is an error.
+/// The fields of an object in the spelling of the API, with their paths as written. A field in both spellings is an error.
 fn fields<'a>(
     value: &'a Value,
     field: &str,
@@ -92,21 +93,21 @@ fn fields<'a>(
     let mut fields: Vec<(String, &Value, String)> = Vec::new();
     for (name, value) in object(value, field, errors).into_iter().flatten() {
         let path = format!("{field}.{name}");
-        let ours = our_spelling(name);
-        if fields.iter().any(|(other, ..)| *other == ours) {
+        let name_in_api = api_spelling(name);
+        if fields.iter().any(|(other, ..)| *other == name_in_api) {
             errors.add(
                 path,
-                format!("duplicates {ours}, which is set in the other spelling"),
+                format!("duplicates {name_in_api}, which is set in the other spelling"),
             );
         } else {
-            fields.push((ours, value, path));
+            fields.push((name_in_api, value, path));
         }
     }
     fields
 }
 
-/// Our spelling of a field: the document writes `Clusters` where we write `clusters`.
-fn our_spelling(name: &str) -> String {
+/// The API's spelling of a field: Federation v1 has `Clusters` for `clusters`.
+fn api_spelling(name: &str) -> String {
     let mut characters = name.chars();
     characters.next().map_or_else(String::new, |first| {
         first.to_lowercase().chain(characters).collect()

@@ -22,7 +22,7 @@ pub struct ValidFrs {
     pub uid: String,
     /// The generation of the spec; 0 if the object has not been created.
     pub generation: i64,
-    /// The labels of the object, which its local workloads get, too.
+    /// The labels of the object, which its local ReplicaSets get, too.
     pub labels: BTreeMap<String, String>,
     /// The number of replicas over all clusters, N.
     pub replicas: u32,
@@ -43,7 +43,7 @@ pub struct ValidFrs {
     pub preferences_hash: Option<String>,
     /// The federation that handles the object (F40); empty for the federation without a name.
     pub federation: String,
-    /// What a deletion does to the local workloads (F5).
+    /// What a deletion does to the local ReplicaSets (F5).
     pub deletion_policy: DeletionPolicy,
     /// Whether `spec.paused` stops changes in the members.
     pub paused: bool,

@@ -33,7 +33,7 @@ closed_set! {
         Surge,
         /// The cluster has returned, and has to be healthy for a while before replicas elsewhere are removed.
         StabilizationWindow,
-        /// The local workload is being deleted: no other one of the name can be created before it is gone.
+        /// The local ReplicaSet is being deleted: no other one of the name can be created before it is gone.
         Deletion,
         /// A write that failed, or that another writer undid, is tried again later.
         Backoff,

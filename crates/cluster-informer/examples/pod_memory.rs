@@ -7,7 +7,7 @@ use jiff::Timestamp;
 #[path = "../tests/pod_json/mod.rs"]
 mod pod_json;
 
-/// Pods per local workload.
+/// Pods per local ReplicaSet.
 const PER_SET: u32 = 50;
 
 fn main() {

@@ -1,9 +1,9 @@
-//! What a change in a member cluster means for a local workload.
+//! What a change in a member cluster means for a local ReplicaSet.
 
 use fedrs_api::ObjectKey;
 use jiff::Timestamp;
 
-/// A change of a local workload or its pods.
+/// A change of a local ReplicaSet or its pods.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkloadChange {
     /// The workload was created, or its status changed: nothing to repair.
@@ -21,12 +21,12 @@ pub enum WorkloadChange {
     },
 }
 
-/// A change of the local workload with this key, or of its pods.
+/// A change of the local ReplicaSet with this key, or of its pods.
 pub(crate) type KeyedChange = (ObjectKey, WorkloadChange);
 
 /// Receives changes from the task that owns the member's state: must not block.
 pub trait ChangeHandler: Send + Sync + 'static {
-    /// The local workload `key` in `cluster`, or its pods, changed.
+    /// The local ReplicaSet `key` in `cluster`, or its pods, changed.
     fn on_workload_change(&self, cluster: &str, key: &ObjectKey, change: WorkloadChange);
     /// The health or the sync state of `cluster` changed: everything in it has to be checked (F23).
     fn on_cluster_change(&self, cluster: &str);

@@ -1,7 +1,7 @@
-//! What is known of one member cluster: local workloads and pods as counts, health, version and nodes.
+//! What is known of one member cluster: local ReplicaSets and pods as counts, health, version and nodes.
 //!
 //! ```text
-//! list + watch local workloads --.
+//! list + watch local ReplicaSets --.
 //! list + watch pods -------------+--> one task owns the state --> ClusterStore (read by key) --> check
 //! probe of /readyz --------------+                            \-> ChangeHandler: which workload to check, and why
 //! list + watch nodes, version ---'

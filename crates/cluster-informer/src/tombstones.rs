@@ -1,4 +1,4 @@
-//! Tombstones: local workloads that are known to be deleted. Without them a late event, or the late response to one of
+//! Tombstones: local ReplicaSets that are known to be deleted. Without them a late event, or the late response to one of
 //! our writes, would bring a deleted workload back.
 
 use std::collections::{HashMap, VecDeque};

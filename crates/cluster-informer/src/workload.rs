@@ -1,10 +1,10 @@
-//! What is known of a local workload and its pods.
+//! What is known of a local ReplicaSet and its pods.
 
 use fedrs_api::ObjectKey;
 use jiff::Timestamp;
 use reflector::Uid;
 
-/// A local workload (a `ReplicaSet`) as the member cluster last showed it, without its template.
+/// A local ReplicaSet as the member cluster last showed it, without its template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkloadState {
     /// Namespace and name.
@@ -80,7 +80,7 @@ pub struct ReplicaFailure {
     pub message: String,
 }
 
-/// Counts of the pods of one local workload: those that it owns as their controller, by uid.
+/// Counts of the pods of one local ReplicaSet: those that it owns as their controller, by uid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PodCounts {
     /// Active pods: neither finished nor being deleted.
@@ -102,7 +102,7 @@ pub struct PodCounts {
     pub unscheduled_message: Option<String>,
 }
 
-/// What is known of one local workload in one member cluster.
+/// What is known of one local ReplicaSet in one member cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkloadView {
     /// The workload, if one with our labels exists.

@@ -1,4 +1,4 @@
-//! The local workloads of one member cluster: from the watch and from the responses to our own writes, whichever is newer.
+//! The local ReplicaSets of one member cluster: from the watch and from the responses to our own writes, whichever is newer.
 //!
 //! A list overrides everything known before it began. Otherwise the higher resourceVersion wins, of an event or of a
 //! response.
@@ -15,10 +15,10 @@ use crate::{
     workload::WorkloadState,
 };
 
-/// The local workloads of a member. Each takes some hundred bytes, and a few kilobytes if the member is hostile.
+/// The local ReplicaSets of a member. Each takes some hundred bytes, and a few kilobytes if the member is hostile.
 pub(crate) const MAX_WORKLOADS: usize = 10_000;
 
-/// Local workloads by key.
+/// Local ReplicaSets by key.
 #[derive(Debug, Default)]
 pub(crate) struct WorkloadTable {
     /// Boxed: the slots of a map of this size are half empty.

@@ -133,7 +133,7 @@ impl Process {
         Some(format!("{status}\n{}", tail(&self.log)))
     }
 
-    /// Kills it and timeouts for its end.
+    /// Kills it and waits for its exit.
     pub(crate) fn kill(&mut self) {
         self.identity.signal(Signal::KILL);
         let _ = self.child.wait();

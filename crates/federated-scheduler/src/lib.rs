@@ -10,11 +10,11 @@
 //!
 //! # Why not round-up passes
 //!
-//! The predecessors visit the clusters one by one and give each its share of the rest, rounded up, until nothing is
-//! left. Rounding up starves the last clusters: 4 replicas over 3 equal clusters become ⌈4/3⌉ = 2, then ⌈4/3⌉ = 2, then
-//! nothing: **2/2/0**, although 2/1/1 is possible; 11 replicas over 10 clusters leave four clusters empty. Rounding up is
-//! not monotone either: with 3 replicas each cluster has one (1/1/1), so that the fourth replica takes one away from the
-//! last cluster. A scale-up must never stop a running pod.
+//! Kubernetes Federation v1 and the systems that follow it visit the clusters one by one and give each its share of the
+//! rest, rounded up, until nothing is left. Rounding up starves the last clusters: 4 replicas over 3 equal clusters become
+//! ⌈4/3⌉ = 2, then ⌈4/3⌉ = 2, then nothing: **2/2/0**, although 2/1/1 is possible; 11 replicas over 10 clusters leave four
+//! clusters empty. Rounding up is not monotone either: with 3 replicas each cluster has one (1/1/1), so that the fourth
+//! replica takes one away from the last cluster. A scale-up must never stop a running pod.
 //!
 //! A divisor method grants replicas one at a time, each to the cluster with the highest quotient (see `quotient`).
 //! Granting one more never changes what was granted before, so that N + 1 replicas are the layout of N and one replica

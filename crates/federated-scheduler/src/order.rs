@@ -2,7 +2,7 @@
 //!
 //! The hash is XXH3-64 of the cluster's name with XXH3-64 of the set's key as seed. It is part of the
 //! interface: a change would move replicas of every set whose numbers don't divide evenly, so it never
-//! changes (the test below pins it). It replaces FNV-1-32 of the predecessors, whose low entropy on
+//! changes (the test below pins it). It replaces the FNV-1-32 of Federation v1, whose low entropy on
 //! short names sends the first replica to one of ten clusters three times as often as to another.
 
 use std::cmp::Reverse;

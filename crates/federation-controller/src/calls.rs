@@ -1,5 +1,5 @@
-//! Single calls to an API server, whose responses are decoded into what the caller expects, within limits. No retry of their
-//! own: that is the caller's, and so is how long one may take.
+//! Single calls to an API server, whose responses are decoded into what the caller expects, within limits. They do not
+//! retry: the caller decides on retries and deadlines.
 
 use std::time::Duration;
 
@@ -24,13 +24,13 @@ pub(crate) enum CallError {
     /// The API server rejected the request, or could not be reached.
     #[error("{}", format_api_error(.0))]
     Api(#[from] kube::Error),
-    /// No answer in time: it may or may not have taken effect.
+    /// No response in time: the call may or may not have taken effect.
     #[error("no answer within {0:?}")]
     Deadline(Duration),
     /// A list failed.
     #[error(transparent)]
     List(reflector::Error),
-    /// The request is not made.
+    /// The controller does not send the request.
     #[error("{0}")]
     Refused(String),
 }
@@ -61,14 +61,14 @@ impl CallError {
     }
 }
 
-/// Waits for the answer to `call` for no longer than `patience`.
+/// Waits for the response to `call`, for `limit` at most.
 pub(crate) async fn within<T>(
-    patience: Duration,
+    limit: Duration,
     call: impl Future<Output = kube::Result<T>>,
 ) -> Result<T, CallError> {
-    match tokio::time::timeout(patience, call).await {
+    match tokio::time::timeout(limit, call).await {
         Ok(answer) => Ok(answer?),
-        Err(_) => Err(CallError::Deadline(patience)),
+        Err(_) => Err(CallError::Deadline(limit)),
     }
 }
 

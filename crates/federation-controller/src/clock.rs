@@ -1,12 +1,12 @@
 //! The source of the current time: steady, so that periods last as long as they should.
 //!
 //! ```text
-//! steady time = the machine's time at the start + what the monotonic clock has counted since + what was worked off
+//! steady time = the machine's time at the start + what the monotonic clock has counted since + corrections
 //! ```
 //!
 //! Grace periods, backoffs and ages are differences of two readings, and some of them are in a status, where a later process
 //! reads them. A correction of the machine's clock, or hours in which the machine was suspended, must not end or prolong them. So
-//! the steady time follows the machine's clock slowly: people and later processes read times that become right.
+//! the steady time is slewed towards the machine's clock: people and later processes read times that become right.
 
 use std::{fmt, sync::Arc};
 
@@ -14,8 +14,8 @@ use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// The part of the time that passes by which the steady time may be corrected: a period of 60 s takes 54 to 66 s meanwhile.
-const WORKED_OFF: i32 = 10;
+/// The steady time is corrected by at most one part in so many of the time that passes: a period of 60 s takes 54 to 66 s.
+const SLEW_DIVISOR: i32 = 10;
 
 /// Returns the current time. Cheap to clone; clones agree.
 #[derive(Clone)]
@@ -60,7 +60,7 @@ impl Clock {
         let passed = SignedDuration::try_from(at.saturating_duration_since(last.at));
         let passed = passed.unwrap_or(SignedDuration::MAX);
         let steady = last.time.checked_add(passed).unwrap_or(Timestamp::MAX);
-        let most = passed / WORKED_OFF;
+        let most = passed / SLEW_DIVISOR;
         let correction = machine.duration_since(steady).clamp(-most, most);
         let time = steady.checked_add(correction).unwrap_or(steady);
         *last = Reading { at, time };

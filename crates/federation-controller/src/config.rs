@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Config {
     /// The federation that this controller handles (F40). Empty by default: the objects without a federation.
     pub federation: String,
-    /// The delay of a check after a change of a local workload or a pod (F22). 1 min.
+    /// The delay of a check after a change of a local ReplicaSet or a pod (F22). 1 min.
     #[serde(with = "duration")]
     pub check_delay: Duration,
     /// The time between two checks of an object that is not in its desired state (F27, F37). 1 min.
@@ -20,7 +20,7 @@ pub struct Config {
     /// The delay of a status update after a change (F22). 500 ms.
     #[serde(with = "duration")]
     pub status_delay: Duration,
-    /// How long a pod may be unschedulable before its replica is rescheduled to another cluster; `never` for ever (F34, X).
+    /// How long a pod may be unschedulable before its replica is rescheduled to another cluster; `never` for ever (F34).
     /// 60 s.
     #[serde(with = "duration_or_never")]
     pub unscheduled_timeout: Option<Duration>,
@@ -60,7 +60,7 @@ pub struct Config {
     pub calls_per_member: u32,
     /// The number of workers (F25). 32: a worker mostly waits for responses.
     pub workers: u32,
-    /// The namespaces of local workloads.
+    /// The namespaces of local ReplicaSets.
     pub namespaces: NamespacesConfig,
     /// The leader election.
     pub leader_election: LeaderElectionConfig,
@@ -68,7 +68,7 @@ pub struct Config {
     pub secret_kubeconfigs: SecretKubeconfigs,
 }
 
-/// The namespaces of local workloads, of which members may lack some.
+/// The namespaces of local ReplicaSets, of which members may lack some.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct NamespacesConfig {

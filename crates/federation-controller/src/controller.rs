@@ -53,7 +53,7 @@ pub struct Controller {
     pub seed: u64,
     /// The metrics.
     pub metrics: Arc<Metrics>,
-    /// Stands before the clients of the host and of all members: nothing is written once it is closed.
+    /// Guards the clients of the host and of all members: nothing is written once it is closed.
     pub fence: Fence,
 }
 
@@ -272,7 +272,7 @@ impl Controller {
     }
 }
 
-/// How soon a host that does not answer is asked again.
+/// The pause between two requests to a host that does not answer.
 const HOST_RETRY: std::time::Duration = std::time::Duration::from_secs(1);
 
 fn informer_settings(config: &Config) -> InformerSettings {

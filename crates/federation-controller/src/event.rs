@@ -3,7 +3,7 @@
 /// An event about an object, for `kubectl describe` (F38).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Whether somebody should look at it.
+    /// Whether it may need attention.
     pub type_: EventType,
     /// A CamelCase word from a closed set.
     pub reason: &'static str,

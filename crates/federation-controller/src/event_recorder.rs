@@ -128,21 +128,21 @@ async fn write_event(
     } else {
         &subject.namespace
     };
-    let folder = format!("/api/v1/namespaces/{namespace}/events");
+    let collection = format!("/api/v1/namespaces/{namespace}/events");
     if count > 1 {
         let again = json!({ "count": count, "lastTimestamp": now });
-        match calls::merge_patch(host, &format!("{folder}/{name}"), &again).await {
+        match calls::merge_patch(host, &format!("{collection}/{name}"), &again).await {
             // It has expired meanwhile.
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             answer => return answer.map(|IgnoredAny| ()),
         }
     }
     let object = event_object(subject, event, namespace, name, count, now);
-    match calls::post(host, &folder, &object).await {
+    match calls::post(host, &collection, &object).await {
         // Written before this process started, which doesn't know how often.
         Err(kube::Error::Api(status)) if status.code == 409 => {
             let again = json!({ "lastTimestamp": now });
-            let path = format!("{folder}/{name}");
+            let path = format!("{collection}/{name}");
             let again = calls::merge_patch(host, &path, &again).await;
             again.map(|IgnoredAny| ())
         }

@@ -2,17 +2,17 @@
 //!
 //! ```text
 //! Create    POST -> 404 namespace: create it, POST again
-//!                -> 409: take over what is there (F29), unless it is somebody's
+//!                -> 409: adopt the existing ReplicaSet (F29), unless it has another owner
 //! Scale     PATCH replicas, conditional on uid, generation and federation; on the resourceVersion as well where
-//!           replicas are given up because they don't run
+//!           replicas are removed because they do not run
 //! Overwrite GET, PATCH spec and labels, conditional on uid, generation and the resourceVersion that was read
-//! LabelPods  LIST, PATCH each pod without our labels, conditional on its uid (F30)
+//! LabelPods LIST, PATCH each pod without our labels, conditional on its uid (F30)
 //! ```
 //!
-//! The generation counts changes of the spec alone and never goes back: a write meant for a spec that is no longer
-//! there fails, and the status that pods keep changing during a move doesn't stand in the way.
+//! The generation counts changes of the spec alone and never decreases: a write that was decided for another
+//! spec fails, and the changes of the status during a move do not matter.
 //!
-//! The answer to each write goes into the member's store at once, so that the next check builds on it.
+//! The response to each write goes into the member's store at once, so that the next check builds on it.
 
 mod adoption;
 mod live_set;
@@ -56,9 +56,9 @@ pub(crate) struct MemberAccess {
 
 impl MemberAccess {
     /// Waits for a write slot: few writes are sent to one member at a time.
-    async fn turn(&self) -> SemaphorePermit<'_> {
-        let turn = self.permits.acquire().await;
-        turn.expect("the permits are never closed")
+    async fn write_slot(&self) -> SemaphorePermit<'_> {
+        let slot = self.permits.acquire().await;
+        slot.expect("the permits are never closed")
     }
 }
 
@@ -144,7 +144,7 @@ impl Executor {
         self.tasks.spawn(async move {
             let Ok(frs) = &entry.valid else { return };
             let act = async {
-                let _turn = access.turn().await;
+                let _slot = access.write_slot().await;
                 // What was decided so long ago may be wrong by now: a member that hung must not get it all at once.
                 if Instant::now() > latest {
                     return Outcome::Conflict("timed out waiting for a write slot".to_owned());
@@ -180,7 +180,7 @@ impl Executor {
         uid: &str,
         policy: DeletionPolicy,
     ) -> Result<(), CallError> {
-        let _turn = member.turn().await;
+        let _slot = member.write_slot().await;
         let set = LocalSet {
             executor: self,
             member,
@@ -213,7 +213,7 @@ impl LocalSet<'_> {
             }
             SetChange::LabelPods { seen } => self.label_pods(frs, &seen.uid, seen.generation).await,
         };
-        match done.unwrap_or_else(|error| undecided(&error)) {
+        match done.unwrap_or_else(|error| failed_write(&error)) {
             Outcome::Written(set) if matches!(action.change, SetChange::Scale { .. }) => {
                 Outcome::Scaled { set, by }
             }
@@ -222,7 +222,7 @@ impl LocalSet<'_> {
         }
     }
 
-    /// Sets the replicas of the very set that was seen, unless somebody has changed its spec or taken it over since.
+    /// Sets the replicas of the ReplicaSet that was seen, unless its spec or its owner has changed since.
     async fn scale(self, seen: &Precondition, from: u32, to: u32) -> Result<Outcome, CallError> {
         let label = labels::FEDERATION.replace('/', "~1");
         let mut expected = vec![
@@ -274,7 +274,7 @@ impl LocalSet<'_> {
         };
         let retried = match error.code() {
             // Our credentials are rejected, and not the set: the probe will say so as well.
-            Some(401) => return undecided(&error),
+            Some(401) => return failed_write(&error),
             Some(404) => match self.create_namespace().await {
                 Ok(()) => self.post(&object).await,
                 Err(error) => Err(error),
@@ -419,7 +419,7 @@ impl LocalSet<'_> {
 }
 
 /// The outcome of a failed write of an existing set. Only a rejection says for sure that nothing was written.
-fn undecided(error: &CallError) -> Outcome {
+fn failed_write(error: &CallError) -> Outcome {
     match error.code() {
         Some(404 | 409) => Outcome::Conflict(error.to_string()),
         Some(400..500) => Outcome::Failed(error.to_string()),

@@ -1,4 +1,4 @@
-//! The finalizer of a FederatedReplicaSet, [`finalizers::MEMBERS`] (F5): it is added before the first local workload is
+//! The finalizer of a FederatedReplicaSet, [`finalizers::MEMBERS`] (F5): it is added before the first local ReplicaSet is
 //! created, and removed when the members are released. No other object has a finalizer of fedrs.
 
 use fedrs_api::finalizers;

@@ -206,7 +206,7 @@ impl Entry {
     }
 }
 
-/// Whether a check could come to another end: everything but the status and what every write changes.
+/// Whether a check could decide otherwise: compares everything but the status and what every write changes.
 fn differs(a: &ObjectMeta, b: &ObjectMeta) -> bool {
     a.uid != b.uid
         || a.generation != b.generation

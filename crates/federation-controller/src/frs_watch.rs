@@ -28,7 +28,7 @@ pub(crate) struct FrsHandler {
     progress: ListProgress,
     /// What the current list has shown.
     seen: HashSet<ObjectKey>,
-    /// Whether it has shown an object that nobody can say the name of.
+    /// Whether it has shown an object without a readable name.
     has_unnamed: bool,
     clock: Clock,
     host_clock: ServerClock,

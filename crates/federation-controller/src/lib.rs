@@ -1,4 +1,4 @@
-//! The federated ReplicaSet controller (FRSC): decides in a pure check, carries out at the edge.
+//! The controller of FederatedReplicaSets: decides in a pure check, acts at the edge.
 //!
 //! ```text
 //! host watch, member events, health --> queue (FRS_TO_CHECK, work queue) --> reconcile
@@ -9,8 +9,8 @@
 //!                                                                  '--> next check --> queue
 //! ```
 //!
-//! All decisions are in [`check`]; everything else moves data. It doesn't know what a folder of kubeconfigs is
-//! except in [`members::directory`]. Of several processes one works, for a term at a time: [`election`].
+//! All decisions are in [`check`]; everything else moves data. Of several processes one leads, for a term at a time:
+//! [`election`].
 
 pub mod calls;
 pub mod check;

@@ -1,4 +1,4 @@
-//! The local set as fedrs writes it: an apps/v1 ReplicaSet of the FederatedReplicaSet's own name and namespace.
+//! The local ReplicaSet as fedrs writes it: an apps/v1 ReplicaSet of the FederatedReplicaSet's own name and namespace.
 
 use fedrs_api::{PodTemplate, ValidFrs, annotations, labels};
 use serde_json::{Map, Value, json};
@@ -34,7 +34,7 @@ pub(crate) fn spec_hash(frs: &ValidFrs, federation: &str) -> u64 {
     xxh3_64(written.to_string().as_bytes())
 }
 
-/// The labels that a local set and its pods carry.
+/// The labels that a local ReplicaSet and its pods carry.
 pub(crate) fn own_labels<'a>(
     frs: &'a ValidFrs,
     federation: &'a str,

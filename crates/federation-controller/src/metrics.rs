@@ -85,7 +85,7 @@ pub struct Metrics {
     pub sets: Gauge,
     /// FederatedReplicaSets whose spec is invalid.
     pub invalid_sets: Gauge,
-    /// Local sets left behind by deletions that could not wait for a member (F5).
+    /// Local ReplicaSets left behind by deletions that could not wait for a member (F5).
     pub left_behind: Counter,
     /// `FRS_TO_CHECK`.
     pub checks: DelayingQueueMetrics,
@@ -120,12 +120,12 @@ impl Default for Metrics {
 pub struct ElectionMetrics {
     /// Whether this process leads; one without leader election always does.
     pub leader: Gauge,
-    /// Writes that were held back or given up because the term was over.
+    /// Writes that were not sent or were aborted because the term was over.
     pub fenced_writes: Counter,
 }
 
 impl ElectionMetrics {
-    /// New metrics, shown by `registry`.
+    /// New metrics, registered with `registry`.
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self::default();
         let shown = metrics.clone();
@@ -140,7 +140,7 @@ impl ElectionMetrics {
 }
 
 impl Metrics {
-    /// New metrics, shown by `registry`.
+    /// New metrics, registered with `registry`.
     pub fn register(registry: &mut Registry) -> Arc<Self> {
         let metrics = Self::default();
         let shown = metrics.clone();

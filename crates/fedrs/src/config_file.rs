@@ -11,6 +11,6 @@ pub(crate) fn read(path: Option<&Path>) -> anyhow::Result<Config> {
         return Ok(Config::default());
     };
     let file = path.display();
-    let text = std::fs::read_to_string(path).with_context(|| format!("{file}"))?;
+    let text = std::fs::read_to_string(path).with_context(|| format!("failed to read {file}"))?;
     Config::parse(&text).with_context(|| format!("{file}"))
 }

@@ -85,8 +85,8 @@ async fn config(source: KubeconfigSource) -> anyhow::Result<Config> {
     match source.read() {
         Ok(kubeconfig) => Ok(source.config(kubeconfig).await?),
         Err(error) if !source.is_default() => Err(error.into()),
-        Err(error) => Config::incluster().map_err(|_| {
-            anyhow!("no host cluster: set --kubeconfig, or --host-kubeconfig ({error})")
-        }),
+        Err(error) => {
+            Config::incluster().map_err(|_| anyhow!("no kubeconfig: set --kubeconfig ({error})"))
+        }
     }
 }

@@ -1,11 +1,11 @@
-//! `/metrics`, `/healthz` and `/readyz`, for whoever reaches the port.
+//! `/metrics`, `/healthz` and `/readyz`, without authentication.
 //!
 //! ```text
 //! thread of its own -> accept -> one request for each connection, within limits -> texts of a closed set, or metrics
 //! ```
 //!
-//! The thread has a runtime of its own, so that it answers while the other one hangs, too. The texts name no cluster and quote
-//! nobody: the log does.
+//! The thread has a runtime of its own, so that it answers while the other one hangs, too. The responses name no cluster and
+//! quote no error: the log does.
 
 use std::{
     collections::VecDeque,

@@ -50,7 +50,7 @@ pub(crate) struct Membership {
     pub(crate) host_id: String,
     /// The uid of the member's kube-system.
     pub(crate) cluster_id: String,
-    /// The namespaces that the controller has rights in; all if there is no list.
+    /// The namespaces that the controller has permissions in; all if there is no list.
     pub(crate) namespaces: Option<Vec<String>>,
 }
 
@@ -66,7 +66,7 @@ impl Membership {
         }
     }
 
-    /// The federation in the labels of local sets (F40).
+    /// The federation in the labels of local ReplicaSets (F40).
     pub(crate) fn federation_label(&self) -> &str {
         match &*self.federation {
             "" => &self.host_id,

@@ -152,7 +152,7 @@ impl<'a> Unjoin<'a> {
         };
         let member = stored.client().await?;
         let cleanup = async {
-            // The account may read those in which it has rights.
+            // The account may read those in which it has permissions.
             let namespaces = self.membership.namespaces.as_deref();
             replica_sets::delete_empty(&member, &self.membership, namespaces, reporter).await?;
             let actor = Actor::ServiceAccount;

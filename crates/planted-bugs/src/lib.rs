@@ -18,7 +18,7 @@ pub enum PlantedBug {
     CapacityFromLeavingPods,
     /// A member that rejects the template is not scaled, either.
     TemplateBlocksScaling,
-    /// The deletion of a set does not look at who owns the local set by now.
+    /// The deletion of a set does not look at who owns the local ReplicaSet by now.
     OwnerIgnoredByDeletion,
     /// A scale-down whose response is lost is forgotten: the replicas that it may remove count.
     LostScaleDownForgotten,

@@ -1,4 +1,4 @@
-//! Checks every write of the controller to a local set against the committed state of all clusters: does it remove
+//! Checks every write of the controller to a local ReplicaSet against the committed state of all clusters: does it remove
 //! replicas that are needed (F20), or request too many?
 //!
 //! ```text
@@ -49,7 +49,7 @@ struct Outage {
     until: Option<Instant>,
 }
 
-/// One local set over time.
+/// One local ReplicaSet over time.
 struct LocalSet {
     desired: History<u64>,
     ready: History<u64>,
@@ -275,7 +275,7 @@ impl State {
     }
 }
 
-/// Whether fedrs wrote the replicas of a local set last.
+/// Whether fedrs wrote the replicas of a local ReplicaSet last.
 fn is_written_by_fedrs(set: &Value) -> bool {
     let managers = set["metadata"]["managedFields"].as_array();
     managers.into_iter().flatten().any(|manager| {

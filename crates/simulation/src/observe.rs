@@ -10,7 +10,7 @@ use crate::{SimFederation, sim_federation::FRS_PATH};
 /// Desired replicas of each member.
 pub type Layout = BTreeMap<String, u64>;
 
-/// The replicas of one member's local set.
+/// The replicas of one member's local ReplicaSet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LocalSetState {
     /// `spec.replicas`.
@@ -22,7 +22,7 @@ pub struct LocalSetState {
 }
 
 impl SimFederation {
-    /// The local set `name` in each member, read past all faults.
+    /// The local ReplicaSet `name` in each member, read past all faults.
     pub fn sets(&self, name: &str) -> BTreeMap<String, LocalSetState> {
         let state = |member: &String| {
             let set = self.stored_set(member, name);
@@ -37,7 +37,7 @@ impl SimFederation {
         self.member_names().iter().map(state).collect()
     }
 
-    /// The local set's object, read past all faults.
+    /// The local ReplicaSet's object, read past all faults.
     pub fn local_set(&self, member: &str, name: &str) -> Option<Value> {
         let set = self.stored_set(member, name)?;
         Some(Value::clone(&set))

@@ -9,7 +9,7 @@ use super::TestEnvironment;
 use crate::{Layout, LocalSetState};
 
 impl TestEnvironment {
-    /// The local set `name` in each member.
+    /// The local ReplicaSet `name` in each member.
     pub async fn sets(&self, name: &str) -> BTreeMap<String, LocalSetState> {
         let mut sets = BTreeMap::new();
         for member in self.member_names() {
@@ -25,7 +25,7 @@ impl TestEnvironment {
         sets
     }
 
-    /// A member's local set; null if it does not exist.
+    /// A member's local ReplicaSet; null if it does not exist.
     pub async fn local_set(&self, member: &str, name: &str) -> Value {
         self.on_member(member, "GET", &self.set_path(name), &Value::Null)
             .await

@@ -166,7 +166,7 @@ pub(crate) async fn f5_deleting_leaves_the_local_sets_running(env: &mut TestEnvi
     dips.assert_never_below(9);
 }
 
-/// The default policy leaves the local sets, also in a foreground deletion; the policy `Delete` deletes them, also in the
+/// The default policy leaves the local ReplicaSets, also in a foreground deletion; the policy `Delete` deletes them, also in the
 /// background.
 pub(crate) async fn f5_the_deletion_policy_decides_whatever_the_cascade(env: &mut TestEnvironment) {
     env.run(&frs("web", 9, &even(true))).await;

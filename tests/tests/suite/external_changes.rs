@@ -23,7 +23,7 @@ pub(crate) async fn f28_rejected_replicas_run_elsewhere_and_return(env: &mut Tes
     dips.assert_never_below(12);
 }
 
-/// Each change is in another member: repeated drift of the same local set is repaired with backoff.
+/// Each change is in another member: repeated drift of the same local ReplicaSet is repaired with backoff.
 pub(crate) async fn f29_drift_is_repaired(env: &mut TestEnvironment) {
     env.run(&frs("web", 9, &even(true))).await;
     let path = env.set_path("web");

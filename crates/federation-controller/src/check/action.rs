@@ -1,11 +1,11 @@
-//! Changes of the members' local sets, each conditional on the set that it was decided for.
+//! Changes of the members' local ReplicaSets, each conditional on the set that it was decided for.
 
 use cluster_informer::WorkloadState;
 use fedrs_api::{EventReason, pluralize};
 
 use crate::event::Event;
 
-/// One change of one member's local set.
+/// One change of one member's local ReplicaSet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {
     /// The member.
@@ -18,7 +18,7 @@ pub struct Action {
     pub event: Event,
 }
 
-/// How a local set changes. Carries the precondition of the write.
+/// How a local ReplicaSet changes. Carries the precondition of the write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetChange {
     /// Create the set, which does not exist.

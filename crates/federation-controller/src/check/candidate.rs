@@ -21,14 +21,15 @@ pub(super) struct Candidate<'a> {
     pub(super) closed: bool,
     /// Whether all its replicas have to leave.
     pub(super) draining: bool,
-    /// Replicas requested of the local set now.
+    /// Replicas requested of the local ReplicaSet now.
     pub(super) requested: u64,
     /// Of these: without a node or a pod.
     pub(super) unscheduled: u64,
     /// Of these: capacity probes of the last check, on top of the layout.
     pub(super) probes: u64,
     pub(super) capacity: CapacityEstimate,
-    /// Whether it has rejected the local set, or more replicas, for longer than X: it has no capacity for more (F28).
+    /// Whether it has rejected the local ReplicaSet, or more replicas, for longer than `unscheduledTimeout`: it can take no more
+    /// (F28).
     pub(super) rejecting: bool,
 }
 

@@ -1,10 +1,10 @@
 //! The learned capacity of a cluster for one set (F10, F34): a pure step from the previous estimate and what is observed.
 //!
 //! ```text
-//!              failed for longer than X           a capacity probe got a node
+//!     failed for longer than T = unscheduledTimeout  a capacity probe got a node
 //!  no limit -----------------------------> full at c --------------------------> c + scheduled beyond it + step,
 //!      ^                                    |   ^                                |          step doubles
-//!      '------- its share fits in c --------'   '---- growth failed for X -------'  (step 1, next attempt backs off)
+//!      '------- its share fits in c --------'   '---- growth failed for T -------'  (step 1, next attempt backs off)
 //! ```
 
 use fedrs_api::ClusterStatus;

@@ -1,4 +1,4 @@
-//! One cluster that is a member under several names, by two kubeconfigs: the uid of the local set that all of them show
+//! One cluster that is a member under several names, by two kubeconfigs: the uid of the local ReplicaSet that all show
 //! gives it away.
 //!
 //! What runs there would count once for each name, and fewer replicas would run than desired (F20). So one name counts,

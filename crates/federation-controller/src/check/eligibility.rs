@@ -115,8 +115,7 @@ pub(super) fn of_member<'a>(
         return Eligibility::Lost { since };
     }
     if member.removed.is_some() {
-        let cause = "the kubeconfig was removed".to_owned();
-        return out_of_contact(member, ClusterReason::Removed, cause);
+        return out_of_contact(member, ClusterReason::Removed, "the kubeconfig was removed");
     }
     if let Some(error) = &member.invalid_kubeconfig {
         let cause = format!("the kubeconfig is invalid: {error}");
@@ -126,40 +125,45 @@ pub(super) fn of_member<'a>(
     let was_eligible = previous.map_or(!is_new_set, |previous| {
         previous.state == Some(ClusterState::Eligible)
     });
-    let joining_until = after(member.joined, settings.joining_timeout);
+    of_health(member, was_eligible, now, settings)
+}
+
+/// How to treat `member`, which has a kubeconfig and is not lost, by its probe and its view.
+fn of_health<'a>(
+    member: &Member,
+    was_eligible: bool,
+    now: Timestamp,
+    settings: &Config,
+) -> Eligibility<'a> {
+    let until = after(member.joined, settings.joining_timeout);
     let is_unconfirmed = member.sync == SyncState::Unconfirmed;
     let is_current = member.sync == SyncState::Synced || is_unconfirmed;
+    let out_of_contact = |reason, cause| out_of_contact(member, reason, cause);
     match (&member.health, member.sync) {
         // The MemberCluster has the message of the probe: a set's status does not change with it.
         (Health::Unreachable { .. }, _) => {
-            let cause = "the API server is unreachable".to_owned();
-            out_of_contact(member, ClusterReason::Unreachable, cause)
+            out_of_contact(ClusterReason::Unreachable, "the API server is unreachable")
         }
-        (Health::Unauthorized { .. }, _) => {
-            let cause = "the API server rejects the credentials".to_owned();
-            out_of_contact(member, ClusterReason::Unauthorized, cause)
-        }
+        (Health::Unauthorized { .. }, _) => out_of_contact(
+            ClusterReason::Unauthorized,
+            "the API server rejects the credentials",
+        ),
         (Health::Healthy, _) if member.no_ready_nodes => {
-            let cause = "none of its nodes is ready".to_owned();
-            out_of_contact(member, ClusterReason::NoReadyNodes, cause)
+            out_of_contact(ClusterReason::NoReadyNodes, "none of its nodes is ready")
         }
         (Health::Failing { .. }, _) if is_current && was_eligible => eligible(member, true),
         (Health::Failing { .. }, _) => {
-            let cause = "the liveness probe fails".to_owned();
-            unknown(ClusterReason::ProbeFailing, cause)
+            unknown(ClusterReason::ProbeFailing, "the liveness probe fails")
         }
-        (Health::Unknown, _) | (Health::Healthy, SyncState::NotSynced) if now < joining_until => {
-            Eligibility::Joining {
-                until: joining_until,
-            }
+        (Health::Unknown, _) | (Health::Healthy, SyncState::NotSynced) if now < until => {
+            Eligibility::Joining { until }
         }
-        (Health::Unknown, _) => unknown(
-            ClusterReason::NotProbed,
-            "the cluster has not answered yet".to_owned(),
-        ),
+        (Health::Unknown, _) => {
+            unknown(ClusterReason::NotProbed, "the cluster has not answered yet")
+        }
         (Health::Healthy, SyncState::NotSynced) => unknown(
             ClusterReason::NotSynced,
-            "ReplicaSets and pods are not listed yet".to_owned(),
+            "ReplicaSets and pods are not listed yet",
         ),
         (Health::Healthy, SyncState::Stale { since }) => {
             let cause = format!("the watch is down, the view is from {since:.0}");
@@ -167,12 +171,11 @@ pub(super) fn of_member<'a>(
         }
         (Health::Healthy, SyncState::Unconfirmed) if !was_eligible => unknown(
             ClusterReason::Stale,
-            "a watch was silent and is being reopened".to_owned(),
+            "a watch was silent and is being reopened",
         ),
-        (Health::Healthy, SyncState::Synced) if member.write_pending && !was_eligible => unknown(
-            ClusterReason::WritePending,
-            "a previous write is pending".to_owned(),
-        ),
+        (Health::Healthy, SyncState::Synced) if member.write_pending && !was_eligible => {
+            unknown(ClusterReason::WritePending, "a previous write is pending")
+        }
         (Health::Healthy, SyncState::Synced | SyncState::Unconfirmed) => {
             eligible(member, member.write_pending || is_unconfirmed)
         }
@@ -190,23 +193,23 @@ fn has_nothing(member: &Member, previous: Option<&ClusterStatus>) -> bool {
 /// A member that is healthy and known, unless it is not known whether it takes the namespace.
 fn eligible<'a>(member: &Member, on_hold: bool) -> Eligibility<'a> {
     match &member.namespace {
-        NamespaceState::Unknown(why) => unknown(ClusterReason::NamespaceUnknown, why.clone()),
+        NamespaceState::Unknown(why) => unknown(ClusterReason::NamespaceUnknown, why),
         _ => Eligibility::Eligible { on_hold },
     }
 }
 
-fn unknown<'a>(reason: ClusterReason, cause: String) -> Eligibility<'a> {
+fn unknown<'a>(reason: ClusterReason, cause: impl Into<String>) -> Eligibility<'a> {
     Eligibility::Unknown {
         reason,
-        cause,
+        cause: cause.into(),
         until: None,
     }
 }
 
-fn out_of_contact<'a>(member: &Member, reason: ClusterReason, cause: String) -> Eligibility<'a> {
+fn out_of_contact<'a>(member: &Member, reason: ClusterReason, cause: &str) -> Eligibility<'a> {
     Eligibility::Unknown {
         reason,
-        cause,
+        cause: cause.to_owned(),
         until: match member.outage {
             Outage::Until(time) => Some(time),
             Outage::None | Outage::Lost { .. } => None,

@@ -163,7 +163,7 @@ impl<'a> MemberEvaluation<'a> {
         self.believed.max(target.total())
     }
 
-    /// Replicas that the member may have: of a pending write nobody knows whether it was carried out.
+    /// Replicas that the member may have: a pending write may or may not have been carried out.
     pub(super) fn possibly_requested(&self) -> u64 {
         let reported = self.requested().max(self.possibly_ready());
         self.believed_of(reported).max(self.previously_desired())
@@ -255,8 +255,8 @@ impl<'a> MemberEvaluation<'a> {
         self.set().is_none().then_some(rejection)
     }
 
-    /// Whether the member has rejected the local set, or changes of its replicas, for longer than X: it has no capacity beyond
-    /// what is requested of it (F28).
+    /// Whether the member has rejected the local ReplicaSet, or changes of its replicas, for longer than `unscheduledTimeout`: it
+    /// has no capacity beyond what is requested of it (F28).
     pub(super) fn rejects_for_long(&self, now: Timestamp, settings: &Config) -> bool {
         let rejection = self.rejection().map(|rejection| rejection.since.0);
         let since = rejection.or(self.writes.rejected_since());
@@ -277,7 +277,8 @@ impl<'a> MemberEvaluation<'a> {
         counts_from.is_some_and(|time| time <= now)
     }
 
-    /// Whether the local set has kept another template for longer than X, because the member rejects the present one.
+    /// Whether the local ReplicaSet has kept another template for longer than `unscheduledTimeout`, because the member rejects
+    /// the present one.
     pub(super) fn keeps_template_for_long(&self, now: Timestamp, settings: &Config) -> bool {
         let rejection = self.template_rejection.filter(|_| self.set().is_some());
         let since = rejection.map(|rejection| rejection.since.0);

@@ -1,4 +1,4 @@
-//! The check of one FederatedReplicaSet (DoFrsCheck): pure, without clock, client or randomness.
+//! The check of one FederatedReplicaSet: pure, without clock, client or randomness.
 //!
 //! ```text
 //! Snapshot -> MemberEvaluation   what each member shows: eligibility, counts, previous capacity and writes

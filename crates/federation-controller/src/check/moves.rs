@@ -9,14 +9,14 @@ use planted_bugs::{PlantedBug, is_planted};
 /// One writable cluster, as far as moves depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ReplicaState {
-    /// Replicas requested of the local set now (`spec.replicas`).
+    /// Replicas requested of the local ReplicaSet now (`spec.replicas`).
     pub(super) requested: u64,
     /// Pods that may be ready, also those not ready for long enough; more than `requested` while the member still removes
     /// some.
     pub(super) ready: u64,
     /// Pods that are available, and stay so once the requests are carried out.
     pub(super) available: u64,
-    /// Whether its replicas may go at any time, because the cluster was lost a short time ago or the local set is being
+    /// Whether its replicas may go at any time, because the cluster was lost a short time ago or the local ReplicaSet is being
     /// deleted: nothing elsewhere is removed for them.
     pub(super) unreliable: bool,
     /// The most replicas that it is believed to have: more than were ever requested of it are no reason to remove replicas
@@ -62,9 +62,9 @@ pub(super) struct Bounds {
     /// The most replicas that the clusters together may be requested or run: N, the surge and the capacity probes, less the
     /// replicas of members that must not change.
     pub(super) ceiling: u64,
-    /// Whether members must not be changed now that may have replicas. The ceiling leaves room for all that they may have, which may be more than they have: nobody
-    /// gives up pending replicas because of that.
-    pub(super) has_frozen: bool,
+    /// Whether members that may have replicas must not be changed now. The ceiling counts all replicas that they may have,
+    /// perhaps more than they have: no pending replica is removed because of that.
+    pub(super) has_unwritable: bool,
 }
 
 /// The next `spec.replicas` of each cluster, in order; the current one where nothing may change yet.
@@ -92,7 +92,7 @@ pub(super) fn next_step(states: &[ReplicaState], bounds: Bounds) -> Vec<u64> {
     // Removed replicas are still there until the member has deleted them, which may take time, or fail.
     let present = states.iter().map(ReplicaState::present).sum();
     let mut growth = bounds.ceiling.saturating_sub(present);
-    if !bounds.has_frozen {
+    if !bounds.has_unwritable {
         release_pending(&mut next, states, growth);
     }
     for wanted in [ReplicaState::schedulable_target, |state: &ReplicaState| {

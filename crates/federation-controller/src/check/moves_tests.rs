@@ -18,7 +18,7 @@ fn running(requested: u64, target: u64) -> ReplicaState {
 
 fn bounds(replicas: u64) -> Bounds {
     Bounds {
-        has_frozen: false,
+        has_unwritable: false,
         floor: replicas,
         ceiling: replicas + (replicas / 4).max(1),
     }
@@ -81,7 +81,7 @@ fn f20_what_does_not_run_is_given_up_at_once() {
         next_step(
             &full,
             Bounds {
-                has_frozen: false,
+                has_unwritable: false,
                 floor: 34,
                 ceiling: 44
             }
@@ -157,7 +157,7 @@ fn f20_what_only_waits_yields_the_surge_to_what_may_run() {
         limit: u64::MAX,
     };
     let bounds = Bounds {
-        has_frozen: false,
+        has_unwritable: false,
         floor: 26,
         ceiling: 32,
     };
@@ -186,10 +186,10 @@ fn state() -> impl Strategy<Value = ReplicaState> {
 
 proptest! {
     /// F20: whichever pods the members' controllers take first among the ready ones, what stays available is
-    /// never below the floor, or what state was.
+    /// never below the floor, or below what it was.
     #[test]
     fn f20_no_step_dips(states in prop::collection::vec(state(), 0..8), floor in 0..80u64, surge in 0..20u64) {
-        let bounds = Bounds { floor, ceiling: floor + surge, has_frozen: false };
+        let bounds = Bounds { floor, ceiling: floor + surge, has_unwritable: false };
         let next = next_step(&states, bounds);
         let before: u64 = states.iter().map(|state| state.available).sum();
         let after: u64 = states.iter().zip(&next).map(|(state, &next)| {
@@ -202,7 +202,7 @@ proptest! {
     /// F20: growth stays below the ceiling, unless state was exceeded before, whichever of the writes are carried out.
     #[test]
     fn f20_growth_keeps_to_the_ceiling(states in prop::collection::vec(state(), 0..8), floor in 0..80u64, surge in 0..20u64) {
-        let bounds = Bounds { floor, ceiling: floor + surge, has_frozen: false };
+        let bounds = Bounds { floor, ceiling: floor + surge, has_unwritable: false };
         let before: u64 = states.iter().map(ReplicaState::present).sum();
         let next = next_step(&states, bounds);
         let after: u64 = states.iter().zip(next).map(|(state, next)| next.max(state.present())).sum();
@@ -219,7 +219,7 @@ proptest! {
                 state.ready = state.requested.min(*room);
                 state.available = state.ready;
             }
-            // A cluster keeps what runs there beyond what state may be given, until state is given up.
+            // A cluster keeps what runs there beyond its target, until that is removed.
             let running: u64 = states.iter().map(|state| state.target.min(state.schedulable_target().max(state.ready))).sum();
             let step = Bounds { floor: running, ..bounds(total) };
             let next = next_step(&states, step);

@@ -73,7 +73,7 @@ pub enum Outcome {
     Conflict(String),
     /// The member rejected a change of the set, with its message: the next check decides.
     Failed(String),
-    /// Done or not, nobody knows (a deadline, a broken connection): the next check decides.
+    /// It is not known whether it was done (a deadline, a broken connection): the next check decides.
     Unknown(String),
     /// Not answered yet: nothing is decided about the member before.
     Pending,

@@ -110,7 +110,7 @@ fn lay_out<'a>(
                 || member.hangs_in_deletion(now, settings)
                 || (!rejected_by_all && member.keeps_template_for_long(now, settings)),
             // What still runs of a set that hangs in its deletion will go: it is replaced like what leaves by a drain.
-            draining: member.member.is_left() || member.hangs_in_deletion(now, settings),
+            draining: member.member.is_evacuated() || member.hangs_in_deletion(now, settings),
             requested: member.believed_requested(),
             unscheduled: member
                 .scheduling
@@ -151,7 +151,7 @@ fn lay_out<'a>(
     (candidates, targets)
 }
 
-/// Whether all eligible `members` that have a local set reject the template. One without a set counts as rejecting it.
+/// Whether all eligible `members` that have a local ReplicaSet reject the template. One without a set counts as rejecting it.
 pub(super) fn template_rejected<'a: 'b, 'b>(
     members: impl Iterator<Item = &'b MemberEvaluation<'a>> + Clone,
 ) -> bool {
@@ -168,13 +168,13 @@ fn bounds(snapshot: &Snapshot<'_>, members: &[MemberEvaluation<'_>], targets: &[
     let replicas = u64::from(snapshot.frs.replicas);
     let desired: u64 = targets.iter().map(|target| target.desired()).sum();
     let probes: u64 = targets.iter().map(|target| target.probes).sum();
-    let frozen: Vec<_> = members
+    let unwritable: Vec<_> = members
         .iter()
         .filter(|member| member.eligibility.is_laid_out() && !member.eligibility.is_writable())
         .map(MemberEvaluation::possibly_requested)
         .filter(|replicas| *replicas > 0)
         .collect();
-    let possibly_requested: u64 = frozen.iter().sum();
+    let possibly_requested: u64 = unwritable.iter().sum();
     // Nothing is removed because a selected cluster can't take replicas now: preferences bind once replacements run.
     let floor = match snapshot.keeps_running_until {
         Some(_) => u64::MAX,
@@ -184,7 +184,7 @@ fn bounds(snapshot: &Snapshot<'_>, members: &[MemberEvaluation<'_>], targets: &[
     Bounds {
         floor,
         ceiling: (replicas + surge + probes).saturating_sub(possibly_requested),
-        has_frozen: !frozen.is_empty(),
+        has_unwritable: !unwritable.is_empty(),
     }
 }
 

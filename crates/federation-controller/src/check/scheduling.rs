@@ -27,11 +27,11 @@ pub(super) struct Scheduling<'a> {
     pub(super) unscheduled: u64,
     /// Of the unscheduled: have no pod, because the cluster can't create it (F32).
     pub(super) not_created: u64,
-    /// Of the unscheduled: for longer than X (F34).
+    /// Of the unscheduled: for longer than `unscheduledTimeout` (F34).
     pub(super) failed: u64,
-    /// When the next of the unscheduled will have been so for X.
+    /// When the next of the unscheduled will have been so for that long.
     pub(super) next_failure: Option<Timestamp>,
-    /// Since when the member's controllers have not acted on the set, if that is longer than X: what they did not create counts
+    /// Since when the member's controllers have not acted on the set, if that is longer than the timeout: what they did not create counts
     /// as what the cluster can't create.
     pub(super) not_acting_since: Option<Timestamp>,
     /// When this will be so, unless they act before.
@@ -82,7 +82,7 @@ impl<'a> Scheduling<'a> {
                 read.message = Some(&failure.message);
             }
         } else if let Some(since) = set.behind_since {
-            // Where nobody runs the controllers, nobody reports a failure.
+            // Controllers that do not run report no failure.
             let timeout = settings.unscheduled_timeout;
             let due = after_limit(since, timeout.map(|timeout| timeout.max(ACTING_TIME)));
             if due.is_some_and(|due| due <= now) {
@@ -109,7 +109,7 @@ impl<'a> Scheduling<'a> {
         read
     }
 
-    /// Pods without a node: pending ones, and unschedulable ones, which have been so for longer than X or about which the
+    /// Pods without a node: pending ones, and unschedulable ones, which have been so for longer than the timeout or about which the
     /// scheduler has said so.
     pub(super) fn without_node(&self) -> (u64, u64) {
         let pods = self.unscheduled.saturating_sub(self.not_created);

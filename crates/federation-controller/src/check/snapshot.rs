@@ -11,7 +11,7 @@ use crate::config::Config;
 pub struct Snapshot<'a> {
     /// The desired state.
     pub frs: &'a ValidFrs,
-    /// Hash of the local set's spec as fedrs writes it, without replicas.
+    /// Hash of the local ReplicaSet's spec as fedrs writes it, without replicas.
     pub desired_spec_hash: u64,
     /// Hash of the template, as pods that were created from it carry it.
     pub template_hash: u32,
@@ -53,7 +53,7 @@ pub struct Member {
     pub namespace: NamespaceState,
     /// What its outage means, if there is one: decided for all members together (F33).
     pub outage: Outage,
-    /// Until when it has to be healthy, because it was lost: before, nothing elsewhere is given up for its replicas (F33).
+    /// Until when it has to be healthy, because it was lost: until then, nothing elsewhere is removed for its replicas (F33).
     pub stabilizes_at: Option<Timestamp>,
     /// Whether it has nodes, and none of them is ready.
     pub no_ready_nodes: bool,
@@ -72,7 +72,7 @@ pub struct Member {
     pub sync: SyncState,
     /// Whether a previous write for this FederatedReplicaSet has not been answered yet.
     pub write_pending: bool,
-    /// Its local set and pods for this FederatedReplicaSet.
+    /// Its local ReplicaSet and pods for this FederatedReplicaSet.
     pub view: WorkloadView,
 }
 
@@ -107,11 +107,11 @@ pub enum Outage {
 
 impl Member {
     /// Whether all replicas have to leave it.
-    pub(super) fn is_left(&self) -> bool {
+    pub(super) fn is_evacuated(&self) -> bool {
         self.draining || self.namespace == NamespaceState::NotTaken
     }
 
-    /// The local set, if it is ours: a set with a controller owner belongs to somebody else (F29).
+    /// The local ReplicaSet, if it is ours: one with a controller is not (F29).
     pub(super) fn own_set(&self) -> Option<&WorkloadState> {
         self.view
             .workload
@@ -119,7 +119,7 @@ impl Member {
             .filter(|set| !set.has_controller)
     }
 
-    /// Whether the local set still has the label with the member's name (F40).
+    /// Whether the local ReplicaSet still has the label with the member's name (F40).
     pub(super) fn has_label(&self) -> bool {
         self.own_set()
             .is_some_and(|set| set.member_cluster == self.name)

@@ -36,9 +36,9 @@ pub(super) struct Step {
 pub(super) struct MemberStep {
     /// `spec.replicas` after the step.
     pub(super) next: u64,
-    /// The most replicas that the writes so far may have requested, with the one of this step; none without a local set.
+    /// The most replicas that the writes so far may have requested, with the one of this step; none without a local ReplicaSet.
     pub(super) requested: Option<u64>,
-    /// When the local set is written, if a write is due that earlier writes hold back.
+    /// When the local ReplicaSet is written, if a write is due that earlier writes hold back.
     pub(super) held_until: Option<Timestamp>,
     /// The history of the writes, with the one of this step.
     pub(super) writes: WriteBackoff,
@@ -100,7 +100,7 @@ impl Step {
 }
 
 impl MemberStep {
-    /// Detects external changes of the local set, which hold back the write that it needs.
+    /// Detects external changes of the local ReplicaSet, which hold back the write that it needs.
     fn observe(
         &mut self,
         snapshot: &Snapshot<'_>,
@@ -184,7 +184,7 @@ fn action(
     }
 }
 
-/// The write that takes the local set of `member` to its desired state with `next` replicas; none if it is in it.
+/// The write that takes the local ReplicaSet of `member` to its desired state with `next` replicas; none if it is in it.
 fn change(
     snapshot: &Snapshot<'_>,
     member: &MemberEvaluation<'_>,
@@ -198,7 +198,7 @@ fn change(
     };
     // In a namespace that the member does not take, replicas are removed, and nothing else is written.
     let is_taken = member.member.namespace == NamespaceState::Taken;
-    // One that is being deleted is gone some time, and created anew by a check then.
+    // One that is being deleted will be gone, and then a check creates it again.
     if set.deletion.is_some() || (!is_taken && next >= set.replicas) {
         return None;
     }

@@ -49,7 +49,7 @@ impl Target {
             .map(|(count, reason, why)| (reason, format!("{} {why}", pluralize(count, "replica"))))
     }
 
-    /// Replicas that the local set should have.
+    /// Replicas that the local ReplicaSet should have.
     pub(super) fn total(self) -> u64 {
         self.desired() + self.probes
     }

@@ -1,4 +1,4 @@
-//! Backoff of the writes of one local set, which another writer undoes (F29, F31) or which fail: never repeated in a loop.
+//! Backoff of the writes of one local ReplicaSet, which another writer undoes (F29, F31) or which fail: never repeated in a loop.
 //!
 //! ```text
 //!  as we left it --external change--> restored --external change--> restored after a pause, which doubles
@@ -27,7 +27,7 @@ const FREE_FAILURES: i32 = 2;
 /// External changes in a row from which on the set counts as contended.
 const CONTENDED: i32 = 5;
 
-/// The writes of one local set, as far as the next write depends on them.
+/// The writes of one local ReplicaSet, as far as the next write depends on them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct WriteBackoff(pub(super) WriteHistory);
 

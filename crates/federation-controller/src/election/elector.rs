@@ -1,4 +1,4 @@
-//! The edge of the election: looks at the Lease, writes it, and has the caller's work done while it is held.
+//! The edge of the election: reads and writes the Lease, and runs the caller's work while this process holds it.
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::Client;
@@ -24,40 +24,40 @@ use crate::{
 };
 
 /// Standbys shorten their period by up to this part, so that they do not read the Lease at the same time.
-const SPREAD: f64 = 0.2;
+const JITTER: f64 = 0.2;
 
 /// The configuration of an [`Elector`].
 pub struct LeaderElectorConfig {
-    /// Reaches the host; without a retry of its own.
+    /// A client of the host that does not retry.
     pub host: Client,
-    /// Where the Lease is. Made if it is missing and may be.
+    /// The namespace of the Lease; created if it does not exist.
     pub namespace: String,
-    /// The Lease's name: one for all that must not work at the same time.
+    /// The name of the Lease: the same for all processes of which only one may lead.
     pub lease: String,
-    /// The name of this process. One that starts anew with the name of a process that ended continues its term at once; no
-    /// two may have it at the same time.
+    /// The name of this process in the Lease. A process that starts with the name of one that has ended continues its term
+    /// at once; no two processes may have the name at the same time.
     pub identity: String,
-    /// How long a term holds, and how often it is renewed.
+    /// How long a term lasts, and how often it is renewed.
     pub timing: LeaderElectionConfig,
-    /// Tells the time that people read in the Lease. Nothing is decided by it.
+    /// The clock of the times in the Lease, which are for people: no decision depends on them.
     pub clock: Clock,
-    /// Spreads the looks of standbys.
+    /// The seed of the jitter.
     pub seed: u64,
-    /// Where it counts.
+    /// The metrics of the election.
     pub metrics: ElectionMetrics,
-    /// Finds out if it hangs.
+    /// Reports if the election hangs.
     pub watchdog: Watchdog,
 }
 
 /// The role of a process in the election.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LeaderState {
-    /// The Lease has not been looked at since the start, or since the end of a term.
+    /// The Lease has not been read since the start, or since the end of a term.
     #[default]
     Unknown,
     /// The Lease can't be read or written: why.
     Failed(String),
-    /// Another leads.
+    /// Another process leads.
     Standby {
         /// Its identity.
         leader: String,
@@ -68,7 +68,7 @@ pub enum LeaderState {
 
 /// A time in which this process leads.
 pub struct Term {
-    /// Stands before every client of the term.
+    /// Guards every client of the term.
     pub fence: Fence,
     /// Cancelled when the work of the term has to end.
     pub end: CancellationToken,
@@ -93,18 +93,18 @@ pub struct Elector {
     state: watch::Sender<LeaderState>,
 }
 
-/// What a look at the Lease came to.
+/// The result of an attempt to hold the Lease.
 enum Attempt {
-    /// It is ours, for others to see from `since` on or later.
+    /// This process holds it; others see that at `since` or later.
     Held { since: Instant },
-    /// It is another's until then.
+    /// Another process holds it until then.
     Other { leader: String, until: Instant },
     /// It is as it was before our last write: the host was restored from a backup.
     WentBack,
 }
 
 impl Elector {
-    /// Takes part from [`run`](Self::run) on.
+    /// An elector that takes part once it [runs](Self::run).
     #[must_use]
     pub fn new(config: LeaderElectorConfig) -> Self {
         let timing = config.timing;
@@ -140,10 +140,10 @@ impl Elector {
         self.state.subscribe()
     }
 
-    /// Has `lead` done in each term, until `cancel`.
+    /// Runs `lead` in each term, until `cancel`.
     ///
-    /// The work has to end soon after [`Term::end`] is cancelled: it is waited for, with the Lease renewed meanwhile if
-    /// `cancel` is the cause. When it ends the Lease is released; when the Lease is lost, the process is a standby again.
+    /// The work has to end soon after [`Term::end`] is cancelled: the elector waits for it, and renews the Lease
+    /// meanwhile if `cancel` is the cause. When it ends the Lease is released; when the Lease is lost, the process is a standby again.
     pub async fn run<W: Future<Output = ()>>(
         mut self,
         cancel: CancellationToken,
@@ -191,7 +191,7 @@ impl Elector {
     async fn campaign(&mut self) -> Instant {
         loop {
             self.watched.beat();
-            let part = 1.0 - SPREAD * self.random.random::<f64>();
+            let part = 1.0 - JITTER * self.random.random::<f64>();
             let mut next = Instant::now() + self.timing.retry_period.mul_f64(part);
             match self.attempt().await {
                 Ok(Attempt::Held { since }) => return since,
@@ -199,7 +199,7 @@ impl Elector {
                     next = next.min(until);
                     self.set_state(LeaderState::Standby { leader });
                 }
-                // Another was quicker: the next look shows who. Only a leader knows that the Lease went back.
+                // Another process was faster: the next attempt shows which. Only a leader knows that the Lease went back.
                 Ok(Attempt::WentBack) | Err(LeaseError::Conflict) => {}
                 Err(error) => self.set_state(LeaderState::Failed(self.about(&error))),
             }
@@ -250,13 +250,13 @@ impl Elector {
         }
     }
 
-    /// Looks at the Lease, and makes, takes or renews it where that is due.
+    /// Reads the Lease, and creates, takes or renews it if that is due.
     async fn attempt(&mut self) -> Result<Attempt, LeaseError> {
         let held = self.held.clone();
         let leads = held.is_some();
         if let Some(held) = held.clone() {
             match self.write(Step::Renew, Some(held)).await {
-                // Written by somebody, by a call of ours whose answer was lost, or deleted: looked at.
+                // Another process wrote it, or this one did and the response was lost, or it was deleted: read it.
                 Err(LeaseError::Conflict | LeaseError::Call(CallError::Api(_))) => {}
                 answer => return answer,
             }
@@ -270,7 +270,7 @@ impl Elector {
             return Ok(Attempt::WentBack);
         }
         let now = Instant::now();
-        self.view.look(found.as_ref().map(record), now);
+        self.view.observe(found.as_ref().map(record), now);
         match step::step(&self.me, leads, &self.acquired, &self.view, now) {
             Step::Follow { leader, until } => Ok(Attempt::Other { leader, until }),
             step => self.write(step, found).await,
@@ -296,17 +296,17 @@ impl Elector {
             }
             None => self.lease.create(spec).await?,
         };
-        self.view.look(Some(record(&lease)), Instant::now());
+        self.view.observe(Some(record(&lease)), Instant::now());
         self.held = Some(lease);
         Ok(Attempt::Held { since })
     }
 
-    /// Gives the Lease up, so that a successor need not wait until it expires.
+    /// Releases the Lease, so that a successor need not wait until it expires.
     async fn release(&mut self) {
-        let patience = self.timing.retry_period;
-        let released = match timeout(patience, self.try_release()).await {
+        let limit = self.timing.retry_period;
+        let released = match timeout(limit, self.try_release()).await {
             Ok(released) => released,
-            Err(_) => Err(CallError::Deadline(patience).into()),
+            Err(_) => Err(CallError::Deadline(limit).into()),
         };
         self.held = None;
         match released {
@@ -326,7 +326,7 @@ impl Elector {
             return Ok(());
         };
         let lease = match self.replace_released(held).await {
-            // By a renewal that was under way when the work ended.
+            // A renewal was in progress when the work ended.
             Err(LeaseError::Conflict) => match self.lease.get().await? {
                 Some(found) if self.is_held(&found) => self.replace_released(found).await?,
                 _ => return Ok(()),

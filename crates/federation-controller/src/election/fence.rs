@@ -23,7 +23,7 @@ pub enum TermOver {
     NotSent,
     /// The term ended before the response arrived: the write may or may not have taken effect.
     #[error("aborted: this process no longer leads")]
-    GivenUp,
+    Aborted,
 }
 
 /// Lets writes pass while a term lasts. Cheap to clone; clones close together.
@@ -66,7 +66,7 @@ impl Fence {
         self.0.as_ref()?.keeps_running_until
     }
 
-    /// Stays open until `until`. Whether it was still open: what has closed stays closed.
+    /// Keeps the fence open until `until`. Returns whether it was still open: a closed fence stays closed.
     pub(super) fn extend(&self, until: Instant) -> bool {
         let Some(state) = &self.0 else { return true };
         let mut open_until = state.until.lock();
@@ -77,15 +77,15 @@ impl Fence {
         is_open
     }
 
-    /// Closes it for good.
+    /// Closes it permanently.
     pub(super) fn close(&self) {
         if let Some(state) = &self.0 {
             state.closed.cancel();
         }
     }
 
-    /// A client that reads as `client` does, and writes only while the fence is open: asked just before a request is
-    /// sent, and one that is under way when the fence closes is given up. Errors are [`TermOver`].
+    /// A client that reads as `client` does, and writes only while the fence is open: the fence is checked just before a request
+    /// is sent, and a request that is in progress when the fence closes is aborted. Errors are [`TermOver`].
     #[must_use]
     pub fn guard(&self, client: &Client) -> Client {
         let Some(state) = &self.0 else {
@@ -104,7 +104,7 @@ impl State {
         !self.closed.is_cancelled() && Instant::now() < *self.until.lock()
     }
 
-    /// Waits until it is closed, or has closed by itself.
+    /// Waits until it is closed, or its time is over.
     async fn over(&self) {
         while self.is_open() {
             let until = *self.until.lock();
@@ -131,7 +131,7 @@ impl Service<Request<Body>> for Guarded {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let (client, state) = (self.client.clone(), Arc::clone(&self.state));
         Box::pin(async move {
-            // HEAD and the like are not used: what isn't known to be harmless is held back.
+            // Only GET is known to be harmless; the controller uses neither HEAD nor OPTIONS.
             if request.method() == Method::GET {
                 return Ok(client.send(request).await?);
             }
@@ -143,7 +143,7 @@ impl Service<Request<Body>> for Guarded {
                 biased;
                 () = state.over() => {
                     state.refused.inc();
-                    Err(TermOver::GivenUp.into())
+                    Err(TermOver::Aborted.into())
                 }
                 answer = client.send(request) => Ok(answer?),
             }

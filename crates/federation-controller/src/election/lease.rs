@@ -155,7 +155,7 @@ fn managed() -> PostParams {
     }
 }
 
-/// Takes a rejection with one of these HTTP statuses for a conflict.
+/// Turns a rejection with one of these HTTP statuses into a conflict.
 fn conflict_if(codes: &'static [u16]) -> impl Fn(LeaseError) -> LeaseError {
     |error| match error.code() {
         Some(code) if codes.contains(&code) => LeaseError::Conflict,
@@ -185,7 +185,7 @@ mod tests {
             },
         ]
         .map(|error| error.to_string());
-        let over = [TermOver::NotSent, TermOver::GivenUp].map(|error| error.to_string());
+        let over = [TermOver::NotSent, TermOver::Aborted].map(|error| error.to_string());
         insta::assert_snapshot!([&errors[..], &over[..]].concat().join("\n"), @r"
         another process has written it
         no answer within 5s

@@ -9,9 +9,9 @@ use tokio::time::Instant;
 /// A process that takes part in the election.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
-    /// Its name in the Lease. An earlier process may have had it, and no other may have it now.
+    /// Its name in the Lease. An earlier process may have had it, and no other process may have it now.
     pub(super) identity: String,
-    /// Whether another process has the name nevertheless: then this one takes no Lease for its own.
+    /// Whether another process has the name nevertheless: then this one never resumes a term.
     pub(super) is_shared: bool,
     /// How long other candidates have to wait after each renewal.
     pub(super) lease_duration: Duration,
@@ -28,7 +28,7 @@ pub(super) struct View {
 
 impl View {
     /// Records the Lease as it was found at `now`.
-    pub(super) fn look(&mut self, found: Option<LeaseSpec>, now: Instant) {
+    pub(super) fn observe(&mut self, found: Option<LeaseSpec>, now: Instant) {
         self.is_there = found.is_some();
         let Some(found) = found else { return };
         if self
@@ -50,7 +50,7 @@ pub(super) struct Acquisition {
 }
 
 impl Acquisition {
-    /// That of `record`.
+    /// The acquisition that `record` shows.
     pub(super) fn of(record: &LeaseSpec) -> Self {
         let time = record.acquire_time.as_ref();
         Self {
@@ -193,7 +193,7 @@ mod tests {
         let at = |second| start + Duration::from_secs(second);
         let mut view = View::default();
         for (second, found) in looks {
-            view.look(found.clone(), at(*second));
+            view.observe(found.clone(), at(*second));
         }
         let acquired: &[_] = if leads {
             &[Acquisition::of(&record("me", 15, 0))]
@@ -353,7 +353,7 @@ mod tests {
             ("of another process", shared, false, &[], &mine, follow),
         ] {
             let mut view = View::default();
-            view.look(Some(found.clone()), now);
+            view.observe(Some(found.clone()), now);
             assert_eq!(step(&me, leads, acquired, &view, now), wanted, "{what}");
         }
     }

@@ -1,12 +1,11 @@
-//! Adopts a ReplicaSet that has the name of a local set (F29): it existed before, or lost fedrs's labels.
+//! Adopts a ReplicaSet that has the name of a local ReplicaSet (F29): it existed before, or lost fedrs's labels.
 
 use fedrs_api::{RejectionKind, ValidFrs};
 use reflector::printable;
 
 use super::{
-    LocalSet,
+    LocalSet, failed_write,
     live_set::{LiveSet, LiveSpec, images},
-    undecided,
 };
 use crate::{calls::CallError, check::Outcome};
 
@@ -16,7 +15,7 @@ impl LocalSet<'_> {
         let live = match self.get().await {
             Ok(live) => live,
             // Gone since the POST: the next check creates it.
-            Err(error) => return undecided(&error),
+            Err(error) => return failed_write(&error),
         };
         if live.metadata.is_deleting {
             // Most are gone in a moment; one that hangs counts as a rejection in time.
@@ -34,7 +33,7 @@ impl LocalSet<'_> {
                 set,
             },
             Ok(outcome) => outcome,
-            Err(error) => undecided(&error),
+            Err(error) => failed_write(&error),
         }
     }
 

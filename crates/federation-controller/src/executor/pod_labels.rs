@@ -1,4 +1,4 @@
-//! fedrs's labels on pods that a local set adopted (F30), and on the pods of a local set that is released (F5).
+//! fedrs's labels on pods that a local ReplicaSet adopted (F30), and on the pods of a local ReplicaSet that is released (F5).
 //!
 //! The watch selects pods by these labels. An adopted pod has none at first, and counts only in the status of its set.
 

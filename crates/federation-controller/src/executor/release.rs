@@ -1,4 +1,4 @@
-//! Releases or deletes a local set (F5).
+//! Releases or deletes a local ReplicaSet (F5).
 
 use fedrs_api::{DeletionPolicy, annotations, labels};
 use planted_bugs::{PlantedBug, is_planted};

@@ -55,9 +55,9 @@ pub(super) fn seen(
     let status = object.status.clone().unwrap_or_default();
     let is = |names: &std::collections::BTreeSet<String>| names.contains(&name);
     let what_if = question.what_if;
-    let mut contact = Contact::of(&status, question.now);
+    let mut reachability = Reachability::of(&status, question.now);
     let lost_since = if is(&what_if.lost) {
-        contact.health = Health::Unreachable {
+        reachability.health = Health::Unreachable {
             since: question.now,
             message: String::new(),
         };
@@ -74,7 +74,7 @@ pub(super) fn seen(
         .unwrap_or_default();
     let model = Model {
         key: question.frs.key.clone(),
-        answers: contact.answers() && lost_since.is_none(),
+        answers: reachability.answers() && lost_since.is_none(),
         limit: previous.and_then(limit),
         rejection: internal.rejection.filter(|_| !question.new_template),
         template_rejection: internal
@@ -94,13 +94,13 @@ pub(super) fn seen(
         namespace: namespace(question, object, previous),
         outage: lost_since.map_or(Outage::None, |since| Outage::Lost { since }),
         stabilizes_at: None,
-        no_ready_nodes: contact.no_ready_nodes,
+        no_ready_nodes: reachability.no_ready_nodes,
         joined: Timestamp::MIN,
         awaited: false,
-        removed: contact.removed,
-        invalid_kubeconfig: contact.invalid_kubeconfig,
-        health: contact.health,
-        sync: contact.sync,
+        removed: reachability.removed,
+        invalid_kubeconfig: reachability.invalid_kubeconfig,
+        health: reachability.health,
+        sync: reachability.sync,
         write_pending: false,
         view: previous
             .and_then(|previous| {
@@ -153,7 +153,7 @@ fn namespace(
     }
 }
 
-/// `spec.replicas` of the local set; `None` if there is none.
+/// `spec.replicas` of the local ReplicaSet; `None` if there is none.
 fn requested(cluster: &ClusterStatus) -> Option<u32> {
     let internal = &cluster.internal;
     let target = count(cluster.desired_replicas) + count(internal.capacity_probes);
@@ -166,7 +166,7 @@ fn requested(cluster: &ClusterStatus) -> Option<u32> {
     Some(written.unwrap_or(existing.max(target)))
 }
 
-/// What is known of the pods of the local set.
+/// What is known of the pods of the local ReplicaSet.
 fn pods(cluster: &ClusterStatus, now: Timestamp) -> Pods {
     Pods {
         ready: count(cluster.ready_replicas),
@@ -199,8 +199,8 @@ fn lost_since(
     known.map_or(now, |time| time.0)
 }
 
-/// What the conditions of a MemberCluster say about the contact to the cluster.
-struct Contact {
+/// What the conditions of a MemberCluster say about how the cluster can be reached.
+struct Reachability {
     health: Health,
     sync: SyncState,
     no_ready_nodes: bool,
@@ -208,10 +208,10 @@ struct Contact {
     invalid_kubeconfig: Option<String>,
 }
 
-impl Contact {
+impl Reachability {
     fn of(status: &MemberClusterStatus, now: Timestamp) -> Self {
         let sync = sync(status);
-        let mut contact = Self {
+        let mut reachability = Self {
             health: Health::Unknown,
             sync,
             no_ready_nodes: false,
@@ -219,38 +219,42 @@ impl Contact {
             invalid_kubeconfig: None,
         };
         let Some(ready) = conditions::find(&status.conditions, MemberConditionType::Ready) else {
-            return contact;
+            return reachability;
         };
         let message = ready.message.clone();
         let since = ready.last_transition_time.0;
         match MemberReason::parse(&ready.reason) {
-            _ if ready.status == "True" => contact.health = Health::Healthy,
+            _ if ready.status == "True" => reachability.health = Health::Healthy,
             Some(MemberReason::NoReadyNodes) => {
-                (contact.health, contact.no_ready_nodes) = (Health::Healthy, true);
+                (reachability.health, reachability.no_ready_nodes) = (Health::Healthy, true);
             }
-            Some(MemberReason::ProbeFailing) => contact.health = Health::Failing { since, message },
+            Some(MemberReason::ProbeFailing) => {
+                reachability.health = Health::Failing { since, message }
+            }
             Some(MemberReason::Unreachable | MemberReason::ControllerDisconnected) => {
-                contact.health = Health::Unreachable { since, message };
+                reachability.health = Health::Unreachable { since, message };
             }
-            Some(MemberReason::Unauthorized) => contact.health = Health::Unauthorized { message },
+            Some(MemberReason::Unauthorized) => {
+                reachability.health = Health::Unauthorized { message }
+            }
             Some(MemberReason::Removed) => {
-                contact.removed =
+                reachability.removed =
                     Some(status.unreachable_since.as_ref().map_or(now, |time| time.0));
             }
             // A client of an earlier kubeconfig stays in use.
             Some(MemberReason::InvalidKubeconfig | MemberReason::DuplicateSource)
                 if sync == SyncState::Synced =>
             {
-                contact.health = Health::Healthy;
+                reachability.health = Health::Healthy;
             }
             Some(
                 MemberReason::InvalidKubeconfig
                 | MemberReason::DuplicateSource
                 | MemberReason::SecretMissing,
-            ) => contact.invalid_kubeconfig = Some(message),
+            ) => reachability.invalid_kubeconfig = Some(message),
             _ => {}
         }
-        contact
+        reachability
     }
 
     fn answers(&self) -> bool {

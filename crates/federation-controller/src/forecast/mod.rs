@@ -45,13 +45,13 @@ pub struct Forecast {
     pub steps: u32,
     /// The most replicas above N at any time.
     pub surge: u64,
-    /// How the replicas come to rest.
+    /// How the moves end.
     pub end: End,
     /// What is wrong with the placement, if anything is.
     pub warnings: Vec<String>,
 }
 
-/// How the replicas come to rest.
+/// How the moves end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// Nothing moves any more.
@@ -107,7 +107,7 @@ enum Round {
     Changed,
     /// Nothing, before this time.
     Waits(Timestamp),
-    /// Nothing, for ever.
+    /// Nothing any more.
     Settled,
 }
 
@@ -155,12 +155,12 @@ impl<'a> Run<'a> {
         let settings = &self.settings;
         // Until then each write that was rejected is tried again, and what no cluster can run counts as such.
         let unscheduled = settings.unscheduled_timeout.unwrap_or_default();
-        let patience = unscheduled + settings.backoff_max + settings.recheck_interval;
+        let quiet = unscheduled + settings.backoff_max + settings.recheck_interval;
         let mut changed = self.now;
         for _ in 0..MAX_ROUNDS {
             match self.round() {
                 Round::Settled => return End::AtRest,
-                Round::Waits(time) if time > after(changed, patience) => return End::AtRest,
+                Round::Waits(time) if time > after(changed, quiet) => return End::AtRest,
                 Round::Waits(time) => self.now = time,
                 Round::Changed => {
                     self.now += REACTION;

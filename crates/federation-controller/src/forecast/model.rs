@@ -16,30 +16,30 @@ const BEYOND_LIMIT: &str = "more than the cluster has shown it can run";
 #[derive(Clone, Debug)]
 pub(super) struct Model {
     pub(super) key: ObjectKey,
-    /// The uid of its local set: members that are the same cluster have the same one.
+    /// The uid of its local ReplicaSet: members that are the same cluster have the same one.
     pub(super) uid: String,
     /// Whether it reacts at all.
     pub(super) answers: bool,
     /// The most pods that get a node; `None` if it has shown no limit.
     pub(super) limit: Option<u32>,
-    /// The rejection of the local set, which lasts.
+    /// The rejection of the local ReplicaSet, which lasts.
     pub(super) rejection: Option<Rejection>,
     /// The rejection of the template, which lasts.
     pub(super) template_rejection: Option<TemplateRejection>,
-    /// The message with which it rejects changes of the local set.
+    /// The message with which it rejects changes of the local ReplicaSet.
     pub(super) write_error: Option<String>,
 }
 
 /// What became of an action.
 pub(super) struct Done {
     pub(super) outcome: Outcome,
-    /// Whether the local set has changed.
+    /// Whether the local ReplicaSet has changed.
     pub(super) changed: bool,
     /// Whether replicas were added.
     pub(super) grows: bool,
 }
 
-/// Pods of a local set at one moment.
+/// Pods of a local ReplicaSet at one moment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pods {
     pub(super) ready: u32,
@@ -51,7 +51,7 @@ pub(super) struct Pods {
 }
 
 impl Model {
-    /// A local set with `replicas`, before the member has created any pod.
+    /// A local ReplicaSet with `replicas`, before the member has created any pod.
     pub(super) fn set(&self, member: &str, replicas: u32, generation: i64) -> WorkloadState {
         WorkloadState {
             key: self.key.clone(),

@@ -1,4 +1,4 @@
-//! What is asked.
+//! The question that a forecast answers.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Keeps a client of one kubeconfig current: it is made anew when a file that the kubeconfig names changes, before
+//! Keeps a client of one kubeconfig current: it is created again when a file that the kubeconfig names changes, before
 //! credentials of a plugin end, and after a failure.
 
 use std::{sync::Arc, time::Duration};
@@ -24,7 +24,7 @@ const RETRY: Duration = Duration::from_secs(30);
 /// How long before the end of a plugin's certificate there is a new one: longer than a plugin may take.
 const BEFORE_END: Duration = Duration::from_secs(60);
 /// A plugin that takes longer is reported; the connection still waits for it.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PLUGIN_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// One kubeconfig on its way to a client.
 pub(super) struct Connection {
@@ -47,7 +47,7 @@ pub(super) struct Connected {
     pub(super) namespace: Option<String>,
 }
 
-/// What came of a kubeconfig.
+/// The result of making a client of a kubeconfig.
 pub(super) struct Report {
     /// The member's name.
     pub(super) name: String,
@@ -104,10 +104,10 @@ impl Connection {
         let whole = self.kubeconfig.clone().with_files(files);
         let claims = whole.token().and_then(token::claims);
         let mut made = self.connect.connect(whole);
-        let client = if let Ok(made) = timeout(PATIENCE, &mut made).await {
+        let client = if let Ok(made) = timeout(PLUGIN_TIMEOUT, &mut made).await {
             made?
         } else {
-            let late = KubeconfigError::PluginTimeout(PATIENCE);
+            let late = KubeconfigError::PluginTimeout(PLUGIN_TIMEOUT);
             self.report(reports, Err(late)).await;
             made.await?
         };
@@ -213,7 +213,7 @@ mod tests {
     async fn reports(
         script: &Script,
         user: &str,
-        folder: &Path,
+        directory: &Path,
         seconds: u64,
         meanwhile: impl AsyncFn(),
     ) -> Vec<(u64, String)> {
@@ -224,7 +224,7 @@ mod tests {
         let start = Instant::now();
         let mut received = Vec::new();
         let (reports, mut reported) = mpsc::channel::<Report>(1);
-        let kubeconfig = Kubeconfig::read(&yaml).unwrap().in_folder(folder);
+        let kubeconfig = Kubeconfig::read(&yaml).unwrap().in_directory(directory);
         let source = Source {
             origin: Origin::File,
             place: String::new(),
@@ -266,16 +266,22 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_changed_file_makes_a_new_client_and_one_that_is_missing_for_a_moment_does_not() {
-        let folder = tempfile::tempdir().unwrap();
-        let token = folder.path().join("token");
+        let directory = tempfile::tempdir().unwrap();
+        let token = directory.path().join("token");
         fs::write(&token, "one\n").unwrap();
         let script = Script::default();
-        let reported = reports(&script, "tokenFile: token", folder.path(), 60, async || {
-            sleep(Duration::from_secs(100)).await;
-            fs::remove_file(&token).unwrap();
-            sleep(Duration::from_secs(100)).await;
-            fs::write(&token, "two\n").unwrap();
-        });
+        let reported = reports(
+            &script,
+            "tokenFile: token",
+            directory.path(),
+            60,
+            async || {
+                sleep(Duration::from_secs(100)).await;
+                fs::remove_file(&token).unwrap();
+                sleep(Duration::from_secs(100)).await;
+                fs::write(&token, "two\n").unwrap();
+            },
+        );
         let reported = reported.await;
         assert_eq!(*script.tokens.lock(), ["one", "two"]);
         assert!(

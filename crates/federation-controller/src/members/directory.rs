@@ -1,7 +1,7 @@
-//! Watches a folder of kubeconfigs, one for each member and named after it, and sends [`MemberEvent`]s.
+//! Watches a directory of kubeconfigs, one for each member and named after it, and sends [`MemberEvent`]s.
 //!
-//! Reads the folder every second and compares the content: file notifications do not show how mounted Secrets change. A
-//! folder that can't be read, or whose files are removed all at once, removes no member: this is rather a mistake than the
+//! Reads the directory every second and compares the content: file notifications do not show how mounted Secrets change. A
+//! directory that can't be read, or whose files are removed all at once, removes no member: this is rather a mistake than the
 //! removal of every member (F33, F36).
 
 use std::{
@@ -20,7 +20,7 @@ use super::{
     kubeconfig::{Kubeconfig, KubeconfigError, read_file},
 };
 
-/// The interval between two reads of the folder.
+/// The interval between two reads of the directory.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// The file of each member.
@@ -34,7 +34,7 @@ struct File {
     content: Result<String, KubeconfigError>,
 }
 
-/// The files that were found by one read of the folder.
+/// The files that were found by one read of the directory.
 #[derive(Default)]
 struct Found {
     members: Members,
@@ -42,19 +42,23 @@ struct Found {
     ignored: Vec<String>,
 }
 
-/// Watches `folder` until `cancel`.
-pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: CancellationToken) {
+/// Watches `directory` until `cancel`.
+pub async fn watch(
+    directory: PathBuf,
+    events: mpsc::Sender<MemberEvent>,
+    cancel: CancellationToken,
+) {
     let mut known = Found::default();
     let mut has_reported = false;
     let (mut complete, mut emptied) = (false, false);
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     while cancel.run_until_cancelled(ticks.tick()).await.is_some() {
-        let found = match read(&folder).await {
+        let found = match read(&directory).await {
             Ok(found) if found.members.is_empty() && !known.members.is_empty() => {
                 if !std::mem::replace(&mut emptied, true) {
-                    let folder = folder.display();
-                    tracing::warn!(%folder, "the --members directory is empty; members without a Secret keep their last kubeconfig");
+                    let directory = directory.display();
+                    tracing::warn!(%directory, "the --members directory is empty; members without a Secret keep their last kubeconfig");
                     if events.send(MemberEvent::Emptied).await.is_err() {
                         return;
                     }
@@ -63,19 +67,19 @@ pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: C
             }
             Ok(found) => found,
             Err(error) => {
-                report_failure(&mut has_reported, &folder, &error.to_string());
+                report_failure(&mut has_reported, &directory, &error.to_string());
                 continue;
             }
         };
         has_reported = false;
         if found.ignored != known.ignored {
             for name in &found.ignored {
-                let folder = folder.display();
-                tracing::warn!(%folder, file = name, "file ignored: the name of a member is a DNS label of at most 63 characters");
+                let directory = directory.display();
+                tracing::warn!(%directory, file = name, "file ignored: the name of a member is a DNS label of at most 63 characters");
             }
         }
         let was_emptied = std::mem::take(&mut emptied);
-        for event in changes(&folder, &known.members, &found.members, was_emptied) {
+        for event in changes(&directory, &known.members, &found.members, was_emptied) {
             if events.send(event).await.is_err() {
                 return;
             }
@@ -88,16 +92,16 @@ pub async fn watch(folder: PathBuf, events: mpsc::Sender<MemberEvent>, cancel: C
     }
 }
 
-fn report_failure(has_reported: &mut bool, folder: &Path, message: &str) {
+fn report_failure(has_reported: &mut bool, directory: &Path, message: &str) {
     if !std::mem::replace(has_reported, true) {
-        tracing::warn!(folder = %folder.display(), "failed to read the --members directory: {message}");
+        tracing::warn!(directory = %directory.display(), "failed to read the --members directory: {message}");
     }
 }
 
-/// All kubeconfigs of `folder`, by member name.
-async fn read(folder: &Path) -> io::Result<Found> {
+/// All kubeconfigs of `directory`, by member name.
+async fn read(directory: &Path) -> io::Result<Found> {
     let (mut members, mut ignored) = (Members::new(), Vec::new());
-    let mut entries = tokio::fs::read_dir(folder).await?;
+    let mut entries = tokio::fs::read_dir(directory).await?;
     while let Some(entry) = entries.next_entry().await? {
         let path = entry.path();
         let Some(name) = member_name(&path) else {
@@ -144,11 +148,11 @@ async fn read_text(path: &Path) -> Result<String, KubeconfigError> {
 }
 
 /// The events of the members whose files changed between two reads; of all members that have a file, if `all`.
-fn changes(folder: &Path, known: &Members, found: &Members, all: bool) -> Vec<MemberEvent> {
+fn changes(directory: &Path, known: &Members, found: &Members, all: bool) -> Vec<MemberEvent> {
     let mut events = Vec::new();
     for (name, file) in found {
         if all || known.get(name) != Some(file) {
-            events.push(file_event(folder, name, file));
+            events.push(file_event(directory, name, file));
         }
     }
     for name in known.keys().filter(|name| !found.contains_key(*name)) {
@@ -157,8 +161,8 @@ fn changes(folder: &Path, known: &Members, found: &Members, all: bool) -> Vec<Me
     events
 }
 
-fn file_event(folder: &Path, name: &str, File { path, content }: &File) -> MemberEvent {
-    let read = |text: &String| Ok(Kubeconfig::read(text)?.in_folder(folder));
+fn file_event(directory: &Path, name: &str, File { path, content }: &File) -> MemberEvent {
+    let read = |text: &String| Ok(Kubeconfig::read(text)?.in_directory(directory));
     MemberEvent::File {
         name: name.to_owned(),
         file: path.clone(),

@@ -221,7 +221,7 @@ impl EventHandler<Secret> for SecretHandler {
         });
     }
 
-    /// A controller that may not read Secrets works with the folder alone; what was read before is still known.
+    /// A controller that may not read Secrets works with the directory alone; what was read before is still known.
     fn on_error(&mut self, error: &Error) {
         if error.code() == Some(403) && !self.has_listed {
             let forbidden = SecretsForbidden {

@@ -30,7 +30,7 @@ pub(super) struct MemberHandle {
     name: String,
     /// Ends all its tasks.
     cancel: CancellationToken,
-    followed: Option<Followed>,
+    followed: Option<FollowedSource>,
     /// Ends what makes clients of its source, and what renews its token.
     source: CancellationToken,
     informer: Option<Informer>,
@@ -40,7 +40,7 @@ pub(super) struct MemberHandle {
     kept_events: VecDeque<Event>,
 }
 
-/// What follows a member.
+/// The running informer of a member.
 struct Informer {
     client: ClientSender,
     scope: watch::Sender<WatchScope>,
@@ -50,7 +50,7 @@ struct Informer {
 }
 
 /// The source of a member's client.
-struct Followed {
+struct FollowedSource {
     source: Arc<Source>,
     /// Why no client could be made from it.
     failure: Option<KubeconfigError>,
@@ -74,7 +74,7 @@ impl ChangeHandler for Changes {
 }
 
 impl MemberHandle {
-    /// Begins with a member that is known to the registry.
+    /// Starts the status writer of a member that the registry knows.
     pub(super) fn begin(context: &Arc<Context>, name: &str) -> Self {
         let cancel = context.cancel.child_token();
         let writer = MemberClusterStatusWriter {
@@ -93,7 +93,7 @@ impl MemberHandle {
         }
     }
 
-    /// Follows the member by what a source holds, if it isn't already.
+    /// Makes clients of the kubeconfig of `source`, unless it is already in use.
     pub(super) fn follow(
         &mut self,
         context: &Context,
@@ -110,7 +110,7 @@ impl MemberHandle {
         }
         self.source.cancel();
         self.source = self.cancel.child_token();
-        self.followed = Some(Followed {
+        self.followed = Some(FollowedSource {
             source: Arc::clone(source),
             failure: None,
         });
@@ -185,7 +185,7 @@ impl MemberHandle {
                 .put_client(&self.name, client.clone(), credentials);
             tracing::info!(cluster = %self.name, "client of the member replaced");
         } else {
-            let access = self.inform(context, client.clone(), server);
+            let access = self.start_informer(context, client.clone(), server);
             context
                 .registry
                 .put_access(access, credentials, context.clock.now());
@@ -198,7 +198,12 @@ impl MemberHandle {
     }
 
     /// Starts the informer.
-    fn inform(&mut self, context: &Context, client: Client, server: String) -> MemberAccess {
+    fn start_informer(
+        &mut self,
+        context: &Context,
+        client: Client,
+        server: String,
+    ) -> MemberAccess {
         let cancel = self.cancel.child_token();
         let handler = Arc::new(Changes {
             trigger: Arc::clone(&context.trigger),

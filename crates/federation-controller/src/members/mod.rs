@@ -1,7 +1,7 @@
 //! The members of the federation: which there are, how to reach them, and what they show.
 //!
 //! ```text
-//! folder of kubeconfigs --MemberEvent--.
+//! kubeconfig directory --MemberEvent---.
 //! MemberClusters, Secrets -----Inbox---+--> Sources --resolve--> Members --> registry (read by checks)
 //!                                                                  |  |  \--> an informer per member
 //!                         clients of kubeconfigs <--Connection-----'  '-----> MemberClusters: status, by a writer each
@@ -40,7 +40,7 @@ pub(crate) use self::{
     task::Members,
 };
 
-/// A change of the folder of kubeconfigs.
+/// A change of the directory of kubeconfigs.
 #[derive(Clone)]
 pub enum MemberEvent {
     /// The kubeconfig of a member was added or changed.

@@ -30,14 +30,14 @@ use crate::{
     messages,
 };
 
-/// How often it is looked whether the time has come: time may be set, and a machine may sleep.
-const LOOK: Duration = Duration::from_secs(30);
+/// How often the time is checked: a clock may be set, and a machine may be suspended.
+const CHECK_PERIOD: Duration = Duration::from_secs(30);
 /// The first pause after a failure; doubled with each.
 const FIRST_PAUSE: Duration = Duration::from_secs(30);
 /// The longest pause after failures.
 const MAX_PAUSE: Duration = Duration::from_secs(600);
-/// Kubernetes refuses shorter lives.
-const MIN_LIFE: i64 = 600;
+/// API servers reject shorter lifetimes, in seconds.
+const MIN_LIFETIME: i64 = 600;
 
 /// Tokens have one or two kilobytes; servers refuse headers of more than this.
 const MAX_TOKEN_BYTES: usize = 16 << 10;
@@ -67,8 +67,8 @@ pub(super) struct Renewal {
     pub(super) recorder: EventRecorder,
     pub(super) clock: Clock,
     pub(super) call_timeout: Duration,
-    /// The Secret was changed, or all ends. Nothing is begun any more; what was begun is brought to its end, as our own
-    /// write is a change of the Secret.
+    /// Cancelled when the Secret changes, or the term ends: no renewal starts any more. One in progress is completed, because
+    /// its own write changes the Secret.
     pub(super) cancel: CancellationToken,
 }
 
@@ -100,7 +100,7 @@ impl Renewal {
             let wait = async {
                 sleep(pause).await;
                 while !renewal_due(&claims, self.clock.machine()) {
-                    sleep(LOOK.min(self.left(&claims))).await;
+                    sleep(CHECK_PERIOD.min(self.left(&claims))).await;
                 }
             };
             if self.cancel.run_until_cancelled(wait).await.is_none() {
@@ -161,9 +161,9 @@ impl Renewal {
         Ok(until)
     }
 
-    /// Asks the member for a token of the account that the old one is of, for as long a life.
+    /// Asks the member for a token of the account that the old one is of, with the same lifetime.
     async fn request(&self, claims: &Claims, account: &Account) -> Result<String, RenewalError> {
-        let life = claims.life().unwrap_or(MIN_LIFE).max(MIN_LIFE);
+        let life = claims.lifetime().unwrap_or(MIN_LIFETIME).max(MIN_LIFETIME);
         let (path, body) = token_request(&account.namespace, &account.name, life.unsigned_abs());
         let call = calls::post::<TokenResponse>(&self.member, &path, &body);
         let response = self.call(call).await.map_err(RenewalError::Request)?;
@@ -196,7 +196,7 @@ impl Renewal {
         calls::within(self.call_timeout, call).await
     }
 
-    /// Records `event`; `error` is shown by the condition Ready.
+    /// Records `event`; the condition Ready shows `error`.
     fn record(&self, error: Option<&str>, event: Event) {
         if event.type_ == EventType::Warning {
             tracing::warn!(cluster = %self.cluster, "{}", event.message);

@@ -1,4 +1,4 @@
-//! Resolves the source of each member's kubeconfig, from the files of the members folder, MemberClusters and Secrets. Pure;
+//! Resolves the source of each member's kubeconfig, from the files of the members directory, MemberClusters and Secrets. Pure;
 //! the members' task acts on it.
 //!
 //! | file | Secret named | |
@@ -22,7 +22,7 @@ use crate::config::SecretKubeconfigs;
 /// Where a kubeconfig is from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// The folder.
+    /// The directory.
     File,
     /// The Secret of this name.
     Secret(String),
@@ -137,20 +137,20 @@ impl Sources {
         self.files.insert(name.to_owned(), source.into());
     }
 
-    /// The folder has no kubeconfig for the member `name` any more.
+    /// The directory has no kubeconfig for the member `name` any more.
     pub(super) fn remove_file(&mut self, name: &str) {
         self.files.remove(name);
     }
 
     /// All files are gone at once: what they said is believed where no Secret is named, now or later.
-    pub(super) fn empty_folder(&mut self) {
+    pub(super) fn empty_directory(&mut self) {
         self.folder_emptied = true;
         let named = |name: &String| matches!(self.objects.get(name), Some(Some(_)));
         self.files.retain(|name, _| !named(name));
     }
 
     /// All files have been read once.
-    pub(super) fn complete_folder(&mut self) {
+    pub(super) fn complete_directory(&mut self) {
         self.folder_complete = true;
     }
 
@@ -224,7 +224,7 @@ impl Sources {
         names
     }
 
-    /// Whether the folder has a file for the member.
+    /// Whether the directory has a file for the member.
     pub(super) fn has_file(&self, name: &str) -> bool {
         self.files.contains_key(name)
     }
@@ -266,7 +266,7 @@ impl Sources {
     fn kubeconfig_in(&self, secret: &KubeconfigSecret) -> Result<Kubeconfig, KubeconfigError> {
         let kubeconfig = Kubeconfig::read(secret.text.as_ref().map_err(Clone::clone)?)?;
         kubeconfig.check_permitted(self.allowed)?;
-        Ok(kubeconfig.in_folder(Path::new("/")))
+        Ok(kubeconfig.in_directory(Path::new("/")))
     }
 }
 
@@ -300,7 +300,7 @@ mod tests {
 
     fn complete() -> Sources {
         let mut sources = Sources::new("fedrs-system", SecretKubeconfigs::default());
-        sources.complete_folder();
+        sources.complete_directory();
         sources.complete_objects();
         sources.complete_secrets(Ok(()));
         sources
@@ -378,7 +378,7 @@ mod tests {
                 sources.put_object("eu", Some(&naming(Some("eu-1"))));
                 assert!(words(&sources).starts_with("DuplicateSource"));
             }
-            sources.empty_folder();
+            sources.empty_directory();
             if !named_before {
                 assert_eq!(words(&sources), by_file);
                 sources.put_object("eu", Some(&naming(Some("eu-1"))));
@@ -386,7 +386,7 @@ mod tests {
             assert_eq!(words(&sources), by_secret);
             sources.put_file("eu", FILE.to_owned(), Ok(file()));
             assert!(words(&sources).starts_with("DuplicateSource"), "it is back");
-            sources.empty_folder();
+            sources.empty_directory();
             sources.put_object("eu", None);
             assert_eq!(words(&sources), "gone", "the file does not bring it back");
         }
@@ -429,7 +429,7 @@ mod tests {
         assert_eq!(words(&sources), "unknown");
         sources.put_object("eu", Some(&naming(Some("eu-1"))));
         assert_eq!(words(&sources), "unknown");
-        sources.complete_folder();
+        sources.complete_directory();
         sources.complete_objects();
         assert_eq!(
             (words(&sources), sources.is_complete()),

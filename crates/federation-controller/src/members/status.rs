@@ -48,7 +48,7 @@ impl Verdict {
     }
 }
 
-/// The status that `member` come to, after `before`: a condition keeps the time of its last transition, and what is not
+/// The status of `member`, after `before`: a condition keeps the time of its last transition, and what is not
 /// known yet stays as it was.
 pub(super) fn status(
     before: &MemberClusterStatus,

@@ -114,11 +114,11 @@ impl Members {
                 self.converge(&name);
             }
             MemberEvent::Emptied => {
-                self.sources.empty_folder();
+                self.sources.empty_directory();
                 self.converge_all();
             }
             MemberEvent::Complete => {
-                self.sources.complete_folder();
+                self.sources.complete_directory();
                 self.converge_all();
             }
         }

@@ -1,5 +1,5 @@
-//! Bearer tokens of ServiceAccounts: how one is asked for, and what it says of itself. That is read and never checked,
-//! which is the member's to do.
+//! Bearer tokens of ServiceAccounts: how to request one, and its claims, which are read and never verified: that is for the
+//! member to do.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use jiff::Timestamp;
@@ -83,7 +83,7 @@ fn account(subject: &str) -> Option<Account> {
 
 impl Claims {
     /// How long it was made for, in seconds. Not known without its beginning.
-    pub(super) fn life(&self) -> Option<i64> {
+    pub(super) fn lifetime(&self) -> Option<i64> {
         let seconds = self.expires.as_second() - self.issued?.as_second();
         (seconds > 0).then_some(seconds)
     }
@@ -91,7 +91,7 @@ impl Claims {
     /// When to ask for a new one: after a day, so that most of its life is left for a time without a controller or without the
     /// member. Of a short life after four fifths, or an hour before its end if that is earlier, but never in the first half.
     pub(super) fn renew_at(&self) -> Option<Timestamp> {
-        let life = self.life()?;
+        let life = self.lifetime()?;
         let age = (life / 5 * 4).min(life - 3600).max(life / 2).min(DAY);
         Timestamp::from_second(self.issued?.as_second().checked_add(age)?).ok()
     }

@@ -83,7 +83,7 @@ fn each_error_of_a_kubeconfig_once() {
             path: "members/eu.yaml".to_owned(),
             why: why(),
         },
-        KubeconfigError::Nowhere,
+        KubeconfigError::NotFound,
         KubeconfigError::File {
             field: "tokenFile",
             path: "members/token".to_owned(),

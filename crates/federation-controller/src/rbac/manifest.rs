@@ -19,10 +19,10 @@ pub enum Place {
     Member,
 }
 
-/// An account for a controller, and its rights in one cluster. Account, roles and bindings all have the same name.
+/// An account for a controller, and its permissions in one cluster. Account, roles and bindings all have the same name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Which rights it needs.
+    /// Which permissions it needs.
     pub place: Place,
     /// The account's namespace, a DNS label.
     pub namespace: String,
@@ -97,7 +97,7 @@ impl Access {
         manifests
     }
 
-    /// The rights in all namespaces of a member.
+    /// The permissions in all namespaces of a member.
     fn in_cluster(&self) -> Vec<Grant> {
         let mut grants = rules::member_cluster(&self.name);
         if self.namespaces.is_none() {

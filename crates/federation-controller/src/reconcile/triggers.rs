@@ -1,4 +1,4 @@
-//! What causes checks: changes in the members, and whoever asks for them.
+//! What causes checks: changes in the members, and requests by other parts of the controller.
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Local sets that somebody else changes as well: put right, but never in a loop (F29, F31).
+//! Local ReplicaSets that somebody else changes as well: put right, but never in a loop (F29, F31).
 
 use cluster_informer::WorkloadView;
 use federation_controller::check::{Outcome, Outcomes, with_outcomes};

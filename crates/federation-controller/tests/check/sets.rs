@@ -1,4 +1,4 @@
-//! Local sets that are missing, changed or refused (F28, F29, F31).
+//! Local ReplicaSets that are missing, changed or refused (F28, F29, F31).
 
 use cluster_informer::{Health, WorkloadView};
 use federation_controller::check::{Action, Outcome, Outcomes, SetChange, check, with_outcomes};

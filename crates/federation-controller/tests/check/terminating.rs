@@ -1,4 +1,5 @@
-//! A local set that hangs in its deletion: after X its replicas go elsewhere, and what runs stays until it is gone (F28, F31).
+//! A local ReplicaSet that hangs in its deletion: after `unscheduledTimeout` its replicas go elsewhere, and what runs stays until
+//! it is gone (F28, F31).
 
 use cluster_informer::{Deletion, WorkloadView};
 use fedrs_api::ClusterReason;

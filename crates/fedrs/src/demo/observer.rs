@@ -2,7 +2,7 @@
 //! story disconnects the network.
 //!
 //! ```text
-//! members' pods and local sets --.
+//! members' pods and local ReplicaSets --.
 //! host's set, MemberClusters   --+-- every 25 ms --> Snapshot --> runner (is the goal reached?), views
 //! ```
 

@@ -56,7 +56,7 @@ pub(crate) enum Action {
     Create,
     /// Create another team's workload that fills [`SMALL`] except for [`FREE_PODS`] pods, then create the set.
     FillAndCreate,
-    /// Delete the set with its local sets, and the other team's workload.
+    /// Delete the set with its local ReplicaSets, and the other team's workload.
     Delete,
     /// Disconnect [`UNREACHABLE`] from the network.
     Disconnect,

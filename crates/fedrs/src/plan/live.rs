@@ -31,7 +31,7 @@ pub(super) struct LiveArgs {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     drain: Vec<String>,
     /// Replicas of the FederatedReplicaSet, in place of its spec.replicas
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=i64::from(i32::MAX)))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(..=i64::from(i32::MAX)))]
     set_replicas: Option<u32>,
     /// Configuration file of the controller, which has its surge and timeouts. By default the default configuration
     #[arg(long, value_name = "FILE")]

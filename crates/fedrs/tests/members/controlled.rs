@@ -220,7 +220,7 @@ async fn after_an_uninstall_replicas_keep_running_and_deletions_complete() {
 }
 
 /// The namespaces of `eu` in which the controller has a Role, besides its own.
-fn namespaces_with_rights(federation: &Federation) -> Vec<&'static str> {
+fn namespaces_with_permissions(federation: &Federation) -> Vec<&'static str> {
     let roles = "rbac.authorization.k8s.io/v1";
     let host = federation
         .host
@@ -251,7 +251,10 @@ async fn s1_a_join_with_other_namespaces_drains_the_former_ones_and_removes_thei
         .contains(&["namespace/shop created", "eu is ready"]);
     federation.create_web(4);
     federation.wait_for(&[("eu", 2), ("us", 2)]).await;
-    assert_eq!(namespaces_with_rights(&federation), ["default", "shop"]);
+    assert_eq!(
+        namespaces_with_permissions(&federation),
+        ["default", "shop"]
+    );
 
     let outcome = federation
         .join("eu", "--namespaces blog,shop")
@@ -264,22 +267,22 @@ async fn s1_a_join_with_other_namespaces_drains_the_former_ones_and_removes_thei
         (federation.ready("eu"), federation.ready("us")),
         (Some(0), Some(4))
     );
-    assert_eq!(namespaces_with_rights(&federation), ["blog", "shop"]);
+    assert_eq!(namespaces_with_permissions(&federation), ["blog", "shop"]);
 
     federation.join("eu", "--all-namespaces").await.succeeded();
-    assert_eq!(namespaces_with_rights(&federation), [""; 0]);
+    assert_eq!(namespaces_with_permissions(&federation), [""; 0]);
     federation.wait_for(&[("eu", 2), ("us", 2)]).await;
 
-    // From rights in all namespaces to those in one.
+    // From permissions in all namespaces to those in one.
     federation.join("eu", "--namespaces shop").await.succeeded();
     assert_eq!(
         (federation.ready("eu"), federation.ready("us")),
         (Some(0), Some(4))
     );
-    assert_eq!(namespaces_with_rights(&federation), ["shop"]);
+    assert_eq!(namespaces_with_permissions(&federation), ["shop"]);
     federation.join("eu", "").await.succeeded();
     assert_eq!(
-        namespaces_with_rights(&federation),
+        namespaces_with_permissions(&federation),
         ["shop"],
         "a repeated join keeps them"
     );
@@ -287,5 +290,5 @@ async fn s1_a_join_with_other_namespaces_drains_the_former_ones_and_removes_thei
     let unjoin = "unjoin eu --member-kubeconfig eu.yaml";
     let outcome = federation.fedrs(unjoin).await.succeeded();
     outcome.contains(&["namespace/shop deleted", "namespace/fedrs-system deleted"]);
-    assert_eq!(namespaces_with_rights(&federation), [""; 0]);
+    assert_eq!(namespaces_with_permissions(&federation), [""; 0]);
 }

@@ -32,7 +32,7 @@ pub struct JoinRequest {
     pub federation: String,
     /// The namespace of the controller on the host, and of its ServiceAccount in the member.
     pub namespace: String,
-    /// In which namespaces of the member the controller gets rights.
+    /// In which namespaces of the member the controller gets permissions.
     pub namespaces: JoinNamespaces,
     /// The requested lifetime of the token.
     pub token_duration: Duration,
@@ -79,7 +79,7 @@ impl Join<'_> {
         let mut first = plan::member_steps(&self.membership, existing, None);
         first.truncate(plan::OWNER + 1);
         let mut now = first.clone();
-        if plan::removes_rights(&self.membership, existing) {
+        if plan::removes_permissions(&self.membership, existing) {
             // Not before the namespaces are empty.
             now.truncate(plan::OWNER);
         }

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! preflight (connect, read, check permissions) --> plan (pure) --> apply, the member first --> wait for the controller
-//!   --> remove rights in namespaces that are not listed any more, once they are empty
+//!   --> remove permissions in namespaces that are not listed any more, once they are empty
 //! ```
 //!
 //! The plan depends on the existing objects only: a repeated join changes nothing, and completes one that was interrupted.
 
 mod apply;
 mod conflicts;
-mod former_rights;
+mod former_permissions;
 mod namespaces;
 mod permissions;
 mod plan;
@@ -93,7 +93,7 @@ pub async fn join(
         }
         WriteMode::Persist => {
             wait_until_ready(host, &join.membership, request.timeout, reporter).await?;
-            former_rights::remove_former_rights(&join, &existing, reporter).await
+            former_permissions::remove_former_permissions(&join, &existing, reporter).await
         }
     }
 }

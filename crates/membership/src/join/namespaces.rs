@@ -5,10 +5,10 @@ use crate::{
     member_cluster,
 };
 
-/// In which namespaces of a member the controller gets rights.
+/// In which namespaces of a member the controller gets permissions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum JoinNamespaces {
-    /// In those that it has rights in; in all of a new member.
+    /// In those that it has permissions in; in all of a new member.
     #[default]
     Unchanged,
     /// In all.

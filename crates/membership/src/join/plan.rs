@@ -92,8 +92,8 @@ pub(super) fn member_steps(
     steps
 }
 
-/// Whether the step removes rights in namespaces, in which replicas may be left.
-pub(super) fn removes_rights(membership: &Membership, existing: &ExistingObjects) -> bool {
+/// Whether the step removes permissions in namespaces, in which replicas may be left.
+pub(super) fn removes_permissions(membership: &Membership, existing: &ExistingObjects) -> bool {
     let role = existing.in_member.first().and_then(Option::as_ref);
     let rules = role.and_then(|role| role["rules"].as_array());
     let is_of_workloads = |rule: &Value| rule["apiGroups"] == json!(["apps"]);

@@ -26,7 +26,7 @@ const CRD_TIMEOUT: Duration = Duration::from_secs(10);
 const CRD_POLL_PERIOD: Duration = Duration::from_millis(250);
 
 /// A cluster that has answered.
-pub(super) struct ClusterInfo {
+pub(super) struct ConnectedCluster {
     /// Its version: `v1.36.0`.
     pub(super) version: String,
     /// The uid of its namespace kube-system; empty if the user may not read it, which the check of permissions reports.
@@ -34,12 +34,12 @@ pub(super) struct ClusterInfo {
 }
 
 /// Connects to both clusters and checks their versions. Returns the host first.
-pub(super) async fn connect(clusters: &Clusters<'_>) -> Result<[ClusterInfo; 2], Error> {
+pub(super) async fn connect(clusters: &Clusters<'_>) -> Result<[ConnectedCluster; 2], Error> {
     let Clusters { host, member } = clusters;
     match futures::join!(version(host), version(member)) {
         (Ok(host_version), Ok(member_version)) => {
             let (host_id, member_id) = futures::try_join!(id(host), id(member))?;
-            let info = |version, id| ClusterInfo { version, id };
+            let info = |version, id| ConnectedCluster { version, id };
             Ok([info(host_version, host_id), info(member_version, member_id)])
         }
         (host, member) => {

@@ -127,7 +127,7 @@ impl Clusters {
         self.on_host("MemberCluster", is_ready)
     }
 
-    /// The number of local sets in all members.
+    /// The number of local ReplicaSets in all members.
     pub(super) fn local_sets(&self) -> usize {
         let of = |member: &Cluster| member.sim.api().list(&kinds::REPLICA_SETS, None).len();
         self.members.iter().map(of).sum()
@@ -174,7 +174,7 @@ impl Clusters {
         })
     }
 
-    /// The resource version of the last change of the host, and of the last change of a local set in each member: the
+    /// The resource version of the last change of the host, and of the last change of a local ReplicaSet in each member: the
     /// heartbeats of nodes change a member all the time.
     pub(super) fn versions(&self) -> Vec<u64> {
         let last_set = |member: &Cluster| {

@@ -1,7 +1,7 @@
 //! `cargo run --release -p fedrs-tests --bin settle`: many FederatedReplicaSets at once, in real time, on embedded members.
 //!
 //! ```text
-//! clusters, controller -> N sets created -> all local sets exist -> all pods ready -> status ready -> no more writes
+//! clusters, controller -> N sets created -> all local ReplicaSets exist -> all pods ready -> status ready -> no more writes
 //!   -> a member lost and replaced -> it returns: surplus gone, balanced
 //!   -> controller stopped (its heap is measured) and restarted -> it must write nothing
 //! ```

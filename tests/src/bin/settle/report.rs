@@ -14,7 +14,7 @@ pub(super) struct Report {
     pub(super) https: bool,
     /// Until all FederatedReplicaSets exist.
     pub(super) created_seconds: f64,
-    /// Until all local sets exist.
+    /// Until all local ReplicaSets exist.
     pub(super) local_sets_seconds: f64,
     /// Until all pods are ready.
     pub(super) ready_pods_seconds: f64,
@@ -64,7 +64,7 @@ pub(super) struct Restart {
     pub(super) watched_seconds: u64,
     /// Its requests other than GET: there must be none.
     pub(super) writes: BTreeMap<String, u64>,
-    /// Whether host and local sets keep their resource versions.
+    /// Whether host and local ReplicaSets keep their resource versions.
     pub(super) unchanged: bool,
 }
 

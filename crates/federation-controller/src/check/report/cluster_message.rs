@@ -182,7 +182,7 @@ impl ClusterMessage {
     }
 }
 
-/// Since when a local set is being deleted, and what that waits for.
+/// Since when a local ReplicaSet is being deleted, and what that waits for.
 pub(super) fn being_deleted(deletion: &Deletion) -> String {
     let (since, finalizers) = (deletion.since, waits_for(deletion));
     format!("the ReplicaSet has been terminating since {since:.0} and {finalizers}")

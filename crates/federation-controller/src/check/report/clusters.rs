@@ -29,7 +29,7 @@ pub(super) fn clusters(decision: &Decision<'_>) -> Vec<ClusterStatus> {
     listed.map(|(_, entry)| entry).collect()
 }
 
-/// Whether the member has, or should have, replicas or a local set.
+/// Whether the member has, or should have, replicas or a local ReplicaSet.
 fn has_replicas(member: &MemberDecision<'_>) -> bool {
     let evaluation = member.evaluation;
     evaluation.member.own_set().is_some()
@@ -121,7 +121,7 @@ fn observe_counts(
     if let Some(hash) = template_hash {
         status.updated_replicas = believed(member.pods_by_template(hash).0);
     }
-    // The watch of pods may be ahead of the status of the local set.
+    // The watch of pods may be ahead of the status of the local ReplicaSet.
     status.updated_replicas = status.updated_replicas.min(status.replicas);
     status.unscheduled_replicas = to_status(member.scheduling.unscheduled);
     status.internal.unready_since = member.unready_since(now).map(Time);

@@ -279,7 +279,7 @@ fn template_rejected(decision: &Decision<'_>) -> Option<String> {
     ))
 }
 
-/// Why all members that could get replicas reject the local workload, if they have done so for longer than X: a person has to
+/// Why all members that could get replicas reject the local ReplicaSet, if they have done so for longer than `unscheduledTimeout`: a person has to
 /// change something (F28).
 fn workload_rejected(decision: &Decision<'_>) -> Option<String> {
     let (frs, now) = (decision.snapshot.frs, decision.now);
@@ -313,7 +313,7 @@ fn distinct<'a>(messages: impl Iterator<Item = &'a str>) -> Option<String> {
     list(messages.into_iter().take(SHOWN).map(str::to_owned), "; ")
 }
 
-/// Members whose local workload belongs to another owner.
+/// Members whose local ReplicaSet belongs to another owner.
 fn name_conflict(status: &FederatedReplicaSetStatus) -> Option<String> {
     let conflicts = status.clusters.iter().filter_map(|cluster| {
         let rejection = cluster.internal.rejection.as_ref()?;
@@ -371,7 +371,7 @@ fn unready_for_long(decision: &Decision<'_>) -> Option<String> {
     list(unready, "; ")
 }
 
-/// Clusters whose local set another writer keeps changing.
+/// Clusters whose local ReplicaSet another writer keeps changing.
 fn contended(decision: &Decision<'_>) -> Option<String> {
     let contentions = decision.members().filter_map(|member| {
         let (times, manager) = member.step.writes.contention()?;

@@ -91,7 +91,7 @@ fn capacity_event(member: &MemberDecision<'_>) -> Option<Event> {
     }
 }
 
-/// A local set whose deletion hangs, once: the wait for it in the status has no end any more from then on.
+/// A local ReplicaSet whose deletion hangs, once: the wait for it in the status has no end any more from then on.
 fn deletion_event(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Option<Event> {
     let (name, evaluation) = (member.name(), member.evaluation);
     let deletion = evaluation.deletion().filter(|_| member.is_eligible())?;

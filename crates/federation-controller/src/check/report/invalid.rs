@@ -75,7 +75,7 @@ fn message(errors: &[FieldError]) -> String {
     texts.join("; ")
 }
 
-/// The entries of the last layout, and of members that have a local set, with their current counts.
+/// The entries of the last layout, and of members that have a local ReplicaSet, with their current counts.
 fn clusters(invalid: &InvalidFrs<'_>, now: Timestamp) -> Vec<ClusterStatus> {
     let previous = &invalid.previous.clusters;
     let evaluations = evaluate(invalid.members, previous, None, now, invalid.settings);

@@ -52,7 +52,7 @@ fn unplaced(decision: &Decision<'_>) -> (ConditionReason, String) {
     let (reason, why) = if selected.peek().is_none() {
         let why = "the placement selects no member cluster";
         (ConditionReason::NoMatchingCluster, why.to_owned())
-    } else if selected.all(is_closed) {
+    } else if selected.all(refuses_namespace) {
         let why = namespace_not_taken(decision);
         (ConditionReason::NamespaceNotTaken, why)
     } else {
@@ -82,7 +82,7 @@ fn unplaced(decision: &Decision<'_>) -> (ConditionReason, String) {
 }
 
 /// Whether a member takes no replicas because of the namespace.
-fn is_closed(member: &Member) -> bool {
+fn refuses_namespace(member: &Member) -> bool {
     matches!(
         member.namespace,
         NamespaceState::NotTaken | NamespaceState::System

@@ -154,13 +154,13 @@ fn surplus(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Option<Clust
     }
     let replicas = pluralize(surplus, "replica");
     Some(match decision.snapshot.keeps_running_until {
-        Some(until) if member.surplus() > 0 => {
+        Some(until) => {
             let what = format!(
                 "writes of the controller process that ended, which may still arrive, before {replicas} can be removed"
             );
             wait(WaitReason::EarlierWrites, what, until)
         }
-        _ => {
+        None => {
             let what = format!("replacements of {replicas}");
             wait(WaitReason::Replacements, what, None)
         }

@@ -50,9 +50,9 @@ pub enum KubeconfigError {
         /// The message of the system.
         why: String,
     },
-    /// Neither $KUBECONFIG nor a home folder is set.
+    /// Neither $KUBECONFIG nor a home directory is set.
     #[error("no kubeconfig found: set KUBECONFIG or HOME")]
-    Nowhere,
+    NotFound,
     /// A file that the kubeconfig names.
     #[error("{field}: failed to read {path}: {why}")]
     File {
@@ -63,7 +63,7 @@ pub enum KubeconfigError {
         /// The message of the system.
         why: String,
     },
-    /// Two files of the members folder have the name of one member.
+    /// Two files of the --members directory have the name of one member.
     #[error("two files have this name")]
     TwoFiles,
     /// A Secret without the key.

@@ -33,9 +33,9 @@ impl Kubeconfig {
         })
     }
 
-    /// The kubeconfig with absolute paths: relative ones, also that of a program, begin in `folder`.
+    /// The kubeconfig with absolute paths: relative ones, also that of a program, begin in `directory`.
     #[must_use]
-    pub fn in_folder(mut self, folder: &Path) -> Self {
+    pub fn in_directory(mut self, directory: &Path) -> Self {
         let (cluster, user) = (&mut self.cluster, &mut self.user);
         let files = [
             &mut cluster.certificate_authority,
@@ -48,7 +48,7 @@ impl Kubeconfig {
         // A name without a separator is looked up in PATH.
         let program = program.filter(|command| command.contains(MAIN_SEPARATOR));
         for path in files.chain(program) {
-            *path = folder.join(&*path).display().to_string();
+            *path = directory.join(&*path).display().to_string();
         }
         self
     }
@@ -125,21 +125,22 @@ mod tests {
 
     #[tokio::test]
     async fn files_are_put_in_from_the_kubeconfigs_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        let absolute = folder.path().join("token");
+        let directory = tempfile::tempdir().unwrap();
+        let absolute = directory.path().join("token");
         for (name, content) in [
             ("ca.pem", "ca"),
             ("c.pem", "c"),
             ("k.pem", "k"),
             ("token", "t\n"),
         ] {
-            fs::write(folder.path().join(name), content).unwrap();
+            fs::write(directory.path().join(name), content).unwrap();
         }
         let user = format!(
             "client-certificate: c.pem, client-key: ./k.pem, token: old, tokenFile: '{}', exec: {{command: bin/plugin}}",
             absolute.display()
         );
-        let named = kubeconfig(", certificate-authority: ca.pem", &user).in_folder(folder.path());
+        let named =
+            kubeconfig(", certificate-authority: ca.pem", &user).in_directory(directory.path());
         let files = named.read_files().await.unwrap();
         let whole = named.with_files(&files);
         assert_eq!(whole.files().count(), 0);
@@ -158,16 +159,16 @@ mod tests {
         let command = whole.user.exec.unwrap().command.unwrap();
         assert_eq!(
             command,
-            folder.path().join("bin/plugin").display().to_string()
+            directory.path().join("bin/plugin").display().to_string()
         );
     }
 
     #[tokio::test]
     async fn data_goes_before_files_and_programs_of_the_path_stay() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("ca.pem"), "other").unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("ca.pem"), "other").unwrap();
         let cluster = ", certificate-authority: ca.pem, certificate-authority-data: Y2E=";
-        let named = kubeconfig(cluster, "exec: {command: aws}").in_folder(folder.path());
+        let named = kubeconfig(cluster, "exec: {command: aws}").in_directory(directory.path());
         let files = named.read_files().await.unwrap();
         let whole = named.with_files(&files);
         assert_eq!(
@@ -179,14 +180,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_that_can_not_be_read_is_named_with_its_field() {
-        let folder = tempfile::tempdir().unwrap();
-        let named = kubeconfig("", "tokenFile: nowhere").in_folder(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let named = kubeconfig("", "tokenFile: nowhere").in_directory(directory.path());
         let error = named.read_files().await.unwrap_err().to_string();
         assert!(
             error.starts_with("tokenFile: failed to read ") && error.contains("nowhere"),
             "{error}"
         );
-        let named = kubeconfig(", certificate-authority: .", "").in_folder(folder.path());
+        let named = kubeconfig(", certificate-authority: .", "").in_directory(directory.path());
         let error = named.read_files().await.unwrap_err().to_string();
         assert!(error.ends_with("not a regular file"), "{error}");
     }

@@ -201,7 +201,7 @@ fn without_content(error: &kube::config::KubeconfigError) -> KubeconfigError {
             path: path.display().to_string(),
             why: error.to_string(),
         },
-        kube::config::KubeconfigError::FindPath => KubeconfigError::Nowhere,
+        kube::config::KubeconfigError::FindPath => KubeconfigError::NotFound,
         kube::config::KubeconfigError::Parse(error) => {
             let at = error.location();
             KubeconfigError::Malformed {
@@ -225,8 +225,8 @@ mod tests {
 
     #[test]
     fn a_file_is_read_as_kubectl_does_and_another_context_of_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("config");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("config");
         let read = |context| {
             let read = Kubeconfig::read_from(Some(&file), context);
             read.map(|kubeconfig| kubeconfig.server().to_owned())

@@ -1,4 +1,4 @@
-//! Removes the rights of the controller in namespaces that a join does not list any more.
+//! Removes the permissions of the controller in namespaces that a join does not list any more.
 
 use std::time::Duration;
 
@@ -23,8 +23,8 @@ use crate::{
 /// How often the ReplicaSets of the member are read.
 const POLL_PERIOD: Duration = Duration::from_secs(1);
 
-/// Removes the rights in namespaces that the member does not take any more, once no replica is left in them.
-pub(super) async fn remove_former_rights(
+/// Removes the permissions in namespaces that the member does not take any more, once no replica is left in them.
+pub(super) async fn remove_former_permissions(
     join: &Join<'_>,
     existing: &ExistingObjects,
     reporter: &mut dyn Reporter,
@@ -38,7 +38,7 @@ pub(super) async fn remove_former_rights(
     }
     let mut outdated = outdated::<RoleBinding>(join).await?;
     outdated.extend(self::outdated::<Role>(join).await?);
-    let narrows = plan::removes_rights(membership, existing);
+    let narrows = plan::removes_permissions(membership, existing);
     if outdated.is_empty() && !narrows {
         return Ok(());
     }
@@ -54,7 +54,7 @@ pub(super) async fn remove_former_rights(
     Ok(())
 }
 
-/// The objects of a kind that grant rights in namespaces that are not listed any more.
+/// The objects of a kind that grant permissions in namespaces that are not listed any more.
 async fn outdated<K>(join: &Join<'_>) -> Result<Vec<ObjectRef>, RequestError>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
@@ -74,7 +74,7 @@ where
         .collect())
 }
 
-/// Waits until no replica is left in namespaces that the controller loses rights in.
+/// Waits until no replica is left in namespaces that the controller loses permissions in.
 async fn wait_until_empty(join: &Join<'_>, reporter: &mut dyn Reporter) -> Result<(), Error> {
     let (member, membership) = (join.clusters.member, &join.membership);
     let Some(listed) = &membership.namespaces else {
