@@ -1,6 +1,6 @@
 //! Kubeconfigs of files and of Secrets, against mutated bytes.
 
-use std::{path::Path, time::Duration};
+use std::{fmt::Write as _, path::Path, time::Duration};
 
 use k8s_openapi::api::core::v1::Secret;
 use mutations::fuzz;
@@ -96,7 +96,7 @@ fn s5_a_kubeconfig_that_grows_by_its_aliases_is_refused() {
     for level in 1..12 {
         let before = level - 1;
         let all = vec![format!("*a{before}"); 10].join(", ");
-        yaml += &format!("a{level}: &a{level} [{all}]\n");
+        let _ = writeln!(yaml, "a{level}: &a{level} [{all}]");
     }
     yaml += "current-context: c\nclusters: *a11\n";
     Kubeconfig::read(&yaml).expect_err("there are 10^12 values");
