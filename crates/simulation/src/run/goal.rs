@@ -15,9 +15,9 @@ use crate::{checks::Invariant, plan::Fault, trace::Topic};
 const REACHED_WITHIN: Duration = Duration::from_secs(3600);
 /// How often it is looked at.
 const LOOK: Duration = Duration::from_secs(5);
-/// What may still be written when the desired state is reached: counts of external changes end after ten minutes, and a
-/// member that was lost is forgotten after an hour.
-const CALM_AFTER: Duration = Duration::from_secs(700);
+/// What may still be written when the desired state is reached: counts of external changes end after ten minutes, and the
+/// status of a member that was lost records for an hour how long it has been healthy, for the next leader.
+const CALM_AFTER: Duration = Duration::from_secs(3700);
 /// Then nothing is written for this time.
 const QUIET_FOR: Duration = Duration::from_secs(600);
 
