@@ -1,5 +1,6 @@
 //! Development tasks: `cargo xtask --help`.
 
+mod bench;
 mod control_plane;
 mod crds;
 mod generated;
@@ -29,6 +30,9 @@ enum Task {
     /// Runs real Kubernetes control planes on loopback: a host and members, each with etcd, API server, controllers and scheduler.
     #[command(subcommand)]
     ControlPlane(control_plane::ControlPlane),
+    /// Runs the benchmarks that need several programs.
+    #[command(subcommand)]
+    Bench(bench::Bench),
     /// Records `fedrs demo` as the animated SVG of the README.
     RecordDemo,
     /// Simulates federations with random edits and faults, by `fedrs simulate`; without arguments, prints its help.
@@ -44,6 +48,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Task::Crds => crds::generated().write(),
         Task::Rbac => rbac::generated().write(),
         Task::ControlPlane(task) => task.run(),
+        Task::Bench(bench) => bench.run(),
         Task::RecordDemo => record_demo::run(),
         Task::Simulate { arguments } => return simulate::run(&arguments),
     }?;

@@ -47,7 +47,7 @@ const CREATED_TOGETHER: usize = 64;
 fn main() -> anyhow::Result<ExitCode> {
     let args = SettleArgs::parse();
     tracing_subscriber::fmt()
-        .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
+        .with_max_level(tracing_subscriber::filter::LevelFilter::ERROR)
         .with_writer(std::io::stderr)
         .init();
     let report = tokio::runtime::Builder::new_multi_thread()

@@ -1,0 +1,106 @@
+//! The process of the controller, seen from outside: its memory, its CPU time and its metrics.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use anyhow::Context;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+/// How to start the controller.
+pub(super) struct Program {
+    pub(super) path: PathBuf,
+    /// The folder with `host.yaml` and `members/`.
+    pub(super) directory: PathBuf,
+}
+
+/// A running controller; killed when dropped.
+pub(super) struct Controller {
+    process: Child,
+    address: String,
+}
+
+impl Program {
+    pub(super) fn start(&self) -> anyhow::Result<Controller> {
+        // Free now, and probably still when the controller listens.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?.to_string();
+        drop(listener);
+        let log = fs::File::create(self.directory.join("controller.log"))?;
+        let process = Command::new(&self.path)
+            .arg("controller")
+            .args(["--leader-elect=false", "--listen", &address])
+            .arg("--kubeconfig")
+            .arg(self.directory.join("host.yaml"))
+            .arg("--members")
+            .arg(self.directory.join("members"))
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .with_context(|| format!("failed to start {}", self.path.display()))?;
+        Ok(Controller { process, address })
+    }
+}
+
+impl Controller {
+    /// The resident bytes, now and at most.
+    pub(super) fn memory(&self) -> anyhow::Result<(u64, u64)> {
+        let path = Path::new("/proc").join(self.process.id().to_string());
+        let status = fs::read_to_string(path.join("status")).context("the controller ended")?;
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            let kilobytes = line?.trim().strip_suffix(" kB")?.parse::<u64>().ok()?;
+            Some(kilobytes * 1024)
+        };
+        let resident = field("VmRSS:").zip(field("VmHWM:"));
+        resident.context("/proc has no memory of the controller")
+    }
+
+    /// Whether it has a current view of everything.
+    pub(super) async fn is_ready(&self) -> bool {
+        let answer = self.get("/readyz").await;
+        answer.is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
+    }
+
+    /// The checks so far, and the seconds that they took: snapshot and decision.
+    pub(super) async fn checks(&self) -> anyhow::Result<(u64, f64)> {
+        let metrics = self.get("/metrics").await?;
+        let value = |name: &str| {
+            let line = metrics.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|value| value.trim().parse::<f64>().ok())
+        };
+        let of = |part: &str, what: &str| {
+            let name = format!("fedrs_check_part_seconds_{what}{{part=\"{part}\"}}");
+            value(&name).unwrap_or(0.0)
+        };
+        let seconds = of("check", "sum") + of("snapshot", "sum");
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a count"
+        )]
+        Ok((of("check", "count") as u64, seconds))
+    }
+
+    async fn get(&self, path: &str) -> anyhow::Result<String> {
+        let mut stream = TcpStream::connect(&self.address).await?;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: fedrs\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        Ok(answer)
+    }
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
