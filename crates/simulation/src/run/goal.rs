@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::time::{Duration, Instant};
 
 use super::{recorder::HOST, runner::Runner};
-use crate::{checks::Invariant, plan::Fault, trace::Topic};
+use crate::{checks::Invariant, observe::LocalSetState, plan::Fault, trace::Topic};
 
 /// The desired state is reached within this time: more than the longest stabilization window (30 min) and the longest backoff
 /// (10 min).
@@ -134,7 +134,15 @@ impl Goal {
         let object = serde_json::from_value(Value::clone(&object));
         let object: FederatedReplicaSet = object.expect("the API server validates it");
         let frs = ValidFrs::check(&object).ok()?;
-        let sets = runner.federation.sets(name);
+        let mut sets = runner.federation.sets(name);
+        // What was released with an earlier object of this name, and gets no replicas now, is somebody else's.
+        for (member, set) in &mut sets {
+            let object = runner.federation.local_set(member, name);
+            let labels = object.map(|object| object["metadata"]["labels"].to_string());
+            if !labels.is_some_and(|labels| labels.contains("fedrs.dev/replica-set")) {
+                *set = LocalSetState::default();
+            }
+        }
         if !self.undecided.is_empty() {
             let available: u64 = sets.values().map(|set| set.available).sum();
             let (_, wanted) = self.layout(&frs, runner);
