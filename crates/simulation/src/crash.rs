@@ -1,4 +1,5 @@
-//! Crashes a controller at an exact write: from then on none of its requests reaches a cluster.
+//! Crashes a controller at an exact write: from then on none of its requests reaches a cluster. Or loses the response, or the
+//! events, of an exact write.
 
 use std::{
     fmt,
@@ -11,17 +12,29 @@ use std::{
 use http::{Method, Request, Response, StatusCode, Uri};
 use kube::client::Body;
 use parking_lot::Mutex;
-use sim_cluster::{ApiService, AuditEvent, SimCluster};
-use tokio::sync::Notify;
+use sim_cluster::{ApiService, AuditEvent, Faults, SimCluster};
+use tokio::{
+    sync::Notify,
+    time::{Duration, sleep},
+};
 use tower::{BoxError, Service};
 
-/// The write of a controller at which it crashes.
+/// How long events are held back: for several checks, and for less than a watch may be silent.
+const HELD_BACK: Duration = Duration::from_secs(15);
+
+/// The write of a controller at which it crashes, or at which it is told too little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CrashPoint {
     /// The n-th write (from 1) is never sent.
     Before(u64),
     /// The n-th write (from 1) takes effect, but the controller never receives the response.
     After(u64),
+    /// The n-th write (from 1) takes effect and its response is lost. The controller continues.
+    Unanswered(u64),
+    /// Events of the cluster that the n-th write (from 1) changes arrive 15 s late from then on: the view is old.
+    Late(u64),
+    /// These events never arrive; a list follows: what came and went within 15 s is never seen.
+    Skipped(u64),
 }
 
 /// Sees each write of a controller.
@@ -126,6 +139,9 @@ impl Lifetime {
                 Admission::Rejected
             }
             Some(CrashPoint::After(at)) if at == writes => Admission::SentLast,
+            Some(CrashPoint::Unanswered(at)) if at == writes => Admission::SentUnanswered,
+            Some(CrashPoint::Late(at)) if at == writes => Admission::SentUnseen { skips: false },
+            Some(CrashPoint::Skipped(at)) if at == writes => Admission::SentUnseen { skips: true },
             _ => Admission::Sent,
         }
     }
@@ -142,6 +158,8 @@ impl Lifetime {
 
 enum Admission {
     Sent,
+    SentUnanswered,
+    SentUnseen { skips: bool },
     SentLast,
     Rejected,
 }
@@ -152,6 +170,7 @@ pub(crate) struct CrashableService {
     cluster: Arc<str>,
     lifetime: Lifetime,
     service: ApiService,
+    faults: Faults,
 }
 
 impl CrashableService {
@@ -170,7 +189,22 @@ impl CrashableService {
             cluster: name,
             lifetime: lifetime.clone(),
             service,
+            faults: cluster.faults().clone(),
         }
+    }
+
+    /// Holds back the events of the cluster for a while.
+    fn hold_events(&self, skips: bool) {
+        let faults = self.faults.clone();
+        faults.set_watches_stalled(true);
+        tokio::spawn(async move {
+            sleep(HELD_BACK).await;
+            if skips {
+                faults.compact();
+                faults.cut_watches();
+            }
+            faults.set_watches_stalled(false);
+        });
     }
 
     /// Sends a request that is not the controller's last one.
@@ -208,6 +242,14 @@ impl Service<Request<Body>> for CrashableService {
             match admission {
                 Admission::Rejected => Err("the controller crashed".into()),
                 Admission::Sent => called.send(request).await,
+                Admission::SentUnanswered => {
+                    let _ = called.send(request).await;
+                    Err("the response was lost".into())
+                }
+                Admission::SentUnseen { skips } => {
+                    called.hold_events(skips);
+                    called.send(request).await
+                }
                 Admission::SentLast => {
                     // The controller never learns the result.
                     let _ = called.service.call(request).await;
