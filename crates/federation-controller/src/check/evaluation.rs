@@ -89,6 +89,14 @@ impl<'a> MemberEvaluation<'a> {
             .map(count::from_status);
         let all = desired.map_or(u64::MAX, |desired| desired.replicas.into());
         let set = member.own_set().filter(|_| !eligibility.is_duplicate());
+        // The member has made no progress since the last check, perhaps of another leader.
+        let stands_still = |previous: &&ClusterStatus| {
+            let replicas = |set: &WorkloadState| u64::from(set.status_replicas);
+            set.map_or(0, replicas) <= count::from_status(previous.replicas)
+        };
+        let behind_since = previous.filter(stands_still);
+        let behind_since =
+            behind_since.and_then(|previous| previous.internal.behind_since.as_ref());
         // No pods are created for a set that is being deleted: it shows nothing about the cluster.
         let counts = set.is_some_and(|set| set.deletion.is_none());
         Self {
@@ -96,7 +104,8 @@ impl<'a> MemberEvaluation<'a> {
             previous,
             eligibility,
             scheduling: if counts {
-                Scheduling::of(&member.view, now, settings)
+                let behind_since = behind_since.map(|time| time.0);
+                Scheduling::of(&member.view, behind_since, now, settings)
             } else {
                 Scheduling::default()
             },

@@ -41,6 +41,7 @@ pub(crate) fn bound_times(clusters: &mut [ClusterStatus], now: Timestamp, settin
         let times = [
             internal.lost_since.as_mut(),
             internal.unready_since.as_mut(),
+            internal.behind_since.as_mut(),
             internal
                 .rejection
                 .as_mut()

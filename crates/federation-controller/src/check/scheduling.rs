@@ -6,7 +6,7 @@ use cluster_informer::WorkloadView;
 use jiff::Timestamp;
 use planted_bugs::{PlantedBug, is_planted};
 
-use super::time::after_limit;
+use super::time::{after, after_limit};
 use crate::config::Config;
 
 /// A new pod has no node until the scheduler has looked at it: before, it shows nothing, whatever the configuration says.
@@ -34,7 +34,9 @@ pub(super) struct Scheduling<'a> {
     /// Since when the member's controllers have not acted on the set, if that is longer than the timeout: what they did not create counts
     /// as what the cluster can't create.
     pub(super) not_acting_since: Option<Timestamp>,
-    /// When this will be so, unless they act before.
+    /// The same, if that is longer than they usually take: what a later leader has to know.
+    pub(super) behind_since: Option<Timestamp>,
+    /// When one of these will be so, unless they act before.
     pub(super) counts_from: Option<Timestamp>,
     /// Whether the scheduler has reported a pod as unschedulable.
     pub(super) is_reported: bool,
@@ -43,8 +45,13 @@ pub(super) struct Scheduling<'a> {
 }
 
 impl<'a> Scheduling<'a> {
-    /// Reads `view` at `now`.
-    pub(super) fn of(view: &'a WorkloadView, now: Timestamp, settings: &Config) -> Self {
+    /// Reads `view` at `now`. Earlier leaders saw that nobody has acted on the set since `behind_since`.
+    pub(super) fn of(
+        view: &'a WorkloadView,
+        behind_since: Option<Timestamp>,
+        now: Timestamp,
+        settings: &Config,
+    ) -> Self {
         let Some(set) = &view.workload else {
             return Self::default();
         };
@@ -82,7 +89,10 @@ impl<'a> Scheduling<'a> {
                 read.message = Some(&failure.message);
             }
         } else if let Some(since) = set.behind_since {
-            // Controllers that do not run report no failure.
+            // Where nobody runs the controllers, nobody reports a failure.
+            let since = behind_since.map_or(since, |earlier| earlier.min(since));
+            let is_late = after(since, ACTING_TIME);
+            read.behind_since = (is_late <= now).then_some(since);
             let timeout = settings.unscheduled_timeout;
             let due = after_limit(since, timeout.map(|timeout| timeout.max(ACTING_TIME)));
             if due.is_some_and(|due| due <= now) {
@@ -92,7 +102,8 @@ impl<'a> Scheduling<'a> {
                 read.add_unscheduled(read.not_created, due, now);
                 read.message = read.message.or(Some(NOT_ACTING));
             } else {
-                read.counts_from = due;
+                let times = due.into_iter().chain([is_late]);
+                read.counts_from = times.filter(|time| *time > now).min();
             }
         }
         read.unscheduled = read.unscheduled.min(requested);

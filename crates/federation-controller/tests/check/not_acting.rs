@@ -1,6 +1,7 @@
 //! A member whose controllers do not act on its set: no pods, and nobody who says why (F32, F34).
 
 use fedrs_api::ClusterReason;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::world::{World, at, even, frs, hold};
 
@@ -62,6 +63,43 @@ fn f32_replicas_that_no_controller_creates_go_elsewhere_after_x_and_return_when_
         assert!(world.ready() >= 12);
     }
     assert_eq!(world.placed(), [4, 4, 4]);
+}
+
+#[test]
+fn f32_leaders_of_50_s_find_out_that_no_controller_creates_replicas() {
+    let mut world = World::new(frs(6, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    world.now = 0;
+    world.frs = frs(12, even(true));
+    world.step();
+    stop_controllers(&mut world, 2, 0);
+    step_until(&mut world, 9, 2, 0);
+    let internal = |world: &World| world.previous.clusters[2].internal.behind_since.clone();
+    assert_eq!(internal(&world), None, "controllers may take moments");
+    assert_eq!(world.check().next_check, Some(at(10)));
+    step_until(&mut world, 50, 2, 0);
+    assert_eq!(internal(&world), Some(Time(at(0))));
+    // The next leader sees the set for the first time.
+    stop_controllers(&mut world, 2, 50);
+    step_until(&mut world, 70, 2, 50);
+    assert_eq!(world.placed()[..2], [5, 5]);
+    assert_eq!(world.ready(), 12);
+}
+
+#[test]
+fn f32_controllers_that_acted_since_an_earlier_leader_have_their_time_anew() {
+    let mut world = World::new(frs(6, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    world.now = 0;
+    world.frs = frs(12, even(true));
+    world.step();
+    stop_controllers(&mut world, 2, 0);
+    step_until(&mut world, 50, 2, 0);
+    stop_controllers(&mut world, 3, 50);
+    step_until(&mut world, 100, 3, 50);
+    assert_eq!(world.placed()[..2], [4, 4]);
+    let recorded = world.previous.clusters[2].internal.behind_since.clone();
+    assert_eq!(recorded, Some(Time(at(50))));
 }
 
 #[test]

@@ -78,6 +78,7 @@ pub(super) fn observed(
                 ..ClusterStatus::default()
             };
             status.internal.unready_since = None;
+            status.internal.behind_since = None;
             status.internal.capacity_probes = 0;
             status.internal.lost_since = Some(Time(since));
         }
@@ -125,6 +126,7 @@ fn observe_counts(
     status.updated_replicas = status.updated_replicas.min(status.replicas);
     status.unscheduled_replicas = to_status(member.scheduling.unscheduled);
     status.internal.unready_since = member.unready_since(now).map(Time);
+    status.internal.behind_since = member.scheduling.behind_since.map(Time);
 }
 
 /// Adds what the check decided about an eligible member.
