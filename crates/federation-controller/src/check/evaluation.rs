@@ -27,7 +27,7 @@ pub(super) struct MemberEvaluation<'a> {
     pub(super) scheduling: Scheduling<'a>,
     /// The most replicas that earlier writes may have requested; none before the first.
     pub(super) previously_requested: Option<u64>,
-    /// The most replicas that it is believed to have: those, or N of a set that may be adopted.
+    /// The most replicas that it is believed to have: those, or N of a new set, which may be adopted with what it has.
     pub(super) believed: u64,
     /// The capacity that earlier checks learned.
     pub(super) capacity: CapacityEstimate,
@@ -55,12 +55,28 @@ pub(super) fn evaluate<'a>(
     settings: &Config,
 ) -> Vec<MemberEvaluation<'a>> {
     let is_new_set = previous.is_empty();
+    let requested = |cluster: &ClusterStatus| cluster.internal.requested_replicas;
+    let is_placed = previous.iter().any(|cluster| requested(cluster).is_some());
     let mut previous = PreviousStatus::of(previous);
     let previous: Vec<_> = members
         .iter()
         .map(|member| previous.get(&member.name))
         .collect();
     let seen = || members.iter().zip(previous.iter().copied());
+    // Of a set that was placed before, a member that nothing was requested of has no replicas to keep, whatever it claims;
+    // unless it is a cluster of another name.
+    let adopted = |member: &Member| {
+        if !is_placed {
+            return desired.map_or(u64::MAX, |desired| desired.replicas.into());
+        }
+        let Some(own) = member.own_set() else {
+            return 0;
+        };
+        let is_same = |other: &Member| other.own_set().is_some_and(|set| set.uid == own.uid);
+        let same = seen().filter(|(other, _)| is_same(other));
+        let most = same.filter_map(|(_, previous)| requested(previous?)).max();
+        most.map_or(0, count::from_status)
+    };
     let alone = seen()
         .map(|(member, previous)| {
             eligibility::of_member(member, previous, is_new_set, now, settings)
@@ -70,7 +86,7 @@ pub(super) fn evaluate<'a>(
         .zip(duplicates::resolve(members, alone))
         .map(|((member, previous), eligibility)| {
             let seen = (member, previous);
-            MemberEvaluation::new(seen, eligibility, desired, now, settings)
+            MemberEvaluation::new(seen, eligibility, desired, &adopted, now, settings)
         })
         .collect()
 }
@@ -80,6 +96,7 @@ impl<'a> MemberEvaluation<'a> {
         (member, previous): (&'a Member, Option<&'a ClusterStatus>),
         eligibility: Eligibility<'a>,
         desired: Option<DesiredSpec>,
+        adopted: &impl Fn(&Member) -> u64,
         now: Timestamp,
         settings: &Config,
     ) -> Self {
@@ -87,7 +104,6 @@ impl<'a> MemberEvaluation<'a> {
         let previously_requested = previous
             .and_then(|previous| previous.internal.requested_replicas)
             .map(count::from_status);
-        let all = desired.map_or(u64::MAX, |desired| desired.replicas.into());
         let set = member.own_set().filter(|_| !eligibility.is_duplicate());
         // The member has made no progress since the last check, perhaps of another leader.
         let stands_still = |previous: &&ClusterStatus| {
@@ -110,7 +126,7 @@ impl<'a> MemberEvaluation<'a> {
                 Scheduling::default()
             },
             previously_requested,
-            believed: previously_requested.unwrap_or(all),
+            believed: previously_requested.unwrap_or_else(|| adopted(member)),
             capacity: previous.map(CapacityEstimate::of).unwrap_or_default(),
             writes: previous
                 .map(|previous| WriteBackoff(previous.internal.writes.clone()))

@@ -72,7 +72,7 @@ impl Step {
             {
                 let change = change(snapshot, member, next, now);
                 let believed = next.min(member.limit(plan.members[index].target));
-                if change.is_none() {
+                if change.is_none() && member.deletion().is_none() {
                     step.requested = member.set().map(|_| believed);
                 }
                 step.observe(snapshot, member, change.is_some(), now);

@@ -4,7 +4,7 @@ use cluster_informer::Health;
 use federation_controller::check::Outcome;
 use fedrs_api::ClusterReason;
 
-use crate::world::{World, desired, even, frs, hold};
+use crate::world::{World, desired, even, frs, hold, running};
 
 const CLAIM: u32 = 4_000_000_000;
 
@@ -88,6 +88,37 @@ fn f29_all_replicas_of_a_set_that_is_adopted_stay_until_they_are_replaced() {
         assert!(world.ready() >= 12, "{:?}", world.placed());
     }
     assert_eq!(world.placed(), [4, 4, 4]);
+}
+
+#[test]
+fn f13_replicas_of_sets_that_a_new_set_adopts_stay_where_they_are() {
+    let mut world = World::new(frs(12, even(false)), &["a", "b", "c"]);
+    hold(&mut world.members[0], 9, 9);
+    hold(&mut world.members[2], 3, 3);
+    world.settle(1);
+    assert_eq!(world.placed(), [9, 0, 3]);
+}
+
+#[test]
+fn s3_a_member_that_nothing_was_requested_of_attracts_no_replicas() {
+    for rebalance in [true, false] {
+        let mut world = World::new(frs(12, even(rebalance)), &["a", "b"]);
+        world.settle(1);
+        // It joins, and claims to run all of them.
+        world.members.push(running("c", 12));
+        for _ in 0..20 {
+            step(&mut world, 12, 12);
+            let kept = if rebalance { 4 } else { 6 };
+            assert!(world.placed()[..2].iter().all(|placed| *placed >= kept));
+        }
+        // An honest one ends with its share.
+        for _ in 0..40 {
+            world.now += 10;
+            world.step();
+        }
+        let expected = if rebalance { [4, 4, 4] } else { [6, 6, 0] };
+        assert_eq!(world.placed(), expected);
+    }
 }
 
 #[test]
