@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use reflector::{
     Versioned,
     partial::{name, null_as_default},
@@ -166,15 +167,26 @@ struct Allocatable {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct NodeCondition {
     r#type: String,
     status: String,
+    last_transition_time: Option<Timestamp>,
 }
 
 impl NodeObject {
     pub(crate) fn is_ready(&self) -> bool {
+        self.ready().is_some_and(|ready| ready.status == "True")
+    }
+
+    /// Since when it has been ready, or not, by the cluster's clock.
+    pub(crate) fn since(&self) -> Option<Timestamp> {
+        self.ready()?.last_transition_time
+    }
+
+    fn ready(&self) -> Option<&NodeCondition> {
         let mut conditions = self.status.conditions.iter();
-        conditions.any(|condition| condition.r#type == "Ready" && condition.status == "True")
+        conditions.find(|condition| condition.r#type == "Ready")
     }
 }
 

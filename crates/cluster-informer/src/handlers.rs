@@ -17,6 +17,7 @@ use crate::{
     nodes::{Changed, NodeTable},
     pod::PodObject,
     replica_set::ReplicaSetObject,
+    server_clock::ServerClock,
     store::{HealthChange, MemberStore, Watch},
     workload::WorkloadState,
 };
@@ -70,6 +71,7 @@ impl Notifier {
 /// what its pods show and adds nothing to it, and of a node that died the pods say so themselves.
 pub(crate) struct NodeHandler {
     pub(crate) notifier: Notifier,
+    pub(crate) clock: ServerClock,
 }
 
 impl NodeHandler {
@@ -86,8 +88,12 @@ impl EventHandler<NodeObject> for NodeHandler {
         });
     }
 
+    fn on_page(&mut self, date: Option<&str>) {
+        self.clock.begin_page(date);
+    }
+
     fn on_apply(&mut self, node: NodeObject) {
-        self.change(|nodes, now| nodes.apply(&node, now));
+        self.change(|nodes, now| nodes.apply(&node, self.clock.began(node.since(), now)));
     }
 
     fn on_delete(&mut self, node: NodeObject) {
@@ -95,6 +101,7 @@ impl EventHandler<NodeObject> for NodeHandler {
     }
 
     fn on_init_done(&mut self, _resource_version: &str) {
+        self.clock.end_list();
         self.change(|nodes, _| nodes.end_list());
     }
 

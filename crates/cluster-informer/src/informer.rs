@@ -32,6 +32,7 @@ use crate::{
     pod::PodObject,
     probe::{self, FailureStreak, ProbeSettings},
     replica_set::ReplicaSetObject,
+    server_clock::ServerClock,
     store::{Clock, HealthChange, MemberStore, Watch},
 };
 
@@ -214,6 +215,7 @@ impl Informer {
             .relist_on(Arc::clone(&relist_nodes));
         let nodes = nodes.run(NodeHandler {
             notifier: self.notifier.clone(),
+            clock: ServerClock::default(),
         });
         let confirmation = node_leases::run(
             clients.clone(),

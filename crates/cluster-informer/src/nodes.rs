@@ -158,8 +158,8 @@ impl NodeTable {
         changed
     }
 
-    /// A node exists, as of `now`.
-    pub(crate) fn apply(&mut self, object: &NodeObject, now: Timestamp) -> Changed {
+    /// A node exists, which has been ready or not since then.
+    pub(crate) fn apply(&mut self, object: &NodeObject, since: Timestamp) -> Changed {
         let id = self.get_or_insert(&object.metadata.name);
         let before = self.state(Some(id));
         let (epoch, listing) = (self.epoch, self.listing);
@@ -175,7 +175,7 @@ impl NodeTable {
         node.listed = Some(Listed {
             epoch,
             not_ready_since: (!is_ready)
-                .then(|| not_ready_since.unwrap_or_else(|| UnixSeconds::of(now))),
+                .then(|| not_ready_since.unwrap_or_else(|| UnixSeconds::of(since))),
             totals,
         });
         if !listing {
