@@ -277,6 +277,7 @@ async fn s1_a_forbidden_namespace_of_a_member_concerns_its_sets_only() {
     minutes(10).await;
     let condition = federation.member_condition("c", "Synced").await;
     assert!(condition.starts_with("False Stale"), "{condition}");
+    assert!(condition.contains("in namespace shop"), "{condition}");
     let patch = json!({ "spec": { "replicas": 15 } });
     federation.patch("web", &patch).await;
     let path = format!("{}/web", sets("shop"));

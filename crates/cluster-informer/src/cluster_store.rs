@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use crate::{
     cluster_info::ClusterInfo,
     health::Health,
-    member_view::{MemberView, WorkloadTotals},
+    member_view::{MemberView, UnreadNamespace, WorkloadTotals},
     nodes::{Changed, NodeTable},
     store::{Clock, HealthChange, MemberStore, Watch},
     sync_state::SyncState,
@@ -194,6 +194,24 @@ impl MemberView for ClusterStore {
     fn sync_state_of(&self, namespace: &str) -> SyncState {
         let store = self.of(namespace);
         store.map_or(SyncState::NotSynced, |store| store.sync_state())
+    }
+
+    fn unread_namespaces(&self) -> Vec<UnreadNamespace> {
+        let parts = self.parts.read();
+        let parts = parts.iter().flatten();
+        let is_unread = |store: &MemberStore| {
+            matches!(
+                store.sync_state(),
+                SyncState::NotSynced | SyncState::Stale { .. }
+            )
+        };
+        let unread = parts.filter(|(_, store)| is_unread(store));
+        unread
+            .map(|(name, store)| UnreadNamespace {
+                name: name.clone(),
+                failure: store.failure(),
+            })
+            .collect()
     }
 
     fn exceeded_limit(&self) -> Option<String> {

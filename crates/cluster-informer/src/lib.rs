@@ -46,7 +46,7 @@ pub use cluster_store::{ClusterStore, WatchScope};
 pub use cluster_version::ClusterVersionSettings;
 pub use health::Health;
 pub use informer::{InformerSettings, MemberInformer};
-pub use member_view::{MemberView, WorkloadTotals};
+pub use member_view::{MemberView, UnreadNamespace, WorkloadTotals};
 pub use metrics::InformerMetrics;
 pub use node_leases::NodeLeaseSettings;
 pub use probe::ProbeSettings;

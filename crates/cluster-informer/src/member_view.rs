@@ -20,6 +20,15 @@ pub struct WorkloadTotals {
     pub first: Vec<ObjectKey>,
 }
 
+/// A namespace that is watched by itself, and whose view is not up to date.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadNamespace {
+    /// Its name.
+    pub name: String,
+    /// What fails, if anything did.
+    pub failure: Option<String>,
+}
+
 /// The view of one member cluster. Calls take a short lock and never wait for the cluster.
 pub trait MemberView: Send + Sync + 'static {
     /// What is known of the local workload `key`.
@@ -28,6 +37,10 @@ pub trait MemberView: Send + Sync + 'static {
     fn sync_state(&self) -> SyncState;
     /// Whether the view of `namespace` is up to date.
     fn sync_state_of(&self, namespace: &str) -> SyncState;
+    /// The namespaces whose views are not up to date, if each is watched by itself.
+    fn unread_namespaces(&self) -> Vec<UnreadNamespace> {
+        Vec::new()
+    }
     /// The limit that the cluster's responses exceed, while they do: the view is not up to date then.
     fn exceeded_limit(&self) -> Option<String>;
     /// The result of the liveness probe.

@@ -301,10 +301,18 @@ impl MemberStore {
             state.watch(watch).record_excess(error.to_string());
         }
         let watch = state.watch(watch);
-        watch.record_failure(now);
+        watch.record_failure(now, error.kind.to_string());
         if needs_relist {
             watch.begin_list();
         }
+    }
+
+    /// What fails while the view is not up to date.
+    pub(crate) fn failure(&self) -> Option<String> {
+        let state = self.state.read();
+        let watches = [&state.workload_watch, &state.pod_watch];
+        let failure = watches.into_iter().find_map(WatchState::failure);
+        failure.map(str::to_owned)
     }
 
     /// Whether the kind of the sync state has changed since the last call.

@@ -15,6 +15,8 @@ pub(crate) struct WatchState {
     current_at: Option<Timestamp>,
     /// The first failure since the last response.
     failing_since: Option<Timestamp>,
+    /// What failed then.
+    failure: String,
     /// Since when it is not known whether events are missing, because the watch was silent.
     silent_since: Option<Timestamp>,
     /// The limit that the last list, or the watch after it, exceeded.
@@ -57,8 +59,16 @@ impl WatchState {
         self.record_activity(now) || was_silent
     }
 
-    pub(crate) fn record_failure(&mut self, now: Timestamp) {
-        self.failing_since.get_or_insert(now);
+    pub(crate) fn record_failure(&mut self, now: Timestamp, error: String) {
+        if self.failing_since.is_none() {
+            self.failing_since = Some(now);
+            self.failure = error;
+        }
+    }
+
+    /// What failed since the last response.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failing_since.map(|_| &*self.failure)
     }
 
     /// The server sent more than a limit allows; `error` says what.
@@ -110,12 +120,14 @@ mod tests {
         watch.record_activity(at(1));
         assert_eq!(sync_state(&watch, 1), SyncState::NotSynced);
         watch.end_list(at(2));
-        watch.record_failure(at(100));
-        watch.record_failure(at(120));
+        watch.record_failure(at(100), "timed out".to_owned());
+        watch.record_failure(at(120), "refused".to_owned());
+        assert_eq!(watch.failure(), Some("timed out"));
         assert_eq!(sync_state(&watch, 130), SyncState::Synced);
         assert_eq!(sync_state(&watch, 131), SyncState::Stale { since: at(2) });
         watch.record_activity(at(132));
         assert_eq!(sync_state(&watch, 132), SyncState::Synced);
+        assert_eq!(watch.failure(), None);
     }
 
     #[test]

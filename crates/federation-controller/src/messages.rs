@@ -3,7 +3,7 @@
 
 use std::{fmt::Display, time::Duration};
 
-use cluster_informer::WorkloadTotals;
+use cluster_informer::{UnreadNamespace, WorkloadTotals};
 use fedrs_api::pluralize;
 use jiff::Timestamp;
 use reflector::printable;
@@ -87,9 +87,12 @@ pub(crate) fn invalid_namespace_selector(error: &impl Display) -> String {
 }
 
 pub(crate) const NAMESPACE_LABELS_UNREAD: &str =
-    "the cluster selects namespaces by label, and a plan does not read the labels of namespaces";
+    "the cluster selects namespaces by label, and the labels of the namespace could not be read";
 
 // Conditions of a MemberCluster.
+
+/// Namespaces that the condition Synced names.
+const UNREAD_NAMES: usize = 3;
 
 pub(crate) const NO_KUBECONFIG: &str =
     "the cluster has neither a kubeconfig file in the --members directory nor spec.secretRef";
@@ -107,15 +110,43 @@ pub(crate) fn stale(since: Timestamp) -> String {
     format!("the watch is down: the view is from {since:.0}")
 }
 
+/// `why` the view is not up to date, and in which namespaces if others are.
+pub(crate) fn in_namespaces(why: &str, unread: &[UnreadNamespace]) -> String {
+    let Some(first) = unread.first() else {
+        return why.to_owned();
+    };
+    let names = unread.iter().take(UNREAD_NAMES);
+    let names: Vec<_> = names.map(|namespace| &*namespace.name).collect();
+    let more = match unread.len() - names.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let noun = if unread.len() == 1 {
+        "namespace"
+    } else {
+        "namespaces"
+    };
+    let failure = first.failure.as_ref();
+    let failure = failure.map_or_else(String::new, |failure| format!(" ({failure})"));
+    format!(
+        "{why}, in {noun} {}{more}{failure}; sets in other namespaces are not affected",
+        names.join(", ")
+    )
+}
+
 pub(crate) fn controller_disconnected(message: &str) -> String {
     format!("no member cluster answers: the controller changes nothing ({message})")
 }
 
 pub(crate) fn stabilizing(until: Timestamp, losses: u32) -> String {
-    format!(
-        "the API server answers; replicas elsewhere stay until {until:.0}, because the cluster was lost {} within an hour",
-        pluralize(losses, "time")
-    )
+    let why = match losses {
+        0 => "it did not answer before this controller process started".to_owned(),
+        losses => format!(
+            "the cluster was lost {} within an hour",
+            pluralize(losses, "time")
+        ),
+    };
+    format!("the API server answers; replicas elsewhere stay until {until:.0}, because {why}")
 }
 
 pub(crate) fn lost_at(why: &str, time: Timestamp) -> String {

@@ -72,6 +72,8 @@ pub(super) struct MemberState {
     /// Whether the controller knew it before it knew all members, and has not followed anything else under its name since.
     pub(super) initial: bool,
     pub(super) outages: History,
+    /// The namespaces in which sets have replicas in it, as was last published; set by its status writer.
+    pub(super) occupied: BTreeSet<String>,
     /// What the outages mean for the status of the MemberCluster; set by [`Registry::get`].
     pub(super) outage: OutageReport,
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cluster_informer::{Health, NodeInfo, SyncState, WorkloadTotals};
+use cluster_informer::{Health, NodeInfo, SyncState, UnreadNamespace, WorkloadTotals};
 use fedrs_api::{
     ConditionStatus, MemberClusterStatus, MemberConditionType, MemberReason, NodeCounts, conditions,
 };
@@ -59,8 +59,11 @@ pub(super) fn status(
     let health = store.map_or(Health::Unknown, |store| store.health());
     let info = store.map(|store| store.cluster_info()).unwrap_or_default();
     let totals = store.map(|store| store.totals(NAMES)).unwrap_or_default();
-    let (ready, synced) = (ready(member, &health, info.nodes), synced(member));
-    let drained = member.spec.drain.then(|| drained(&ready, &synced, &totals));
+    let unread = store.map(|store| store.unread_namespaces());
+    let unread = unread.unwrap_or_default();
+    let ready = ready(member, &health, info.nodes);
+    let synced = synced(member, &unread);
+    let drained = (member.spec.drain).then(|| drained(member, &ready, &synced, &unread, &totals));
     let summary = summary(member, &ready, drained.as_ref());
     let verdicts = [
         (MemberConditionType::Ready, Some(ready)),
@@ -189,7 +192,7 @@ fn ready(member: &MemberState, health: &Health, nodes: NodeInfo) -> Verdict {
     verdict
 }
 
-fn synced(member: &MemberState) -> Verdict {
+fn synced(member: &MemberState, unread: &[UnreadNamespace]) -> Verdict {
     let sync = member
         .access
         .as_ref()
@@ -209,15 +212,30 @@ fn synced(member: &MemberState) -> Verdict {
         SyncState::NotSynced | SyncState::Stale { .. } if exceeded.is_some() => {
             Verdict::fails(MemberReason::Degraded, exceeded.unwrap_or_default())
         }
-        SyncState::NotSynced => Verdict::fails(MemberReason::NotSynced, messages::NOT_SYNCED),
-        SyncState::Stale { since } => Verdict::fails(MemberReason::Stale, messages::stale(since)),
+        SyncState::NotSynced => Verdict::fails(
+            MemberReason::NotSynced,
+            messages::in_namespaces(messages::NOT_SYNCED, unread),
+        ),
+        SyncState::Stale { since } => Verdict::fails(
+            MemberReason::Stale,
+            messages::in_namespaces(&messages::stale(since), unread),
+        ),
     }
 }
 
-/// The progress of a drain. Where the state of the member is unknown, it is not known to be empty.
-fn drained(ready: &Verdict, synced: &Verdict, totals: &WorkloadTotals) -> Verdict {
+/// The progress of a drain. Where the state of the member is unknown, it is not known to be empty; a namespace in which no
+/// set had replicas when it was last read is.
+fn drained(
+    member: &MemberState,
+    ready: &Verdict,
+    synced: &Verdict,
+    unread: &[UnreadNamespace],
+    totals: &WorkloadTotals,
+) -> Verdict {
     let holds = |verdict: &Verdict| verdict.status == ConditionStatus::True;
-    if !holds(ready) || !holds(synced) {
+    let had_replicas = |namespace: &UnreadNamespace| member.occupied.contains(&namespace.name);
+    let is_known = holds(synced) || !unread.is_empty() && !unread.iter().any(had_replicas);
+    if !holds(ready) || !is_known {
         let why = if holds(ready) { synced } else { ready };
         return Verdict::fails(MemberReason::Unknown, messages::drain_unknown(&why.message));
     }

@@ -23,9 +23,14 @@ struct View {
     exceeded: Option<String>,
     info: ClusterInfo,
     totals: WorkloadTotals,
+    unread: Vec<UnreadNamespace>,
 }
 
 impl MemberView for View {
+    fn unread_namespaces(&self) -> Vec<UnreadNamespace> {
+        self.unread.clone()
+    }
+
     fn observe_scale_down(&self, _: &ObjectKey, _: &str, _: i64, _: u32) {}
     fn observe_rejected_scale_down(&self, _: &ObjectKey, _: &str, _: i64) {}
 
@@ -67,6 +72,7 @@ fn healthy() -> View {
         exceeded: None,
         info: ClusterInfo::default(),
         totals: WorkloadTotals::default(),
+        unread: Vec::new(),
     }
 }
 
@@ -412,4 +418,34 @@ async fn f33_an_outage_of_the_controller_and_a_return_are_reported_as_such() {
         assert_eq!(conditions(&member)[0], condition);
         assert_eq!(message(&member, "Ready"), text);
     }
+}
+
+#[tokio::test]
+async fn s1_a_namespace_that_cannot_be_read_is_named_and_ends_no_drain_of_the_others() {
+    let view = View {
+        sync: SyncState::Stale { since: at(50) },
+        unread: vec![UnreadNamespace {
+            name: "shop".to_owned(),
+            failure: Some("403 Forbidden: pods is forbidden".to_owned()),
+        }],
+        ..healthy()
+    };
+    let mut member = MemberState {
+        spec: draining(),
+        ..member(Some(view))
+    };
+    let shown = |member: &MemberState| -> Vec<String> {
+        let status = status(&MemberClusterStatus::default(), member, at(100));
+        let conditions = status.conditions.iter();
+        conditions
+            .map(|condition| format!("{} {}", condition.status, condition.message))
+            .collect()
+    };
+    let conditions = shown(&member);
+    assert!(conditions[1].contains("in namespace shop (403 Forbidden"));
+    assert!(conditions[2].starts_with("True"), "{}", conditions[2]);
+    member.occupied.insert("shop".to_owned());
+    let conditions = shown(&member);
+    assert!(conditions[2].starts_with("False"), "{}", conditions[2]);
+    assert!(conditions[2].contains("in namespace shop"));
 }

@@ -40,7 +40,7 @@ impl MemberClusterStatusWriter {
         let mut ticks = tokio::time::interval(PERIOD);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         while cancel.run_until_cancelled(ticks.tick()).await.is_some() {
-            let Some(member) = self.context.registry.get(&self.name) else {
+            let Some(mut member) = self.context.registry.get(&self.name) else {
                 return;
             };
             if std::mem::replace(&mut deletions, member.object.deletions) != member.object.deletions
@@ -75,6 +75,9 @@ impl MemberClusterStatusWriter {
                 && started.elapsed() < self.context.config.joining_timeout
             {
                 continue;
+            }
+            if member.spec.drain && member.spec.namespaces.is_some() {
+                member.occupied = self.context.trigger.namespaces_in(&self.name);
             }
             let wanted = status(&status_before, &member, self.context.clock.now());
             let is_urgent = is_urgent(&status_before, &wanted);

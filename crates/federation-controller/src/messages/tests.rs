@@ -25,6 +25,13 @@ fn each_text_once() {
         replicas,
         first: first.to_vec(),
     };
+    let unread = |names: &[&str]| {
+        let unread = |name: &&str| UnreadNamespace {
+            name: (*name).to_owned(),
+            failure: Some("403 Forbidden: pods is forbidden".to_owned()),
+        };
+        names.iter().map(unread).collect::<Vec<_>>()
+    };
     let secret = "Secret fedrs-system/eu";
     let texts = [
         crds_missing("MemberClusters"),
@@ -49,8 +56,12 @@ fn each_text_once() {
         SYNCED.to_owned(),
         NOT_SYNCED.to_owned(),
         stale(at(1_800_000_000)),
+        in_namespaces(NOT_SYNCED, &unread(&["shop"])),
+        in_namespaces(&stale(at(1_800_000_000)), &unread(&["a", "b", "c", "d"])),
         DRAINED.to_owned(),
         lost_at("timed out", at(1_800_000_000)),
+        stabilizing(at(1_800_000_000), 0),
+        stabilizing(at(1_800_000_000), 2),
         drain_unknown(NOT_SYNCED),
         draining(&held(1, 1, &first[..1])),
         draining(&held(5, 12, &first)),
