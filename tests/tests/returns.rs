@@ -254,3 +254,78 @@ async fn f33_a_member_that_refuses_us_for_longer_than_its_grace_period_is_lost()
     seconds(2 * 3600).await;
     assert_eq!(federation.layout("web"), layout);
 }
+
+#[tokio::test(start_paused = true)]
+async fn f33_a_leader_that_starts_while_a_member_returns_believes_no_dead_replicas() {
+    let mut federation = SimFederation::running(12).await;
+    federation.member("c").lose_power();
+    // Nobody has replaced its replicas yet.
+    seconds(50).await;
+    assert_eq!(federation.sorted_layout("web"), [4, 4, 4]);
+    federation.stop_controller().await;
+    federation.member("c").restore_power();
+    federation.start_controller().await;
+    let drain = serde_json::json!({ "spec": { "drain": true } });
+    federation.patch_member("b", &drain).await;
+    let mut most = 0;
+    for _ in 0..200 {
+        seconds(1).await;
+        let running = running_without(&federation, "c");
+        assert!(running >= most, "{running} of {most} replicas are left");
+        most = running.min(12);
+    }
+    assert_eq!(most, 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn f33_a_leader_that_starts_knows_for_which_sets_a_returned_member_was_lost() {
+    let mut federation = SimFederation::running(12).await;
+    let rescheduling = serde_json::json!({ "lostGracePeriodSeconds": 30 });
+    let patch = serde_json::json!({ "spec": { "rescheduling": rescheduling } });
+    federation.patch("web", &patch).await;
+    seconds(5).await;
+    federation.member("c").lose_power();
+    replaced(&federation, "c", 12).await;
+    federation.stop_controller().await;
+    // Its API server is back, and no node: its pods say that they are ready.
+    federation.member("c").restore_power();
+    federation.start_controller().await;
+    for _ in 0..300 {
+        seconds(1).await;
+        assert_eq!(running_without(&federation, "c"), 12);
+    }
+    start_nodes(&federation, "c");
+    federation
+        .wait_until("balanced again", 300, async |federation| {
+            federation.sorted_layout("web") == [4, 4, 4] && federation.available("web") == 12
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f33_controllers_that_start_while_they_are_cut_off_move_nothing() {
+    let mut federation = SimFederation::running(12).await;
+    let watcher = ReadyWatcher::start(&federation, "web");
+    let layout = federation.layout("web");
+    let names = federation.member_names();
+    for name in &names {
+        federation.member(name).faults().set_unreachable(true);
+    }
+    for _ in 0..4 {
+        seconds(90).await;
+        federation.stop_controller().await;
+        federation.start_controller().await;
+    }
+    // The members are back one after another, and a controller starts between any two.
+    for name in &names {
+        federation.member(name).faults().set_unreachable(false);
+        seconds(20).await;
+        federation.stop_controller().await;
+        federation.start_controller().await;
+        seconds(5).await;
+        assert_eq!(federation.layout("web"), layout);
+    }
+    seconds(300).await;
+    assert_eq!(federation.layout("web"), layout);
+    assert_eq!((watcher.lowest(), watcher.highest()), (12, 12));
+}

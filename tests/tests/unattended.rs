@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fedrs_tests::{MEMBERS_PATH, ReadyWatcher, SimFederation, SimFederationSpec, even, frs};
 use serde_json::{Value, json};
-use sim_cluster::kinds::{NAMESPACES, REPLICA_SETS};
+use sim_cluster::kinds::{NAMESPACES, PODS, REPLICA_SETS};
 
 const WEB: &str = "/apis/apps/v1/namespaces/default/replicasets/web";
 const TEAM: &str = "/api/v1/namespaces/team";
@@ -63,6 +63,43 @@ async fn f32_without_a_controller_manager_the_replicas_go_elsewhere_and_return()
     federation.member("c").start_controller_manager();
     balanced(&federation).await;
     watcher.assert_never_below(12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn f32_leaders_of_50_s_replace_what_no_controller_creates() {
+    let mut federation = SimFederation::running(6).await;
+    federation.member("c").stop_controller_manager();
+    federation
+        .patch("web", &json!({ "spec": { "replicas": 12 } }))
+        .await;
+    for _ in 0..3 {
+        seconds(50).await;
+        federation.stop_controller().await;
+        federation.start_controller().await;
+    }
+    seconds(30).await;
+    assert_eq!(federation.available("web"), 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn f33_leaders_of_50_s_replace_the_replicas_of_a_dead_node() {
+    let mut federation = SimFederation::running(12).await;
+    let dead = "c-node-1";
+    federation.member("c").fail_node(dead);
+    // After 40 s the member knows that the node is dead, after 340 s it replaces the pods itself.
+    for _ in 0..4 {
+        seconds(50).await;
+        federation.stop_controller().await;
+        federation.start_controller().await;
+    }
+    seconds(30).await;
+    let sets = federation.sets("web");
+    let elsewhere = sets["a"].available + sets["b"].available;
+    let pods = federation.member("c").api().list(&PODS, Some("default"));
+    let runs = |pod: &&sim_cluster::Object| pod["spec"]["nodeName"] != dead;
+    let alive = pods.iter().filter(runs).count() as u64;
+    assert!(elsewhere + alive >= 12, "{elsewhere} and {alive} run");
+    assert!(alive < 4, "the node had none");
 }
 
 #[tokio::test(start_paused = true)]

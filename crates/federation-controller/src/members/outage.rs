@@ -136,6 +136,9 @@ pub(super) struct History {
     /// Whether an earlier leader took it for lost, and nothing shows the opposite.
     was_lost: bool,
     resumed: bool,
+    /// Whether its last outage ended while no leader looked: what its pods say may be from before, and this process has not
+    /// seen its nodes return.
+    returned_unseen: bool,
     pub(super) state: OutageState,
 }
 
@@ -252,6 +255,7 @@ impl History {
         }
         if let (None, Some(healthy)) = (reason, &mut self.healthy) {
             healthy.earlier += seconds(recorded.healthy_seconds);
+            self.returned_unseen = !self.outages.is_empty();
         }
     }
 
@@ -301,6 +305,7 @@ impl History {
             (_, Some(reason)) => {
                 if contact != Contact::Failing {
                     self.healthy = None;
+                    self.returned_unseen = false;
                 }
                 // A member without an answer whose kubeconfig is removed, too, is lost no later.
                 let lasts = |outage: &Outage| {
@@ -390,6 +395,7 @@ impl History {
     /// Until when it has to be healthy after so many losses.
     fn stabilizes_at(&self, losses: u32, periods: &Periods) -> Option<Instant> {
         let healthy = self.healthy?;
+        let losses = losses.max(self.returned_unseen.into());
         Some(healthy.reaches(stabilization(losses, periods)))
     }
 

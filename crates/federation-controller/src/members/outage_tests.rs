@@ -471,13 +471,14 @@ fn f33_a_new_leader_knows_for_which_sets_a_member_was_lost() {
     next.show(&[Answers, Answers], 30);
     assert_eq!(
         [10, 30].map(|grace| stabilizes_within(&next, grace)),
-        [30, 0]
+        [30, 30],
+        "nobody has seen its nodes return"
     );
     let mut third = next.next_leader();
     third.show(&[Answers, Answers], 1);
     assert_eq!(
         [10, 30].map(|grace| stabilizes_within(&third, grace)),
-        [29, 0]
+        [29, 29]
     );
     // Fewer failed probes than the threshold are no outage for any of them.
     let mut failing = Members::new(2);
@@ -485,6 +486,26 @@ fn f33_a_new_leader_knows_for_which_sets_a_member_was_lost() {
     let mut next = failing.next_leader();
     next.show(&[Answers, Answers], 1);
     assert_eq!(stabilizes_within(&next, 0), 0);
+}
+
+#[test]
+fn f33_a_member_that_returned_between_two_leaders_has_to_be_healthy() {
+    let mut members = Members::new(2);
+    members.show(&[Unreachable, Answers], 45);
+    let mut next = members.next_leader();
+    next.show(&[Answers, Answers], 21);
+    assert_eq!(
+        next.stabilizes_in(),
+        39,
+        "it was not lost, and is not believed"
+    );
+    let mut third = next.next_leader();
+    third.show(&[Answers, Answers], 1);
+    assert!((39..60).contains(&third.stabilizes_in()));
+    third.show(&[Answers, Answers], 60);
+    let mut fourth = third.next_leader();
+    fourth.show(&[Answers, Answers], 1);
+    assert_eq!(fourth.stabilizes_in(), 0);
 }
 
 #[test]
