@@ -123,6 +123,15 @@ fn placement(random: &mut StdRng, members: &[String]) -> Value {
 
 /// What the controller would do, by what a user may read of the host.
 async fn plan(federation: &SimFederation, change: &Change) -> Forecast {
+    plan_in(federation, change, None).await
+}
+
+/// The same, if the namespace of the set has these `labels`.
+async fn plan_in(
+    federation: &SimFederation,
+    change: &Change,
+    labels: Option<&BTreeMap<String, String>>,
+) -> Forecast {
     let object: FederatedReplicaSet = serde_json::from_value(federation.frs("web").await).unwrap();
     let mut changed = object.clone();
     if let Some(replicas) = change.replicas {
@@ -139,10 +148,20 @@ async fn plan(federation: &SimFederation, change: &Change) -> Forecast {
         status: &object.status.unwrap_or_default(),
         new_template: false,
         members: &members,
+        namespace_labels: labels,
         what_if: &change.what_if,
         settings: &Config::default(),
         now: federation.now(),
     })
+}
+
+/// Plans `change`, and makes it: what was planned happens.
+async fn planned_as_it_happens(federation: &SimFederation, change: &Change) -> Forecast {
+    let planned = plan(federation, change).await;
+    change.apply(federation).await;
+    tokio::time::sleep(SETTLED_AFTER).await;
+    assert_eq!(desired(&planned.status), desired(&status(federation).await));
+    planned
 }
 
 /// The placement of `object` after a merge patch.
@@ -265,15 +284,8 @@ fn f20_a_plan_is_what_the_controller_then_does() {
 async fn f33_a_loss_is_planned_as_it_happens() {
     let federation = SimFederation::running(12).await;
     tokio::time::sleep(SETTLED_AFTER).await;
-    let change = Change::lose("c");
-    let planned = plan(&federation, &change).await;
+    let planned = planned_as_it_happens(&federation, &Change::lose("c")).await;
     assert_eq!(planned.steps, 1, "lost replicas leave room for all at once");
-    change.apply(&federation).await;
-    tokio::time::sleep(SETTLED_AFTER).await;
-    assert_eq!(
-        desired(&planned.status),
-        desired(&status(&federation).await)
-    );
     assert_eq!(desired(&planned.status).values().sum::<i32>(), 12);
 }
 
@@ -283,17 +295,11 @@ async fn f20_a_drain_is_planned_in_as_many_steps_as_its_surge_allows() {
     tokio::time::sleep(SETTLED_AFTER).await;
     let mut change = Change::default();
     change.what_if.drained.insert("c".to_owned());
-    let planned = plan(&federation, &change).await;
+    let planned = planned_as_it_happens(&federation, &change).await;
     assert_eq!(
         (planned.steps, planned.surge),
         (2, 3),
         "three of four, then the last"
-    );
-    change.apply(&federation).await;
-    tokio::time::sleep(SETTLED_AFTER).await;
-    assert_eq!(
-        desired(&planned.status),
-        desired(&status(&federation).await)
     );
 }
 
@@ -318,6 +324,46 @@ async fn f33_a_plan_knows_the_settings_of_the_set() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn f33_a_plan_knows_for_which_sets_a_member_is_lost() {
+    for (grace, left) in [(json!(45), None), (json!("Never"), Some(&4))] {
+        let federation = SimFederation::running(12).await;
+        let rescheduling = json!({ "lostGracePeriodSeconds": grace });
+        let patch = json!({ "spec": { "rescheduling": rescheduling } });
+        federation.patch("web", &patch).await;
+        tokio::time::sleep(SETTLED_AFTER).await;
+        federation.member("c").faults().set_unreachable(true);
+        // Lost for the one and not for others, then for others and not for the other.
+        for seconds in [62, 600] {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            let seen = desired(&status(&federation).await);
+            assert_eq!(seen.get("c"), left, "{grace}");
+            let planned = plan(&federation, &Change::default()).await;
+            assert_eq!(desired(&planned.status), seen, "{grace}");
+            let mut change = Change::default();
+            change.replicas = Some(18);
+            let planned = plan(&federation, &change).await;
+            assert_eq!(desired(&planned.status).get("c"), left, "{grace}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s1_a_plan_knows_which_members_select_the_namespace() {
+    let federation = SimFederation::start(SimFederationSpec::default()).await;
+    let selector = json!({ "selector": { "matchLabels": { "team": "shop" } } });
+    let patch = json!({ "spec": { "namespaces": selector } });
+    federation.patch_member("c", &patch).await;
+    federation.create(&frs("web", 12, &even(true))).await;
+    tokio::time::sleep(SETTLED_AFTER).await;
+    let labels = BTreeMap::from([("team".to_owned(), "shop".to_owned())]);
+    let none = BTreeMap::new();
+    for (labels, expected) in [(Some(&labels), Some(&4)), (Some(&none), None), (None, None)] {
+        let planned = plan_in(&federation, &Change::default(), labels).await;
+        assert_eq!(desired(&planned.status).get("c"), expected, "{labels:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn f28_a_member_that_rejects_the_set_gets_nothing_in_a_plan() {
     let mut federation = SimFederation::start_clusters(SimFederationSpec::default()).await;
     let refused = RequestMatcher::all()
@@ -339,13 +385,7 @@ async fn f28_a_member_that_rejects_the_set_gets_nothing_in_a_plan() {
     );
     let mut change = Change::default();
     change.what_if.drained.insert("c".to_owned());
-    let planned = plan(&federation, &change).await;
-    change.apply(&federation).await;
-    tokio::time::sleep(SETTLED_AFTER).await;
-    assert_eq!(
-        desired(&planned.status),
-        desired(&status(&federation).await)
-    );
+    planned_as_it_happens(&federation, &change).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -360,13 +400,7 @@ async fn f20_a_cluster_of_two_names_counts_once_in_a_plan() {
     );
     let mut change = Change::default();
     change.what_if.drained.insert("b".to_owned());
-    let planned = plan(&federation, &change).await;
-    change.apply(&federation).await;
-    tokio::time::sleep(SETTLED_AFTER).await;
-    assert_eq!(
-        desired(&planned.status),
-        desired(&status(&federation).await)
-    );
+    planned_as_it_happens(&federation, &change).await;
 }
 
 #[tokio::test(start_paused = true)]

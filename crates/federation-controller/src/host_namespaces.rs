@@ -63,7 +63,7 @@ impl HostNamespaces {
     }
 
     /// Stores the labels of a namespace, or that it is gone. Returns whether that changes anything.
-    fn put(&self, namespace: &str, labels: Option<Labels>) -> bool {
+    pub(crate) fn put(&self, namespace: &str, labels: Option<Labels>) -> bool {
         let mut state = self.state.write();
         match labels {
             Some(labels) => {

@@ -1,11 +1,13 @@
 //! A member as a check sees it, from what the controller published: the status of its MemberCluster and its entry in the
 //! status of the set.
 
+use std::time::Duration;
+
 use cluster_informer::{Health, SyncState};
 use fedrs_api::{
     ClusterReason, ClusterState, ClusterStatus, FederatedReplicaSetStatus, MemberCluster,
-    MemberClusterStatus, MemberConditionType, MemberReason, TemplateRecord, TimeLimit, conditions,
-    names,
+    MemberClusterStatus, MemberConditionType, MemberInternalState, MemberReason, TemplateRecord,
+    TimeLimit, conditions, names,
 };
 use jiff::Timestamp;
 
@@ -63,9 +65,7 @@ pub(super) fn seen(
         };
         is_ever_lost(question, object).then_some(question.now)
     } else {
-        status
-            .internal
-            .lost
+        is_lost(question, &status.internal, previous)
             .then(|| lost_since(&status, previous, question.now))
     };
     let same_cluster_as = previous.and_then(|previous| previous.same_cluster_as.clone());
@@ -113,6 +113,24 @@ pub(super) fn seen(
     (member, model)
 }
 
+/// Whether the member is lost for the set, which may give it another time than others do.
+fn is_lost(
+    question: &Question<'_>,
+    internal: &MemberInternalState,
+    previous: Option<&ClusterStatus>,
+) -> bool {
+    let refuses = internal.outage_reason == MemberReason::Unauthorized.as_str();
+    let limit = question.frs.rescheduling.lost_grace_period;
+    let Some(limit) = limit.filter(|_| !refuses) else {
+        return internal.lost;
+    };
+    let Some(limit) = limit.0 else { return false };
+    // The controller records outages in steps, and decides without them.
+    let is_decided = previous.is_some_and(|previous| previous.state == Some(ClusterState::Lost));
+    let lasted = u64::try_from(internal.outage_seconds).unwrap_or(0);
+    is_decided || !internal.outage_reason.is_empty() && limit <= Duration::from_secs(lasted)
+}
+
 /// Whether the replicas of the set are rescheduled when the member is out of reach for long enough.
 fn is_ever_lost(question: &Question<'_>, object: &MemberCluster) -> bool {
     let of_set = question.frs.rescheduling.lost_grace_period;
@@ -133,11 +151,19 @@ fn namespace(
     if reason == Some(ClusterReason::SystemNamespace) {
         return NamespaceState::System;
     }
-    // Users need not be allowed to read the labels of namespaces: what the last check found out holds.
-    let unread = HostNamespaces::default();
+    let namespaces = HostNamespaces::default();
+    if let Some(labels) = question.namespace_labels {
+        namespaces.put(&question.frs.key.namespace, Some(labels.clone()));
+    }
     let scope = object.spec.namespaces.as_ref();
     let of_controller = [Some(names::SYSTEM_NAMESPACE), None];
-    match namespace_state(&question.frs.key.namespace, scope, of_controller, &unread) {
+    match namespace_state(
+        &question.frs.key.namespace,
+        scope,
+        of_controller,
+        &namespaces,
+    ) {
+        // Users need not be allowed to read the labels of namespaces: what the last check found out holds.
         NamespaceState::Unknown(_) if reason == Some(ClusterReason::NamespaceNotTaken) => {
             NamespaceState::NotTaken
         }

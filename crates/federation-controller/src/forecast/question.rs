@@ -1,6 +1,6 @@
 //! The question that a forecast answers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fedrs_api::{FederatedReplicaSetStatus, MemberCluster, ValidFrs};
 use jiff::Timestamp;
@@ -29,6 +29,8 @@ pub struct Question<'a> {
     pub new_template: bool,
     /// All members of the host.
     pub members: &'a [MemberCluster],
+    /// The labels of the set's namespace on the host, if they could be read.
+    pub namespace_labels: Option<&'a BTreeMap<String, String>>,
     /// What changes about them.
     pub what_if: &'a WhatIf,
     /// The controller's configuration.

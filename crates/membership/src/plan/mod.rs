@@ -8,6 +8,8 @@ mod set_plan;
 mod summary;
 mod warnings;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use federation_controller::{
     config::Config,
     forecast::{End, Question, WhatIf, forecast},
@@ -17,6 +19,7 @@ use fedrs_api::{
     closest_name,
 };
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
 use kube::{
     Api, ResourceExt,
     api::{ApiResource, DynamicObject, ListParams},
@@ -110,7 +113,8 @@ struct Subject {
     new_template: bool,
 }
 
-/// Plans as `request` says, at `now`. Reads FederatedReplicaSets and MemberClusters, and nothing else.
+/// Plans as `request` says, at `now`. Reads FederatedReplicaSets and MemberClusters, and where members select namespaces by
+/// labels, those of the namespaces if the user may.
 pub async fn plan(
     host: &ClusterClient,
     request: &PlanRequest,
@@ -120,6 +124,7 @@ pub async fn plan(
     let members = read(members, || "list memberclusters.fedrs.dev".to_owned())?;
     check_names(&request.what_if, &members)?;
     let (subjects, skipped) = subjects(host, &request.sets).await?;
+    let labels = namespace_labels(host, &subjects, &members).await?;
     let mut warnings = warnings::of_members(&members, &request.what_if);
     let mut is_disconnected = false;
     let plan_of = |mut subject: Subject| {
@@ -131,6 +136,7 @@ pub async fn plan(
             status: &subject.status,
             new_template: subject.new_template,
             members: &members,
+            namespace_labels: labels.get(&*subject.frs.key.namespace),
             what_if: &request.what_if,
             settings: &request.settings,
             now,
@@ -242,6 +248,42 @@ impl Subject {
             frs: frs.clone(),
             ..live
         })
+    }
+}
+
+/// The labels of the namespaces of `subjects`, if members select namespaces by labels and the user may read them.
+async fn namespace_labels(
+    host: &ClusterClient,
+    subjects: &[Subject],
+    members: &[MemberCluster],
+) -> Result<BTreeMap<String, BTreeMap<String, String>>, Error> {
+    let selects = |member: &MemberCluster| {
+        let scope = member.spec.namespaces.as_ref();
+        scope.is_some_and(|scope| scope.selector.is_some())
+    };
+    let names: BTreeSet<_> = subjects
+        .iter()
+        .map(|subject| &*subject.frs.key.namespace)
+        .collect();
+    let namespaces = match (members.iter().any(selects), names.first()) {
+        (true, Some(name)) if names.len() == 1 => {
+            let namespaces: Api<Namespace> = Api::all(host.client());
+            let operation = format!("get namespace {name}");
+            let found = host.call(operation, namespaces.get_opt(name)).await;
+            found.map(|found| found.into_iter().collect())
+        }
+        (true, Some(_)) => host.list::<Namespace>("").await,
+        _ => Ok(Vec::new()),
+    };
+    match namespaces {
+        Err(error) if error.code() == Some(403) => Ok(BTreeMap::new()),
+        namespaces => Ok(namespaces?
+            .into_iter()
+            .map(|namespace| {
+                let name = namespace.name_any();
+                (name, namespace.metadata.labels.unwrap_or_default())
+            })
+            .collect()),
     }
 }
 
