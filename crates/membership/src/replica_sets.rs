@@ -52,6 +52,15 @@ pub(crate) async fn namespaces_with_replicas(
     Ok(running.filter_map(ResourceExt::namespace).collect())
 }
 
+/// The namespaces of `member` with ReplicaSets of the federation.
+pub(crate) async fn namespaces(
+    member: &ClusterClient,
+    membership: &Membership,
+) -> Result<BTreeSet<String>, RequestError> {
+    let sets = list(member, membership, None).await?;
+    Ok(sets.iter().filter_map(ResourceExt::namespace).collect())
+}
+
 /// Deletes the ReplicaSets of the federation in `member` that have no replicas, and reports those that have some. Only in
 /// `namespaces`, if there are any.
 pub(crate) async fn delete_empty(

@@ -43,6 +43,7 @@ pub(super) async fn remove_former_permissions(
         return Ok(());
     }
     wait_until_empty(join, reporter).await?;
+    delete_empty(join, reporter).await?;
     if narrows {
         let steps = plan::member_steps(membership, existing, None);
         join.apply_step(&steps[plan::OWNER], existing, None, reporter)
@@ -72,6 +73,18 @@ where
     Ok(outdated
         .map(|namespace| ObjectRef::namespaced::<K>(&namespace, &account))
         .collect())
+}
+
+/// Deletes the ReplicaSets without replicas that are left in namespaces that the controller loses permissions in.
+async fn delete_empty(join: &Join<'_>, reporter: &mut dyn Reporter) -> Result<(), RequestError> {
+    let (member, membership) = (join.clusters.member, &join.membership);
+    let Some(listed) = &membership.namespaces else {
+        return Ok(());
+    };
+    let mut left = replica_sets::namespaces(member, membership).await?;
+    left.retain(|namespace| !listed.contains(namespace));
+    let left = Vec::from_iter(left);
+    replica_sets::delete_empty(member, membership, Some(&left), reporter).await
 }
 
 /// Waits until no replica is left in namespaces that the controller loses permissions in.
