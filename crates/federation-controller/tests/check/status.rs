@@ -11,14 +11,6 @@ use crate::world::{
     DESIRED, World, at, condition, condition_reason, even, frs, frs_with, hold, running,
 };
 
-/// Three members that run what they should.
-fn settled() -> World {
-    let mut world = World::new(frs(9, even(true)), &["a", "b", "c"]);
-    world.settle(1);
-    world.step();
-    world
-}
-
 fn failing() -> Health {
     let message = "timeout".to_owned();
     Health::Failing {
@@ -29,7 +21,7 @@ fn failing() -> Health {
 
 #[test]
 fn f33_a_failed_probe_alone_rewrites_no_status() {
-    let mut world = settled();
+    let mut world = World::settled(9);
     world.members[1].health = failing();
     world.now = 5;
     let decided = world.check();
@@ -64,7 +56,7 @@ fn f33_a_member_that_was_not_eligible_is_unknown_while_its_probe_fails() {
 
 #[test]
 fn f26_a_pending_write_leaves_the_other_members_as_they_are() {
-    let mut world = settled();
+    let mut world = World::settled(9);
     world.frs = frs(18, even(true));
     let decided = world.check();
     let outcomes = Outcomes::from(["a", "b", "c"].map(|name| (name.to_owned(), Outcome::Pending)));
@@ -91,7 +83,7 @@ fn f26_a_pending_write_leaves_the_other_members_as_they_are() {
 
 #[test]
 fn f6_a_pass_that_decides_nothing_observes_nothing() {
-    let mut world = settled();
+    let mut world = World::settled(9);
     world.members.push(running("d", 0));
     world.members[3].health = Health::Unknown;
     world.members[3].joined = at(0);
@@ -130,7 +122,7 @@ fn f6_a_new_set_is_not_observed_before_its_members_answer() {
 
 #[test]
 fn f6_reconciling_is_present_only_while_there_is_something_to_do() {
-    let mut world = settled();
+    let mut world = World::settled(9);
     let reason = |world: &World| {
         let decided = world.check();
         let condition = find(&decided.status.conditions, ConditionType::Reconciling).cloned();
@@ -157,7 +149,7 @@ fn f6_reconciling_is_present_only_while_there_is_something_to_do() {
 
 #[test]
 fn f33_after_a_restart_an_unreachable_member_counts_as_last_known() {
-    let mut world = settled();
+    let mut world = World::settled(9);
     world.members[1].view = WorkloadView::default();
     world.members[1].sync = SyncState::NotSynced;
     world.members[1].health = Health::Unreachable {
@@ -172,7 +164,7 @@ fn f33_after_a_restart_an_unreachable_member_counts_as_last_known() {
 
 #[test]
 fn f6_a_paused_set_is_neither_reconciling_nor_stalled() {
-    let mut world = settled();
+    let mut world = World::settled(9);
     let spec = json!({ "replicas": 12, "paused": true, "placement": even(true) });
     world.frs = frs_with(spec);
     let decided = world.check();
@@ -196,7 +188,7 @@ fn f6_a_paused_set_is_neither_reconciling_nor_stalled() {
 
 #[test]
 fn f6_clusters_have_separate_counts_and_their_most_significant_reason() {
-    let mut world = settled();
+    let mut world = World::settled(9);
     hold(&mut world.members[0], 3, 3);
     let set = world.members[0].view.workload.as_mut().unwrap();
     set.available_replicas = 1;
@@ -246,7 +238,7 @@ fn rejected(world: &World, message: &str) -> StatusRefresh {
 
 #[test]
 fn s6_a_spec_with_many_errors_shows_twenty() {
-    let world = settled();
+    let world = World::settled(9);
     let errors: Vec<_> = (0..1000)
         .map(|number| FieldError {
             field: format!("spec.template.metadata.labels[{number}]"),
@@ -278,7 +270,7 @@ fn s6_a_spec_with_many_errors_shows_twenty() {
 
 #[test]
 fn f4_an_invalid_spec_is_stalled_and_its_counts_stay_current() {
-    let mut world = settled();
+    let mut world = World::settled(9);
     hold(&mut world.members[0], 3, 1);
     let refresh = rejected(&world, "does not match");
     let status = &refresh.status;
@@ -348,7 +340,7 @@ fn f4_a_new_set_with_an_invalid_spec_is_stalled() {
 
 #[test]
 fn f26_growth_counts_a_write_that_has_not_been_answered() {
-    let mut world = settled();
+    let mut world = World::settled(9);
     world.previous.clusters[1].desired_replicas = 6;
     world.members[1].write_pending = true;
     hold(&mut world.members[0], 6, 6);

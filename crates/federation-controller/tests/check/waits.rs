@@ -8,13 +8,6 @@ use serde_json::json;
 
 use crate::world::{World, at, condition, condition_reason, even, frs, frs_with, hold};
 
-fn settled(replicas: i32) -> World {
-    let mut world = World::new(frs(replicas, even(true)), &["a", "b", "c"]);
-    world.settle(1);
-    world.step();
-    world
-}
-
 fn unreachable(since: i64) -> Health {
     Health::Unreachable {
         since: at(since),
@@ -39,13 +32,13 @@ fn until(decided: &Check, name: &str, reason: WaitReason) -> Option<Timestamp> {
 
 #[test]
 fn f6_nothing_is_waited_for_in_a_settled_set() {
-    let decided = settled(9).check();
+    let decided = World::settled(9).check();
     assert!(decided.status.clusters.iter().all(|c| c.waits.is_empty()));
 }
 
 #[test]
 fn f33_a_member_that_dies_while_it_drains_says_so_and_until_when_it_counts() {
-    let mut world = settled(30);
+    let mut world = World::settled(30);
     world.members[0].draining = true;
     world.step();
     world.now = 20;
@@ -62,7 +55,7 @@ fn f33_a_member_that_dies_while_it_drains_says_so_and_until_when_it_counts() {
 
 #[test]
 fn f33_a_removed_member_without_replicas_has_none_to_reschedule() {
-    let mut world = settled(9);
+    let mut world = World::settled(9);
     hold(&mut world.members[0], 0, 0);
     world.members[0].draining = true;
     world.settle(1);
@@ -74,7 +67,7 @@ fn f33_a_removed_member_without_replicas_has_none_to_reschedule() {
 
 #[test]
 fn f4_an_invalid_spec_waits_for_nothing() {
-    let mut world = settled(9);
+    let mut world = World::settled(9);
     world.now = 20;
     world.members[0].health = unreachable(10);
     world.step();
@@ -100,7 +93,7 @@ fn f4_an_invalid_spec_waits_for_nothing() {
 
 #[test]
 fn f34_pods_that_stay_to_detect_capacity_are_not_said_to_go() {
-    let mut world = settled(9);
+    let mut world = World::settled(9);
     world.set_room("b", 1);
     let decided = world.check();
     let until = until(&decided, "b", WaitReason::UnscheduledTimeout);
@@ -127,7 +120,7 @@ fn f34_pods_that_stay_to_detect_capacity_are_not_said_to_go() {
 
 #[test]
 fn f20_a_move_says_what_the_surge_holds_back() {
-    let mut world = settled(40);
+    let mut world = World::settled(40);
     world.members[0].draining = true;
     let decided = world.check();
     assert!(wait(&decided, "a", WaitReason::Replacements).is_some());
@@ -137,7 +130,7 @@ fn f20_a_move_says_what_the_surge_holds_back() {
 
 #[test]
 fn a_paused_set_waits_for_nothing() {
-    let mut world = settled(9);
+    let mut world = World::settled(9);
     world.frs = frs_with(json!({ "replicas": 12, "paused": true, "placement": even(true) }));
     let decided = world.check();
     assert!(decided.status.clusters.iter().all(|c| c.waits.is_empty()));

@@ -147,6 +147,14 @@ impl World {
         }
     }
 
+    /// `replicas` over three members, which run what they should.
+    pub(crate) fn settled(replicas: i32) -> Self {
+        let mut world = Self::new(frs(replicas, even(true)), &["a", "b", "c"]);
+        world.settle(1);
+        world.step();
+        world
+    }
+
     pub(crate) fn snapshot(&self) -> Snapshot<'_> {
         Snapshot {
             frs: &self.frs,
