@@ -113,6 +113,8 @@ struct Outage {
     span: Span,
     /// Not lost before, because the member has to be probed again.
     not_before: Instant,
+    /// Whether it was about the member at any time, and not about the controller.
+    was_decidable: bool,
 }
 
 /// The outages of one member.
@@ -212,6 +214,9 @@ pub(super) fn observe(
             _ => !is_disconnected,
         };
         member.history.is_decidable = is_decidable;
+        if let Some(outage) = &mut member.history.out {
+            outage.was_decidable |= is_decidable;
+        }
         let reason = member.history.out.map(|outage| outage.reason);
         let grace = reason.and_then(|reason| member.grace(reason, periods));
         let may_be_lost_at = member.history.may_be_lost_at(grace);
@@ -270,6 +275,7 @@ impl History {
         let has_lasted = before.shows_outage() || before == Contact::Unconfirmed;
         if let Some(outage) = self.out.take().filter(|_| has_lasted)
             && counts_for_sets(outage.reason.as_str())
+            && outage.was_decidable
         {
             self.keep_outage(outage.span.length(now));
         }
@@ -319,6 +325,7 @@ impl History {
                         reason,
                         span,
                         not_before: now,
+                        was_decidable: false,
                     });
                 }
             }

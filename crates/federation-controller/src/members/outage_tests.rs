@@ -464,6 +464,17 @@ fn f33_an_outage_that_ends_with_dead_nodes_is_a_loss_for_sets() {
 }
 
 #[test]
+fn f33_members_that_a_controller_was_cut_off_from_were_not_out_of_reach() {
+    let mut members = Members::new(2);
+    members
+        .show(&[Unreachable, Unreachable], 600)
+        .show(&[Answers, Answers], 1);
+    assert_eq!(stabilizes_within(&members, 0), 0);
+    let recorded = members.histories[0].record(&periods(), members.instant());
+    assert_eq!(recorded, MemberInternalState::default());
+}
+
+#[test]
 fn f33_a_new_leader_knows_for_which_sets_a_member_was_lost() {
     let mut members = Members::new(2);
     members.show(&[Unreachable, Answers], 20);
