@@ -339,8 +339,10 @@ async fn f33_a_plan_knows_for_which_sets_a_member_is_lost() {
             assert_eq!(seen.get("c"), left, "{grace}");
             let planned = plan(&federation, &Change::default()).await;
             assert_eq!(desired(&planned.status), seen, "{grace}");
-            let mut change = Change::default();
-            change.replicas = Some(18);
+            let change = Change {
+                replicas: Some(18),
+                ..Change::default()
+            };
             let planned = plan(&federation, &change).await;
             assert_eq!(desired(&planned.status).get("c"), left, "{grace}");
         }

@@ -16,9 +16,10 @@ fn corpus(name: &str) -> std::path::PathBuf {
 /// Reads an object, which is the same after it was written and read again.
 fn read<T: Serialize + DeserializeOwned + PartialEq + Debug>(bytes: &[u8]) -> Option<T> {
     let object: T = serde_json::from_slice(bytes).ok()?;
-    let written = serde_json::to_value(&object).expect("what was read can be written");
+    let write = |object: &T| serde_json::to_value(object).expect("what was read can be written");
+    let written = write(&object);
     let again: T = serde_json::from_value(written.clone()).expect("what was written can be read");
-    assert_eq!(serde_json::to_value(&again).unwrap(), written);
+    assert_eq!(write(&again), written);
     Some(object)
 }
 

@@ -135,21 +135,21 @@ mod tests {
         }
     }
 
-    fn running(holder: &str) -> Option<ControllerState> {
-        Some(ControllerState::Running(holder.to_owned()))
+    fn running(holder: &str) -> ControllerState {
+        ControllerState::Running(holder.to_owned())
     }
 
     #[rstest]
     #[case("not renewed yet", "pod-1", 100, 14, None)]
-    #[case("renewed", "pod-1", 102, 2, running("pod-1"))]
+    #[case("renewed", "pod-1", 102, 2, Some(running("pod-1")))]
     #[case(
         "renewed by a clock that was set back",
         "pod-1",
         40,
         2,
-        running("pod-1")
+        Some(running("pod-1"))
     )]
-    #[case("taken over", "pod-2", 115, 14, running("pod-2"))]
+    #[case("taken over", "pod-2", 115, 14, Some(running("pod-2")))]
     #[case(
         "not renewed for its duration",
         "pod-1",
@@ -180,7 +180,7 @@ mod tests {
         ];
         assert_eq!(
             state_after(&first, &latest, Duration::ZERO),
-            running("pod-1")
+            Some(running("pod-1"))
         );
         let unknown = Some(ControllerState::Unknown);
         assert_eq!(state_after(&first, &[], Duration::ZERO), unknown);

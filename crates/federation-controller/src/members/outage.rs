@@ -117,6 +117,30 @@ struct Outage {
     was_decidable: bool,
 }
 
+/// What earlier leaders recorded of a member.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Recorded {
+    /// The host has not shown it yet.
+    #[default]
+    Unread,
+    /// It holds until this process knows better.
+    Kept(MemberInternalState),
+    /// This process knows better.
+    Superseded,
+}
+
+impl Recorded {
+    fn supersede(&mut self) -> Option<MemberInternalState> {
+        match std::mem::replace(self, Self::Superseded) {
+            Self::Kept(recorded) => Some(recorded),
+            unread_or_superseded => {
+                *self = unread_or_superseded;
+                None
+            }
+        }
+    }
+}
+
 /// The outages of one member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct History {
@@ -133,11 +157,9 @@ pub(super) struct History {
     lost_after: Duration,
     /// Losses without an hour of health between them.
     losses: u32,
-    /// What earlier leaders recorded, until this process knows better.
-    recorded: Option<MemberInternalState>,
+    recorded: Recorded,
     /// Whether an earlier leader took it for lost, and nothing shows the opposite.
     was_lost: bool,
-    resumed: bool,
     /// Whether its last outage ended while no leader looked: what its pods say may be from before, and this process has not
     /// seen its nodes return.
     returned_unseen: bool,
@@ -228,12 +250,12 @@ pub(super) fn observe(
 impl History {
     /// Continues from what an earlier leader recorded. Returns whether that was not known yet.
     pub(super) fn resume(&mut self, recorded: &MemberInternalState) -> bool {
-        if std::mem::replace(&mut self.resumed, true) {
+        if self.recorded != Recorded::Unread {
             return false;
         }
         self.losses = self.losses.max(u32::try_from(recorded.losses).unwrap_or(0));
         self.was_lost = recorded.lost;
-        self.recorded = Some(recorded.clone());
+        self.recorded = Recorded::Kept(recorded.clone());
         if self.contact.is_probed() && self.contact != Contact::Unconfirmed {
             self.take_record(self.contact.reason());
         }
@@ -242,7 +264,7 @@ impl History {
 
     /// Adds what was recorded to what this process sees of the same.
     fn take_record(&mut self, reason: Option<MemberReason>) {
-        let Some(recorded) = self.recorded.take() else {
+        let Some(recorded) = self.recorded.supersede() else {
             return;
         };
         let seconds = |seconds: i64| Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
@@ -408,7 +430,7 @@ impl History {
 
     /// What a later leader has to know.
     pub(super) fn record(&self, periods: &Periods, now: Instant) -> MemberInternalState {
-        if let Some(recorded) = &self.recorded {
+        if let Recorded::Kept(recorded) = &self.recorded {
             return recorded.clone();
         }
         let whole = |time: Duration, step: u64| {

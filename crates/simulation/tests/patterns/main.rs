@@ -8,8 +8,6 @@
 //!
 //! `FEDRS_PATTERNS=1` tries each pattern at each write; by default writes take turns with the patterns.
 
-#![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
-
 mod witness;
 
 use std::{

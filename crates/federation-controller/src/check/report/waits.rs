@@ -153,17 +153,14 @@ fn surplus(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Option<Clust
         return None;
     }
     let replicas = pluralize(surplus, "replica");
-    Some(match decision.snapshot.keeps_running_until {
-        Some(until) => {
-            let what = format!(
-                "writes of the controller process that ended, which may still arrive, before {replicas} can be removed"
-            );
-            wait(WaitReason::EarlierWrites, what, until)
-        }
-        None => {
-            let what = format!("replacements of {replicas}");
-            wait(WaitReason::Replacements, what, None)
-        }
+    Some(if let Some(until) = decision.snapshot.keeps_running_until {
+        let what = format!(
+            "writes of the controller process that ended, which may still arrive, before {replicas} can be removed"
+        );
+        wait(WaitReason::EarlierWrites, what, until)
+    } else {
+        let what = format!("replacements of {replicas}");
+        wait(WaitReason::Replacements, what, None)
     })
 }
 
