@@ -26,10 +26,8 @@ const MEASURING: [&str; 3] = [
     "crates/cluster-informer/src/metrics.rs",
 ];
 /// CamelCase words that are kinds, values of fields, or parts of sentences.
-const OTHERS: [&str; 7] = [
-    "Config",
+const OTHERS: [&str; 5] = [
     "FederatedReplicaSet",
-    "Kubeconfig",
     "Lease",
     "MemberCluster",
     "MemberClusters",

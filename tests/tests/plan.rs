@@ -354,6 +354,8 @@ async fn s1_a_plan_knows_which_members_select_the_namespace() {
     let federation = SimFederation::start(SimFederationSpec::default()).await;
     let selector = json!({ "selector": { "matchLabels": { "team": "shop" } } });
     let patch = json!({ "spec": { "namespaces": selector } });
+    // The controller creates the MemberCluster.
+    tokio::time::sleep(SETTLED_AFTER).await;
     federation.patch_member("c", &patch).await;
     federation.create(&frs("web", 12, &even(true))).await;
     tokio::time::sleep(SETTLED_AFTER).await;

@@ -84,6 +84,8 @@ closed_set! {
         KeptInPlace,
         /// Replicas stay until no write of a controller process that has ended can arrive any more.
         WaitingForEarlierWrites,
+        /// Replicas stay until the state of another cluster is known: they may replace those that it has lost.
+        WaitingForUnknownClusters,
         /// Replicas stay until their replacements in other clusters are ready.
         WaitingForReplacements,
         /// Pods have no node yet.

@@ -15,7 +15,7 @@ closed_set! {
         FirstAnswer,
         /// The cluster does not answer; it is lost at the end of its grace period.
         GracePeriod,
-        /// The state of the cluster is unknown, and its replicas stay.
+        /// The state of this cluster or of another one is unknown, and its replicas stay.
         Recovery,
         /// Replicas are not available yet.
         Availability,

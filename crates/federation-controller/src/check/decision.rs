@@ -97,6 +97,11 @@ impl<'a> MemberDecision<'a> {
         self.step.next.saturating_sub(target)
     }
 
+    /// Whether all of these stay because the state of another cluster is unknown.
+    pub(super) fn waits_for_unknown(&self) -> bool {
+        self.step.next <= self.planned.kept_for_unknown
+    }
+
     /// Whether it has returned with replicas, and nothing elsewhere is removed for them yet.
     pub(super) fn is_stabilizing(&self) -> bool {
         self.evaluation.member.stabilizes_at.is_some() && self.evaluation.requested() > 0

@@ -33,6 +33,15 @@ pub(super) struct MemberTarget {
     pub(super) capacity: CapacityEstimate,
     /// What decided the layout; nothing for a drained member.
     pub(super) reasons: Option<Reasons>,
+    /// Requested replicas that it keeps, also beyond the target, while the state of another member is unknown (F39).
+    pub(super) kept_for_unknown: u64,
+}
+
+impl MemberTarget {
+    /// The fewest replicas that the next step may leave it to get to its target.
+    pub(super) fn goal(&self) -> u64 {
+        self.target.total().max(self.kept_for_unknown)
+    }
 }
 
 /// Plans the targets of `members`; `None` while a member joins whose replicas may be in place already.
@@ -65,16 +74,44 @@ pub(super) fn plan(
             target: *target,
             capacity: candidate.capacity,
             reasons: (!candidate.draining).then_some(share.reasons),
+            kept_for_unknown: 0,
         });
     let of_member = |member: &MemberEvaluation<'_>| {
         let planned = member.eligibility.is_laid_out().then(|| planned.next());
         planned.flatten().unwrap_or_default()
     };
+    let mut planned: Vec<_> = members.iter().map(of_member).collect();
+    keep_for_unknown(snapshot, demand, members, now, &mut planned);
     Some(Plan {
-        members: members.iter().map(of_member).collect(),
+        members: planned,
         unplaced: targets.layout.unplaced,
         bounds: bounds(snapshot, members, &targets.per_candidate),
     })
+}
+
+/// Lets members keep what others would get if those whose state is unknown had no replicas: they may be lost, and what an
+/// earlier leader requested in their place, or what the last status does not show, would be removed and requested again.
+fn keep_for_unknown(
+    snapshot: &Snapshot<'_>,
+    demand: Demand<'_>,
+    members: &[MemberEvaluation<'_>],
+    now: Timestamp,
+    planned: &mut [MemberTarget],
+) {
+    let may_have_replicas = |member: &MemberEvaluation<'_>| {
+        member.eligibility.is_unknown() && member.possibly_requested() > 0
+    };
+    if !members.iter().any(may_have_replicas) {
+        return;
+    }
+    let (known, evaluations): (Vec<usize>, Vec<_>) = (members.iter().enumerate())
+        .filter(|(_, member)| member.eligibility.is_eligible())
+        .unzip();
+    let (_, targets) = lay_out(snapshot, demand, &evaluations, now);
+    for (member, target) in known.into_iter().zip(&targets.per_candidate) {
+        let requested = members[member].requested();
+        planned[member].kept_for_unknown = requested.min(target.desired());
+    }
 }
 
 /// Learns what the writable members show of their capacity, and lays `demand` out over `members`.

@@ -147,7 +147,7 @@ fn next_replicas(
             } else {
                 member.limit(planned.target)
             },
-            target: planned.target.total(),
+            target: planned.goal(),
             pending: planned.target.pending,
         })
         .collect();

@@ -2,6 +2,7 @@
 
 use cluster_informer::{Health, SyncState, WorkloadView};
 use federation_controller::check::SetChange;
+use fedrs_api::WaitReason;
 use serde_json::json;
 
 use crate::world::{World, at, condition, desired, even, frs, hold};
@@ -250,6 +251,44 @@ fn preferences_for_clusters_that_are_no_members_are_named() {
         "{}",
         placed.message
     );
+}
+
+#[test]
+fn f39_a_new_leader_takes_no_replacements_of_a_lost_member_back() {
+    let unreachable = |world: &World| Health::Unreachable {
+        since: at(world.now),
+        message: "timeout".into(),
+    };
+    let mut world = World::new(frs(9, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    let before = world.previous.clone();
+    world.members[1].health = unreachable(&world);
+    world.now += 61;
+    world.step();
+    let replaced = world.placed();
+    assert_eq!(replaced.iter().sum::<u32>(), 12, "{replaced:?}");
+    for member in [0, 2] {
+        hold(&mut world.members[member], replaced[member], 3);
+    }
+    // The leader has died before the status said so, and the next one does not know yet that b is lost.
+    world.previous = before;
+    world.members[1].health = unreachable(&world);
+    let decided = world.check();
+    assert_eq!(decided.actions, []);
+    let cluster = &decided.status.clusters[0];
+    let until = "until the state of every cluster is known";
+    assert!(cluster.message.contains(until), "{}", cluster.message);
+    let waits = cluster.waits.iter().map(|wait| wait.reason);
+    assert!(waits.eq([WaitReason::Recovery]), "{:?}", cluster.waits);
+    // A smaller N is no matter of b.
+    world.frs = frs(4, even(true));
+    world.settle(1);
+    assert_eq!(world.placed(), [2, 3, 2]);
+    // Back in time, b keeps its share, and what replaced it goes.
+    world.frs = frs(9, even(true));
+    world.members[1].health = Health::Healthy;
+    world.settle(1);
+    assert_eq!(world.placed(), [3, 3, 3]);
 }
 
 #[test]

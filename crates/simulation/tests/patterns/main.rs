@@ -368,8 +368,7 @@ fn f33_a_member_lost_and_back_survives_every_pattern_without_a_dip() {
 
 #[test]
 fn f33_the_loss_of_a_member_survives_every_pattern() {
-    // A controller that starts anew while its member is lost takes some replacements back, and places them once more.
-    at_every_write(false, async |point| {
+    at_every_write(true, async |point| {
         let mut run = Run::with_replicas(point, 9).await;
         run.is_quiet = false;
         let lose = async |federation: &SimFederation, checker: &InvariantChecker| {

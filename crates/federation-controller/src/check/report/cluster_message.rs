@@ -88,6 +88,9 @@ impl ClusterMessage {
             let (reason, until) = if decision.snapshot.keeps_running_until.is_some() {
                 let until = "no write of the controller process that ended can arrive";
                 (ClusterReason::WaitingForEarlierWrites, until)
+            } else if member.waits_for_unknown() {
+                let until = "the state of every cluster is known";
+                (ClusterReason::WaitingForUnknownClusters, until)
             } else {
                 let until = "replacements are available";
                 (ClusterReason::WaitingForReplacements, until)

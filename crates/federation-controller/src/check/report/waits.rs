@@ -158,6 +158,9 @@ fn surplus(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Option<Clust
             "writes of the controller process that ended, which may still arrive, before {replicas} can be removed"
         );
         wait(WaitReason::EarlierWrites, what, until)
+    } else if member.waits_for_unknown() {
+        let what = format!("clusters whose state is unknown, before {replicas} can be removed");
+        wait(WaitReason::Recovery, what, None)
     } else {
         let what = format!("replacements of {replicas}");
         wait(WaitReason::Replacements, what, None)
