@@ -55,7 +55,7 @@ pub(crate) async fn f6_a_set_from_its_creation_to_its_deletion(env: &mut TestEnv
     session.must("get frs/web").await;
     session.must("get memberclusters").await;
     session.must("get memberclusters -o wide").await;
-    wait_for_events(env, 6).await;
+    wait_for_events(env, 2).await;
     session.must("describe frs web").await;
     session.must("delete frs web --wait --timeout=60s").await;
     session.must("get frs").await;
@@ -92,7 +92,7 @@ pub(crate) async fn f6_describe_says_why_replicas_are_where_they_are(env: &mut T
     .await;
     session.must("get memberclusters -o wide").await;
     session.must("get frs web").await;
-    wait_for_events(env, 8).await;
+    wait_for_events(env, 5).await;
     session.must("describe frs web").await;
     session.assert_recorded("cordoned-and-full");
 }
@@ -124,7 +124,7 @@ pub(crate) async fn f3_f4_kubectl_shows_mistakes_in_the_placement(env: &mut Test
         .must("wait --for=condition=Placed=False frs/web --timeout=60s")
         .await;
     session.must("get frs web").await;
-    wait_for_events(env, 4).await;
+    wait_for_events(env, 2).await;
     session.must("describe frs web").await;
     let name =
         json!({ "spec": { "placement": { "clusters": { "aa": null, "a": { "weight": 1 } } } } });
