@@ -40,25 +40,39 @@ struct State {
     forbidden: Option<String>,
 }
 
+/// Why the labels of a namespace are not known, or whether they are selected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NamespaceError {
+    /// The controller may not list the namespaces of the host.
+    #[error("{0}")]
+    Forbidden(String),
+    /// The host has not shown the namespace of this name: it may just have been created.
+    #[error("{}", messages::host_namespace_unknown(.0))]
+    NotShown(String),
+    /// The selector of the member is invalid.
+    #[error("{}", messages::invalid_namespace_selector(.0))]
+    InvalidSelector(String),
+}
+
 impl HostNamespaces {
-    /// The labels of `namespace`, or why they are not known: it may just have been created.
-    pub(crate) fn labels(&self, namespace: &str) -> Result<Labels, String> {
+    /// The labels of `namespace`.
+    pub(crate) fn labels(&self, namespace: &str) -> Result<Labels, NamespaceError> {
         let state = self.state.read();
         match (state.labels.get(namespace), &state.forbidden) {
             (Some(labels), _) => Ok(labels.clone()),
-            (None, Some(error)) => Err(error.clone()),
-            (None, None) => Err(messages::host_namespace_unknown(namespace)),
+            (None, Some(error)) => Err(NamespaceError::Forbidden(error.clone())),
+            (None, None) => Err(NamespaceError::NotShown(namespace.to_owned())),
         }
     }
 
-    /// Whether `selector` selects `namespace`, or why that is not known.
+    /// Whether `selector` selects `namespace`.
     pub(crate) fn selects(
         &self,
         selector: &LabelSelector,
         namespace: &str,
-    ) -> Result<bool, String> {
-        let selector = Selector::try_from(selector.clone());
-        let selector = selector.map_err(|error| messages::invalid_namespace_selector(&error))?;
+    ) -> Result<bool, NamespaceError> {
+        let selector = Selector::try_from(selector.clone())
+            .map_err(|error| NamespaceError::InvalidSelector(error.to_string()))?;
         Ok(selector.matches(&self.labels(namespace)?))
     }
 

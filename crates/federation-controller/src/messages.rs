@@ -70,7 +70,7 @@ pub(crate) fn namespace_not_created(namespace: &str) -> String {
     )
 }
 
-pub(crate) fn namespace_labels_unknown(namespace: &str, why: &str) -> String {
+pub(crate) fn namespace_labels_unknown(namespace: &str, why: &impl Display) -> String {
     format!(
         "namespace {namespace} does not exist, and cannot be created before its labels on the host are known: {why}"
     )

@@ -30,7 +30,7 @@ pub(crate) fn namespace_state(
     match is_taken {
         Ok(true) => NamespaceState::Taken,
         Ok(false) => NamespaceState::NotTaken,
-        Err(why) => NamespaceState::Unknown(why),
+        Err(why) => NamespaceState::Unknown(why.to_string()),
     }
 }
 

@@ -170,7 +170,7 @@ async fn subjects(
             let subject = Subject::of_host(&set).map_err(|reason| Error::SetNotPlanned {
                 namespace: namespace.clone(),
                 name: name.clone(),
-                reason,
+                reason: reason.to_string(),
             })?;
             return Ok((vec![subject], Vec::new()));
         }
@@ -189,24 +189,33 @@ async fn subjects(
             Err(reason) => skipped.push(SkippedSet {
                 namespace: set.namespace().unwrap_or_default(),
                 name: set.name_any(),
-                reason,
+                reason: reason.to_string(),
             }),
         }
     }
     Ok((subjects, skipped))
 }
 
+/// Why the controller leaves a set as it is.
+#[derive(Debug, thiserror::Error)]
+enum NotPlanned {
+    #[error("it is being deleted")]
+    Deleted,
+    #[error("this version of fedrs can't read it: {0}")]
+    Unreadable(String),
+    #[error("{}", list_errors(.0))]
+    Invalid(Vec<FieldError>),
+}
+
 impl Subject {
-    /// The set as the host has it; or why the controller leaves it as it is.
-    fn of_host(set: &DynamicObject) -> Result<Self, String> {
+    /// The set as the host has it.
+    fn of_host(set: &DynamicObject) -> Result<Self, NotPlanned> {
         if set.metadata.deletion_timestamp.is_some() {
-            return Err("it is being deleted".to_owned());
+            return Err(NotPlanned::Deleted);
         }
-        let set: FederatedReplicaSet = set
-            .clone()
-            .try_parse()
-            .map_err(|error| format!("this version of fedrs can't read it: {error}"))?;
-        let frs = ValidFrs::check(&set).map_err(|errors| list_errors(&errors))?;
+        let set: FederatedReplicaSet =
+            (set.clone().try_parse()).map_err(|error| NotPlanned::Unreadable(error.to_string()))?;
+        let frs = ValidFrs::check(&set).map_err(NotPlanned::Invalid)?;
         let status = set.status.unwrap_or_default();
         Ok(Self {
             observed: status.observed_generation == set.metadata.generation
