@@ -27,7 +27,7 @@ pub(crate) async fn f1_f6_the_status_reports_the_replicas_of_each_cluster(
 pub(crate) async fn f1_scale_by_the_subresource(env: &mut TestEnvironment) {
     env.run(&frs("web", 3, &even(true))).await;
     let has_status =
-        async |env: &TestEnvironment| !env.frs("web").await["status"]["selector"].is_null();
+        async |env: &TestEnvironment| env.frs("web").await["status"]["observedGeneration"] == 1;
     env.wait_until("the status follows", 10, has_status).await;
     let path = format!("{}/scale", env.frs_path("web"));
     let scale = env.on_host("GET", &path, &Value::Null).await.unwrap();
