@@ -41,7 +41,7 @@ pub struct Batch {
 }
 
 /// Runs `count` plans on `jobs` threads; `plan` gives each of them. Ends after the first failure, unless it `keeps_going`.
-/// `progress` is told after each run.
+/// Calls `progress` after each run.
 pub fn run_batch(
     count: usize,
     jobs: usize,

@@ -22,7 +22,7 @@ use tower::{BoxError, Service};
 /// How long events are held back: for several checks, and for less than a watch may be silent.
 const HELD_BACK: Duration = Duration::from_secs(15);
 
-/// The write of a controller at which it crashes, or at which it is told too little.
+/// The write of a controller at which it crashes, or whose response or event does not arrive in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CrashPoint {
     /// The n-th write (from 1) is never sent.

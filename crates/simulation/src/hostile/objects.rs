@@ -1,10 +1,8 @@
 //! Objects that an honest API server would not store.
 
 use fedrs_api::labels;
+use mutations::ESCAPES;
 use serde_json::{Value, json};
-
-/// What ends up in a terminal or a log if nobody looks: an escape sequence, a bell, a line of its own.
-pub(super) const ESCAPES: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\nlevel=error\u{9b}31m\u{202e}";
 
 /// The `number`th pod, or local ReplicaSet, of a set that nobody created; its texts have `length` bytes.
 pub(super) fn stranger(resource: &str, number: u64, length: usize) -> Value {

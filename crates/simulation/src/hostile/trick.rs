@@ -6,11 +6,12 @@ use bytes::Bytes;
 use futures::stream;
 use http::{Method, Request, Response, StatusCode, header::LOCATION};
 use kube::client::Body;
+use mutations::ESCAPES;
 use serde_json::{Value, json};
 
 use super::{
     mutations::mutated,
-    objects::{ESCAPES, stranger, with_escapes, with_gigantic_numbers},
+    objects::{stranger, with_escapes, with_gigantic_numbers},
     response::{ResponseBody, body_of, endless, streamed, whole},
 };
 

@@ -154,7 +154,7 @@ pub enum Action {
     BackUpHost,
     /// The last backup of the host is restored.
     RestoreHost,
-    /// The election of a controller stands still, so that it does not notice the end of its term.
+    /// The election of a controller is suspended, so that the controller does not notice the end of its term.
     Suspend {
         /// Which of them, from 1; counted around.
         process: u32,
@@ -317,7 +317,7 @@ impl fmt::Display for Action {
             Self::Suspend { process, ms } => {
                 write!(
                     to,
-                    "election of controller {process} stands still for {ms} ms"
+                    "election of controller {process} is suspended for {ms} ms"
                 )
             }
         }
