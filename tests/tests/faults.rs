@@ -50,6 +50,43 @@ async fn f28_rejected_replicas_run_elsewhere_and_return() {
     assert!(federation.member("c").faults().counts().refused >= 4);
 }
 
+/// The API server of the member responds with an internal error to each change of a ReplicaSet.
+#[tokio::test(start_paused = true)]
+async fn f28_a_webhook_that_is_down_stops_no_replicas() {
+    let federation = SimFederation::running(6).await;
+    let changes = RequestMatcher::all()
+        .verb(Verb::Patch)
+        .resource("replicasets");
+    let failure = sim_cluster::Status::internal("failed calling webhook \"images.example.com\"");
+    let faults = federation.member("c").faults();
+    faults.refuse(changes, u32::MAX, failure);
+    let watcher = ReadyWatcher::start(&federation, "web");
+    let container = json!([{ "name": "web", "image": "nginx:2" }]);
+    let template = json!({ "spec": { "containers": container } });
+    let change = json!({ "spec": { "replicas": 12, "template": template } });
+    federation.patch("web", &change).await;
+    federation
+        .wait_until(
+            "the other clusters run the new replicas",
+            180,
+            async |federation| {
+                federation.sorted_layout("web") == [2, 5, 5] && federation.available("web") == 12
+            },
+        )
+        .await;
+    let status = federation.frs("web").await["status"]["clusters"][2].clone();
+    assert_eq!(status["reason"], "WriteRejected", "{status}");
+    let message = status["message"].as_str().unwrap();
+    assert!(message.contains("images.example.com"), "{status}");
+    federation.member("c").faults().heal();
+    federation
+        .wait_until("c has its share again", 1800, async |federation| {
+            federation.sorted_layout("web") == [4, 4, 4] && federation.available("web") == 12
+        })
+        .await;
+    assert_eq!(watcher.lowest(), 6);
+}
+
 #[tokio::test(start_paused = true)]
 async fn f39_a_member_whose_watches_are_silent_gives_up_nothing_elsewhere() {
     let federation = SimFederation::running(12).await;

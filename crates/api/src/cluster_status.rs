@@ -266,7 +266,7 @@ pub struct WriteHistory {
     /// The member's message for the last failed write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_error: Option<String>,
-    /// Since when the member rejects changes of `spec.replicas`, while it does.
+    /// Since when the member rejects changes of `spec.replicas`, or repeatedly fails to confirm them, while it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_rejected_since: Option<Time>,
 }

@@ -208,6 +208,10 @@ impl LocalSet<'_> {
                         message: error.to_string(),
                         creates: false,
                     }),
+                    Err(error) => Ok(match failed_write(&error) {
+                        Outcome::Unknown(message) => Outcome::TemplateUnknown(message),
+                        outcome => outcome,
+                    }),
                     done => done,
                 }
             }

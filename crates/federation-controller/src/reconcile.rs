@@ -286,7 +286,10 @@ impl Reconciler {
 
 /// The event of an action's outcome in `cluster`; `done` is the event if the action was carried out.
 fn event_of(key: &ObjectKey, cluster: &str, done: &Event, outcome: &Outcome) -> Option<Event> {
-    if let Outcome::Conflict(message) | Outcome::Unknown(message) = outcome {
+    if let Outcome::Conflict(message)
+    | Outcome::Unknown(message)
+    | Outcome::TemplateUnknown(message) = outcome
+    {
         tracing::debug!(frs = %key, cluster, message, "write not carried out, decided again");
     }
     outcome_event(cluster, done, outcome)

@@ -73,8 +73,11 @@ pub enum Outcome {
     Conflict(String),
     /// The member rejected a change of the set, with its message: the next check decides.
     Failed(String),
-    /// It is not known whether it was done (a deadline, a broken connection): the next check decides.
+    /// It is not known whether it was done (a deadline, a broken connection, an error of the API server): the next check
+    /// decides.
     Unknown(String),
+    /// It is not known whether the set got another template, and perhaps other replicas: the next check decides.
+    TemplateUnknown(String),
     /// Not answered yet: nothing is decided about the member before.
     Pending,
 }
@@ -89,6 +92,7 @@ impl Outcome {
                 | Self::Conflict(_)
                 | Self::Failed(_)
                 | Self::Unknown(_)
+                | Self::TemplateUnknown(_)
         )
     }
 }
@@ -152,7 +156,26 @@ fn record(
         }
         Outcome::Conflict(_) | Outcome::Replaced { .. } => writes.failed(None, now),
         Outcome::Failed(error) => writes.failed(Some(error.clone()), now).rejected(now),
-        Outcome::Unknown(error) => writes.failed(Some(error.clone()), now).without_generation(),
+        Outcome::Unknown(error) => {
+            let writes = writes.failed(Some(error.clone()), now).without_generation();
+            // Perhaps a webhook of the member is down: that can last, like a rejection.
+            if writes.fails_repeatedly() {
+                writes.rejected(now)
+            } else {
+                writes
+            }
+        }
+        Outcome::TemplateUnknown(error) => {
+            let writes = writes.failed(Some(error.clone()), now).without_generation();
+            let earlier = internal.template_rejection.as_ref();
+            // Replicas must not wait for a template that is never confirmed.
+            if writes.fails_repeatedly()
+                || earlier.is_some_and(|earlier| earlier.is_of(desired_spec_hash))
+            {
+                record_template_rejection(internal, desired_spec_hash, error, now, settings);
+            }
+            writes
+        }
         Outcome::Pending => writes.without_generation(),
     };
     internal.writes = writes.0;

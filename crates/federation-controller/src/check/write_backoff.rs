@@ -88,7 +88,12 @@ impl WriteBackoff {
         self
     }
 
-    /// The history after a write that the member rejected.
+    /// Whether so many writes failed in a row that the next one waits.
+    pub(super) fn fails_repeatedly(&self) -> bool {
+        self.0.write_failures > FREE_FAILURES
+    }
+
+    /// The history after a write that the member rejected, or failed to carry out again and again.
     pub(super) fn rejected(mut self, now: Timestamp) -> Self {
         self.0.write_rejected_since.get_or_insert(Time(now));
         self
@@ -117,7 +122,7 @@ impl WriteBackoff {
         self.0.write_error.as_deref()
     }
 
-    /// Since when the member rejects writes, if the last one was rejected or failed since.
+    /// Since when the member carries out no writes, if the last one was rejected, or several failed in a row.
     pub(super) fn rejected_since(&self) -> Option<Timestamp> {
         self.0.write_rejected_since.as_ref().map(|time| time.0)
     }

@@ -57,7 +57,8 @@ pub(super) fn outcome_event(cluster: &str, done: &Event, outcome: &Outcome) -> O
         Outcome::PodsLabeled { .. }
         | Outcome::Pending
         | Outcome::Conflict(_)
-        | Outcome::Unknown(_) => return None,
+        | Outcome::Unknown(_)
+        | Outcome::TemplateUnknown(_) => return None,
     })
 }
 

@@ -151,3 +151,69 @@ fn f28_replicas_that_a_member_rejects_go_elsewhere_after_x() {
     world.settle(1);
     assert_eq!(world.placed(), [4, 4, 4]);
 }
+
+#[test]
+fn f28_replicas_whose_writes_are_never_confirmed_go_elsewhere_after_x() {
+    let mut world = World::new(frs(6, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    world.frs = frs(12, even(true));
+    // An API server responds so while a webhook of the member is down.
+    let fails = |action: &Action| {
+        let is_failed = action.member == "a";
+        is_failed.then(|| Outcome::Unknown("failed calling webhook".to_owned()))
+    };
+    for now in 0..600 {
+        world.now = now;
+        let decided = world.step_unless(fails);
+        assert!(
+            now < 80 || (world.placed() == [2, 5, 5] && desired(&decided) == [2, 5, 5]),
+            "{now}: {:?}",
+            world.placed()
+        );
+    }
+    world.now = 700;
+    world.settle(1);
+    assert_eq!(world.placed(), [4, 4, 4]);
+}
+
+#[test]
+fn f28_a_template_that_is_never_confirmed_stops_no_scaling() {
+    let mut world = with_another_template();
+    let mut tried = Vec::new();
+    for now in 0..800 {
+        world.now = now;
+        if now == 5 {
+            world.frs = frs(12, even(true));
+        }
+        let decided = world.step_unless(|action| {
+            let overwrites = matches!(action.change, SetChange::Overwrite { .. });
+            overwrites.then(|| Outcome::TemplateUnknown("failed calling webhook".to_owned()))
+        });
+        if decided
+            .actions
+            .iter()
+            .any(|action| matches!(action.change, SetChange::Overwrite { .. }))
+        {
+            tried.push(now);
+        }
+        assert!(
+            now < 20 || world.placed() == [4, 4, 4],
+            "{now}: {:?}",
+            world.placed()
+        );
+    }
+    assert_eq!(
+        tried,
+        [0, 1, 2, 62, 182, 422],
+        "the template is tried again"
+    );
+    world.now = 1000;
+    world.settle(1);
+    assert!(
+        world
+            .previous
+            .clusters
+            .iter()
+            .all(|cluster| cluster.internal.template_rejection.is_none())
+    );
+}

@@ -66,7 +66,7 @@ impl ClusterMessage {
         self.push_unscheduled(member.evaluation);
         if let Some(error) = member.step.writes.error() {
             let detail = match member.step.writes.rejected_since() {
-                Some(since) => format!("rejects changes since {since:.0} ({error})"),
+                Some(since) => format!("changes have failed since {since:.0} ({error})"),
                 None => format!("last write failed ({error})"),
             };
             self.push(ClusterReason::WriteRejected, detail);
