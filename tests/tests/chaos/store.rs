@@ -45,6 +45,12 @@ pub(crate) async fn f20_a_host_restored_from_a_backup_is_followed(env: &mut Test
     .await;
     // What the backup does not know runs on: nobody asked to delete it.
     assert_eq!(env.available("late").await, 6);
+    // The deletion of web1 counts as an external change, which the status forgets after a while.
+    env.wait_until("the status of web1 forgets its deletion", 60, async |env| {
+        let status = env.frs("web1").await["status"].to_string();
+        !status.contains("repairedTime")
+    })
+    .await;
     seconds(5).await;
     let before = versions(env).await;
     seconds(10).await;
