@@ -93,56 +93,10 @@ impl Controller {
         let tasks = TaskTracker::new();
         let watchdog = watchdog(&self.config);
         let (reconciler, registry) = self.reconciler(&federation, &tasks, &cancel);
-        let (sets_listed, sets) = watch::channel(ListState::default());
-        let (members_listed, members) = watch::channel(ListState::default());
-        let (complete, all_known) = watch::channel(false);
-        let (namespaces_listed, namespaces) = watch::channel(ListState::default());
-        let readiness = Readiness::new([sets, members, namespaces], all_known);
-
         let inbox = Arc::new(Inbox::default());
-        let frs_handler = FrsHandler::new(
-            Arc::clone(&reconciler.sets),
-            Arc::clone(&reconciler.cache),
-            reconciler.queue.clone(),
-            &federation,
-            Arc::clone(&self.metrics),
-            sets_listed,
-            self.clock.clone(),
-        );
-        let member_handler =
-            MemberClusterHandler::new(Arc::clone(&inbox), &self.config.federation, members_listed);
-        let secret_handler = SecretHandler {
-            inbox: Arc::clone(&inbox),
-            namespace: self.secrets.namespace.clone(),
-            has_listed: false,
-        };
-        let namespace = &self.secrets.namespace;
-        let secrets = format!("/api/v1/namespaces/{namespace}/secrets");
-        let of_kubeconfigs = format!("type={}", names::KUBECONFIG_TYPE);
-        self.follow(&tasks, &cancel, Collection::all(SETS), frs_handler);
-        self.follow(
-            &tasks,
-            &cancel,
-            Collection::all(members::PATH),
-            member_handler,
-        );
-        self.follow(
-            &tasks,
-            &cancel,
-            Collection::with_fields(secrets, of_kubeconfigs),
-            secret_handler,
-        );
-        let namespace_handler = NamespaceHandler::new(
-            Arc::clone(&reconciler.executor.host_namespaces),
-            Arc::clone(&reconciler) as _,
-            namespaces_listed,
-        );
-        self.follow(
-            &tasks,
-            &cancel,
-            Collection::all(host_namespaces::PATH),
-            namespace_handler,
-        );
+        let lists = self.watch_host(&reconciler, &inbox);
+        let (complete, all_known) = watch::channel(false);
+        let readiness = Readiness::new(lists, all_known);
         let context = Context {
             trigger: Arc::clone(&reconciler) as _,
             recorder: reconciler.recorder.clone(),
@@ -160,13 +114,8 @@ impl Controller {
             cancel: cancel.clone(),
         };
         let watched = watchdog.watch("members");
-        tasks.spawn(Members::run(
-            context,
-            self.members,
-            inbox,
-            complete,
-            watched,
-        ));
+        let members = Members::run(context, self.members, inbox, complete, watched);
+        tasks.spawn(members);
         let queue = reconciler.queue.clone().run(cancel.clone());
         tasks.spawn(watchdog.watch("queue").around(queue));
         let workers = Workers {
@@ -182,25 +131,68 @@ impl Controller {
         })
     }
 
-    /// Watches `collection` on the host until `cancel`.
-    fn follow<T, S>(
+    /// Starts the watches of the host's objects. Returns the states of those without which the controller is not ready.
+    fn watch_host(
         &self,
-        tasks: &TaskTracker,
-        cancel: &CancellationToken,
-        collection: Collection,
-        sink: S,
-    ) where
+        reconciler: &Arc<Reconciler>,
+        inbox: &Arc<Inbox>,
+    ) -> [watch::Receiver<ListState>; 3] {
+        let (sets_listed, sets) = watch::channel(ListState::default());
+        let (members_listed, members) = watch::channel(ListState::default());
+        let (namespaces_listed, namespaces) = watch::channel(ListState::default());
+        let executor = &reconciler.executor;
+        let frs_handler = FrsHandler::new(
+            Arc::clone(&reconciler.sets),
+            Arc::clone(&reconciler.cache),
+            reconciler.queue.clone(),
+            &executor.federation,
+            Arc::clone(&self.metrics),
+            sets_listed,
+            self.clock.clone(),
+        );
+        self.watch(executor, Collection::all(SETS), frs_handler);
+        let member_handler =
+            MemberClusterHandler::new(Arc::clone(inbox), &self.config.federation, members_listed);
+        self.watch(executor, Collection::all(members::PATH), member_handler);
+        let namespace = &self.secrets.namespace;
+        let secret_handler = SecretHandler {
+            inbox: Arc::clone(inbox),
+            namespace: namespace.clone(),
+            has_listed: false,
+        };
+        let kubeconfigs = Collection::with_fields(
+            format!("/api/v1/namespaces/{namespace}/secrets"),
+            format!("type={}", names::KUBECONFIG_TYPE),
+        );
+        self.watch(executor, kubeconfigs, secret_handler);
+        let namespace_handler = NamespaceHandler::new(
+            Arc::clone(&executor.host_namespaces),
+            Arc::clone(reconciler) as _,
+            namespaces_listed,
+        );
+        self.watch(
+            executor,
+            Collection::all(host_namespaces::PATH),
+            namespace_handler,
+        );
+        [sets, members, namespaces]
+    }
+
+    /// Watches `collection` on the host, by a task of `executor`.
+    fn watch<T, S>(&self, executor: &Executor, collection: Collection, handler: S)
+    where
         T: DeserializeOwned + Versioned + Send + 'static,
         S: EventHandler<T> + Send + 'static,
     {
         // The seed decides the pauses: each collection has its own.
         let seed = self.seed ^ xxh3_64(collection.path.as_bytes());
         let reflector = Reflector::new(self.host.clone(), collection).seed(seed);
-        let cancel = cancel.clone();
-        tasks.spawn(async move { cancel.run_until_cancelled(reflector.run(sink)).await });
+        let cancel = executor.cancel.clone();
+        let run = async move { cancel.run_until_cancelled(reflector.run(handler)).await };
+        executor.tasks.spawn(run);
     }
 
-    /// The id that local sets carry: the configured name, else the host's own (F40). Waits for the host.
+    /// The id that local ReplicaSets carry in a label: the configured name, else the host's own (F40). Waits for the host.
     async fn federation(&self) -> Arc<str> {
         if !self.config.federation.is_empty() {
             return self.config.federation.as_str().into();
