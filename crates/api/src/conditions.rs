@@ -176,28 +176,55 @@ pub fn is_true<T: Display>(conditions: &[Condition], type_: T) -> bool {
         .is_some_and(|condition| condition.status == ConditionStatus::True.as_str())
 }
 
-/// A condition at `now`, decided for the object's `generation`. Keeps the transition time of `previous` unless the status
-/// changes.
-pub fn condition<T: Display, R: Display>(
-    previous: &[Condition],
-    type_: T,
-    status: impl Into<ConditionStatus>,
-    reason: R,
-    message: impl Into<String>,
-    generation: Option<i64>,
-    now: Timestamp,
-) -> Condition {
-    let type_ = type_.to_string();
-    let status = status.into().as_str();
-    let same = find(previous, &type_).filter(|condition| condition.status == status);
-    Condition {
-        last_transition_time: same.map_or(Time(now), |condition| {
-            condition.last_transition_time.clone()
-        }),
-        type_,
-        status: status.to_owned(),
-        reason: reason.to_string(),
-        message: message.into(),
-        observed_generation: generation,
+/// What a decision says about one condition: a condition without its times and generation.
+#[derive(Clone, Debug)]
+pub struct NewCondition<T, R> {
+    /// The condition type.
+    pub type_: T,
+    /// Whether the condition holds.
+    pub status: ConditionStatus,
+    /// Why, for machines.
+    pub reason: R,
+    /// Why, for people.
+    pub message: String,
+}
+
+impl<T: Display, R: Display> NewCondition<T, R> {
+    /// A condition that holds or not, and why.
+    pub fn new(
+        type_: T,
+        status: impl Into<ConditionStatus>,
+        reason: R,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            type_,
+            status: status.into(),
+            reason,
+            message: message.into(),
+        }
+    }
+
+    /// The condition at `now`, decided for the object's `generation`. Keeps the transition time of `previous` unless the
+    /// status changes.
+    pub fn into_condition(
+        self,
+        previous: &[Condition],
+        generation: Option<i64>,
+        now: Timestamp,
+    ) -> Condition {
+        let type_ = self.type_.to_string();
+        let status = self.status.as_str();
+        let same = find(previous, &type_).filter(|condition| condition.status == status);
+        Condition {
+            last_transition_time: same.map_or(Time(now), |condition| {
+                condition.last_transition_time.clone()
+            }),
+            type_,
+            status: status.to_owned(),
+            reason: self.reason.to_string(),
+            message: self.message,
+            observed_generation: generation,
+        }
     }
 }

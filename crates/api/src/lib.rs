@@ -38,7 +38,7 @@ pub use cluster_status::{
     TemplateRecord, TemplateRejection, WriteHistory,
 };
 pub use conditions::{
-    ConditionReason, ConditionStatus, ConditionType, MemberConditionType, MemberReason,
+    ConditionReason, ConditionStatus, ConditionType, MemberConditionType, MemberReason, NewCondition,
 };
 pub use dns::is_label as is_dns_label;
 pub use events::{EventReason, MemberEventReason};

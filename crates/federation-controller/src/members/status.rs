@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use cluster_informer::{Health, NodeInfo, SyncState, UnreadNamespace, WorkloadTotals};
 use fedrs_api::{
-    ConditionStatus, MemberClusterStatus, MemberConditionType, MemberReason, NodeCounts, conditions,
+    ConditionStatus, MemberClusterStatus, MemberConditionType, MemberReason, NewCondition,
+    NodeCounts, conditions,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -17,36 +18,8 @@ pub(super) const PROGRESS_PERIOD: Duration = Duration::from_secs(10);
 /// Sets that the condition Drained names.
 const NAMES: usize = 3;
 
-/// A condition before it has its type and times.
-struct Verdict {
-    status: ConditionStatus,
-    reason: MemberReason,
-    message: String,
-}
-
-impl Verdict {
-    fn holds(reason: MemberReason, message: impl Into<String>) -> Self {
-        Self {
-            status: ConditionStatus::True,
-            reason,
-            message: message.into(),
-        }
-    }
-
-    fn unknown(reason: MemberReason, message: impl Into<String>) -> Self {
-        Self {
-            status: ConditionStatus::Unknown,
-            ..Self::holds(reason, message)
-        }
-    }
-
-    fn fails(reason: MemberReason, message: impl Into<String>) -> Self {
-        Self {
-            status: ConditionStatus::False,
-            ..Self::holds(reason, message)
-        }
-    }
-}
+/// A condition of a MemberCluster.
+type MemberCondition = NewCondition<MemberConditionType, MemberReason>;
 
 /// The status of `member`, after `before`: a condition keeps the time of its last transition, and what is not
 /// known yet stays as it was.
@@ -65,28 +38,9 @@ pub(super) fn status(
     let synced = synced(member, &unread);
     let drained = (member.spec.drain).then(|| drained(member, &ready, &synced, &unread, &totals));
     let summary = summary(member, &ready, drained.as_ref());
-    let verdicts = [
-        (MemberConditionType::Ready, Some(ready)),
-        (MemberConditionType::Synced, Some(synced)),
-        (MemberConditionType::Drained, drained),
-    ];
-    let conditions = verdicts.into_iter().filter_map(|(type_, verdict)| {
-        let Verdict {
-            status,
-            reason,
-            message,
-        } = verdict?;
-        let generation = member.object.generation;
-        Some(conditions::condition(
-            &before.conditions,
-            type_,
-            status,
-            reason,
-            message,
-            generation,
-            now,
-        ))
-    });
+    let generation = member.object.generation;
+    let conditions = [Some(ready), Some(synced), drained].into_iter().flatten();
+    let conditions = conditions.map(|new| new.into_condition(&before.conditions, generation, now));
     let (nodes, allocatable) = match info.nodes {
         NodeInfo::Unknown => (before.nodes, before.allocatable.clone()),
         NodeInfo::Forbidden => Default::default(),
@@ -98,24 +52,12 @@ pub(super) fn status(
             (Some(counts), totals.allocatable())
         }
     };
-    let ready_before = conditions::find(&before.conditions, MemberConditionType::Ready);
-    let was_removed =
-        ready_before.is_some_and(|condition| condition.reason == MemberReason::Removed.as_str());
-    let unreachable_since = match health {
-        // A restart does not begin it anew.
-        _ if member.removed.is_some() && was_removed => {
-            before.unreachable_since.as_ref().map(|time| time.0)
-        }
-        _ if member.removed.is_some() => member.removed,
-        Health::Unreachable { since, .. } => Some(since),
-        _ => None,
-    };
     MemberClusterStatus {
         summary,
         conditions: conditions.collect(),
         version: info.version.or_else(|| before.version.clone()),
-        unreachable_since: unreachable_since.map(Time),
-        observed_generation: member.object.generation,
+        unreachable_since: unreachable_since(before, member, &health).map(Time),
+        observed_generation: generation,
         // After a restart the last source is a better guess than none.
         source: match member.removed {
             Some(_) => None,
@@ -129,14 +71,38 @@ pub(super) fn status(
     }
 }
 
+/// Since when the member is unreachable, or without a kubeconfig.
+fn unreachable_since(
+    before: &MemberClusterStatus,
+    member: &MemberState,
+    health: &Health,
+) -> Option<Timestamp> {
+    let ready_before = conditions::find(&before.conditions, MemberConditionType::Ready);
+    let was_removed =
+        ready_before.is_some_and(|condition| condition.reason == MemberReason::Removed.as_str());
+    match health {
+        // A restart does not begin it anew.
+        _ if member.removed.is_some() && was_removed => {
+            before.unreachable_since.as_ref().map(|time| time.0)
+        }
+        _ if member.removed.is_some() => member.removed,
+        Health::Unreachable { since, .. } => Some(*since),
+        _ => None,
+    }
+}
+
 /// As `kubectl get nodes` shows the state of a node: `Ready,SchedulingDisabled`.
-fn summary(member: &MemberState, ready: &Verdict, drained: Option<&Verdict>) -> String {
+fn summary(
+    member: &MemberState,
+    ready: &MemberCondition,
+    drained: Option<&MemberCondition>,
+) -> String {
     let ready = match ready.status {
         ConditionStatus::True => "Ready",
         ConditionStatus::False => "NotReady",
         ConditionStatus::Unknown => "Unknown",
     };
-    let excluded = match drained.map(|verdict| verdict.status) {
+    let excluded = match drained.map(|drained| drained.status) {
         Some(ConditionStatus::True) => ",Drained",
         Some(_) => ",Draining",
         None if member.spec.unschedulable => ",SchedulingDisabled",
@@ -145,54 +111,65 @@ fn summary(member: &MemberState, ready: &Verdict, drained: Option<&Verdict>) -> 
     format!("{ready}{excluded}")
 }
 
-fn ready(member: &MemberState, health: &Health, nodes: NodeInfo) -> Verdict {
+fn ready(member: &MemberState, health: &Health, nodes: NodeInfo) -> MemberCondition {
+    use ConditionStatus::{False, True, Unknown};
+    let new = |status: ConditionStatus, reason, message: &str| {
+        MemberCondition::new(MemberConditionType::Ready, status, reason, message)
+    };
     if member.removed.is_some() {
         let message = match member.outage.lost_at {
             Some(time) => messages::lost_at(messages::NO_KUBECONFIG, time),
             None => messages::NO_KUBECONFIG.to_owned(),
         };
-        return Verdict::fails(MemberReason::Removed, message);
+        return new(False, MemberReason::Removed, &message);
     }
     if let Some(error) = &member.source_error {
-        return Verdict::fails(error.reason(), error.to_string());
+        return new(False, error.reason(), &error.to_string());
     }
-    let mut verdict = match health {
+    let mut ready = match health {
         Health::Healthy if nodes.none_is_ready() => {
-            Verdict::fails(MemberReason::NoReadyNodes, messages::NO_READY_NODES)
+            new(False, MemberReason::NoReadyNodes, messages::NO_READY_NODES)
         }
-        Health::Healthy if nodes.none_is_confirmed() => {
-            Verdict::unknown(MemberReason::NodesUnconfirmed, messages::NODES_UNCONFIRMED)
-        }
+        Health::Healthy if nodes.none_is_confirmed() => new(
+            Unknown,
+            MemberReason::NodesUnconfirmed,
+            messages::NODES_UNCONFIRMED,
+        ),
         Health::Healthy => match member.outage.stabilizing {
-            Some((until, losses)) => Verdict::holds(
+            Some((until, losses)) => new(
+                True,
                 MemberReason::Stabilizing,
-                messages::stabilizing(until, losses),
+                &messages::stabilizing(until, losses),
             ),
-            None => Verdict::holds(MemberReason::Healthy, messages::API_SERVER_ANSWERS),
+            None => new(True, MemberReason::Healthy, messages::API_SERVER_ANSWERS),
         },
         Health::Failing { message, .. } | Health::Unreachable { message, .. }
             if member.outage.disconnected =>
         {
             let message = messages::controller_disconnected(message);
-            Verdict::unknown(MemberReason::ControllerDisconnected, message)
+            new(Unknown, MemberReason::ControllerDisconnected, &message)
         }
-        Health::Unknown => Verdict::fails(MemberReason::NotProbed, messages::NOT_PROBED),
-        Health::Failing { message, .. } => Verdict::fails(MemberReason::ProbeFailing, message),
-        Health::Unauthorized { message } => Verdict::fails(MemberReason::Unauthorized, message),
-        Health::Unreachable { message, .. } => Verdict::fails(MemberReason::Unreachable, message),
+        Health::Unknown => new(False, MemberReason::NotProbed, messages::NOT_PROBED),
+        Health::Failing { message, .. } => new(False, MemberReason::ProbeFailing, message),
+        Health::Unauthorized { message } => new(False, MemberReason::Unauthorized, message),
+        Health::Unreachable { message, .. } => new(False, MemberReason::Unreachable, message),
     };
-    if verdict.status == ConditionStatus::False
+    if ready.status == ConditionStatus::False
         && let Some(time) = member.outage.lost_at
     {
-        verdict.message = messages::lost_at(&verdict.message, time);
+        ready.message = messages::lost_at(&ready.message, time);
     }
     if let Some(error) = &member.credentials.renewal_error {
-        verdict.message = format!("{}; {error}", verdict.message);
+        ready.message = format!("{}; {error}", ready.message);
     }
-    verdict
+    ready
 }
 
-fn synced(member: &MemberState, unread: &[UnreadNamespace]) -> Verdict {
+fn synced(member: &MemberState, unread: &[UnreadNamespace]) -> MemberCondition {
+    use ConditionStatus::{False, True};
+    let new = |status: ConditionStatus, reason, message: &str| {
+        MemberCondition::new(MemberConditionType::Synced, status, reason, message)
+    };
     let sync = member
         .access
         .as_ref()
@@ -203,22 +180,24 @@ fn synced(member: &MemberState, unread: &[UnreadNamespace]) -> Verdict {
         .and_then(|access| access.store.exceeded_limit());
     match sync.unwrap_or(SyncState::NotSynced) {
         _ if !member.followed && sync.is_some() => {
-            Verdict::fails(MemberReason::NotWatched, messages::NOT_WATCHED)
+            new(False, MemberReason::NotWatched, messages::NOT_WATCHED)
         }
         // What will be known in seconds must not change the condition of a quiet member each time.
         SyncState::Synced | SyncState::Unconfirmed => {
-            Verdict::holds(MemberReason::Synced, messages::SYNCED)
+            new(True, MemberReason::Synced, messages::SYNCED)
         }
         SyncState::NotSynced | SyncState::Stale { .. } if exceeded.is_some() => {
-            Verdict::fails(MemberReason::Degraded, exceeded.unwrap_or_default())
+            new(False, MemberReason::Degraded, &exceeded.unwrap_or_default())
         }
-        SyncState::NotSynced => Verdict::fails(
+        SyncState::NotSynced => new(
+            False,
             MemberReason::NotSynced,
-            messages::in_namespaces(messages::NOT_SYNCED, unread),
+            &messages::in_namespaces(messages::NOT_SYNCED, unread),
         ),
-        SyncState::Stale { since } => Verdict::fails(
+        SyncState::Stale { since } => new(
+            False,
             MemberReason::Stale,
-            messages::in_namespaces(&messages::stale(since), unread),
+            &messages::in_namespaces(&messages::stale(since), unread),
         ),
     }
 }
@@ -227,22 +206,30 @@ fn synced(member: &MemberState, unread: &[UnreadNamespace]) -> Verdict {
 /// set had replicas when it was last read is.
 fn drained(
     member: &MemberState,
-    ready: &Verdict,
-    synced: &Verdict,
+    ready: &MemberCondition,
+    synced: &MemberCondition,
     unread: &[UnreadNamespace],
     totals: &WorkloadTotals,
-) -> Verdict {
-    let holds = |verdict: &Verdict| verdict.status == ConditionStatus::True;
+) -> MemberCondition {
+    use ConditionStatus::{False, True};
+    let new = |status: ConditionStatus, reason, message: &str| {
+        MemberCondition::new(MemberConditionType::Drained, status, reason, message)
+    };
+    let holds = |condition: &MemberCondition| condition.status == ConditionStatus::True;
     let had_replicas = |namespace: &UnreadNamespace| member.occupied.contains(&namespace.name);
     let is_known = holds(synced) || !unread.is_empty() && !unread.iter().any(had_replicas);
     if !holds(ready) || !is_known {
         let why = if holds(ready) { synced } else { ready };
-        return Verdict::fails(MemberReason::Unknown, messages::drain_unknown(&why.message));
+        return new(
+            False,
+            MemberReason::Unknown,
+            &messages::drain_unknown(&why.message),
+        );
     }
     if totals.replicas == 0 {
-        return Verdict::holds(MemberReason::Drained, messages::DRAINED);
+        return new(True, MemberReason::Drained, messages::DRAINED);
     }
-    Verdict::fails(MemberReason::Draining, messages::draining(totals))
+    new(False, MemberReason::Draining, &messages::draining(totals))
 }
 
 /// Whether `wanted` is written at once: it differs from `before` in more than the numbers of something in progress.

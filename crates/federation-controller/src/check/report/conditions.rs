@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use fedrs_api::{
-    ClusterWait, ConditionReason, ConditionType, FederatedReplicaSetStatus, RejectionKind,
-    WaitReason, conditions::condition, pluralize,
+    ClusterWait, ConditionReason, ConditionType, FederatedReplicaSetStatus, NewCondition,
+    RejectionKind, WaitReason, pluralize,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -29,54 +29,20 @@ const SHOWN_CLUSTERS: usize = 8;
 
 const JOINING: &str = "members that were just added have not answered yet";
 
-/// What a condition says.
-#[derive(Debug)]
-pub(super) struct Finding {
-    type_: ConditionType,
-    holds: bool,
-    reason: ConditionReason,
-    message: String,
-}
+/// A condition of a FederatedReplicaSet.
+pub(super) type FrsCondition = NewCondition<ConditionType, ConditionReason>;
 
-impl Finding {
-    pub(super) fn new(
-        type_: ConditionType,
-        holds: bool,
-        reason: ConditionReason,
-        message: impl Into<String>,
-    ) -> Self {
-        Self {
-            type_,
-            holds,
-            reason,
-            message: message.into(),
-        }
-    }
-}
-
-/// The conditions of `findings`. Each keeps the time of its last transition while its status stays.
+/// The `new` conditions with their times. Each keeps the time of its last transition while its status stays.
 pub(super) fn build(
     previous: &[Condition],
     generation: Option<i64>,
     now: Timestamp,
-    findings: impl IntoIterator<Item = Finding>,
+    new: impl IntoIterator<Item = FrsCondition>,
 ) -> Vec<Condition> {
     // Before the first decision the status has -1, which a condition must not have.
     let generation = generation.filter(|generation| *generation >= 0);
-    let findings = findings.into_iter();
-    findings
-        .map(|found| {
-            let (type_, reason) = (found.type_, found.reason);
-            condition(
-                previous,
-                type_,
-                found.holds,
-                reason,
-                found.message,
-                generation,
-                now,
-            )
-        })
+    new.into_iter()
+        .map(|new| new.into_condition(previous, generation, now))
         .collect()
 }
 
@@ -94,8 +60,8 @@ pub(super) fn conditions(
         None => (Reason::WorkloadRejected, workload_rejected(decision)),
     };
     let accepted = match &rejected {
-        Some(message) => Finding::new(Type::Accepted, false, rejected_as, message),
-        None => Finding::new(Type::Accepted, true, Reason::Valid, valid),
+        Some(message) => NewCondition::new(Type::Accepted, false, rejected_as, message),
+        None => NewCondition::new(Type::Accepted, true, Reason::Valid, valid),
     };
     let problems = [
         (Type::Stalled, rejected_as, rejected),
@@ -123,24 +89,29 @@ pub(super) fn conditions(
         ),
         (Type::Paused, Reason::Paused, paused(decision)),
     ];
-    let problems = problems
-        .into_iter()
-        .filter_map(|(type_, reason, message)| Some(Finding::new(type_, true, reason, message?)));
+    let problems = problems.into_iter().filter_map(|(type_, reason, message)| {
+        Some(NewCondition::new(type_, true, reason, message?))
+    });
     let always = [
         accepted,
         placed(decision, placement),
         ready(decision, status, placement),
     ];
     let previous = &decision.snapshot.previous.conditions;
-    let findings = always
+    let conditions = always
         .into_iter()
-        .chain(reconciling(decision, status, placement));
-    let findings = findings.chain(problems);
-    build(previous, status.observed_generation, decision.now, findings)
+        .chain(reconciling(decision, status, placement))
+        .chain(problems);
+    build(
+        previous,
+        status.observed_generation,
+        decision.now,
+        conditions,
+    )
 }
 
 /// Whether every replica has a cluster that can run it, and all clusters are at their target.
-fn placed(decision: &Decision<'_>, placement: &PlacementReport) -> Finding {
+fn placed(decision: &Decision<'_>, placement: &PlacementReport) -> FrsCondition {
     let (holds, reason, message) = if decision.plan.is_none() {
         (false, ConditionReason::WaitingForMembers, JOINING)
     } else if let Some((reason, message)) = &placement.unplaced {
@@ -153,7 +124,7 @@ fn placed(decision: &Decision<'_>, placement: &PlacementReport) -> Finding {
         (true, ConditionReason::AllReplicasPlaced, message)
     };
     let message = placement.with_unknown_names(message);
-    Finding::new(ConditionType::Placed, holds, reason, message)
+    NewCondition::new(ConditionType::Placed, holds, reason, message)
 }
 
 /// Ready: decided for this generation, and every replica placed and available as last known.
@@ -161,10 +132,12 @@ fn ready(
     decision: &Decision<'_>,
     status: &FederatedReplicaSetStatus,
     placement: &PlacementReport,
-) -> Finding {
-    let found = |holds, reason, message| Finding::new(ConditionType::Ready, holds, reason, message);
+) -> FrsCondition {
+    let ready = |status: bool, reason, message: String| {
+        NewCondition::new(ConditionType::Ready, status, reason, message)
+    };
     if decision.plan.is_none() {
-        return found(
+        return ready(
             false,
             ConditionReason::WaitingForMembers,
             JOINING.to_owned(),
@@ -177,11 +150,11 @@ fn ready(
         pluralize(desired, "replica")
     );
     if available < desired {
-        return found(false, ConditionReason::ReplicasUnavailable, message);
+        return ready(false, ConditionReason::ReplicasUnavailable, message);
     }
     match &placement.unplaced {
-        Some((reason, why)) => found(false, *reason, placement.with_unknown_names(why)),
-        None => found(true, ConditionReason::AllReplicasAvailable, message),
+        Some((reason, why)) => ready(false, *reason, placement.with_unknown_names(why)),
+        None => ready(true, ConditionReason::AllReplicasAvailable, message),
     }
 }
 
@@ -190,7 +163,7 @@ fn reconciling(
     decision: &Decision<'_>,
     status: &FederatedReplicaSetStatus,
     placement: &PlacementReport,
-) -> Option<Finding> {
+) -> Option<FrsCondition> {
     let rejects = |member: MemberDecision<'_>| {
         member.is_eligible() && member.evaluation.template_rejection.is_some()
     };
@@ -203,7 +176,7 @@ fn reconciling(
     }
     let message = waiting(decision, status);
     let reason = reconciling_reason(decision, placement);
-    Some(Finding::new(
+    Some(NewCondition::new(
         ConditionType::Reconciling,
         true,
         reason,

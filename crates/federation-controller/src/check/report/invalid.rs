@@ -2,18 +2,14 @@
 
 use fedrs_api::{
     ClusterState, ClusterStatus, ConditionReason, ConditionType, EventReason,
-    FederatedReplicaSetStatus, FieldError, SHOWN_ERRORS, conditions::find,
+    FederatedReplicaSetStatus, FieldError, NewCondition, SHOWN_ERRORS, conditions::find,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use reflector::printable;
 
 use super::{
-    StatusRefresh,
-    cluster_message::not_eligible,
-    clusters::observed,
-    conditions::{Finding, build},
-    with_sums,
+    StatusRefresh, cluster_message::not_eligible, clusters::observed, conditions::build, with_sums,
 };
 use crate::{
     check::{
@@ -116,16 +112,16 @@ fn entry(member: &MemberEvaluation<'_>, now: Timestamp) -> ClusterStatus {
 fn conditions(invalid: &InvalidFrs<'_>, message: &str, now: Timestamp) -> Vec<Condition> {
     let previous = &invalid.previous.conditions;
     let short = "the spec or its preferences are invalid";
-    let findings = [
+    let new = [
         (ConditionType::Accepted, false, message),
         (ConditionType::Placed, false, short),
         (ConditionType::Ready, false, short),
         (ConditionType::Stalled, true, message),
     ];
-    let findings = findings.map(|(type_, holds, message)| {
-        Finding::new(type_, holds, ConditionReason::InvalidSpec, message)
+    let new = new.map(|(type_, status, message)| {
+        NewCondition::new(type_, status, ConditionReason::InvalidSpec, message)
     });
-    let mut conditions = build(previous, invalid.generation, now, findings);
+    let mut conditions = build(previous, invalid.generation, now, new);
     for condition in previous {
         let is_kept = condition.type_ == ConditionType::Placed.as_str();
         let known = conditions
