@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use cluster_informer::{Health, SyncState};
+use cluster_informer::{Health, SyncState, WorkloadView};
 use fedrs_api::{
     ClusterReason, ClusterState, ClusterStatus, FederatedReplicaSetStatus, MemberCluster,
     MemberClusterStatus, MemberConditionType, MemberInternalState, MemberReason, TemplateRecord,
@@ -55,10 +55,9 @@ pub(super) fn seen(
 ) -> (Member, Model) {
     let name = object.metadata.name.clone().unwrap_or_default();
     let status = object.status.clone().unwrap_or_default();
-    let is = |names: &std::collections::BTreeSet<String>| names.contains(&name);
     let what_if = question.what_if;
     let mut reachability = Reachability::of(&status, question.now);
-    let lost_since = if is(&what_if.lost) {
+    let lost_since = if what_if.lost.contains(&name) {
         reachability.health = Health::Unreachable {
             since: question.now,
             message: String::new(),
@@ -68,29 +67,11 @@ pub(super) fn seen(
         is_lost(question, &status.internal, previous)
             .then(|| lost_since(&status, previous, question.now))
     };
-    let same_cluster_as = previous.and_then(|previous| previous.same_cluster_as.clone());
-    let internal = previous
-        .map(|previous| previous.internal.clone())
-        .unwrap_or_default();
-    let model = Model {
-        key: question.frs.key.clone(),
-        answers: reachability.answers() && lost_since.is_none(),
-        limit: previous.and_then(limit),
-        rejection: internal.rejection.filter(|_| !question.new_template),
-        template_rejection: internal
-            .template_rejection
-            .filter(|_| !question.new_template),
-        write_error: internal
-            .writes
-            .write_rejected_since
-            .and(internal.writes.write_error),
-        uid: same_cluster_as.clone().unwrap_or_else(|| name.clone()),
-    };
-    let counted_as = same_cluster_as.as_deref().unwrap_or(&name);
-    let generation = internal.writes.written_generation.unwrap_or(1);
+    let answers = reachability.answers() && lost_since.is_none();
+    let model = model(question, &name, previous, answers);
     let member = Member {
-        schedulable: !object.spec.unschedulable && !is(&what_if.cordoned),
-        draining: object.spec.drain || is(&what_if.drained),
+        schedulable: !object.spec.unschedulable && !what_if.cordoned.contains(&name),
+        draining: object.spec.drain || what_if.drained.contains(&name),
         namespace: namespace(question, object, previous),
         outage: lost_since.map_or(Outage::None, |since| Outage::Lost { since }),
         stabilizes_at: None,
@@ -103,14 +84,46 @@ pub(super) fn seen(
         sync: reachability.sync,
         write_pending: false,
         view: previous
-            .and_then(|previous| {
-                let set = model.set(counted_as, requested(previous)?, generation);
-                Some(view(set, pods(previous, question.now)))
-            })
+            .and_then(|previous| workload_view(&model, previous, question.now))
             .unwrap_or_default(),
         name,
     };
     (member, model)
+}
+
+/// How the member `name` reacts, if it reacts at all: as `previous` says that it did before.
+fn model(
+    question: &Question<'_>,
+    name: &str,
+    previous: Option<&ClusterStatus>,
+    answers: bool,
+) -> Model {
+    let internal = previous
+        .map(|previous| previous.internal.clone())
+        .unwrap_or_default();
+    let same_cluster_as = previous.and_then(|previous| previous.same_cluster_as.clone());
+    Model {
+        key: question.frs.key.clone(),
+        answers,
+        limit: previous.and_then(limit),
+        rejection: internal.rejection.filter(|_| !question.new_template),
+        template_rejection: internal
+            .template_rejection
+            .filter(|_| !question.new_template),
+        write_error: internal
+            .writes
+            .write_rejected_since
+            .and(internal.writes.write_error),
+        uid: same_cluster_as.unwrap_or_else(|| name.to_owned()),
+    }
+}
+
+/// The local ReplicaSet of the member, with its pods; `None` if it has none.
+fn workload_view(model: &Model, previous: &ClusterStatus, now: Timestamp) -> Option<WorkloadView> {
+    let generation = previous.internal.writes.written_generation.unwrap_or(1);
+    // The uid is the name of the member under which the ReplicaSet counts.
+    let set = model.set(&model.uid, requested(previous)?, generation);
+    Some(view(set, pods(previous, now)))
 }
 
 /// Whether the member is lost for the set, which may give it another time than others do.
@@ -119,9 +132,9 @@ fn is_lost(
     internal: &MemberInternalState,
     previous: Option<&ClusterStatus>,
 ) -> bool {
-    let refuses = internal.outage_reason == MemberReason::Unauthorized.as_str();
+    let rejects_credentials = internal.outage_reason == MemberReason::Unauthorized.as_str();
     let limit = question.frs.rescheduling.lost_grace_period;
-    let Some(limit) = limit.filter(|_| !refuses) else {
+    let Some(limit) = limit.filter(|_| !rejects_credentials) else {
         return internal.lost;
     };
     let Some(limit) = limit.0 else { return false };
