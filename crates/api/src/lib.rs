@@ -11,6 +11,7 @@ pub mod annotations;
 mod closed_set;
 mod closest_name;
 mod cluster_status;
+mod cluster_type;
 mod compact;
 pub mod conditions;
 pub mod crd;
@@ -37,8 +38,10 @@ pub use cluster_status::{
     ClusterInternalState, ClusterReason, ClusterState, ClusterStatus, Rejection, RejectionKind,
     TemplateRecord, TemplateRejection, WriteHistory,
 };
+pub use cluster_type::ClusterType;
 pub use conditions::{
-    ConditionReason, ConditionStatus, ConditionType, MemberConditionType, MemberReason, NewCondition,
+    ConditionReason, ConditionStatus, ConditionType, MemberConditionType, MemberReason,
+    NewCondition,
 };
 pub use dns::is_label as is_dns_label;
 pub use events::{EventReason, MemberEventReason};

@@ -5,11 +5,9 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow};
 use clap::Args;
 use federation_controller::members::directory;
+use fedrs_api::ClusterType;
 use kube::{Client, Config};
-use membership::{
-    cluster_client::{ClusterClient, Side},
-    kubeconfig::KubeconfigSource,
-};
+use membership::{cluster_client::ClusterClient, kubeconfig::KubeconfigSource};
 
 /// The options for the host cluster.
 #[derive(Args, Debug)]
@@ -77,7 +75,7 @@ impl HostOfMembers {
 
 async fn client(source: KubeconfigSource) -> anyhow::Result<ClusterClient> {
     let config = config(source).await.context("host")?;
-    Ok(ClusterClient::new(Side::Host, config)?)
+    Ok(ClusterClient::new(ClusterType::Host, config)?)
 }
 
 /// The configuration of `source`; if that is the default and has no kubeconfig, of the cluster that runs this pod.

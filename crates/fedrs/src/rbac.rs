@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use federation_controller::rbac::{Access, Place};
+use federation_controller::rbac::ControllerAccount;
+use fedrs_api::ClusterType;
 
 use crate::{output, values};
 
@@ -21,7 +22,7 @@ use crate::{output, values};
 pub(crate) struct RbacArgs {
     /// Which cluster the manifests are for
     #[arg(value_enum)]
-    cluster: ClusterKind,
+    cluster: ClusterArg,
     /// Namespace of the ServiceAccount
     #[arg(long, value_name = "NAME", value_parser = values::dns_label)]
     namespace: Option<String>,
@@ -33,8 +34,9 @@ pub(crate) struct RbacArgs {
     namespaces: Vec<String>,
 }
 
+/// The values of a [`ClusterType`], with their help.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum ClusterKind {
+enum ClusterArg {
     /// The cluster with the FederatedReplicaSets
     Host,
     /// A cluster that runs replicas
@@ -43,15 +45,15 @@ enum ClusterKind {
 
 /// Prints the objects as YAML.
 pub(crate) fn run(args: RbacArgs) -> ExitCode {
-    let default = Access::usual(match args.cluster {
-        ClusterKind::Host => Place::Host,
-        ClusterKind::Member => Place::Member,
+    let default = ControllerAccount::usual(match args.cluster {
+        ClusterArg::Host => ClusterType::Host,
+        ClusterArg::Member => ClusterType::Member,
     });
-    let access = Access {
+    let account = ControllerAccount {
         namespace: args.namespace.unwrap_or(default.namespace),
         name: args.account.unwrap_or(default.name),
         namespaces: (!args.namespaces.is_empty()).then_some(args.namespaces),
         ..default
     };
-    output::print(&access.to_yaml())
+    output::print(&account.to_yaml())
 }

@@ -59,7 +59,7 @@ pub(crate) async fn delete_namespace(
         KeepReason::NotCreatedByJoin
     };
     reporter.progress(Progress::Kept {
-        side: cluster.side,
+        cluster: cluster.cluster_type,
         object,
         reason,
     });
@@ -73,8 +73,8 @@ pub(crate) async fn delete(
     reporter: &mut dyn Reporter,
 ) -> Result<(), RequestError> {
     if cluster.delete(&object).await? {
-        let side = cluster.side;
-        reporter.progress(Progress::Deleted { side, object });
+        let cluster = cluster.cluster_type;
+        reporter.progress(Progress::Deleted { cluster, object });
     }
     Ok(())
 }

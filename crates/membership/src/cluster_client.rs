@@ -4,6 +4,7 @@
 use std::{fmt, time::Duration};
 
 use federation_controller::calls;
+use fedrs_api::ClusterType;
 use kube::{Api, Client, Config, Resource, api::ListParams};
 use reflector::format_error;
 use serde::de::DeserializeOwned;
@@ -12,38 +13,20 @@ use serde_json::Value;
 /// The longest that one request may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Which cluster of a federation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// The cluster with the FederatedReplicaSets.
-    Host,
-    /// A cluster that runs replicas.
-    Member,
-}
-
-impl fmt::Display for Side {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Host => "host",
-            Self::Member => "member",
-        })
-    }
-}
-
 /// A client of one cluster.
 #[derive(Clone)]
 pub struct ClusterClient {
-    /// Which cluster.
-    pub side: Side,
+    /// Which of the clusters it is.
+    pub cluster_type: ClusterType,
     config: Config,
     client: Client,
 }
 
 /// A request failed, or a client could not be created for it.
 #[derive(Debug, thiserror::Error)]
-#[error("{side}: failed to {operation}: {cause}")]
+#[error("{cluster}: failed to {operation}: {cause}")]
 pub struct RequestError {
-    side: Side,
+    cluster: ClusterType,
     operation: String,
     cause: String,
     /// The HTTP status of a response.
@@ -78,29 +61,29 @@ pub(crate) struct Clusters<'a> {
 }
 
 impl Clusters<'_> {
-    /// The cluster of this side.
-    pub(crate) fn on(&self, side: Side) -> &ClusterClient {
-        match side {
-            Side::Host => self.host,
-            Side::Member => self.member,
+    /// The client of this cluster.
+    pub(crate) fn client(&self, cluster: ClusterType) -> &ClusterClient {
+        match cluster {
+            ClusterType::Host => self.host,
+            ClusterType::Member => self.member,
         }
     }
 }
 
 impl ClusterClient {
     /// A client of the cluster that `config` describes. Sends no request.
-    pub fn new(side: Side, mut config: Config) -> Result<Self, RequestError> {
+    pub fn new(cluster_type: ClusterType, mut config: Config) -> Result<Self, RequestError> {
         // Progress reports each write: a hidden retry would make it untrue.
         config.default_retry = false;
         config.connect_timeout = Some(REQUEST_TIMEOUT);
         let client = Client::try_from(config.clone()).map_err(|error| RequestError {
-            side,
+            cluster: cluster_type,
             operation: "create a client".to_owned(),
             cause: format_error(&error),
             code: None,
         })?;
         Ok(Self {
-            side,
+            cluster_type,
             config,
             client,
         })
@@ -141,7 +124,7 @@ impl ClusterClient {
             Err(_) => (format!("timed out after {REQUEST_TIMEOUT:?}"), None),
         };
         Err(RequestError {
-            side: self.side,
+            cluster: self.cluster_type,
             operation: operation.into(),
             cause,
             code,
@@ -163,7 +146,7 @@ impl ClusterClient {
     /// The error of a response that can't be used. `operation` completes "failed to ...".
     pub(crate) fn invalid_response(&self, operation: &str, reason: &str) -> RequestError {
         RequestError {
-            side: self.side,
+            cluster: self.cluster_type,
             operation: operation.to_owned(),
             cause: reason.to_owned(),
             code: None,

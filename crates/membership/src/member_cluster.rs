@@ -1,6 +1,6 @@
 //! The MemberCluster of a member, and how to identify and connect to a cluster.
 
-use fedrs_api::{MemberCluster, MemberClusterSpec, MemberSource};
+use fedrs_api::{ClusterType, MemberCluster, MemberClusterSpec, MemberSource};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{
     Api,
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Error,
-    cluster_client::{ClusterClient, RequestError, Side},
+    cluster_client::{ClusterClient, RequestError},
     kubeconfig::KubeconfigSource,
     object::FIELD_MANAGER,
     progress::{Progress, Reporter},
@@ -77,7 +77,7 @@ pub(crate) async fn user_client(
     let kubeconfig = source.read()?;
     let cluster = kubeconfig.cluster().clone();
     let config = source.config(kubeconfig).await?;
-    Ok((ClusterClient::new(Side::Member, config)?, cluster))
+    Ok((ClusterClient::new(ClusterType::Member, config)?, cluster))
 }
 
 /// The identifier of a cluster: the uid of its namespace kube-system.

@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use federation_controller::rbac::{Access, Manifest, Place};
+use federation_controller::rbac::{ControllerAccount, Manifest};
 use fedrs_api::{
-    MemberCluster, MemberClusterSpec, NamespaceScope, SecretRef, annotations, labels,
+    ClusterType, MemberCluster, MemberClusterSpec, NamespaceScope, SecretRef, annotations, labels,
     names::{CONTROLLER, KUBECONFIG_KEY, KUBECONFIG_TYPE},
 };
 use serde_json::{Value, json};
@@ -79,10 +79,10 @@ impl Membership {
         !self.host_id.is_empty() && self.host_id == self.cluster_id
     }
 
-    /// The permissions of the ServiceAccount.
-    pub(crate) fn access(&self) -> Access {
-        Access {
-            place: Place::Member,
+    /// The ServiceAccount and its permissions.
+    pub(crate) fn controller_account(&self) -> ControllerAccount {
+        ControllerAccount {
+            cluster: ClusterType::Member,
             namespace: self.namespace.clone(),
             name: self.account(),
             namespaces: self.namespaces.clone(),
@@ -140,7 +140,7 @@ impl Membership {
     /// The manifests in the member besides namespaces, in the order of creation. The first is the owner of the others and
     /// has the uid `owner`.
     pub(crate) fn member_manifests(&self, owner: &str) -> Vec<Value> {
-        let manifests = self.access().manifests();
+        let manifests = self.controller_account().manifests();
         let mut objects: Vec<Value> = manifests.iter().map(Manifest::to_value).collect();
         objects.retain(|object| object["kind"] != "Namespace");
         for object in &mut objects {

@@ -1,11 +1,11 @@
 //! What operations report while they run, with the texts for people.
 
 use derive_more::Display;
-use fedrs_api::pluralize;
+use fedrs_api::{ClusterType, pluralize};
 use jiff::Timestamp;
 
 use crate::{
-    cluster_client::{RequestError, Side},
+    cluster_client::RequestError,
     drain::pending::DrainPending,
     join::readiness::{NotReady, ReadyMember},
     object::{ObjectRef, WriteMode},
@@ -27,10 +27,10 @@ pub trait Reporter {
 #[derive(Debug, Display)]
 pub enum Progress {
     /// A cluster has answered.
-    #[display("{side:<8}{url} runs Kubernetes {version}")]
+    #[display("{cluster:<8}{url} runs Kubernetes {version}")]
     Connected {
         /// Which cluster.
-        side: Side,
+        cluster: ClusterType,
         /// Its address.
         url: String,
         /// Its version.
@@ -40,10 +40,10 @@ pub enum Progress {
     #[display("The host becomes a member of itself.")]
     HostIsMember,
     /// Join has handled an object.
-    #[display("{side:<8}{object} {result}{mode}{}", token_suffix(token.as_ref()))]
+    #[display("{cluster:<8}{object} {result}{mode}{}", token_suffix(token.as_ref()))]
     Applied {
         /// The object's cluster.
-        side: Side,
+        cluster: ClusterType,
         /// The object.
         object: ObjectRef,
         /// The result.
@@ -98,18 +98,18 @@ pub enum Progress {
     #[display("{_0}:")]
     Member(String),
     /// An object was deleted.
-    #[display("{side:<8}{object} deleted")]
+    #[display("{cluster:<8}{object} deleted")]
     Deleted {
         /// The object's cluster.
-        side: Side,
+        cluster: ClusterType,
         /// The object.
         object: ObjectRef,
     },
     /// An object was not deleted.
-    #[display("{side:<8}{object} kept: {reason}")]
+    #[display("{cluster:<8}{object} kept: {reason}")]
     Kept {
         /// The object's cluster.
-        side: Side,
+        cluster: ClusterType,
         /// The object.
         object: ObjectRef,
         /// Why.
@@ -118,7 +118,7 @@ pub enum Progress {
     /// A local ReplicaSet without replicas was deleted.
     #[display(
         "{:<8}replicaset/{namespace}/{name} deleted: it had no replicas",
-        Side::Member
+        ClusterType::Member
     )]
     ReplicaSetDeleted {
         /// Its namespace.
@@ -127,7 +127,7 @@ pub enum Progress {
         name: String,
     },
     /// A local ReplicaSet with replicas was not deleted.
-    #[display("{:<8}replicaset/{namespace}/{name} kept: it has {}", Side::Member, pluralize(*replicas, "replica"))]
+    #[display("{:<8}replicaset/{namespace}/{name} kept: it has {}", ClusterType::Member, pluralize(*replicas, "replica"))]
     ReplicaSetKept {
         /// Its namespace.
         namespace: String,
@@ -158,7 +158,7 @@ pub enum Progress {
     #[display("{_0} is no longer a member")]
     Unjoined(String),
     /// FederatedReplicaSets lost the finalizer of fedrs.
-    #[display("{:<8}removed the finalizers of {}", Side::Host, pluralize(*_0, "FederatedReplicaSet"))]
+    #[display("{:<8}removed the finalizers of {}", ClusterType::Host, pluralize(*_0, "FederatedReplicaSet"))]
     FinalizersRemoved(usize),
 }
 

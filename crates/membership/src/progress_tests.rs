@@ -38,7 +38,7 @@ fn lines(texts: impl IntoIterator<Item = impl ToString>) -> String {
 
 fn applied(result: ApplyResult, mode: WriteMode, token: Option<NewToken>) -> Progress {
     Progress::Applied {
-        side: Side::Host,
+        cluster: ClusterType::Host,
         object: ObjectRef::namespaced::<Secret>("fedrs-system", "member-eu"),
         result,
         mode,
@@ -56,7 +56,7 @@ fn token(replaces: Option<TokenProblem>) -> NewToken {
 
 fn kept(reason: KeepReason) -> Progress {
     Progress::Kept {
-        side: Side::Member,
+        cluster: ClusterType::Member,
         object: namespace(),
         reason,
     }
@@ -122,7 +122,7 @@ fn all_join_texts() {
     let (persist, dry_run) = (WriteMode::Persist, WriteMode::DryRun);
     let progress = [
         Progress::Connected {
-            side: Side::Host,
+            cluster: ClusterType::Host,
             url: "https://10.0.0.1:6443".to_owned(),
             version: "v1.36.0".to_owned(),
         },
@@ -186,11 +186,11 @@ fn all_join_texts() {
 fn all_join_errors() {
     let problems = vec![
         Problem::UnsupportedVersion {
-            side: Side::Member,
+            cluster: ClusterType::Member,
             version: "v1.31.4".to_owned(),
         },
         Problem::UnknownVersion {
-            side: Side::Member,
+            cluster: ClusterType::Member,
             version: "vNext".to_owned(),
         },
         Problem::OtherFederation {
@@ -204,7 +204,7 @@ fn all_join_errors() {
         Problem::AlreadyMember("europe".to_owned()),
         Problem::OtherCluster(eu()),
         Problem::NamespaceTerminating {
-            side: Side::Host,
+            cluster: ClusterType::Host,
             namespace: "fedrs-system".to_owned(),
         },
         Problem::OtherSecret {
@@ -278,7 +278,7 @@ fn all_unjoin_texts() {
     let objects = (1..=7).map(|number| format!("configmap/map-{number}"));
     let progress = [
         Progress::Deleted {
-            side: Side::Host,
+            cluster: ClusterType::Host,
             object: member_cluster(),
         },
         Progress::ReplicaSetDeleted {

@@ -3,14 +3,11 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use federation_controller::members::kubeconfig::{Kubeconfig, KubeconfigError};
+use fedrs_api::ClusterType;
 use kube::config::{AuthInfo, Cluster};
 use serde_json::Value;
 
-use crate::{
-    Error,
-    cluster_client::{ClusterClient, Side},
-    progress::Warning,
-};
+use crate::{Error, cluster_client::ClusterClient, progress::Warning};
 
 /// A kubeconfig with a token.
 pub(crate) struct StoredKubeconfig {
@@ -130,7 +127,7 @@ impl StoredKubeconfig {
             place: "in",
             reason: error.to_string(),
         })?;
-        Ok(ClusterClient::new(Side::Member, config)?)
+        Ok(ClusterClient::new(ClusterType::Member, config)?)
     }
 
     fn kubeconfig(&self) -> Result<Kubeconfig, KubeconfigError> {

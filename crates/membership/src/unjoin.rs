@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use fedrs_api::{MemberCluster, labels};
+use fedrs_api::{ClusterType, MemberCluster, labels};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use serde_json::Value;
@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::{
     Error,
     cleanup::{self, Actor},
-    cluster_client::{ClusterClient, RequestError, Side},
+    cluster_client::{ClusterClient, RequestError},
     drain::Drain,
     kubeconfig::KubeconfigSource,
     member_cluster,
@@ -161,7 +161,7 @@ impl<'a> Unjoin<'a> {
         let cleaned = cleanup.await;
         if cleanup::report_if_incomplete(cleaned, &self.membership, reporter) {
             reporter.progress(Progress::Kept {
-                side: Side::Member,
+                cluster: ClusterType::Member,
                 object: self.membership.namespace_ref(),
                 reason: KeepReason::RequiresMemberKubeconfig,
             });
@@ -175,7 +175,7 @@ impl<'a> Unjoin<'a> {
         let own_name = secret_name(&self.membership.name);
         if let Some(other) = reference.filter(|secret| secret.name != own_name) {
             reporter.progress(Progress::Kept {
-                side: self.host.side,
+                cluster: self.host.cluster_type,
                 object: ObjectRef::namespaced::<Secret>(&self.membership.namespace, &other.name),
                 reason: KeepReason::NotCreatedByJoin,
             });
@@ -249,7 +249,7 @@ async fn delete_member_cluster(
             timeout: DELETION_TIMEOUT,
         });
     }
-    let side = host.side;
-    reporter.progress(Progress::Deleted { side, object });
+    let cluster = host.cluster_type;
+    reporter.progress(Progress::Deleted { cluster, object });
     Ok(())
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use federation_controller::rbac::{Access, Place};
-use fedrs_api::{annotations, names};
+use federation_controller::rbac::ControllerAccount;
+use fedrs_api::{ClusterType, annotations, names};
 use kube::{
     Api, Client,
     api::PostParams,
@@ -35,16 +35,16 @@ impl SimFederation {
     ) -> String {
         let namespaces: Option<Vec<String>> =
             namespaces.map(|names| names.iter().map(|&name| name.to_owned()).collect());
-        let access = Access {
+        let account = ControllerAccount {
             namespaces: namespaces.clone(),
-            ..Access::usual(Place::Member)
+            ..ControllerAccount::usual(ClusterType::Member)
         };
         self.joined.insert(name.to_owned());
         let namespace = json!({ "metadata": { "name": names::SYSTEM_NAMESPACE } });
         // The first member creates it.
         let _ = self.on_host("POST", "/api/v1/namespaces", &namespace).await;
         let member = client(self.member(name));
-        for manifest in access.manifests() {
+        for manifest in account.manifests() {
             let object = manifest.to_value();
             // A cluster has the namespace default from the beginning.
             if object["kind"] != "Namespace" || object["metadata"]["name"] != "default" {
@@ -156,9 +156,9 @@ impl SimFederation {
 
 /// The controller's account in a member.
 fn account_path() -> String {
-    let Access {
+    let ControllerAccount {
         namespace, name, ..
-    } = Access::usual(Place::Member);
+    } = ControllerAccount::usual(ClusterType::Member);
     format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}")
 }
 

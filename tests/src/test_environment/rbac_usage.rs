@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use federation_controller::rbac::{Access, Manifest, Place};
+use federation_controller::rbac::{ControllerAccount, Manifest};
+use fedrs_api::ClusterType;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 
 use super::{AuditEntry, Shared};
@@ -25,16 +26,16 @@ impl Shared {
         for member in &fleet.members {
             members.extend(read(member.folder())?);
         }
-        let mut findings = findings(Place::Host, &host);
-        findings.extend(self::findings(Place::Member, &members));
+        let mut findings = findings(ClusterType::Host, &host);
+        findings.extend(self::findings(ClusterType::Member, &members));
         Ok(findings)
     }
 }
 
 /// Forbidden requests that no permission covers, and permissions that no request used. A covered request may be forbidden all
 /// the same: by an API server that has just started and has not read its roles yet, or after the account was deleted.
-fn findings(place: Place, requests: &[AuditEntry]) -> Vec<String> {
-    let manifests = Access::usual(place).manifests();
+fn findings(cluster: ClusterType, requests: &[AuditEntry]) -> Vec<String> {
+    let manifests = ControllerAccount::usual(cluster).manifests();
     let grants = manifests.iter().flat_map(Manifest::grants);
     let permissions: Vec<_> = grants
         .flat_map(|grant| {
@@ -51,7 +52,7 @@ fn findings(place: Place, requests: &[AuditEntry]) -> Vec<String> {
                     .iter()
                     .any(|(permission, _)| permission.covers(entry))
         })
-        .map(|entry| format!("{place:?}: forbidden: {} {}", entry.verb, entry.path));
+        .map(|entry| format!("{cluster:?}: forbidden: {} {}", entry.verb, entry.path));
     let unused = permissions
         .iter()
         .filter(|(permission, _)| !permission.is_used_by_admission())
@@ -61,7 +62,7 @@ fn findings(place: Place, requests: &[AuditEntry]) -> Vec<String> {
                 .any(|entry| entry.is_allowed && permission.covers(entry))
         })
         .map(|(permission, why)| {
-            format!("{place:?}: never used: {} ({why})", permission.describe())
+            format!("{cluster:?}: never used: {} ({why})", permission.describe())
         });
     let unique: BTreeSet<_> = uncovered.chain(unused).collect();
     unique.into_iter().collect()
@@ -162,10 +163,10 @@ mod tests {
         }
     }
 
-    /// A request for each permission of a place.
-    fn all(place: Place) -> Vec<AuditEntry> {
+    /// A request for each permission in a cluster.
+    fn all(cluster: ClusterType) -> Vec<AuditEntry> {
         let mut all = Vec::new();
-        for manifest in Access::usual(place).manifests() {
+        for manifest in ControllerAccount::usual(cluster).manifests() {
             for grant in manifest.grants() {
                 for permission in permissions(&grant.rule) {
                     let mut entry = request(
@@ -184,9 +185,9 @@ mod tests {
 
     #[test]
     fn an_unused_permission_is_reported() {
-        for place in [Place::Host, Place::Member] {
-            let all = all(place);
-            assert_eq!(findings(place, &all), Vec::<String>::new());
+        for cluster in [ClusterType::Host, ClusterType::Member] {
+            let all = all(cluster);
+            assert_eq!(findings(cluster, &all), Vec::<String>::new());
             for left_out in 0..all.len() {
                 let mut fewer = all.clone();
                 let gone = fewer.remove(left_out);
@@ -196,7 +197,7 @@ mod tests {
                     gone.verb.as_str(),
                 );
                 let expected = usize::from(by_admission != USED_BY_ADMISSION);
-                let findings = findings(place, &fewer);
+                let findings = findings(cluster, &fewer);
                 assert_eq!(findings.len(), expected, "{gone:?}: {findings:?}");
             }
         }
@@ -204,23 +205,23 @@ mod tests {
 
     #[test]
     fn a_forbidden_request_is_reported_once() {
-        let mut all = all(Place::Member);
+        let mut all = all(ClusterType::Member);
         let mut forbidden = request("get", "", "secrets", "/api/v1/namespaces/n/secrets/s");
         forbidden.is_allowed = false;
         all.extend([forbidden.clone(), forbidden]);
         let expected = ["Member: forbidden: get /api/v1/namespaces/n/secrets/s"];
-        assert_eq!(findings(Place::Member, &all), expected);
+        assert_eq!(findings(ClusterType::Member, &all), expected);
     }
 
     #[test]
     fn a_forbidden_request_is_no_use_of_a_permission() {
-        let mut all = all(Place::Member);
+        let mut all = all(ClusterType::Member);
         let nodes = all
             .iter_mut()
             .find(|entry| entry.resource == "nodes")
             .unwrap();
         nodes.is_allowed = false;
-        let findings = findings(Place::Member, &all);
+        let findings = findings(ClusterType::Member, &all);
         assert_eq!(findings.len(), 1, "{findings:?}");
         assert!(
             findings[0].starts_with("Member: never used: list nodes"),

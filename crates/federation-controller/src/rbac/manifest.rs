@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fedrs_api::names;
+use fedrs_api::{ClusterType, names};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -10,20 +10,11 @@ use super::{Grant, rules};
 
 const RBAC_V1: &str = "rbac.authorization.k8s.io/v1";
 
-/// What the account is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// The controller itself runs as it.
-    Host,
-    /// The controller works on a member as it.
-    Member,
-}
-
 /// An account for a controller, and its permissions in one cluster. Account, roles and bindings all have the same name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Access {
-    /// Which permissions it needs.
-    pub place: Place,
+pub struct ControllerAccount {
+    /// The cluster: the controller runs as the account on the host, and sends its requests to a member as it.
+    pub cluster: ClusterType,
     /// The account's namespace, a DNS label.
     pub namespace: String,
     /// The account's name, a DNS label.
@@ -41,11 +32,11 @@ pub struct Manifest {
     grants: Vec<Grant>,
 }
 
-impl Access {
+impl ControllerAccount {
     /// The account `fedrs-controller` in the usual namespace.
-    pub fn usual(place: Place) -> Self {
+    pub fn usual(cluster: ClusterType) -> Self {
         Self {
-            place,
+            cluster,
             namespace: names::SYSTEM_NAMESPACE.to_owned(),
             name: names::CONTROLLER.to_owned(),
             namespaces: None,
@@ -54,9 +45,9 @@ impl Access {
 
     /// All objects, in the order in which they are to be created: roles come before what binds them.
     pub fn manifests(&self) -> Vec<Manifest> {
-        let (cluster, own) = match self.place {
-            Place::Host => (rules::host(), rules::host_namespace()),
-            Place::Member => (self.in_cluster(), rules::member_namespace(&self.name)),
+        let (cluster, own) = match self.cluster {
+            ClusterType::Host => (rules::host(), rules::host_namespace()),
+            ClusterType::Member => (self.in_cluster(), rules::member_namespace(&self.name)),
         };
         let anywhere = json!({ "name": self.name });
         let in_namespace = |namespace: &str| json!({ "name": self.name, "namespace": namespace });
@@ -153,9 +144,9 @@ fn yaml(data: &impl Serialize) -> String {
 mod tests {
     use super::*;
 
-    fn access(place: Place) -> Access {
-        Access {
-            place,
+    fn account(cluster: ClusterType) -> ControllerAccount {
+        ControllerAccount {
+            cluster,
             namespace: "system".to_owned(),
             name: "controller".to_owned(),
             namespaces: None,
@@ -164,18 +155,18 @@ mod tests {
 
     #[test]
     fn the_yaml_is_what_is_sent() {
-        for place in [Place::Host, Place::Member] {
-            for manifest in access(place).manifests() {
+        for cluster in [ClusterType::Host, ClusterType::Member] {
+            for manifest in account(cluster).manifests() {
                 let read: Value = serde_saphyr::from_str(&manifest.to_yaml()).unwrap();
-                assert_eq!(read, manifest.to_value(), "{place:?}");
+                assert_eq!(read, manifest.to_value(), "{cluster:?}");
             }
         }
     }
 
     #[test]
     fn no_rule_is_given_twice_and_none_is_a_wildcard() {
-        for place in [Place::Host, Place::Member] {
-            for manifest in access(place).manifests() {
+        for cluster in [ClusterType::Host, ClusterType::Member] {
+            for manifest in account(cluster).manifests() {
                 let mut given = std::collections::BTreeSet::new();
                 for Grant { why, rule } in manifest.grants() {
                     let resources = rule.resources.iter().chain(&rule.non_resource_urls);
@@ -192,7 +183,7 @@ mod tests {
 
     #[test]
     fn bindings_bind_the_role_of_their_name_to_the_account() {
-        let objects: Vec<Value> = access(Place::Member)
+        let objects: Vec<Value> = account(ClusterType::Member)
             .manifests()
             .iter()
             .map(Manifest::to_value)

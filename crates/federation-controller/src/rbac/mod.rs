@@ -9,5 +9,5 @@
 mod manifest;
 mod rules;
 
-pub use manifest::{Access, Manifest, Place};
+pub use manifest::{ControllerAccount, Manifest};
 pub use rules::Grant;

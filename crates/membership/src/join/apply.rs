@@ -118,10 +118,10 @@ impl Join<'_> {
         token: Option<&NewToken>,
         reporter: &mut dyn Reporter,
     ) -> Result<Option<Value>, RequestError> {
-        let cluster = self.clusters.on(step.side);
+        let cluster = self.clusters.client(step.cluster);
         // A dry run does not create the namespace, so the API server can't validate objects inside.
         let namespace = step.object.namespace.as_deref();
-        let can_write = namespace.is_none_or(|name| existing.has_namespace(step.side, name));
+        let can_write = namespace.is_none_or(|name| existing.has_namespace(step.cluster, name));
         let mut result = match step.write {
             Write::None => ApplyResult::Unchanged,
             Write::Create(_) => ApplyResult::Created,
@@ -142,7 +142,7 @@ impl Join<'_> {
             };
         }
         reporter.progress(Progress::Applied {
-            side: step.side,
+            cluster: step.cluster,
             object: step.object.clone(),
             result,
             mode: self.request.mode,

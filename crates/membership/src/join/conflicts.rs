@@ -1,12 +1,11 @@
 //! Existing objects that rule out a join, whoever the user is. Pure.
 
-use fedrs_api::{MemberCluster, annotations, labels, names::KUBECONFIG_TYPE};
+use fedrs_api::{ClusterType, MemberCluster, annotations, labels, names::KUBECONFIG_TYPE};
 use kube::ResourceExt;
 use serde_json::Value;
 
 use super::{plan::ExistingObjects, problem::Problem};
 use crate::{
-    cluster_client::Side,
     member_cluster,
     membership::{Membership, created_by_join, secret_name},
 };
@@ -21,14 +20,14 @@ pub(super) fn conflicts(membership: &Membership, existing: &ExistingObjects) -> 
         .namespaces
         .iter()
         .chain([&existing.member_namespace]);
-    let in_member = in_member.map(|namespace| (Side::Member, namespace));
-    for (side, namespace) in in_member.chain([(Side::Host, &existing.host_namespace)]) {
+    let in_member = in_member.map(|namespace| (ClusterType::Member, namespace));
+    for (cluster, namespace) in in_member.chain([(ClusterType::Host, &existing.host_namespace)]) {
         let terminating = namespace
             .as_ref()
             .filter(|namespace| is_terminating(namespace));
         let name = terminating.and_then(|namespace| namespace["metadata"]["name"].as_str());
         conflicts.extend(name.map(|name| Problem::NamespaceTerminating {
-            side,
+            cluster,
             namespace: name.to_owned(),
         }));
     }

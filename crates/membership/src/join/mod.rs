@@ -61,7 +61,7 @@ pub async fn join(
     let [host_info, member_info] = connect(&clusters).await?;
     for (cluster, info) in [(host, &host_info), (&member, &member_info)] {
         reporter.progress(Progress::Connected {
-            side: cluster.side,
+            cluster: cluster.cluster_type,
             url: cluster.url(),
             version: info.version.clone(),
         });

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fedrs_api::MemberCluster;
+use fedrs_api::{ClusterType, MemberCluster};
 use futures::{StreamExt, TryStreamExt, future::try_join_all, stream};
 use k8s_openapi::api::{
     authorization::v1::{
@@ -16,7 +16,7 @@ use kube::{Api, api::PostParams};
 
 use super::plan::Step;
 use crate::{
-    cluster_client::{Clusters, RequestError, Side},
+    cluster_client::{Clusters, RequestError},
     membership::Membership,
     object::{ObjectRef, Write},
 };
@@ -27,15 +27,15 @@ const CONCURRENT_REVIEWS: usize = 8;
 /// A permission that the user needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Permission {
-    access: Access,
+    review: AccessReview,
     /// For a permission that join grants to the controller: the user doesn't need it if all of these are granted. Empty for
     /// others.
-    alternatives: Vec<Access>,
+    alternatives: Vec<AccessReview>,
 }
 
 impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.access.fmt(f)?;
+        self.review.fmt(f)?;
         match *self.alternatives {
             [] => Ok(()),
             _ => f.write_str(", which join grants to the controller"),
@@ -43,17 +43,17 @@ impl fmt::Display for Permission {
     }
 }
 
-/// A verb on an object or a path in one cluster.
+/// A review of one permission: a verb on an object or a path, in one cluster.
 #[derive(Clone, Debug, PartialEq)]
-struct Access {
-    side: Side,
+struct AccessReview {
+    cluster: ClusterType,
     spec: SelfSubjectAccessReviewSpec,
 }
 
-impl fmt::Display for Access {
+impl fmt::Display for AccessReview {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        write!(f, "{}: missing permission to ", self.side)?;
+        write!(f, "{}: missing permission to ", self.cluster)?;
         if let Some(path) = &self.spec.non_resource_attributes {
             write!(f, "{} {}", text(&path.verb), text(&path.path))?;
         }
@@ -75,26 +75,26 @@ impl fmt::Display for Access {
     }
 }
 
-impl From<Access> for Permission {
-    fn from(access: Access) -> Self {
+impl From<AccessReview> for Permission {
+    fn from(review: AccessReview) -> Self {
         Self {
-            access,
+            review,
             alternatives: Vec::new(),
         }
     }
 }
 
-impl Access {
-    fn new(side: Side, attributes: ResourceAttributes) -> Self {
+impl AccessReview {
+    fn new(cluster: ClusterType, attributes: ResourceAttributes) -> Self {
         let spec = SelfSubjectAccessReviewSpec {
             resource_attributes: Some(attributes),
             ..SelfSubjectAccessReviewSpec::default()
         };
-        Self { side, spec }
+        Self { cluster, spec }
     }
 
     /// A verb on one object; on all objects of its kind if it has no name.
-    fn to_object(side: Side, verb: &str, object: &ObjectRef) -> Self {
+    fn to_object(cluster: ClusterType, verb: &str, object: &ObjectRef) -> Self {
         // The API server authorizes create and list without a name.
         let is_named = verb != "create" && !object.name.is_empty();
         let attributes = ResourceAttributes {
@@ -105,7 +105,7 @@ impl Access {
             verb: Some(verb.to_owned()),
             ..ResourceAttributes::default()
         };
-        Self::new(side, attributes)
+        Self::new(cluster, attributes)
     }
 }
 
@@ -113,21 +113,31 @@ impl Access {
 pub(super) fn for_reads(membership: &Membership) -> Vec<Permission> {
     let system = ObjectRef::cluster_scoped::<Namespace>("kube-system");
     let all_members = ObjectRef::cluster_scoped::<MemberCluster>("");
-    let mut reads = vec![Access::to_object(Side::Host, "list", &all_members)];
-    for side in [Side::Host, Side::Member] {
+    let mut reads = vec![AccessReview::to_object(
+        ClusterType::Host,
+        "list",
+        &all_members,
+    )];
+    for cluster in [ClusterType::Host, ClusterType::Member] {
         let namespace = membership.namespace_ref();
-        reads.extend([&system, &namespace].map(|object| Access::to_object(side, "get", object)));
+        reads.extend(
+            [&system, &namespace].map(|object| AccessReview::to_object(cluster, "get", object)),
+        );
     }
     for object in [membership.secret_ref(), membership.member_cluster_ref()] {
-        reads.push(Access::to_object(Side::Host, "get", &object));
+        reads.push(AccessReview::to_object(ClusterType::Host, "get", &object));
     }
     for name in membership.listed_namespaces() {
         let namespace = ObjectRef::cluster_scoped::<Namespace>(name);
-        reads.push(Access::to_object(Side::Member, "get", &namespace));
+        reads.push(AccessReview::to_object(
+            ClusterType::Member,
+            "get",
+            &namespace,
+        ));
     }
     for manifest in membership.member_manifests("") {
-        reads.push(Access::to_object(
-            Side::Member,
+        reads.push(AccessReview::to_object(
+            ClusterType::Member,
             "get",
             &ObjectRef::of(&manifest),
         ));
@@ -147,7 +157,7 @@ pub(super) fn for_writes(membership: &Membership, steps: &[Step]) -> Vec<Permiss
         verb: Some("create".to_owned()),
         ..ResourceAttributes::default()
     };
-    let token = Access::new(Side::Member, token);
+    let token = AccessReview::new(ClusterType::Member, token);
     permissions.push(token.into());
     permissions
 }
@@ -158,7 +168,7 @@ fn for_step(step: &Step) -> Option<Permission> {
         Write::Create(_) => "create",
         Write::Patch(_) => "patch",
     };
-    Some(Access::to_object(step.side, verb, &step.object).into())
+    Some(AccessReview::to_object(step.cluster, verb, &step.object).into())
 }
 
 /// RBAC lets users grant only permissions that they have, both in a role and by binding it, unless they may `escalate` the
@@ -171,7 +181,7 @@ fn for_grants(membership: &Membership, steps: &[Step]) -> Vec<Permission> {
         step.map_or(&Write::None, |step| &step.write)
     };
     let mut permissions = Vec::new();
-    for manifest in membership.access().manifests() {
+    for manifest in membership.controller_account().manifests() {
         if manifest.grants().is_empty() {
             continue;
         }
@@ -183,19 +193,23 @@ fn for_grants(membership: &Membership, steps: &[Step]) -> Vec<Permission> {
             escalated.name.clear();
         }
         if *write(&role.kind.kind, &role.namespace) != Write::None {
-            alternatives.push(Access::to_object(Side::Member, "escalate", &escalated));
+            alternatives.push(AccessReview::to_object(
+                ClusterType::Member,
+                "escalate",
+                &escalated,
+            ));
         }
         let binding = format!("{}Binding", role.kind.kind);
         if *write(&binding, &role.namespace) != Write::None {
-            alternatives.push(Access::to_object(Side::Member, "bind", &role));
+            alternatives.push(AccessReview::to_object(ClusterType::Member, "bind", &role));
         }
         if alternatives.is_empty() {
             continue;
         }
         for grant in manifest.grants() {
-            let granted = accesses(&grant.rule, role.namespace.as_deref()).into_iter();
-            permissions.extend(granted.map(|access| Permission {
-                access,
+            let granted = reviews(&grant.rule, role.namespace.as_deref()).into_iter();
+            permissions.extend(granted.map(|review| Permission {
+                review,
                 alternatives: alternatives.clone(),
             }));
         }
@@ -203,14 +217,14 @@ fn for_grants(membership: &Membership, steps: &[Step]) -> Vec<Permission> {
     permissions
 }
 
-/// Everything that a rule grants in a member.
-fn accesses(rule: &PolicyRule, namespace: Option<&str>) -> Vec<Access> {
+/// A review of each permission that a rule grants in a member.
+fn reviews(rule: &PolicyRule, namespace: Option<&str>) -> Vec<AccessReview> {
     let list = |values: &Option<Vec<String>>| values.clone().unwrap_or_default();
     let names = match &rule.resource_names {
         Some(names) => names.iter().cloned().map(Some).collect(),
         None => vec![None],
     };
-    let mut accesses = Vec::new();
+    let mut reviews = Vec::new();
     for verb in &rule.verbs {
         for path in list(&rule.non_resource_urls) {
             let spec = SelfSubjectAccessReviewSpec {
@@ -220,8 +234,8 @@ fn accesses(rule: &PolicyRule, namespace: Option<&str>) -> Vec<Access> {
                 }),
                 ..SelfSubjectAccessReviewSpec::default()
             };
-            let side = Side::Member;
-            accesses.push(Access { side, spec });
+            let cluster = ClusterType::Member;
+            reviews.push(AccessReview { cluster, spec });
         }
         for group in list(&rule.api_groups) {
             for resource in list(&rule.resources) {
@@ -229,7 +243,7 @@ fn accesses(rule: &PolicyRule, namespace: Option<&str>) -> Vec<Access> {
                     Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
                     None => (&*resource, None),
                 };
-                accesses.extend(names.iter().map(|name| {
+                reviews.extend(names.iter().map(|name| {
                     let attributes = ResourceAttributes {
                         group: Some(group.clone()),
                         resource: Some(resource.to_owned()),
@@ -239,12 +253,12 @@ fn accesses(rule: &PolicyRule, namespace: Option<&str>) -> Vec<Access> {
                         verb: Some(verb.clone()),
                         ..ResourceAttributes::default()
                     };
-                    Access::new(Side::Member, attributes)
+                    AccessReview::new(ClusterType::Member, attributes)
                 }));
             }
         }
     }
-    accesses
+    reviews
 }
 
 /// The `permissions` that the user lacks, in order, without duplicates.
@@ -259,10 +273,10 @@ pub(super) async fn missing(
         }
     }
     let reviews = stream::iter(distinct).map(async |permission| {
-        let mut allowed = is_allowed(clusters, &permission.access).await?;
+        let mut allowed = is_allowed(clusters, &permission.review).await?;
         if !allowed && !permission.alternatives.is_empty() {
             let alternatives = permission.alternatives.iter();
-            let alternatives = alternatives.map(|access| is_allowed(clusters, access));
+            let alternatives = alternatives.map(|review| is_allowed(clusters, review));
             let alternatives = try_join_all(alternatives).await?;
             allowed = alternatives.into_iter().all(|allowed| allowed);
         }
@@ -275,15 +289,15 @@ pub(super) async fn missing(
         .await
 }
 
-async fn is_allowed(clusters: &Clusters<'_>, access: &Access) -> Result<bool, RequestError> {
-    let cluster = clusters.on(access.side);
+async fn is_allowed(clusters: &Clusters<'_>, review: &AccessReview) -> Result<bool, RequestError> {
+    let cluster = clusters.client(review.cluster);
     let reviews: Api<SelfSubjectAccessReview> = Api::all(cluster.client());
     let parameters = PostParams::default();
-    let review = SelfSubjectAccessReview {
-        spec: access.spec.clone(),
+    let body = SelfSubjectAccessReview {
+        spec: review.spec.clone(),
         ..SelfSubjectAccessReview::default()
     };
-    let request = reviews.create(&parameters, &review);
+    let request = reviews.create(&parameters, &body);
     let response = cluster
         .call("review the user's permissions", request)
         .await?;
@@ -334,9 +348,9 @@ mod tests {
                 .into_iter()
                 .find(|permission| permission.to_string().starts_with(&granted));
             permission.map(|permission| {
-                let accesses = permission.alternatives.into_iter().map(Permission::from);
-                accesses
-                    .map(|access| access.to_string())
+                let alternatives = permission.alternatives.into_iter();
+                alternatives
+                    .map(|review| review.to_string())
                     .collect::<Vec<_>>()
             })
         };

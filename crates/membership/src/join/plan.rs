@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use fedrs_api::MemberCluster;
+use fedrs_api::{ClusterType, MemberCluster};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use crate::{
-    cluster_client::Side,
     membership::Membership,
     object::{ObjectRef, Write, required_write},
 };
@@ -38,10 +37,10 @@ impl ExistingObjects {
     }
 
     /// Whether the namespace `name` exists in a cluster.
-    pub(super) fn has_namespace(&self, side: Side, name: &str) -> bool {
-        let (own, listed) = match side {
-            Side::Host => (&self.host_namespace, &[][..]),
-            Side::Member => (&self.member_namespace, &self.namespaces[..]),
+    pub(super) fn has_namespace(&self, cluster: ClusterType, name: &str) -> bool {
+        let (own, listed) = match cluster {
+            ClusterType::Host => (&self.host_namespace, &[][..]),
+            ClusterType::Member => (&self.member_namespace, &self.namespaces[..]),
         };
         let mut all = listed.iter().chain([own]).flatten();
         all.any(|namespace| namespace["metadata"]["name"] == name)
@@ -56,7 +55,7 @@ impl ExistingObjects {
 /// An object and the write that it needs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Step {
-    pub(super) side: Side,
+    pub(super) cluster: ClusterType,
     pub(super) object: ObjectRef,
     pub(super) write: Write,
 }
@@ -76,17 +75,17 @@ pub(super) fn member_steps(
     let manifests = membership.member_manifests(owner);
     let objects = existing.in_member.iter().chain(std::iter::repeat(&None));
     let steps = manifests.iter().zip(objects).map(|(manifest, live)| Step {
-        side: Side::Member,
+        cluster: ClusterType::Member,
         object: ObjectRef::of(manifest),
         write: required_write(manifest, live.as_ref()),
     });
     let live = existing.member_namespace.as_ref();
-    let namespace = namespace_step(Side::Member, &membership.namespace, live);
+    let namespace = namespace_step(ClusterType::Member, &membership.namespace, live);
     let mut steps: Vec<Step> = std::iter::once(namespace).chain(steps).collect();
     let known = existing.namespaces.iter().map(Option::as_ref);
     let known = known.chain(std::iter::repeat(None));
     let listed = membership.listed_namespaces().iter().zip(known);
-    let listed = listed.map(|(name, live)| namespace_step(Side::Member, name, live));
+    let listed = listed.map(|(name, live)| namespace_step(ClusterType::Member, name, live));
     let after_owner = OWNER + 1;
     steps.splice(after_owner..after_owner, listed);
     steps
@@ -109,7 +108,7 @@ pub(super) fn host_steps(
     kubeconfig: Option<&str>,
 ) -> Vec<Step> {
     let step = |object, manifest: &Value, live: Option<&Value>| Step {
-        side: Side::Host,
+        cluster: ClusterType::Host,
         object,
         write: required_write(manifest, live),
     };
@@ -119,7 +118,11 @@ pub(super) fn host_steps(
     // A host that is a member of itself has one namespace, which the steps in the member create.
     if !membership.is_host() {
         let live = existing.host_namespace.as_ref();
-        steps.push(namespace_step(Side::Host, &membership.namespace, live));
+        steps.push(namespace_step(
+            ClusterType::Host,
+            &membership.namespace,
+            live,
+        ));
     }
     steps.push(step(
         membership.secret_ref(),
@@ -147,9 +150,9 @@ pub(super) fn host_steps(
 }
 
 /// Creates the namespace `name` if it does not exist, and never changes it.
-fn namespace_step(side: Side, name: &str, live: Option<&Value>) -> Step {
+fn namespace_step(cluster: ClusterType, name: &str, live: Option<&Value>) -> Step {
     Step {
-        side,
+        cluster,
         object: ObjectRef::cluster_scoped::<Namespace>(name),
         write: match live {
             Some(_) => Write::None,

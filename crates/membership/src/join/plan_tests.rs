@@ -19,7 +19,10 @@ fn writes(steps: &[Step]) -> Vec<String> {
             Write::Create(_) => "create",
             Write::Patch(_) => "patch",
         };
-        Some(format!("{verb} {} {}", step.side, step.object.kind.plural))
+        Some(format!(
+            "{verb} {} {}",
+            step.cluster, step.object.kind.plural
+        ))
     });
     changed.collect()
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fedrs_api::ClusterType;
 use futures::future::try_join_all;
 use k8s_openapi::{api::core::v1::Namespace, apimachinery::pkg::version::Info};
 use tokio::time::{Instant, sleep};
@@ -14,7 +15,7 @@ use super::{
 };
 use crate::{
     Error,
-    cluster_client::{ClusterClient, Clusters, RequestError, Side},
+    cluster_client::{ClusterClient, Clusters, RequestError},
     member_cluster,
     membership::Membership,
     object::ObjectRef,
@@ -60,11 +61,11 @@ async fn version(cluster: &ClusterClient) -> Result<String, Problem> {
     let client = cluster.client();
     let operation = format!("connect to {}", cluster.url());
     let info = cluster.call(operation, client.apiserver_version()).await;
-    supported_version(cluster.side, info.map_err(Problem::Unreachable)?)
+    supported_version(cluster.cluster_type, info.map_err(Problem::Unreachable)?)
 }
 
 /// The version of a cluster, if fedrs supports it.
-fn supported_version(side: Side, info: Info) -> Result<String, Problem> {
+fn supported_version(cluster: ClusterType, info: Info) -> Result<String, Problem> {
     let number = |text: &str| -> Option<u32> {
         // Some providers append a plus sign to the minor version.
         let digits = text.trim_end_matches(|char: char| !char.is_ascii_digit());
@@ -72,9 +73,9 @@ fn supported_version(side: Side, info: Info) -> Result<String, Problem> {
     };
     let version = info.git_version;
     match number(&info.major).zip(number(&info.minor)) {
-        None => Err(Problem::UnknownVersion { side, version }),
+        None => Err(Problem::UnknownVersion { cluster, version }),
         Some(parsed) if parsed < OLDEST_VERSION => {
-            Err(Problem::UnsupportedVersion { side, version })
+            Err(Problem::UnsupportedVersion { cluster, version })
         }
         Some(_) => Ok(version),
     }
@@ -180,7 +181,7 @@ mod tests {
             git_version: format!("v{major}.{minor}.7"),
             ..Info::default()
         };
-        let problem = supported_version(Side::Member, info).err();
+        let problem = supported_version(ClusterType::Member, info).err();
         let text = problem.map(|problem| problem.to_string());
         assert_eq!(text.is_some(), expected.is_some(), "{text:?}");
         assert!(

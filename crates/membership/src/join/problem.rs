@@ -1,7 +1,9 @@
 //! Problems that the preflight checks of a join find.
 
+use fedrs_api::ClusterType;
+
 use super::permissions::Permission;
-use crate::cluster_client::{RequestError, Side};
+use crate::cluster_client::RequestError;
 
 /// The oldest supported Kubernetes, major and minor: it has all APIs that fedrs uses.
 pub(super) const OLDEST_VERSION: (u32, u32) = (1, 32);
@@ -14,20 +16,20 @@ pub enum Problem {
     Unreachable(RequestError),
     /// A cluster is too old.
     #[error(
-        "{side}: unsupported version {version}: fedrs requires Kubernetes {}.{} or later",
+        "{cluster}: unsupported version {version}: fedrs requires Kubernetes {}.{} or later",
         OLDEST_VERSION.0, OLDEST_VERSION.1
     )]
     UnsupportedVersion {
         /// Which cluster.
-        side: Side,
+        cluster: ClusterType,
         /// Its version.
         version: String,
     },
     /// The version of a cluster is unknown.
-    #[error("{side}: failed to parse the version {version:?}")]
+    #[error("{cluster}: failed to parse the version {version:?}")]
     UnknownVersion {
         /// Which cluster.
-        side: Side,
+        cluster: ClusterType,
         /// Its version.
         version: String,
     },
@@ -49,10 +51,10 @@ pub enum Problem {
     #[error("member {0} is another cluster: use another name, or run `fedrs unjoin {0}` first")]
     OtherCluster(String),
     /// The namespace is terminating.
-    #[error("{side}: namespace/{namespace} is terminating: try again after its deletion")]
+    #[error("{cluster}: namespace/{namespace} is terminating: try again after its deletion")]
     NamespaceTerminating {
         /// Which cluster.
-        side: Side,
+        cluster: ClusterType,
         /// The namespace.
         namespace: String,
     },

@@ -22,7 +22,7 @@ pub(super) async fn check(
 ) -> Result<Option<TokenProblem>, RequestError> {
     let mut config = member.config().clone();
     config.auth_info = stored.user.clone();
-    let account = ClusterClient::new(member.side, config)?;
+    let account = ClusterClient::new(member.cluster_type, config)?;
     let reviews: Api<SelfSubjectReview> = Api::all(account.client());
     let (parameters, review) = (PostParams::default(), SelfSubjectReview::default());
     let request = reviews.create(&parameters, &review);

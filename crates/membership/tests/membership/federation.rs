@@ -2,9 +2,10 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, path::PathBuf, time::Duration};
 
+use fedrs_api::ClusterType;
 use membership::{
     WriteMode,
-    cluster_client::{ClusterClient, Side},
+    cluster_client::ClusterClient,
     drain::Drain,
     join::{JoinNamespaces, JoinRequest, join},
     kubeconfig::KubeconfigSource,
@@ -184,7 +185,7 @@ impl Federation {
     async fn client(&self, file: &str) -> ClusterClient {
         let source = self.kubeconfig(file);
         let config = source.config(source.read().unwrap()).await.unwrap();
-        ClusterClient::new(Side::Host, config).unwrap()
+        ClusterClient::new(ClusterType::Host, config).unwrap()
     }
 
     /// A join of the member `name`, which does not wait for a controller.
