@@ -28,12 +28,12 @@ const QUEUE_LEN: usize = 512;
 const REMEMBERED: usize = 1024;
 /// The longest that writing one event may take: a connection that died must not hold up the others for ever.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Kubernetes refuses longer messages.
+/// The API server rejects longer messages.
 const MESSAGE_LEN_MAX: usize = 1024;
 
-/// What an event is about.
+/// The object that an event is about.
 #[derive(Clone, Debug)]
-pub(crate) struct Subject {
+pub(crate) struct InvolvedObject {
     pub(crate) api_version: &'static str,
     pub(crate) kind: &'static str,
     pub(crate) namespace: String,
@@ -44,7 +44,7 @@ pub(crate) struct Subject {
 /// Records events; cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct EventRecorder {
-    queues: Arc<[mpsc::Sender<(Subject, Event, Timestamp)>]>,
+    queues: Arc<[mpsc::Sender<(InvolvedObject, Event, Timestamp)>]>,
     clock: Clock,
     dropped: Counter,
 }
@@ -71,62 +71,65 @@ impl EventRecorder {
         (recorder, writers)
     }
 
-    /// Records `event` about `subject`.
-    pub(crate) fn record(&self, subject: &Subject, event: Event) {
-        let queued = (subject.clone(), event, self.clock.machine());
-        if self.queue_of(subject).try_send(queued).is_err() {
+    /// Records `event` about `involved`.
+    pub(crate) fn record(&self, involved: &InvolvedObject, event: Event) {
+        let queued = (involved.clone(), event, self.clock.machine());
+        if self.queue_of(involved).try_send(queued).is_err() {
             self.dropped.inc();
         }
     }
 
-    fn queue_of(&self, subject: &Subject) -> &mpsc::Sender<(Subject, Event, Timestamp)> {
+    fn queue_of(
+        &self,
+        involved: &InvolvedObject,
+    ) -> &mpsc::Sender<(InvolvedObject, Event, Timestamp)> {
         let writers = self.queues.len() as u64;
-        let writer = usize::try_from(xxh3_64(subject.uid.as_bytes()) % writers);
+        let writer = usize::try_from(xxh3_64(involved.uid.as_bytes()) % writers);
         &self.queues[writer.expect("there are few writers")]
     }
 }
 
 async fn write_events(
     host: Client,
-    mut events: mpsc::Receiver<(Subject, Event, Timestamp)>,
+    mut events: mpsc::Receiver<(InvolvedObject, Event, Timestamp)>,
     cancel: CancellationToken,
 ) {
     let mut counts: HashMap<String, u32> = HashMap::new();
-    while let Some(Some((subject, event, now))) = cancel.run_until_cancelled(events.recv()).await {
+    while let Some(Some((involved, event, now))) = cancel.run_until_cancelled(events.recv()).await {
         if counts.len() >= REMEMBERED {
             counts.clear();
         }
-        let name = event_name(&subject, &event);
+        let name = event_name(&involved, &event);
         let count = counts.entry(name.clone()).or_default();
         *count += 1;
-        let write = write_event(&host, &subject, &event, &name, *count, now);
+        let write = write_event(&host, &involved, &event, &name, *count, now);
         let error = match tokio::time::timeout(WRITE_TIMEOUT, write).await {
             Ok(Ok(())) => continue,
             Ok(Err(error)) => format_api_error(&error),
             Err(_) => format!("no answer within {WRITE_TIMEOUT:?}"),
         };
-        tracing::warn!(error, frs = %subject.name, reason = event.reason, "failed to write an event");
+        tracing::warn!(error, frs = %involved.name, reason = event.reason, "failed to write an event");
     }
 }
 
 /// The name of an event: the same for the same event of the same object.
-fn event_name(subject: &Subject, event: &Event) -> String {
-    let text = format!("{}\0{}\0{}", subject.uid, event.reason, event.message);
-    format!("{}.{:016x}", subject.name, xxh3_64(text.as_bytes()))
+fn event_name(involved: &InvolvedObject, event: &Event) -> String {
+    let text = format!("{}\0{}\0{}", involved.uid, event.reason, event.message);
+    format!("{}.{:016x}", involved.name, xxh3_64(text.as_bytes()))
 }
 
 async fn write_event(
     host: &Client,
-    subject: &Subject,
+    involved: &InvolvedObject,
     event: &Event,
     name: &str,
     count: u32,
     now: Timestamp,
 ) -> Result<(), kube::Error> {
-    let namespace = if subject.namespace.is_empty() {
+    let namespace = if involved.namespace.is_empty() {
         "default"
     } else {
-        &subject.namespace
+        &involved.namespace
     };
     let collection = format!("/api/v1/namespaces/{namespace}/events");
     if count > 1 {
@@ -137,7 +140,7 @@ async fn write_event(
             answer => return answer.map(|IgnoredAny| ()),
         }
     }
-    let object = event_object(subject, event, namespace, name, count, now);
+    let object = event_object(involved, event, namespace, name, count, now);
     match calls::post(host, &collection, &object).await {
         // Written before this process started, which doesn't know how often.
         Err(kube::Error::Api(status)) if status.code == 409 => {
@@ -150,9 +153,9 @@ async fn write_event(
     }
 }
 
-/// The event `name` in `namespace` that is `event` about `subject`, for the `count`th time.
+/// The event `name` in `namespace` that is `event` about `involved`, for the `count`th time.
 pub(crate) fn event_object(
-    subject: &Subject,
+    involved: &InvolvedObject,
     event: &Event,
     namespace: &str,
     name: &str,
@@ -165,11 +168,11 @@ pub(crate) fn event_object(
         "kind": "Event",
         "metadata": { "name": name, "namespace": namespace },
         "involvedObject": {
-            "apiVersion": subject.api_version,
-            "kind": subject.kind,
-            "namespace": subject.namespace,
-            "name": subject.name,
-            "uid": subject.uid,
+            "apiVersion": involved.api_version,
+            "kind": involved.kind,
+            "namespace": involved.namespace,
+            "name": involved.name,
+            "uid": involved.uid,
         },
         "reason": event.reason,
         "message": message,

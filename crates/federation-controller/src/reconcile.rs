@@ -35,7 +35,7 @@ use crate::{
     clock::Clock,
     config::Config,
     event::{Event, EventType},
-    event_recorder::{EventRecorder, Subject},
+    event_recorder::{EventRecorder, InvolvedObject},
     executor::{Executor, LateOutcome},
     finalizer,
     frs_store::{Entry, FrsStore},
@@ -272,7 +272,7 @@ impl Reconciler {
             EventType::Normal => tracing::info!(%frs, reason, "{message}"),
             EventType::Warning => tracing::warn!(%frs, reason, "{message}"),
         }
-        self.recorder.record(&subject(entry), event);
+        self.recorder.record(&involved_object(entry), event);
     }
 
     /// A call to the host with the deadline of all calls.
@@ -308,9 +308,9 @@ fn frs_path(key: &ObjectKey) -> String {
     )
 }
 
-fn subject(entry: &Entry) -> Subject {
+fn involved_object(entry: &Entry) -> InvolvedObject {
     let metadata = &entry.metadata;
-    Subject {
+    InvolvedObject {
         api_version: names::API_VERSION,
         kind: "FederatedReplicaSet",
         namespace: metadata.namespace.clone().unwrap_or_default(),

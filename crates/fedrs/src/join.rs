@@ -74,7 +74,7 @@ pub(crate) struct JoinArgs {
     /// Address at which the controller connects to the member. By default the address in the member's kubeconfig
     #[arg(long, value_name = "URL", value_parser = values::https_url)]
     member_server: Option<String>,
-    /// Store a kubeconfig with insecure-skip-tls-verify, which the controller refuses unless its configuration sets
+    /// Store a kubeconfig with insecure-skip-tls-verify, which the controller rejects unless its configuration sets
     /// secretKubeconfigs.allowInsecure
     #[arg(long)]
     allow_insecure: bool,

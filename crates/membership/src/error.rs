@@ -84,7 +84,7 @@ pub enum Error {
     NotEncrypted(String),
     /// The controller would send its token to any server at the address.
     #[error(
-        "member: the kubeconfig sets insecure-skip-tls-verify, which the controller refuses in a Secret: put the certificate \
+        "member: the kubeconfig sets insecure-skip-tls-verify, which the controller rejects in a Secret: put the certificate \
          authority of the member into the kubeconfig"
     )]
     NotVerified,

@@ -244,7 +244,7 @@ pub enum Warning {
     Request(RequestError),
     /// The controller would not verify the member's certificate.
     #[display(
-        "the member's kubeconfig sets insecure-skip-tls-verify: the controller refuses it unless its configuration sets \
+        "the member's kubeconfig sets insecure-skip-tls-verify: the controller rejects it unless its configuration sets \
          secretKubeconfigs.allowInsecure, and then sends its token to an unverified server"
     )]
     InsecureSkipTlsVerify,

@@ -159,8 +159,8 @@ impl Elector {
                     "continues the term of a process that ended: no running replica is removed for a while"
                 );
             }
-            let refused = self.metrics.fenced_writes.clone();
-            let fence = Fence::until(until, keeps_running_until, refused);
+            let fenced_writes = self.metrics.fenced_writes.clone();
+            let fence = Fence::until(until, keeps_running_until, fenced_writes);
             let end = cancel.child_token();
             self.set_state(LeaderState::Leading);
             let mut work = Box::pin(lead(Term {

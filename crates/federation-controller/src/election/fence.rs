@@ -35,7 +35,7 @@ struct State {
     until: Mutex<Instant>,
     keeps_running_until: Option<Instant>,
     closed: CancellationToken,
-    refused: Counter,
+    fenced_writes: Counter,
 }
 
 impl Fence {
@@ -45,18 +45,18 @@ impl Fence {
         Self(None)
     }
 
-    /// A fence that closes by itself at `until`; `refused` counts the writes it holds back. Of a term that was resumed:
+    /// A fence that closes by itself at `until`; `fenced_writes` counts the writes it holds back. Of a term that was resumed:
     /// [`keeps_running_until`](Self::keeps_running_until).
     pub(super) fn until(
         until: Instant,
         keeps_running_until: Option<Instant>,
-        refused: Counter,
+        fenced_writes: Counter,
     ) -> Self {
         Self(Some(Arc::new(State {
             until: Mutex::new(until),
             keeps_running_until,
             closed: CancellationToken::new(),
-            refused,
+            fenced_writes,
         })))
     }
 
@@ -136,13 +136,13 @@ impl Service<Request<Body>> for Guarded {
                 return Ok(client.send(request).await?);
             }
             if !state.is_open() {
-                state.refused.inc();
+                state.fenced_writes.inc();
                 return Err(TermOver::NotSent.into());
             }
             tokio::select! {
                 biased;
                 () = state.over() => {
-                    state.refused.inc();
+                    state.fenced_writes.inc();
                     Err(TermOver::Aborted.into())
                 }
                 answer = client.send(request) => Ok(answer?),
@@ -189,8 +189,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn writes_pass_until_the_term_is_over_and_reads_always() {
         let (client, came) = cluster(Duration::ZERO);
-        let refused = Counter::default();
-        let fence = Fence::until(seconds(10), None, refused.clone());
+        let fenced_writes = Counter::default();
+        let fence = Fence::until(seconds(10), None, fenced_writes.clone());
         let guarded = fence.guard(&client);
         write(&guarded).await.unwrap();
         tokio::time::advance(Duration::from_secs(9)).await;
@@ -201,7 +201,7 @@ mod tests {
         let error = write(&guarded).await.unwrap_err();
         assert!(error.contains("no longer leads"), "{error}");
         let serde::de::IgnoredAny = calls::get(&guarded, "/version").await.unwrap();
-        assert_eq!((came.get(), refused.get()), (3, 1));
+        assert_eq!((came.get(), fenced_writes.get()), (3, 1));
 
         assert!(!fence.extend(seconds(10)), "what has closed stays closed");
         write(&guarded).await.unwrap_err();

@@ -17,7 +17,7 @@ use serde::de::IgnoredAny;
 use crate::{
     calls::{self, CallError},
     event::Event,
-    event_recorder::{Subject, event_object},
+    event_recorder::{InvolvedObject, event_object},
 };
 
 /// Why a call about the Lease failed.
@@ -101,7 +101,7 @@ impl HostLease {
         now: Timestamp,
     ) -> Result<(), LeaseError> {
         let name = format!("{}.{:016x}", self.name, now.as_nanosecond());
-        let subject = Subject {
+        let involved = InvolvedObject {
             api_version: "coordination.k8s.io/v1",
             kind: "Lease",
             namespace: self.namespace.clone(),
@@ -109,7 +109,7 @@ impl HostLease {
             uid: lease.metadata.uid.clone().unwrap_or_default(),
         };
         let event = Event::normal("LeaderElection", message);
-        let event = event_object(&subject, &event, &self.namespace, &name, 1, now);
+        let event = event_object(&involved, &event, &self.namespace, &name, 1, now);
         let path = format!("/api/v1/namespaces/{}/events", self.namespace);
         let IgnoredAny = self.call(calls::post(&self.host, &path, &event)).await?;
         Ok(())

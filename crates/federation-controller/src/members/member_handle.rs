@@ -15,7 +15,7 @@ use super::{
     context::Context,
     kubeconfig::{Insecure, Kubeconfig, KubeconfigError},
     registry::{Credentials, Registry},
-    renewal::{Renewal, subject},
+    renewal::{Renewal, involved_object},
     source_error::SourceError,
     sources::Source,
     status_writer::MemberClusterStatusWriter,
@@ -329,9 +329,9 @@ impl MemberHandle {
         if self.kept_events.is_empty() {
             return;
         }
-        if let Some(subject) = subject(&context.registry, &self.name) {
+        if let Some(involved) = involved_object(&context.registry, &self.name) {
             for event in self.kept_events.drain(..) {
-                context.recorder.record(&subject, event);
+                context.recorder.record(&involved, event);
             }
         }
         while self.kept_events.len() > EVENTS_KEPT {

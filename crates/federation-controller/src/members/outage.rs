@@ -39,7 +39,7 @@ pub(super) enum Contact {
     /// It answers, and none of its nodes is ready.
     NoReadyNodes,
     /// It answers, and rejects the credentials.
-    Refuses,
+    Unauthorized,
     /// No answer, but fewer times in a row than the failure threshold.
     Failing,
     /// No answer as many times in a row.
@@ -54,7 +54,7 @@ impl Contact {
         match self {
             Self::Unknown | Self::Answers | Self::Unconfirmed => None,
             Self::NoReadyNodes => Some(MemberReason::NoReadyNodes),
-            Self::Refuses => Some(MemberReason::Unauthorized),
+            Self::Unauthorized => Some(MemberReason::Unauthorized),
             Self::Failing | Self::Unreachable => Some(MemberReason::Unreachable),
             Self::Removed => Some(MemberReason::Removed),
         }
@@ -68,7 +68,7 @@ impl Contact {
     fn is_answer(self) -> bool {
         matches!(
             self,
-            Self::Answers | Self::Unconfirmed | Self::NoReadyNodes | Self::Refuses
+            Self::Answers | Self::Unconfirmed | Self::NoReadyNodes | Self::Unauthorized
         )
     }
 
@@ -82,7 +82,7 @@ impl Contact {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Periods {
     /// How long a member may reject the credentials; `None` for ever.
-    pub(super) refusal: Option<Duration>,
+    pub(super) unauthorized: Option<Duration>,
     /// How long a member has to be healthy after its first loss; doubled by each further one.
     pub(super) stabilization: Duration,
     /// Within this time each member is probed.
@@ -189,7 +189,7 @@ pub(super) struct Observed<'a> {
 impl Observed<'_> {
     fn grace(&self, reason: MemberReason, periods: &Periods) -> Option<Duration> {
         if reason == MemberReason::Unauthorized {
-            periods.refusal
+            periods.unauthorized
         } else {
             self.grace
         }
@@ -220,7 +220,7 @@ pub(super) fn observe(
     let is_disconnected = !answers
         && (all_show(Contact::Unreachable)
             || was_disconnected && members.iter().any(|member| probed(&member)));
-    let all_refuse = all_show(Contact::Refuses);
+    let all_unauthorized = all_show(Contact::Unauthorized);
     for member in &mut *members {
         if was_disconnected
             && !is_disconnected
@@ -231,7 +231,7 @@ pub(super) fn observe(
         }
         let is_decidable = match member.contact {
             Contact::Unreachable | Contact::Failing => answers,
-            Contact::Refuses => !all_refuse,
+            Contact::Unauthorized => !all_unauthorized,
             Contact::Unconfirmed => false,
             _ => !is_disconnected,
         };

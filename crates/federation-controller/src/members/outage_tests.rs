@@ -6,7 +6,7 @@ const GRACE: u64 = 60;
 
 fn periods() -> Periods {
     Periods {
-        refusal: Some(Duration::from_secs(3600)),
+        unauthorized: Some(Duration::from_secs(3600)),
         stabilization: Duration::from_secs(60),
         probe_round: Duration::from_secs(15),
     }
@@ -260,38 +260,41 @@ const CASES: &[Case] = &[
         false,
     ),
     (
-        "refused",
-        &[(&[Answers, Refuses], 3600)],
+        "rejected",
+        &[(&[Answers, Unauthorized], 3600)],
         &[false, false],
         false,
     ),
     (
-        "refused for an hour",
-        &[(&[Answers, Refuses], 3602)],
+        "rejected for an hour",
+        &[(&[Answers, Unauthorized], 3602)],
         &[false, true],
         false,
     ),
     (
-        "refused by all",
-        &[(&[Refuses, Refuses], 7200)],
+        "rejected by all",
+        &[(&[Unauthorized, Unauthorized], 7200)],
         &[false, false],
         false,
     ),
     (
-        "refused by all that are not lost",
-        &[(&[Unreachable, Refuses], 7200)],
+        "rejected by all that are not lost",
+        &[(&[Unreachable, Unauthorized], 7200)],
         &[true, false],
         false,
     ),
     (
-        "refused, then unreachable",
-        &[(&[Answers, Refuses], 3500), (&[Answers, Unreachable], 50)],
+        "rejected, then unreachable",
+        &[
+            (&[Answers, Unauthorized], 3500),
+            (&[Answers, Unreachable], 50),
+        ],
         &[false, false],
         false,
     ),
     (
-        "lost, and refused",
-        &[(&[Answers, Unreachable], 62), (&[Answers, Refuses], 5)],
+        "lost, and rejected",
+        &[(&[Answers, Unreachable], 62), (&[Answers, Unauthorized], 5)],
         &[false, true],
         false,
     ),
@@ -354,9 +357,9 @@ fn f33_a_new_leader_continues_the_outage_and_sees_it_for_itself() {
     back.show(&[Answers, Answers], 1)
         .show(&[Answers, Unreachable], 50);
     assert_eq!(back.lost(), [false, false], "an outage of its own");
-    let mut refused = members.next_leader();
-    refused.show(&[Answers, Refuses], 3580);
-    assert_eq!(refused.lost(), [false, false], "another outage");
+    let mut rejected = members.next_leader();
+    rejected.show(&[Answers, Unauthorized], 3580);
+    assert_eq!(rejected.lost(), [false, false], "another outage");
     // A lost member that still does not answer is no sign that the controller is connected.
     let mut third = next.next_leader();
     third.show(&[Unreachable, Failing], 1);

@@ -120,7 +120,7 @@ impl Registry {
             disconnected: AtomicBool::default(),
             grace_period: config.lost_grace_period,
             periods: Periods {
-                refusal: config.unauthorized_grace_period,
+                unauthorized: config.unauthorized_grace_period,
                 stabilization: config.stabilization_window,
                 probe_round: config.probe.period + config.probe.timeout,
             },
@@ -376,7 +376,7 @@ impl MemberState {
             Health::Healthy => Contact::Answers,
             Health::Failing { .. } => Contact::Failing,
             Health::Unreachable { .. } => Contact::Unreachable,
-            Health::Unauthorized { .. } => Contact::Refuses,
+            Health::Unauthorized { .. } => Contact::Unauthorized,
         }
     }
 

@@ -26,7 +26,7 @@ use crate::{
     calls::{self, CallError},
     clock::Clock,
     event::{Event, EventType},
-    event_recorder::{EventRecorder, Subject},
+    event_recorder::{EventRecorder, InvolvedObject},
     messages,
 };
 
@@ -39,7 +39,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(600);
 /// API servers reject shorter lifetimes, in seconds.
 const MIN_LIFETIME: i64 = 600;
 
-/// Tokens have one or two kilobytes; servers refuse headers of more than this.
+/// Tokens have one or two kilobytes; servers reject headers of more than this.
 const MAX_TOKEN_BYTES: usize = 16 << 10;
 
 /// What a member answers to a TokenRequest.
@@ -205,15 +205,15 @@ impl Renewal {
         }
         self.registry
             .put_renewal_error(&self.cluster, error.map(str::to_owned));
-        if let Some(subject) = subject(&self.registry, &self.cluster) {
-            self.recorder.record(&subject, event);
+        if let Some(involved) = involved_object(&self.registry, &self.cluster) {
+            self.recorder.record(&involved, event);
         }
     }
 }
 
 /// What events about the member `name` are about; none while it has no MemberCluster.
-pub(super) fn subject(registry: &Registry, name: &str) -> Option<Subject> {
-    Some(Subject {
+pub(super) fn involved_object(registry: &Registry, name: &str) -> Option<InvolvedObject> {
+    Some(InvolvedObject {
         api_version: names::API_VERSION,
         kind: "MemberCluster",
         namespace: String::new(),

@@ -37,7 +37,7 @@ fn kubeconfig(token: &str) -> String {
     )
 }
 
-/// What the two clusters do. They answer what is asked for while `fails` is 0, and refuse before.
+/// What the two clusters do. They answer what is asked for while `fails` is 0, and reject it before.
 #[derive(Default)]
 struct World {
     fails: u32,

@@ -140,7 +140,7 @@ fn f29_a_set_with_a_controller_owner_is_not_ours() {
             action.change,
             federation_controller::check::SetChange::Create { .. }
         ),
-        "which the member refuses with the reason: {action:?}"
+        "which the member rejects with the reason: {action:?}"
     );
     assert_eq!(
         decided.status.clusters[0].replicas, 0,

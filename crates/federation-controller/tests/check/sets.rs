@@ -1,4 +1,4 @@
-//! Local ReplicaSets that are missing, changed or refused (F28, F29, F31).
+//! Local ReplicaSets that are missing, changed or rejected (F28, F29, F31).
 
 use cluster_informer::{Health, WorkloadView};
 use federation_controller::check::{Action, Outcome, Outcomes, SetChange, check, with_outcomes};
@@ -126,9 +126,9 @@ fn pods_of_another_template_are_counted_until_they_are_gone() {
 }
 
 #[test]
-fn f28_a_refused_creation_backs_off_and_its_replicas_go_elsewhere_meanwhile() {
+fn f28_a_rejected_creation_backs_off_and_its_replicas_go_elsewhere_meanwhile() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
-    let refused: Outcomes = [(
+    let rejected: Outcomes = [(
         "c".to_owned(),
         Outcome::Rejected {
             kind: fedrs_api::RejectionKind::Rejected,
@@ -138,7 +138,7 @@ fn f28_a_refused_creation_backs_off_and_its_replicas_go_elsewhere_meanwhile() {
     .into();
     world.step();
     world.members[2].view = WorkloadView::default();
-    world.previous = with_outcomes(world.previous, &refused, DESIRED, at(0), &world.settings);
+    world.previous = with_outcomes(world.previous, &rejected, DESIRED, at(0), &world.settings);
     let decided = world.check();
     assert_eq!(decided.actions, [], "backs off, and X is not over");
     assert_eq!(

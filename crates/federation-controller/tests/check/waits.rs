@@ -136,7 +136,7 @@ fn a_paused_set_waits_for_nothing() {
     assert!(decided.status.clusters.iter().all(|c| c.waits.is_empty()));
 }
 
-fn refused() -> Outcome {
+fn rejected() -> Outcome {
     Outcome::Rejected {
         kind: RejectionKind::Rejected,
         message: "admission webhook \"policy\" denied the request".to_owned(),
@@ -146,7 +146,7 @@ fn refused() -> Outcome {
 #[test]
 fn f28_a_set_that_every_member_rejects_is_not_accepted() {
     let mut world = World::new(frs(2, even(true)), &["a", "b", "c"]);
-    world.step_unless(|_| Some(refused()));
+    world.step_unless(|_| Some(rejected()));
     let decided = world.check();
     assert_eq!(
         condition(&decided, "Accepted"),
@@ -161,7 +161,7 @@ fn f28_a_set_that_every_member_rejects_is_not_accepted() {
     assert_eq!(creation.unwrap().until.as_ref().unwrap().0, at(60));
     for _ in 0..300 {
         world.now += 1;
-        world.step_unless(|_| Some(refused()));
+        world.step_unless(|_| Some(rejected()));
     }
     let decided = world.check();
     for type_ in ["Accepted", "Stalled"] {

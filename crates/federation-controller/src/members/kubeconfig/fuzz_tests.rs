@@ -55,7 +55,7 @@ fn use_it(kubeconfig: Kubeconfig) {
 }
 
 #[test]
-fn s8_any_kubeconfig_is_used_or_refused_without_its_content() {
+fn s8_any_kubeconfig_is_used_or_rejected_without_its_content() {
     fuzz(&corpus("kubeconfigs"), |bytes| {
         let Ok(text) = std::str::from_utf8(bytes) else {
             return;
@@ -91,7 +91,7 @@ fn s8_any_secret_has_a_kubeconfig_or_an_error_without_its_content() {
 }
 
 #[test]
-fn s5_a_kubeconfig_that_grows_by_its_aliases_is_refused() {
+fn s5_a_kubeconfig_that_grows_by_its_aliases_is_rejected() {
     let mut yaml = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..12 {
         let before = level - 1;

@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_and_files_are_refused_unless_allowed() {
+    fn programs_and_files_are_rejected_unless_allowed() {
         let [none, exec, files, both] =
             [(false, false), (true, false), (false, true), (true, true)].map(
                 |(allow_exec, allow_files)| SecretKubeconfigs {
@@ -140,24 +140,24 @@ mod tests {
             (", certificate-authority: ca.pem", plugin, both, None),
             (", certificate-authority: ''", "tokenFile: ''", none, None),
         ] {
-            let refusal = kubeconfig(cluster, user).check_permitted(allowed).err();
-            assert_eq!(refusal, expected, "{cluster} {user} {allowed:?}");
+            let error = kubeconfig(cluster, user).check_permitted(allowed).err();
+            assert_eq!(error, expected, "{cluster} {user} {allowed:?}");
         }
     }
 
     #[test]
-    fn unprotected_credentials_are_refused_unless_allowed() {
+    fn unprotected_credentials_are_rejected_unless_allowed() {
         let of = |server: &str, insecure: &str| {
             let mut kubeconfig = kubeconfig(insecure, "token: t");
             kubeconfig.cluster.server = Some(server.to_owned());
             kubeconfig
         };
         let skips = ", insecure-skip-tls-verify: true";
-        let refused = |insecure| Err(KubeconfigError::InsecureForbidden(insecure));
+        let rejected = |insecure| Err(KubeconfigError::InsecureForbidden(insecure));
         for (kubeconfig, expected) in [
             (of("https://c", ", insecure-skip-tls-verify: false"), Ok(())),
-            (of("https://c", skips), refused(Insecure::SkipTlsVerify)),
-            (of("http://c", ""), refused(Insecure::Http)),
+            (of("https://c", skips), rejected(Insecure::SkipTlsVerify)),
+            (of("http://c", ""), rejected(Insecure::Http)),
         ] {
             let mut allowed = SecretKubeconfigs::default();
             assert_eq!(kubeconfig.check_permitted(allowed), expected);
