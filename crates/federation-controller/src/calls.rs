@@ -32,7 +32,7 @@ pub(crate) enum CallError {
     List(reflector::Error),
     /// The controller does not send the request.
     #[error("{0}")]
-    Refused(String),
+    NotSent(String),
 }
 
 impl CallError {

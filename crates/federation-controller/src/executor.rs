@@ -85,12 +85,12 @@ pub(crate) struct LateOutcome {
     pub(crate) desired_spec_hash: u64,
 }
 
-/// How long the work on a set waits for members' answers. Healthy ones take milliseconds.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a reconciliation waits for the members' answers. Healthy members take milliseconds.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The local set of one FederatedReplicaSet in one member, which may exist.
+/// The local ReplicaSet of one FederatedReplicaSet in one member, which may exist.
 #[derive(Clone, Copy)]
-struct LocalSet<'a> {
+struct LocalWorkload<'a> {
     executor: &'a Executor,
     member: &'a MemberAccess,
     key: &'a ObjectKey,
@@ -106,7 +106,7 @@ impl Executor {
         access: impl Fn(&str) -> Option<MemberAccess>,
         late: Arc<dyn Fn(LateOutcome) + Send + Sync>,
     ) -> Outcomes {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + ANSWER_TIMEOUT;
         let calls: Vec<_> = actions
             .iter()
             .filter_map(|action| {
@@ -149,7 +149,7 @@ impl Executor {
                 if Instant::now() > latest {
                     return Outcome::Conflict("timed out waiting for a write slot".to_owned());
                 }
-                let set = LocalSet {
+                let set = LocalWorkload {
                     executor: &this,
                     member: &access,
                     key: &frs.key,
@@ -172,7 +172,7 @@ impl Executor {
         answered
     }
 
-    /// Finishes a local set of a FederatedReplicaSet that is being deleted (F5).
+    /// Finishes a local ReplicaSet of a FederatedReplicaSet that is being deleted (F5).
     pub(crate) async fn release_or_delete(
         &self,
         key: &ObjectKey,
@@ -181,7 +181,7 @@ impl Executor {
         policy: DeletionPolicy,
     ) -> Result<(), CallError> {
         let _slot = member.write_slot().await;
-        let set = LocalSet {
+        let set = LocalWorkload {
             executor: self,
             member,
             key,
@@ -190,7 +190,7 @@ impl Executor {
     }
 }
 
-impl LocalSet<'_> {
+impl LocalWorkload<'_> {
     async fn act(self, frs: &ValidFrs, action: &Action) -> Outcome {
         // Read before the write, which changes the managed fields.
         let by = if action.repairs {
@@ -307,12 +307,12 @@ impl LocalSet<'_> {
             ..
         } = self.executor;
         if !namespaces.create {
-            return Err(CallError::Refused(messages::namespace_not_created(name)));
+            return Err(CallError::NotSent(messages::namespace_not_created(name)));
         }
         // Without them the member might run what the host's pod security rejects.
         let mut labels = host_namespaces
             .labels(name)
-            .map_err(|why| CallError::Refused(messages::namespace_labels_unknown(name, &why)))?;
+            .map_err(|why| CallError::NotSent(messages::namespace_labels_unknown(name, &why)))?;
         labels.retain(|key, _| namespaces.copies(key));
         let metadata = json!({ "name": name, "labels": labels });
         let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata });

@@ -38,7 +38,7 @@ pub(crate) struct Entry {
     pub(crate) preferences_hash: Option<String>,
     /// The valid spec, or what is wrong with it (F4).
     pub(crate) valid: Result<Arc<ValidFrs>, Vec<FieldError>>,
-    /// Hash of the local sets' spec as it would be written.
+    /// Hash of the local ReplicaSets' spec as it would be written.
     pub(crate) desired_spec_hash: u64,
     /// Hash of the template; 0 while it is invalid.
     pub(crate) template: u32,

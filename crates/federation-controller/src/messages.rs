@@ -54,7 +54,7 @@ pub(crate) fn deletion_held(finalizers: &[&str]) -> String {
     )
 }
 
-// Why a local set is not created.
+// Why a local ReplicaSet is not created.
 
 pub(crate) fn other_federation(federation: &str) -> String {
     format!("the ReplicaSet belongs to federation {federation}")

@@ -1,7 +1,7 @@
 //! Reconciles one FederatedReplicaSet, by one worker at a time (F25).
 //!
 //! ```text
-//! being deleted -> release or delete its local sets, then remove the finalizer (F5)
+//! being deleted -> release or delete its local ReplicaSets, then remove the finalizer (F5)
 //! invalid       -> report it, change nothing in the members (F4)
 //! else          -> finalizer, snapshot -> check -> carry out -> cache -> status -> next check
 //! ```
@@ -95,8 +95,8 @@ impl Reconciler {
         self.check(key, &entry, frs, work).await;
     }
 
-    /// Adds the finalizer, unless it is there: without it the object could disappear before its local sets are released
-    /// (F5). Returns whether the object has it.
+    /// Adds the finalizer, unless it is there: without it the object could disappear before its local ReplicaSets are
+    /// released (F5). Returns whether the object has it.
     async fn ensure_finalizer(&self, key: &ObjectKey, entry: &Entry) -> bool {
         let metadata = &entry.metadata;
         let has_finalizer =
@@ -319,7 +319,7 @@ fn involved_object(entry: &Entry) -> InvolvedObject {
     }
 }
 
-/// Whether the view of a member is current enough to decide that the member has no local set.
+/// Whether the view of a member is current enough to decide that the member has no local ReplicaSet.
 fn is_current(member: &check::Member) -> bool {
     let answers = member.health == Health::Healthy && member.removed.is_none();
     answers && member.sync == SyncState::Synced && !member.write_pending

@@ -40,7 +40,7 @@ pub(super) struct MemberEvaluation<'a> {
 /// What the members should have, as far as their evaluation depends on it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DesiredSpec {
-    /// The hash of the desired spec of the local sets.
+    /// The hash of the desired spec of the local ReplicaSets.
     pub(super) hash: u64,
     /// N.
     pub(super) replicas: u32,
@@ -137,19 +137,19 @@ impl<'a> MemberEvaluation<'a> {
         }
     }
 
-    /// The local set, if it is ours; that of a duplicate counts under the other name.
+    /// The local ReplicaSet, if it is ours; that of a duplicate counts under the other name.
     pub(super) fn live_set(&self) -> Option<&'a WorkloadState> {
         self.member
             .own_set()
             .filter(|_| !self.eligibility.is_duplicate())
     }
 
-    /// The local set, unless it is being deleted: it is not written, and its pods will go.
+    /// The local ReplicaSet, unless it is being deleted: it is not written, and its pods will go.
     pub(super) fn set(&self) -> Option<&'a WorkloadState> {
         self.live_set().filter(|set| set.deletion.is_none())
     }
 
-    /// The deletion of the local set, while it waits for something.
+    /// The deletion of the local ReplicaSet, while it waits for something.
     pub(super) fn deletion(&self) -> Option<&'a Deletion> {
         self.live_set()?.deletion.as_ref()
     }
@@ -274,7 +274,7 @@ impl<'a> MemberEvaluation<'a> {
         Some(since.map_or(now, |time| time.0))
     }
 
-    /// Why and since when the member rejects the local set, if it does.
+    /// Why and since when the member rejects the local ReplicaSet, if it does.
     pub(super) fn rejection(&self) -> Option<&'a Rejection> {
         let rejection = self.previous?.internal.rejection.as_ref()?;
         self.set().is_none().then_some(rejection)
@@ -289,14 +289,14 @@ impl<'a> MemberEvaluation<'a> {
         until.is_some_and(|until| until <= now)
     }
 
-    /// When the deletion of the local set, if it has not ended by then, leaves the member without capacity: no other set of its
-    /// name can be created, and what still runs may go at any time.
+    /// When the deletion of the local ReplicaSet, if it has not ended by then, leaves the member without capacity: no other
+    /// ReplicaSet of its name can be created, and the pods that still run may end at any time.
     pub(super) fn deletion_counts_from(&self, settings: &Config) -> Option<Timestamp> {
         let deletion = self.deletion()?;
         after_limit(deletion.since, settings.unscheduled_timeout)
     }
 
-    /// Whether the deletion of the local set has not ended by then.
+    /// Whether the deletion of the local ReplicaSet has not ended by then.
     pub(super) fn hangs_in_deletion(&self, now: Timestamp, settings: &Config) -> bool {
         let counts_from = self.deletion_counts_from(settings);
         counts_from.is_some_and(|time| time <= now)

@@ -1,4 +1,4 @@
-//! How many replicas of a local set a cluster schedules (F32, F34).
+//! How many replicas of a local ReplicaSet a cluster schedules (F32, F34).
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ const ACTING_TIME: Duration = Duration::from_secs(10);
 /// The message about pods that are missing without a message of the member.
 const NOT_ACTING: &str = "the cluster's controllers do not act on the ReplicaSet";
 
-/// How many replicas of one local set have a node at one moment.
+/// How many replicas of one local ReplicaSet have a node at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scheduling<'a> {
-    /// `spec.replicas` of the local set.
+    /// `spec.replicas` of the local ReplicaSet.
     pub(super) requested: u64,
     /// Of these: have a pod with a node.
     pub(super) scheduled: u64,

@@ -4,12 +4,12 @@ use fedrs_api::{RejectionKind, ValidFrs};
 use reflector::printable;
 
 use super::{
-    LocalSet, failed_write,
+    LocalWorkload, failed_write,
     live_set::{LiveSet, LiveSpec, images},
 };
 use crate::{calls::CallError, check::Outcome};
 
-impl LocalSet<'_> {
+impl LocalWorkload<'_> {
     /// Adopts an existing ReplicaSet of this name (F29), or returns why it must not.
     pub(super) async fn adopt(self, frs: &ValidFrs, replicas: u32) -> Outcome {
         let live = match self.get().await {

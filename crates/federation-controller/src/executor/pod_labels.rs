@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
-use super::LocalSet;
+use super::LocalWorkload;
 use crate::{
     calls::{self, CallError},
     check::Outcome,
@@ -97,7 +97,7 @@ impl Pod {
     }
 }
 
-impl LocalSet<'_> {
+impl LocalWorkload<'_> {
     /// Adds our labels to the pods of the set with this uid that have none (F30).
     pub(super) async fn label_pods(
         self,

@@ -5,10 +5,10 @@ use planted_bugs::{PlantedBug, is_planted};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use super::{LocalSet, live_set::LiveSet};
+use super::{LocalWorkload, live_set::LiveSet};
 use crate::calls::{self, CallError};
 
-impl LocalSet<'_> {
+impl LocalWorkload<'_> {
     /// Releases or deletes the set with this uid. One that belongs to a controller or to another federation by now stays as
     /// it is.
     pub(super) async fn release_or_delete(

@@ -73,38 +73,47 @@ impl Cached {
         }
     }
 
-    /// Keeps `status`, which was decided at `now`, as the next check's previous one.
+    /// Keeps `status`, which was decided at `now`, as the next check's previous one. Returns what is to be done with it.
     pub(super) fn put_status(
         &mut self,
         status: FederatedReplicaSetStatus,
         now: Instant,
     ) -> Publication {
-        let published = self.published.as_ref();
         let is_same = |published: &&Arc<FederatedReplicaSetStatus>| {
             ***published == status && !is_planted(PlantedBug::StatusNotCompared)
         };
-        if let Some(published) = published.filter(is_same) {
+        if let Some(published) = self.published.as_ref().filter(is_same) {
             // One copy of what is both.
             self.status = Arc::clone(published);
             self.withheld_since = None;
             return Publication::Done;
         }
         self.status = Arc::new(status);
-        let generation = |status: &Arc<FederatedReplicaSetStatus>| status.observed_generation;
-        if published.and_then(generation) != self.status.observed_generation {
-            self.interim_writes = 0;
-        }
-        if is_interim(published.map(AsRef::as_ref), &self.status) {
-            let since = *self.withheld_since.get_or_insert(now);
-            if now < since + interim::patience(self.interim_writes) {
-                return Publication::Later;
-            }
-            self.interim_writes = self.interim_writes.saturating_add(1);
-        } else {
-            self.interim_writes = 0;
+        if self.withholds_status(now) {
+            return Publication::Later;
         }
         self.withheld_since = None;
         Publication::Due(Arc::clone(&self.status), self.resource_version.clone())
+    }
+
+    /// Whether the write of the status is delayed, because it is interim. Counts the interim statuses that are written.
+    fn withholds_status(&mut self, now: Instant) -> bool {
+        let published = self.published.as_deref();
+        let generation = |status: &FederatedReplicaSetStatus| status.observed_generation;
+        let is_new_generation = published.and_then(generation) != self.status.observed_generation;
+        let is_interim = is_interim(published, &self.status);
+        if is_new_generation || !is_interim {
+            self.interim_writes = 0;
+        }
+        if !is_interim {
+            return false;
+        }
+        let since = *self.withheld_since.get_or_insert(now);
+        let is_delayed = now < since + interim::max_delay(self.interim_writes);
+        if !is_delayed {
+            self.interim_writes = self.interim_writes.saturating_add(1);
+        }
+        is_delayed
     }
 
     /// Takes the late outcomes that have arrived. Returns them, and the members that have not answered yet.

@@ -1,4 +1,4 @@
-//! The deletion of a FederatedReplicaSet (F5): its local sets are released or deleted before the object disappears.
+//! The deletion of a FederatedReplicaSet (F5): its local ReplicaSets are released or deleted before the object disappears.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,12 +17,12 @@ use crate::{
     messages,
 };
 
-/// How often a deletion looks at the members that it waits for.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
+/// The time between two attempts of a deletion while it waits for members.
+const RETRY_PERIOD: Duration = Duration::from_secs(5);
 
 impl Reconciler {
-    /// Has the local sets of `entry` released or deleted by a task of its own, unless that is under way: a member that hangs
-    /// must not keep the workers from repairs.
+    /// Starts a task that releases or deletes the local ReplicaSets of `entry`, unless one runs: a member that hangs must not
+    /// keep the workers from repairs.
     pub(super) fn start_deletion(
         self: &Arc<Self>,
         key: &ObjectKey,
@@ -41,7 +41,7 @@ impl Reconciler {
         });
     }
 
-    /// Releases or deletes the local sets of `entry`, as its deletion policy says, then removes the finalizer.
+    /// Releases or deletes the local ReplicaSets of `entry`, as its deletion policy says, then removes the finalizer.
     async fn delete(&self, key: &ObjectKey, entry: &Entry, policy: DeletionPolicy) {
         if !finalizer::is_present(&entry.metadata) {
             self.forget(key);
@@ -69,7 +69,7 @@ impl Reconciler {
         }
     }
 
-    /// Releases or deletes the local set in one member. Returns the name of the member while it may have one.
+    /// Releases or deletes the local ReplicaSet in one member. Returns the name of the member while it may have one.
     async fn delete_in_member(
         &self,
         key: &ObjectKey,
@@ -101,7 +101,8 @@ impl Reconciler {
         match done {
             Ok(()) => None,
             Err(error) => {
-                tracing::warn!(frs = %key, cluster = %member.name, %error, "failed to release or delete the local set");
+                let (frs, cluster) = (key, &member.name);
+                tracing::warn!(%frs, %cluster, %error, "failed to release or delete the local ReplicaSet");
                 open
             }
         }
@@ -120,7 +121,7 @@ impl Reconciler {
             );
         }
         self.queue
-            .add_check(key.clone(), LOOK_AGAIN.min(self.config.recheck_interval));
+            .add_check(key.clone(), RETRY_PERIOD.min(self.config.recheck_interval));
     }
 
     fn leave_behind(&self, key: &ObjectKey, entry: &Entry, members: &[String]) {
@@ -155,7 +156,7 @@ impl Reconciler {
 }
 
 /// Until when the deletion waits for members that don't answer (F5).
-fn deadline(metadata: &ObjectMeta, patience: Duration) -> Timestamp {
+fn deadline(metadata: &ObjectMeta, limit: Duration) -> Timestamp {
     let since = metadata.deletion_timestamp.as_ref();
-    since.map_or(Timestamp::MIN, |time| check::after(time.0, patience))
+    since.map_or(Timestamp::MIN, |time| check::after(time.0, limit))
 }

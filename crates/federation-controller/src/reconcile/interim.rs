@@ -1,4 +1,5 @@
-//! Statuses that only say that replicas are on their way: one of them waits, because the next one often says it all. Pure.
+//! Interim statuses, which only say that replicas are on their way: the write of one is delayed, because the next one often
+//! replaces it. Pure.
 
 use std::time::Duration;
 
@@ -8,21 +9,21 @@ use fedrs_api::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-/// How long such a status waits for the next one at most, after so many that were written in a row (F22): what takes long is
-/// not written every second.
-pub(super) fn patience(written: u32) -> Duration {
+/// The longest delay of an interim status, after so many that were `written` in a row (F22): the longer replicas take, the
+/// rarer are the writes about them.
+pub(super) fn max_delay(written: u32) -> Duration {
     Duration::from_secs(1 << written.min(3))
 }
 
-/// Whether `status` only says that replicas are on their way, if the host has `published`. A status that somebody may have to
-/// act on is not interim, nor one with what a later process has to know about failures, capacities and lost clusters.
+/// Whether `status` only says that replicas are on their way, if the host has `published`. A status that a person may have to
+/// act on is not interim, nor is one from which a new leader learns about failures, capacities or lost clusters.
 pub(super) fn is_interim(
     published: Option<&FederatedReplicaSetStatus>,
     status: &FederatedReplicaSetStatus,
 ) -> bool {
     is_true(&status.conditions, ConditionType::Reconciling)
         && published.map(problems).unwrap_or_default() == problems(status)
-        && published.map(memory).unwrap_or_default() == memory(status)
+        && published.map(internal_state).unwrap_or_default() == internal_state(status)
 }
 
 /// The conditions that say more than how far the replicas are.
@@ -51,8 +52,8 @@ fn is_progress(condition: &Condition) -> bool {
     }
 }
 
-/// What is remembered of clusters other than what the last writes requested, which each of them shows as well.
-fn memory(
+/// What a new leader has to know of the clusters, except what the last writes requested: each cluster shows that as well.
+fn internal_state(
     status: &FederatedReplicaSetStatus,
 ) -> Vec<(
     &str,
@@ -79,7 +80,7 @@ fn memory(
     let clusters = status.clusters.iter();
     clusters
         .map(|cluster| (&*cluster.name, of_cluster(cluster)))
-        .filter(|(_, memory)| *memory != nothing)
+        .filter(|(_, state)| *state != nothing)
         .map(|(name, (state, capacity, internal))| (name, state, capacity, internal))
         .collect()
 }

@@ -13,7 +13,7 @@ impl ChangeHandler for Reconciler {
     fn on_workload_change(&self, _cluster: &str, key: &ObjectKey, change: WorkloadChange) {
         let delay = match change {
             WorkloadChange::Drift => Duration::ZERO,
-            // Local sets and pods come by two watches: the later one of the two completes the picture of a move (F20).
+            // ReplicaSets and pods come by two watches: the later one of the two completes the picture of a move (F20).
             WorkloadChange::MoreAvailable | WorkloadChange::Status | WorkloadChange::Pods
                 if self.cache.of_key(key, |cached| cached.moving) =>
             {
