@@ -21,13 +21,14 @@ use crate::config::Config;
 #[derive(Clone, Debug)]
 pub(super) struct MemberEvaluation<'a> {
     pub(super) member: &'a Member,
-    /// The previous status; none for a duplicate, which begins anew once it has a cluster of its own.
+    /// The previous status; `None` for a duplicate, which begins anew once it has a cluster of its own.
     pub(super) previous: Option<&'a ClusterStatus>,
     pub(super) eligibility: Eligibility<'a>,
     pub(super) scheduling: Scheduling<'a>,
-    /// The most replicas that earlier writes may have requested; none before the first.
+    /// The most replicas that earlier writes may have requested; `None` before the first write.
     pub(super) previously_requested: Option<u64>,
-    /// The most replicas that it is believed to have: those, or N of a new set, which may be adopted with what it has.
+    /// The most replicas that the member is believed to have: those, or N for a new set, because an existing ReplicaSet may be
+    /// adopted with its replicas.
     pub(super) believed: u64,
     /// The capacity that earlier checks learned.
     pub(super) capacity: CapacityEstimate,
@@ -37,7 +38,7 @@ pub(super) struct MemberEvaluation<'a> {
     pub(super) template_rejection: Option<&'a TemplateRejection>,
 }
 
-/// What the members should have, as far as their evaluation depends on it.
+/// The part of the desired state on which the evaluation of the members depends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DesiredSpec {
     /// The hash of the desired spec of the local ReplicaSets.
@@ -46,7 +47,7 @@ pub(super) struct DesiredSpec {
     pub(super) replicas: u32,
 }
 
-/// Evaluates `members` at `now`, in their order; an invalid set has no spec that they could have.
+/// Evaluates `members` at `now`, in their order; an invalid set has no `desired` spec.
 pub(super) fn evaluate<'a>(
     members: &'a [Member],
     previous: &'a [ClusterStatus],
@@ -55,48 +56,55 @@ pub(super) fn evaluate<'a>(
     settings: &Config,
 ) -> Vec<MemberEvaluation<'a>> {
     let is_new_set = previous.is_empty();
-    let requested = |cluster: &ClusterStatus| cluster.internal.requested_replicas;
-    let is_placed = previous.iter().any(|cluster| requested(cluster).is_some());
-    let mut previous = PreviousStatus::of(previous);
-    let previous: Vec<_> = members
+    let is_placed = previous
         .iter()
-        .map(|member| previous.get(&member.name))
+        .any(|cluster| cluster.internal.requested_replicas.is_some());
+    let mut previous = PreviousStatus::of(previous);
+    let seen: Vec<_> = members
+        .iter()
+        .map(|member| (member, previous.get(&member.name)))
         .collect();
-    let seen = || members.iter().zip(previous.iter().copied());
-    // Of a set that was placed before, a member that nothing was requested of has no replicas to keep, whatever it claims;
-    // unless it is a cluster of another name.
-    let adopted = |member: &Member| {
-        if !is_placed {
-            return desired.map_or(u64::MAX, |desired| desired.replicas.into());
-        }
-        let Some(own) = member.own_set() else {
-            return 0;
-        };
-        let is_same = |other: &Member| other.own_set().is_some_and(|set| set.uid == own.uid);
-        let same = seen().filter(|(other, _)| is_same(other));
-        let most = same.filter_map(|(_, previous)| requested(previous?)).max();
-        most.map_or(0, count::from_status)
-    };
-    let alone = seen()
-        .map(|(member, previous)| {
+    let alone = seen
+        .iter()
+        .map(|&(member, previous)| {
             eligibility::of_member(member, previous, is_new_set, now, settings)
         })
         .collect();
-    seen()
+    seen.iter()
         .zip(duplicates::resolve(members, alone))
-        .map(|((member, previous), eligibility)| {
+        .map(|(&(member, previous), eligibility)| {
+            let adoptable = || match desired {
+                _ if is_placed => requested_of_cluster(member, &seen),
+                Some(desired) => desired.replicas.into(),
+                None => u64::MAX,
+            };
             let seen = (member, previous);
-            MemberEvaluation::new(seen, eligibility, desired, &adopted, now, settings)
+            MemberEvaluation::new(seen, eligibility, desired, adoptable, now, settings)
         })
         .collect()
 }
 
+/// A member with its previous status.
+type Seen<'a> = (&'a Member, Option<&'a ClusterStatus>);
+
+/// The most replicas that were requested of the cluster of `member`, under any of its names. Where nothing was requested, a
+/// set that was placed before has no replicas to keep, whatever the member claims.
+fn requested_of_cluster(member: &Member, seen: &[Seen<'_>]) -> u64 {
+    let Some(own) = member.own_set() else {
+        return 0;
+    };
+    let is_same = |other: &Member| other.own_set().is_some_and(|set| set.uid == own.uid);
+    let same = seen.iter().filter(|(other, _)| is_same(other));
+    let requested = same.filter_map(|(_, previous)| previous.as_ref()?.internal.requested_replicas);
+    requested.max().map_or(0, count::from_status)
+}
+
 impl<'a> MemberEvaluation<'a> {
     fn new(
-        (member, previous): (&'a Member, Option<&'a ClusterStatus>),
+        (member, previous): Seen<'a>,
         eligibility: Eligibility<'a>,
         desired: Option<DesiredSpec>,
-        adopted: &impl Fn(&Member) -> u64,
+        adoptable: impl FnOnce() -> u64,
         now: Timestamp,
         settings: &Config,
     ) -> Self {
@@ -105,28 +113,28 @@ impl<'a> MemberEvaluation<'a> {
             .and_then(|previous| previous.internal.requested_replicas)
             .map(count::from_status);
         let set = member.own_set().filter(|_| !eligibility.is_duplicate());
-        // The member has made no progress since the last check, perhaps of another leader.
-        let stands_still = |previous: &&ClusterStatus| {
+        // The member has made no progress since the last check, perhaps by another leader.
+        let has_no_progress = |previous: &&ClusterStatus| {
             let replicas = |set: &WorkloadState| u64::from(set.status_replicas);
             set.map_or(0, replicas) <= count::from_status(previous.replicas)
         };
-        let behind_since = previous.filter(stands_still);
-        let behind_since =
-            behind_since.and_then(|previous| previous.internal.behind_since.as_ref());
-        // No pods are created for a set that is being deleted: it shows nothing about the cluster.
-        let counts = set.is_some_and(|set| set.deletion.is_none());
+        let behind_since = previous
+            .filter(has_no_progress)
+            .and_then(|previous| previous.internal.behind_since.as_ref());
+        // No pods are created for a ReplicaSet that is being deleted: it shows nothing about the cluster.
+        let shows_scheduling = set.is_some_and(|set| set.deletion.is_none());
         Self {
             member,
             previous,
             eligibility,
-            scheduling: if counts {
+            scheduling: if shows_scheduling {
                 let behind_since = behind_since.map(|time| time.0);
                 Scheduling::of(&member.view, behind_since, now, settings)
             } else {
                 Scheduling::default()
             },
             previously_requested,
-            believed: previously_requested.unwrap_or_else(|| adopted(member)),
+            believed: previously_requested.unwrap_or_else(adoptable),
             capacity: previous.map(CapacityEstimate::of).unwrap_or_default(),
             writes: previous
                 .map(|previous| WriteBackoff(previous.internal.writes.clone()))
@@ -154,8 +162,8 @@ impl<'a> MemberEvaluation<'a> {
         self.live_set()?.deletion.as_ref()
     }
 
-    /// Replicas requested of the member, as far as is known: by its set, or by the previous status. Of a set that is being
-    /// deleted those that still run.
+    /// Replicas requested of the member, as far as is known: by its ReplicaSet, or by the previous status. Of a ReplicaSet that
+    /// is being deleted, those that may still be ready.
     pub(super) fn requested(&self) -> u64 {
         match self.live_set() {
             Some(set) if set.deletion.is_some() => {
@@ -172,18 +180,18 @@ impl<'a> MemberEvaluation<'a> {
         self.believed_of(self.requested())
     }
 
-    /// Of `count` replicas that it reports, those that it is believed to have.
+    /// Of `count` replicas that the member reports, those that it is believed to have.
     pub(super) fn believed_of(&self, count: u64) -> u64 {
         count.min(self.believed.max(self.previously_desired()))
     }
 
-    /// Replicas that its set has beyond those that were ever requested of it.
+    /// Replicas of its ReplicaSet beyond the most that were ever requested of the member.
     pub(super) fn excess(&self) -> u64 {
         let most = self.previously_requested.unwrap_or(u64::MAX);
         self.requested().saturating_sub(most)
     }
 
-    /// The most replicas that it is believed to have while it should have `target`.
+    /// The most replicas that the member is believed to have while it should have `target`.
     pub(super) fn limit(&self, target: Target) -> u64 {
         self.believed.max(target.total())
     }
@@ -194,7 +202,7 @@ impl<'a> MemberEvaluation<'a> {
         self.believed_of(reported).max(self.previously_desired())
     }
 
-    /// Whether nothing is decided before its first answer. A member without replicas of the set takes nothing from others.
+    /// Whether nothing is decided before the first answer of the member. One without replicas of the set is not waited for.
     pub(super) fn is_awaited(&self) -> bool {
         let had_replicas = self.previous.is_some_and(|previous| previous.replicas > 0);
         self.eligibility.is_joining()
@@ -296,7 +304,7 @@ impl<'a> MemberEvaluation<'a> {
         after_limit(deletion.since, settings.unscheduled_timeout)
     }
 
-    /// Whether the deletion of the local ReplicaSet has not ended by then.
+    /// Whether the deletion of the local ReplicaSet lasts for longer than `unscheduledTimeout`.
     pub(super) fn hangs_in_deletion(&self, now: Timestamp, settings: &Config) -> bool {
         let counts_from = self.deletion_counts_from(settings);
         counts_from.is_some_and(|time| time <= now)
