@@ -1,11 +1,11 @@
-//! A member whose controllers do not act on its set: no pods, and nobody who says why (F32, F34).
+//! A member whose controllers do not act on its ReplicaSet: they create no pods, and report no reason (F32, F34).
 
 use fedrs_api::ClusterReason;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::world::{World, at, even, frs, hold};
 
-/// Nothing but `spec.replicas` changes in c since `since`, where `pods` run and `room` is left.
+/// Since `since`, nothing but `spec.replicas` changes in c, where `pods` run.
 fn stop_controllers(world: &mut World, pods: u32, since: i64) {
     let replicas = world.placed()[2];
     hold(&mut world.members[2], replicas, pods.min(replicas));
@@ -19,6 +19,28 @@ fn stop_controllers(world: &mut World, pods: u32, since: i64) {
     set.behind_since = Some(at(since));
 }
 
+/// A set that was scaled from 6 to 12 replicas at 0 s, since when the controllers of c don't act.
+fn scaled_without_controllers() -> World {
+    let mut world = settled();
+    world.now = 0;
+    world.frs = frs(12, even(true));
+    world.step();
+    stop_controllers(&mut world, 2, 0);
+    world
+}
+
+/// A set with 2 replicas in each of 3 members.
+fn settled() -> World {
+    let mut world = World::new(frs(6, even(true)), &["a", "b", "c"]);
+    world.settle(1);
+    world
+}
+
+/// Since when c is behind, as the last check recorded it.
+fn behind_since(world: &World) -> Option<Time> {
+    world.previous.clusters[2].internal.behind_since.clone()
+}
+
 /// Steps each second until `until`, while the controllers of c don't act.
 fn step_until(world: &mut World, until: i64, pods: u32, since: i64) {
     while world.now < until {
@@ -30,12 +52,7 @@ fn step_until(world: &mut World, until: i64, pods: u32, since: i64) {
 
 #[test]
 fn f32_replicas_that_no_controller_creates_go_elsewhere_after_x_and_return_when_it_works() {
-    let mut world = World::new(frs(6, even(true)), &["a", "b", "c"]);
-    world.settle(1);
-    world.now = 0;
-    world.frs = frs(12, even(true));
-    world.step();
-    stop_controllers(&mut world, 2, 0);
+    let mut world = scaled_without_controllers();
     step_until(&mut world, 59, 2, 0);
     assert_eq!(world.placed(), [4, 4, 4]);
     assert_eq!(world.check().next_check, Some(at(60)));
@@ -67,18 +84,12 @@ fn f32_replicas_that_no_controller_creates_go_elsewhere_after_x_and_return_when_
 
 #[test]
 fn f32_leaders_of_50_s_find_out_that_no_controller_creates_replicas() {
-    let mut world = World::new(frs(6, even(true)), &["a", "b", "c"]);
-    world.settle(1);
-    world.now = 0;
-    world.frs = frs(12, even(true));
-    world.step();
-    stop_controllers(&mut world, 2, 0);
+    let mut world = scaled_without_controllers();
     step_until(&mut world, 9, 2, 0);
-    let internal = |world: &World| world.previous.clusters[2].internal.behind_since.clone();
-    assert_eq!(internal(&world), None, "controllers may take moments");
+    assert_eq!(behind_since(&world), None, "controllers may take moments");
     assert_eq!(world.check().next_check, Some(at(10)));
     step_until(&mut world, 50, 2, 0);
-    assert_eq!(internal(&world), Some(Time(at(0))));
+    assert_eq!(behind_since(&world), Some(Time(at(0))));
     // The next leader sees the set for the first time.
     stop_controllers(&mut world, 2, 50);
     step_until(&mut world, 70, 2, 50);
@@ -88,24 +99,17 @@ fn f32_leaders_of_50_s_find_out_that_no_controller_creates_replicas() {
 
 #[test]
 fn f32_controllers_that_acted_since_an_earlier_leader_have_their_time_anew() {
-    let mut world = World::new(frs(6, even(true)), &["a", "b", "c"]);
-    world.settle(1);
-    world.now = 0;
-    world.frs = frs(12, even(true));
-    world.step();
-    stop_controllers(&mut world, 2, 0);
+    let mut world = scaled_without_controllers();
     step_until(&mut world, 50, 2, 0);
     stop_controllers(&mut world, 3, 50);
     step_until(&mut world, 100, 3, 50);
     assert_eq!(world.placed()[..2], [4, 4]);
-    let recorded = world.previous.clusters[2].internal.behind_since.clone();
-    assert_eq!(recorded, Some(Time(at(50))));
+    assert_eq!(behind_since(&world), Some(Time(at(50))));
 }
 
 #[test]
 fn f32_a_set_without_missing_pods_says_that_nobody_acts_on_it() {
-    let mut world = World::new(frs(6, even(true)), &["a", "b", "c"]);
-    world.settle(1);
+    let mut world = settled();
     world.now = 100;
     stop_controllers(&mut world, 2, 0);
     let decided = world.check();
