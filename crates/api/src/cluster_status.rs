@@ -194,8 +194,8 @@ impl ClusterStatus {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterInternalState {
-    /// The most replicas that the writes so far may have requested; none before the first. A cluster that reports more is
-    /// not believed.
+    /// The most replicas that the writes so far may have requested; `None` before the first write. The controller does not
+    /// count replicas that a cluster reports beyond them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_replicas: Option<i32>,
     /// Capacity probes: replicas left pending on top of the layout, to detect capacity (F34).
@@ -234,7 +234,7 @@ pub struct ClusterInternalState {
 }
 
 impl ClusterInternalState {
-    /// Whether there is nothing to know.
+    /// Whether it says nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

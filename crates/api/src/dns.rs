@@ -1,4 +1,4 @@
-//! The syntax of names and labels, as Kubernetes has it.
+//! The syntax of Kubernetes' names and labels.
 
 /// The longest DNS label, label value, and name part of a label key.
 const MAX_LENGTH: usize = 63;

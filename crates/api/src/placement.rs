@@ -88,7 +88,7 @@ pub(crate) fn check_fields(placement: &Value, path: &str, errors: &mut Errors) {
 }
 
 impl Placement {
-    /// An even spread over every cluster, nothing moved: the default (F2).
+    /// An even spread over all clusters, without rebalancing: the default (F2).
     pub fn even() -> Self {
         Self::default().or_even()
     }

@@ -35,7 +35,7 @@ pub struct Rescheduling {
     pub lost_grace_period_seconds: Option<IntOrString>,
 }
 
-/// A [`Rescheduling`] without errors. What is absent is for the controller's configuration to say.
+/// A valid [`Rescheduling`]. Absent fields have the values of the controller's configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ValidRescheduling {
     /// Replicas beyond N while replicas move (F20).
@@ -66,14 +66,14 @@ impl Rescheduling {
         let seconds = |value: &Option<IntOrString>, field: &str, errors: &mut Errors| {
             let limit = value.as_ref().map(TimeLimit::try_from)?;
             limit
-                .map_err(|wrong| errors.add(format!("{path}.{field}"), wrong))
+                .map_err(|error| errors.add(format!("{path}.{field}"), error))
                 .ok()
         };
         let surge = self.max_move_surge.clone().map(Surge::try_from);
         ValidRescheduling {
             max_move_surge: surge.and_then(|surge| {
-                let wrong = |wrong| errors.add(format!("{path}.maxMoveSurge"), wrong);
-                surge.map_err(wrong).ok()
+                let add = |error| errors.add(format!("{path}.maxMoveSurge"), error);
+                surge.map_err(add).ok()
             }),
             unscheduled_timeout: seconds(
                 &self.unscheduled_timeout_seconds,
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_names_the_field() {
+    fn an_invalid_value_names_its_field() {
         for (field, value) in [
             ("maxMoveSurge", json!(0)),
             ("maxMoveSurge", json!("0%")),

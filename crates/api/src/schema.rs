@@ -12,14 +12,14 @@ use crate::field::Errors;
 
 /// Adds the errors of `value` at `field` to `errors`.
 pub(crate) fn check(schema: &JSONSchemaProps, value: &Value, field: &str, errors: &mut Errors) {
-    let is_either = schema.x_kubernetes_int_or_string == Some(true);
-    let expected = schema.type_.as_deref().filter(|_| !is_either);
+    let is_int_or_string = schema.x_kubernetes_int_or_string == Some(true);
+    let expected = schema.type_.as_deref().filter(|_| !is_int_or_string);
     if let Some(expected) = expected
         && !is_of_type(value, expected)
     {
         return errors.add(field, format!("must be of type {expected}, not {value}"));
     }
-    if is_either && !value.is_i64() && !value.is_string() {
+    if is_int_or_string && !value.is_i64() && !value.is_string() {
         return errors.add(
             field,
             format!("must be of type integer or string, not {value}"),
@@ -53,8 +53,8 @@ pub(crate) fn check(schema: &JSONSchemaProps, value: &Value, field: &str, errors
     if let (Value::Array(list), Some(JSONSchemaPropsOrArray::Schema(items))) =
         (value, &schema.items)
     {
-        for (place, value) in list.iter().enumerate() {
-            check(items, value, &format!("{field}[{place}]"), errors);
+        for (index, value) in list.iter().enumerate() {
+            check(items, value, &format!("{field}[{index}]"), errors);
         }
     }
 }

@@ -33,10 +33,10 @@ pub fn check(selector: &LabelSelector, field: &str) -> Result<(), Vec<FieldError
         errors.require(is_label_key(key), &field, "is not a valid label key");
         errors.require(is_label_value(value), &field, "is not a valid label value");
     }
-    for (place, expression) in selector.match_expressions.iter().flatten().enumerate() {
+    for (index, expression) in selector.match_expressions.iter().flatten().enumerate() {
         check_expression(
             expression,
-            &format!("{field}.matchExpressions[{place}]"),
+            &format!("{field}.matchExpressions[{index}]"),
             &mut errors,
         );
     }

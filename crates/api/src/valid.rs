@@ -66,20 +66,20 @@ impl ValidFrs {
                 IS_NO_DNS_LABEL,
             );
         }
-        let replicas = natural(spec.replicas, "spec.replicas", &mut errors);
+        let replicas = non_negative(spec.replicas, "spec.replicas", &mut errors);
         let min_ready_seconds =
-            natural(spec.min_ready_seconds, "spec.minReadySeconds", &mut errors);
+            non_negative(spec.min_ready_seconds, "spec.minReadySeconds", &mut errors);
         check_template(&spec.template, &mut errors);
         match selector::check(&spec.selector, SELECTOR) {
-            Err(wrong) => errors.extend(wrong),
+            Err(invalid) => errors.extend(invalid),
             Ok(()) => errors.require(
                 selector::matches(&spec.selector, &spec.template.metadata.labels),
                 SELECTOR,
                 "does not match spec.template.metadata.labels",
             ),
         }
-        let placement = placement_of(frs).unwrap_or_else(|wrong| {
-            errors.extend(wrong);
+        let placement = placement_of(frs).unwrap_or_else(|invalid| {
+            errors.extend(invalid);
             Placement::default()
         });
         let rescheduling = spec.rescheduling.as_ref();
@@ -219,7 +219,7 @@ fn check_template(template: &PodTemplate, errors: &mut Errors) {
 }
 
 /// A number that must not be negative; 0 and an error if it is.
-fn natural(number: i32, field: &str, errors: &mut Errors) -> u32 {
+fn non_negative(number: i32, field: &str, errors: &mut Errors) -> u32 {
     u32::try_from(number).unwrap_or_else(|_| {
         errors.add(field, format!("must not be negative, but is {number}"));
         0

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Both hold keys and no state: a worker reads the newest state of its key by itself, so that merging two additions loses
-//! nothing. The work queue knows for each key what kind of work it needs. They know neither the meaning of a key nor the duration of a check.
+//! nothing. The work queue keeps with each key the kind of work that it needs. Neither queue knows the meaning of a key, or
+//! how long a check takes.
 
 mod delaying_queue;
 mod metrics;

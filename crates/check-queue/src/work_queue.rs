@@ -32,7 +32,7 @@ pub struct WorkQueue<K, W = ()> {
 #[derive(Debug)]
 struct Shared<K, W> {
     state: Mutex<State<K, W>>,
-    /// Notified once for each key that enters the queue, and of the shutdown.
+    /// Notified once for each key that enters the queue, and on shutdown.
     ready: Notify,
     metrics: WorkQueueMetrics,
 }

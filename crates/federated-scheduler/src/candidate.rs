@@ -1,8 +1,8 @@
-//! A cluster on its way to a share.
+//! A cluster while its share is computed.
 
 use crate::quotient::Quotient;
 
-/// A cluster on its way to a share. Its place among the others is its rank in the order of F11.
+/// A cluster while its share is computed. Its index among the candidates is its rank in the order of F11.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     /// The cluster's position in the request.

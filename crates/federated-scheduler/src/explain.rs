@@ -1,4 +1,4 @@
-//! Finds what decided each number (F19), from the final numbers alone.
+//! Finds the reasons for each cluster's replicas (F19), from the final numbers alone.
 
 use crate::{
     binding::{self, Binding, Pool},
@@ -33,7 +33,7 @@ pub(crate) fn layout(request: &Request<'_>, bounds: &Bounds, unplaced: u64) -> L
     Layout { shares, unplaced }
 }
 
-/// What explains the numbers.
+/// What the reasons follow from.
 struct Explanation<'a> {
     request: &'a Request<'a>,
     bounds: &'a Bounds,
@@ -42,7 +42,7 @@ struct Explanation<'a> {
 }
 
 impl Explanation<'_> {
-    /// Why the cluster of `candidate` has its number. `binding` is `None` if the cluster has no weight.
+    /// Why the cluster of `candidate` gets its replicas. `binding` is `None` if the cluster has no weight.
     fn reasons(&self, candidate: &Candidate, binding: Option<Binding>) -> Reasons {
         let cluster = &self.request.clusters[candidate.index];
         let minimum = cluster.minimum();

@@ -1,4 +1,4 @@
-//! What the scheduler answers.
+//! The result of the scheduler.
 
 use crate::reason::Reasons;
 

@@ -1,8 +1,8 @@
-//! Why a cluster has its number (F19), as data. `messages` makes the texts.
+//! Why a cluster gets its replicas (F19), as data. `messages` has the texts.
 
 use crate::quota::Quota;
 
-/// Why a cluster has its number. `Display` is a message for people.
+/// Why a cluster gets its replicas. `Display` is a message for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The preferences have no entry for the cluster and none for `*` (F3).
@@ -93,10 +93,10 @@ impl Reason {
     }
 }
 
-/// Why a cluster has its number, by decision: at least one reason.
+/// Why a cluster gets its replicas, by decision: at least one reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reasons {
-    /// What it gets as its minimum.
+    /// What the cluster gets as its minimum.
     pub minimum: Option<Reason>,
     /// What becomes of its current replicas.
     pub current: Option<Reason>,

@@ -1,6 +1,6 @@
-//! What is to be laid out.
+//! The input of the scheduler.
 
-/// What is to be laid out.
+/// One set and its clusters, before they are laid out.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// Names the set (`namespace/name`): ties between clusters fall differently for different keys (F11).
