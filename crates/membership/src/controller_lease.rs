@@ -1,5 +1,5 @@
-//! Whether a controller runs on the host: whether somebody renews its Lease while we watch. The times in a Lease are by the
-//! clock of the process that wrote it, which is not compared with ours.
+//! Whether a controller runs on the host: it does if its Lease is renewed while this process watches. The times in a Lease
+//! come from the clock of the process that wrote it, and are not compared with this one's.
 
 use std::time::Duration;
 
@@ -79,7 +79,8 @@ async fn leases(host: &ClusterClient, namespace: &str) -> Result<Vec<Lease>, Req
     Ok(leases)
 }
 
-/// What Leases that were `first` and are the `latest` ones now, so long after, show; `None` if not enough yet.
+/// The state that follows from Leases that were `first` and are `latest` after they were `watched` for so long; `None` if
+/// that is not long enough.
 fn state_after(first: &[Lease], latest: &[Lease], watched: Duration) -> Option<ControllerState> {
     if latest.is_empty() {
         return Some(ControllerState::Unknown);

@@ -9,13 +9,13 @@ use federated_scheduler::{Cluster, Preference, Request, plan};
 use federation_controller::preferences::Preferences;
 use fedrs_api::{
     ClusterInternalState, ClusterStatus, FederatedReplicaSet, FederatedReplicaSetStatus,
-    MemberCluster, MemberConditionType, NamespaceScope, ValidFrs, pluralize, selector,
+    MemberCluster, MemberConditionType, NamespaceScope, ValidFrs, conditions, pluralize, selector,
 };
 use k8s_openapi::{api::core::v1::Namespace, apimachinery::pkg::apis::meta::v1::Time};
 use kube::{Api, ResourceExt};
 use serde::Serialize;
 
-use crate::{Error, cluster_client::ClusterClient};
+use crate::{Error, cluster_client::ClusterClient, member_cluster::selects_namespaces};
 
 /// Where the replicas of a FederatedReplicaSet run, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -66,11 +66,7 @@ pub async fn explain(
         Err(error) if error.code() == Some(403) => Vec::new(),
         members => members?,
     };
-    let selects = |member: &MemberCluster| {
-        let scope = member.spec.namespaces.as_ref();
-        scope.is_some_and(|scope| scope.selector.is_some())
-    };
-    let labels = if members.iter().any(selects) {
+    let labels = if members.iter().any(selects_namespaces) {
         let namespaces: Api<Namespace> = Api::all(host.client());
         let operation = format!("get namespace {namespace}");
         let found = host.call(operation, namespaces.get_opt(namespace)).await;
@@ -183,25 +179,23 @@ fn excluded(
     namespace: &str,
     labels: Option<&BTreeMap<String, String>>,
 ) -> Option<String> {
-    let names = |scope: &NamespaceScope| match (&scope.names, &scope.selector, labels) {
+    let takes = |scope: &NamespaceScope| match (&scope.names, &scope.selector, labels) {
         (Some(names), _, _) => names.iter().any(|name| name == namespace),
         (None, Some(selector), Some(labels)) => selector::matches(selector, labels),
         _ => true,
     };
-    if !member.spec.namespaces.as_ref().is_none_or(names) {
+    if !member.spec.namespaces.as_ref().is_none_or(takes) {
         return Some("the cluster does not take the namespace".to_owned());
     }
-    let conditions = member.status.iter().flat_map(|status| &status.conditions);
-    let ready = conditions
-        .into_iter()
-        .find(|condition| condition.type_ == MemberConditionType::Ready.as_str());
     if member.spec.drain {
         return Some("draining: no replicas".to_owned());
     }
     if member.spec.unschedulable {
         return Some("cordoned: no more replicas".to_owned());
     }
-    match ready {
+    let status = member.status.as_ref();
+    let conditions = status.map_or(&[][..], |status| &status.conditions);
+    match conditions::find(conditions, MemberConditionType::Ready) {
         Some(ready) if ready.status == "True" => None,
         Some(ready) => Some(format!("not ready: {}", ready.reason)),
         None => Some("not ready: NotProbed".to_owned()),

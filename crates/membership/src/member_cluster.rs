@@ -38,6 +38,12 @@ pub(crate) fn listed_namespaces(member: &MemberCluster) -> Option<Vec<String>> {
     member.spec.namespaces.as_ref()?.names.clone()
 }
 
+/// Whether the member takes namespaces by their labels.
+pub(crate) fn selects_namespaces(member: &MemberCluster) -> bool {
+    let scope = member.spec.namespaces.as_ref();
+    scope.is_some_and(|scope| scope.selector.is_some())
+}
+
 /// A merge patch for the spec of a MemberCluster, if it has to change, and the progress to report for the member of a name.
 pub(crate) type SpecChange = (Option<Value>, fn(String) -> Progress);
 

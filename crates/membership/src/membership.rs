@@ -117,7 +117,7 @@ impl Membership {
         ObjectRef::cluster_scoped::<MemberCluster>(&self.name)
     }
 
-    /// The namespaces in the member of local ReplicaSets, if they are listed.
+    /// The namespaces of the member that may have local ReplicaSets, if they are listed.
     pub(crate) fn listed_namespaces(&self) -> &[String] {
         self.namespaces.as_deref().unwrap_or_default()
     }
@@ -234,6 +234,7 @@ mod tests {
             assert_eq!(owner.is_some(), object["kind"] != "ClusterRole");
         }
     }
+
     #[test]
     fn each_host_and_federation_has_an_account_of_its_own() {
         let account = |federation: &str| {

@@ -8,7 +8,7 @@ use crate::{
 /// In which namespaces of a member the controller gets permissions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum JoinNamespaces {
-    /// In those that it has permissions in; in all of a new member.
+    /// In those in which it has permissions; in all of a new member.
     #[default]
     Unchanged,
     /// In all.
@@ -18,7 +18,7 @@ pub enum JoinNamespaces {
 }
 
 impl JoinNamespaces {
-    /// The list of namespaces for the member `name`; none for all.
+    /// The list of namespaces for the member `name`; `None` for all.
     pub(super) async fn resolve(
         &self,
         host: &ClusterClient,

@@ -176,8 +176,9 @@ fn for_step(step: &Step) -> Option<Permission> {
 fn for_grants(membership: &Membership, steps: &[Step]) -> Vec<Permission> {
     let write = |kind: &str, namespace: &Option<String>| {
         let mut steps = steps.iter();
-        let is_it = |object: &ObjectRef| object.kind.kind == kind && object.namespace == *namespace;
-        let step = steps.find(|step| is_it(&step.object));
+        let matches =
+            |object: &ObjectRef| object.kind.kind == kind && object.namespace == *namespace;
+        let step = steps.find(|step| matches(&step.object));
         step.map_or(&Write::None, |step| &step.write)
     };
     let mut permissions = Vec::new();

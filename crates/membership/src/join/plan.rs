@@ -18,7 +18,7 @@ pub(super) struct ExistingObjects {
     /// The namespace in the member.
     pub(super) member_namespace: Option<Value>,
     /// The objects of [`Membership::member_manifests`], in the same order.
-    pub(super) in_member: Vec<Option<Value>>,
+    pub(super) member_objects: Vec<Option<Value>>,
     /// The namespace on the host.
     pub(super) host_namespace: Option<Value>,
     /// The Secret.
@@ -32,7 +32,7 @@ pub(super) struct ExistingObjects {
 impl ExistingObjects {
     /// Whether the controller's ServiceAccount exists in the member.
     pub(super) fn has_account(&self) -> bool {
-        let mut objects = self.in_member.iter().flatten();
+        let mut objects = self.member_objects.iter().flatten();
         objects.any(|object| object["kind"] == "ServiceAccount")
     }
 
@@ -69,11 +69,14 @@ pub(super) fn member_steps(
     existing: &ExistingObjects,
     owner: Option<&str>,
 ) -> Vec<Step> {
-    let role = existing.in_member.first().and_then(Option::as_ref);
+    let role = existing.member_objects.first().and_then(Option::as_ref);
     let known = role.and_then(|role| role["metadata"]["uid"].as_str());
     let owner = owner.or(known).unwrap_or_default();
     let manifests = membership.member_manifests(owner);
-    let objects = existing.in_member.iter().chain(std::iter::repeat(&None));
+    let objects = existing
+        .member_objects
+        .iter()
+        .chain(std::iter::repeat(&None));
     let steps = manifests.iter().zip(objects).map(|(manifest, live)| Step {
         cluster: ClusterType::Member,
         object: ObjectRef::of(manifest),
@@ -91,9 +94,9 @@ pub(super) fn member_steps(
     steps
 }
 
-/// Whether the step removes permissions in namespaces, in which replicas may be left.
+/// Whether the join removes permissions in namespaces, in which replicas may be left.
 pub(super) fn removes_permissions(membership: &Membership, existing: &ExistingObjects) -> bool {
-    let role = existing.in_member.first().and_then(Option::as_ref);
+    let role = existing.member_objects.first().and_then(Option::as_ref);
     let rules = role.and_then(|role| role["rules"].as_array());
     let is_of_workloads = |rule: &Value| rule["apiGroups"] == json!(["apps"]);
     let rules = rules.into_iter().flatten();
@@ -130,9 +133,9 @@ pub(super) fn host_steps(
         existing.secret.as_ref(),
     ));
     let mut manifest = membership.member_cluster_manifest(labels);
-    let has_scope = member.as_ref().map(|member| &member["spec"]["namespaces"]);
-    match has_scope {
-        // One that a user set stays, unless it is a list.
+    let scope = member.as_ref().map(|member| &member["spec"]["namespaces"]);
+    match scope {
+        // A scope that a user set stays, unless it is a list.
         Some(scope) if membership.namespaces.is_none() && !scope["names"].is_null() => {
             manifest["spec"]["namespaces"] = Value::Null;
         }

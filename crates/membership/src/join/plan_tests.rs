@@ -55,13 +55,13 @@ fn a_repeated_join_writes_nothing() {
 
 #[rstest]
 #[case("an older version granted fewer permissions", |existing: &mut ExistingObjects| {
-    existing.in_member[0].as_mut().unwrap()["rules"] = json!([]);
+    existing.member_objects[0].as_mut().unwrap()["rules"] = json!([]);
 }, &["patch member clusterroles"])]
 #[case("the role was recreated, and the other objects refer to the old one", |existing: &mut ExistingObjects| {
-    existing.in_member[0].as_mut().unwrap()["metadata"]["uid"] = "another".into();
+    existing.member_objects[0].as_mut().unwrap()["metadata"]["uid"] = "another".into();
 }, &["patch member serviceaccounts", "patch member clusterrolebindings", "patch member roles", "patch member rolebindings"])]
 #[case("the join was interrupted in the member", |existing: &mut ExistingObjects| {
-    existing.in_member.truncate(3);
+    existing.member_objects.truncate(3);
     (existing.secret, existing.members) = (None, Vec::new());
 }, &["create member roles", "create member rolebindings", "create host secrets", "create host memberclusters"])]
 #[case("the join was interrupted before the last write", |existing: &mut ExistingObjects| existing.members.clear(), &["create host memberclusters"])]

@@ -138,7 +138,7 @@ async fn read(
     let listed: Vec<_> = listed
         .map(|name| ObjectRef::cluster_scoped::<Namespace>(name))
         .collect();
-    let (members, host_namespace, secret, member_namespace, in_member, namespaces) = futures::try_join!(
+    let (members, host_namespace, secret, member_namespace, member_objects, namespaces) = futures::try_join!(
         host.list(""),
         host.get(&namespace),
         host.get(&secret),
@@ -148,7 +148,7 @@ async fn read(
     )?;
     Ok(ExistingObjects {
         member_namespace,
-        in_member,
+        member_objects,
         host_namespace,
         secret,
         members,

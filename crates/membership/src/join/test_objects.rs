@@ -29,11 +29,11 @@ pub(super) fn complete() -> ExistingObjects {
     };
     let role = stored(membership.member_manifests("")[0].clone());
     let owner = role["metadata"]["uid"].as_str().unwrap().to_owned();
-    let in_member = membership.member_manifests(&owner).into_iter();
+    let member_objects = membership.member_manifests(&owner).into_iter();
     let member = stored(membership.member_cluster_manifest(&BTreeMap::new()));
     ExistingObjects {
         member_namespace: Some(stored(Membership::namespace_manifest("system"))),
-        in_member: in_member.map(|object| Some(stored(object))).collect(),
+        member_objects: member_objects.map(|object| Some(stored(object))).collect(),
         host_namespace: Some(stored(Membership::namespace_manifest("system"))),
         namespaces: Vec::new(),
         secret: Some(stored(membership.secret_manifest(Some("kubeconfig")))),

@@ -33,17 +33,18 @@ pub use self::{
 use crate::{
     Error,
     cluster_client::{ClusterClient, RequestError},
+    member_cluster::selects_namespaces,
 };
 
 /// Objects of one page of a list.
 const PAGE_SIZE: u32 = 500;
 
-/// What is planned.
+/// Which sets are planned, and what changes about them and the members.
 #[derive(Clone, Debug)]
 pub struct PlanRequest {
     /// Which sets.
     pub sets: Sets,
-    /// The replicas of the set, if others than it has.
+    /// Other replicas of the set than `spec.replicas`.
     pub replicas: Option<u32>,
     /// What changes about the members.
     pub what_if: WhatIf,
@@ -104,12 +105,13 @@ pub struct SkippedSet {
     pub reason: String,
 }
 
-/// A set of the host, or of a manifest.
-struct Subject {
+/// A set to plan: one of the host, or of a manifest.
+struct PlannedSet {
     frs: ValidFrs,
     status: FederatedReplicaSetStatus,
     /// Whether the status is that of the present spec.
     observed: bool,
+    /// Whether the template is another one than the members have.
     new_template: bool,
 }
 
@@ -123,29 +125,29 @@ pub async fn plan(
     let members = host.list::<MemberCluster>("").await;
     let members = read(members, || "list memberclusters.fedrs.dev".to_owned())?;
     check_names(&request.what_if, &members)?;
-    let (subjects, skipped) = subjects(host, &request.sets).await?;
-    let labels = namespace_labels(host, &subjects, &members).await?;
+    let (planned, skipped) = sets_to_plan(host, &request.sets).await?;
+    let labels = namespace_labels(host, &planned, &members).await?;
     let mut warnings = warnings::of_members(&members, &request.what_if);
     let mut is_disconnected = false;
-    let plan_of = |mut subject: Subject| {
+    let plan_of = |mut set: PlannedSet| {
         if let Some(replicas) = request.replicas {
-            subject.frs.replicas = replicas;
+            set.frs.replicas = replicas;
         }
         let question = Question {
-            frs: &subject.frs,
-            status: &subject.status,
-            new_template: subject.new_template,
+            frs: &set.frs,
+            status: &set.status,
+            new_template: set.new_template,
             members: &members,
-            namespace_labels: labels.get(&*subject.frs.key.namespace),
+            namespace_labels: labels.get(&*set.frs.key.namespace),
             what_if: &request.what_if,
             settings: &request.settings,
             now,
         };
         let forecast = forecast(&question);
         is_disconnected |= forecast.end == End::Disconnected;
-        SetPlan::new(&question, &forecast, subject.observed)
+        SetPlan::new(&question, &forecast, set.observed)
     };
-    let sets: Vec<_> = subjects.into_iter().map(plan_of).collect();
+    let sets: Vec<_> = planned.into_iter().map(plan_of).collect();
     warnings.extend(is_disconnected.then(warnings::disconnected));
     Ok(Plan {
         summary: Summary::of(&sets),
@@ -156,44 +158,44 @@ pub async fn plan(
 }
 
 /// The sets to plan, and those that the controller leaves as they are. A single one must not be among these.
-async fn subjects(
+async fn sets_to_plan(
     host: &ClusterClient,
     sets: &Sets,
-) -> Result<(Vec<Subject>, Vec<SkippedSet>), Error> {
+) -> Result<(Vec<PlannedSet>, Vec<SkippedSet>), Error> {
     let found = match sets {
         Sets::One { namespace, name } => {
-            let set = get(host, namespace, name).await?;
-            let set = set.ok_or_else(|| Error::SetNotFound {
+            let object = get(host, namespace, name).await?;
+            let object = object.ok_or_else(|| Error::SetNotFound {
                 namespace: namespace.clone(),
                 name: name.clone(),
             })?;
-            let subject = Subject::of_host(&set).map_err(|reason| Error::SetNotPlanned {
+            let set = PlannedSet::of_host(&object).map_err(|reason| Error::SetNotPlanned {
                 namespace: namespace.clone(),
                 name: name.clone(),
                 reason: reason.to_string(),
             })?;
-            return Ok((vec![subject], Vec::new()));
+            return Ok((vec![set], Vec::new()));
         }
         Sets::Manifest(frs) => {
             let live = get(host, &frs.key.namespace, &frs.key.name).await?;
-            let subject = Subject::of_manifest(frs, live.as_ref())?;
-            return Ok((vec![subject], Vec::new()));
+            let set = PlannedSet::of_manifest(frs, live.as_ref())?;
+            return Ok((vec![set], Vec::new()));
         }
         Sets::Namespace(namespace) => list(host, Some(namespace)).await?,
         Sets::All => list(host, None).await?,
     };
-    let (mut subjects, mut skipped) = (Vec::new(), Vec::new());
-    for set in found {
-        match Subject::of_host(&set) {
-            Ok(subject) => subjects.push(subject),
+    let (mut planned, mut skipped) = (Vec::new(), Vec::new());
+    for object in found {
+        match PlannedSet::of_host(&object) {
+            Ok(set) => planned.push(set),
             Err(reason) => skipped.push(SkippedSet {
-                namespace: set.namespace().unwrap_or_default(),
-                name: set.name_any(),
+                namespace: object.namespace().unwrap_or_default(),
+                name: object.name_any(),
                 reason: reason.to_string(),
             }),
         }
     }
-    Ok((subjects, skipped))
+    Ok((planned, skipped))
 }
 
 /// Why the controller leaves a set as it is.
@@ -207,7 +209,7 @@ enum NotPlanned {
     Invalid(Vec<FieldError>),
 }
 
-impl Subject {
+impl PlannedSet {
     /// The set as the host has it.
     fn of_host(set: &DynamicObject) -> Result<Self, NotPlanned> {
         if set.metadata.deletion_timestamp.is_some() {
@@ -260,21 +262,14 @@ impl Subject {
     }
 }
 
-/// The labels of the namespaces of `subjects`, if members select namespaces by labels and the user may read them.
+/// The labels of the namespaces of `planned`, if members select namespaces by labels and the user may read them.
 async fn namespace_labels(
     host: &ClusterClient,
-    subjects: &[Subject],
+    planned: &[PlannedSet],
     members: &[MemberCluster],
 ) -> Result<BTreeMap<String, BTreeMap<String, String>>, Error> {
-    let selects = |member: &MemberCluster| {
-        let scope = member.spec.namespaces.as_ref();
-        scope.is_some_and(|scope| scope.selector.is_some())
-    };
-    let names: BTreeSet<_> = subjects
-        .iter()
-        .map(|subject| &*subject.frs.key.namespace)
-        .collect();
-    let namespaces = match (members.iter().any(selects), names.first()) {
+    let names: BTreeSet<_> = planned.iter().map(|set| &*set.frs.key.namespace).collect();
+    let namespaces = match (members.iter().any(selects_namespaces), names.first()) {
         (true, Some(name)) if names.len() == 1 => {
             let namespaces: Api<Namespace> = Api::all(host.client());
             let operation = format!("get namespace {name}");
@@ -301,7 +296,7 @@ fn list_errors(errors: &[FieldError]) -> String {
     errors.collect::<Vec<_>>().join("; ")
 }
 
-/// Rejects names that are no members.
+/// Fails if `what_if` has a name that no member has.
 fn check_names(what_if: &WhatIf, members: &[MemberCluster]) -> Result<(), Error> {
     let names: Vec<_> = members.iter().map(ResourceExt::name_any).collect();
     let named = [&what_if.lost, &what_if.cordoned, &what_if.drained];
@@ -318,7 +313,7 @@ fn check_names(what_if: &WhatIf, members: &[MemberCluster]) -> Result<(), Error>
     }
 }
 
-/// FederatedReplicaSets that need not be readable: one that is not must not hide the others.
+/// FederatedReplicaSets, not decoded: one that this version of fedrs can't read must not hide the others.
 fn sets_of(host: &ClusterClient, namespace: Option<&str>) -> Api<DynamicObject> {
     let resource = ApiResource::erase::<FederatedReplicaSet>(&());
     match namespace {
@@ -359,7 +354,7 @@ async fn list(host: &ClusterClient, namespace: Option<&str>) -> Result<Vec<Dynam
     }
 }
 
-/// The answer to a request, or what the user lacks for it: the permission to `need`.
+/// The response to a request, which requires the permission to `need`.
 fn read<T>(answer: Result<T, RequestError>, need: impl Fn() -> String) -> Result<T, Error> {
     answer.map_err(|error| match error.code() {
         Some(404) => Error::CrdsMissing,
