@@ -3,7 +3,7 @@
 /// One set and its clusters, before they are laid out.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// Names the set (`namespace/name`): ties between clusters fall differently for different keys (F11).
+    /// The key of the set (`namespace/name`): it decides ties between clusters (F11).
     pub key: &'a str,
     /// Desired replicas over all clusters, N.
     pub replicas: u64,

@@ -41,10 +41,10 @@ pub enum SetChange {
         seen: Precondition,
         /// Its `spec.replicas`.
         replicas: u32,
-        /// Whether another writer changed it, and not the user the FederatedReplicaSet.
+        /// Whether another writer changed the set. If not, the FederatedReplicaSet has changed.
         drifted: bool,
     },
-    /// Label the pods that it adopted (F30).
+    /// Label the pods that the set adopted (F30).
     LabelPods {
         /// The set as it was seen.
         seen: Precondition,
@@ -100,7 +100,7 @@ pub struct Precondition {
     pub generation: i64,
     /// Whether the object has owner references. One that a controller adopts meanwhile must not be written.
     pub has_owners: bool,
-    /// The object's resourceVersion, which every change raises, also one of its status: where the status decided the write.
+    /// The object's resourceVersion, which a change of the status raises as well: set if the status decided the write.
     pub resource_version: Option<String>,
 }
 
@@ -110,7 +110,7 @@ impl From<&WorkloadState> for Precondition {
             uid: set.uid.clone(),
             generation: set.generation,
             has_owners: set.has_owners,
-            // Which owners these are, the version alone says.
+            // Only the version shows which owners these are.
             resource_version: set.has_owners.then(|| set.resource_version.clone()),
         }
     }

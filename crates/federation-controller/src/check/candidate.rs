@@ -1,4 +1,4 @@
-//! One member that replicas are placed in, as far as its target depends on it.
+//! One member that takes part in the layout, as far as its target depends on it.
 
 use federated_scheduler::{Cluster, Preference};
 

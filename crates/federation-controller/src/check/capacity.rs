@@ -26,7 +26,7 @@ pub(super) struct CapacityEstimate {
     pub(super) next_attempt: Option<Timestamp>,
 }
 
-/// No step is larger: a set of 2^16 replicas is back after 16 steps.
+/// The largest step: a set of 2^16 replicas is back after 16 steps.
 const MAX_STEP: u64 = 1 << 16;
 
 impl CapacityEstimate {
@@ -91,8 +91,8 @@ impl CapacityEstimate {
         }
     }
 
-    /// A capacity probe got a node: what is scheduled is sure. Growth beyond it adds a step that doubles, unless an attempt
-    /// has just failed.
+    /// A capacity probe got a node: the cluster can run what is scheduled. Growth beyond it adds a step that doubles, unless an
+    /// attempt has just failed.
     fn raised(self, scheduled: u64, now: Timestamp) -> Self {
         if self.next_attempt.is_some_and(|time| now < time) {
             return Self {

@@ -1,15 +1,15 @@
-//! One cluster that is a member under several names, by two kubeconfigs: the uid of the local ReplicaSet that all show
-//! gives it away.
+//! Finds clusters that are registered under several names, by several kubeconfigs: all of these show a local ReplicaSet with
+//! the same uid.
 //!
-//! What runs there would count once for each name, and fewer replicas would run than desired (F20). So one name counts,
-//! and the others have nothing: one that answers, or may answer in a moment, before others, then the one with the local
-//! set's label. A kubeconfig that is renamed, by adding it under another name and removing the old one, moves nothing.
+//! If its replicas counted once for each name, fewer would run than desired (F20). So they count under one name, and the
+//! others are duplicates: a name that answers, or may answer in a moment, comes before others, then the one in the label of
+//! the local ReplicaSet. A kubeconfig that is renamed, by adding it under another name and removing the old one, moves nothing.
 
 use cluster_informer::Health;
 
 use super::{eligibility::Eligibility, snapshot::Member};
 
-/// The eligibility of `members` once one name is left to each cluster; `alone` is that of each without the others.
+/// The eligibility of `members`, of which one counts for each cluster; `alone` is the eligibility of each without the others.
 pub(super) fn resolve<'a>(
     members: &'a [Member],
     alone: Vec<Eligibility<'a>>,

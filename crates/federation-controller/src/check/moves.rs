@@ -19,22 +19,22 @@ pub(super) struct ReplicaState {
     /// Whether its replicas may go at any time, because the cluster was lost a short time ago or the local ReplicaSet is being
     /// deleted: nothing elsewhere is removed for them.
     pub(super) unreliable: bool,
-    /// The most replicas that it is believed to have: more than were ever requested of it are no reason to remove replicas
-    /// elsewhere, or to request none. None if they go without our doing: replacements are requested beside them.
+    /// The most replicas that the cluster is believed to have: what it reports beyond them neither lets replicas elsewhere be
+    /// removed, nor takes the place of new ones. 0 if its replicas end anyway: replacements are requested beside them.
     pub(super) limit: u64,
-    /// Replicas it should have, with capacity probes.
+    /// Replicas that it should have, with capacity probes.
     pub(super) target: u64,
     /// Of these: pending, as no cluster can run them now (F18).
     pub(super) pending: u64,
 }
 
 impl ReplicaState {
-    /// Replicas it should have and may be able to run.
+    /// Replicas that it should have and may be able to run.
     fn schedulable_target(&self) -> u64 {
         self.target - self.pending
     }
 
-    /// Replicas that are requested, or still run although they aren't any more.
+    /// Replicas that are requested, or that still run although they are no longer requested.
     fn present(&self) -> u64 {
         self.requested.max(self.ready).min(self.limit)
     }
@@ -44,7 +44,7 @@ impl ReplicaState {
         self.available.min(self.requested)
     }
 
-    /// Of `running` ones: those that replicas elsewhere may be removed for.
+    /// Of `running` replicas, those for which replicas elsewhere may be removed.
     fn trusted(&self, running: u64) -> u64 {
         if self.unreliable {
             0
@@ -79,7 +79,7 @@ pub(super) fn next_step(states: &[ReplicaState], bounds: Bounds) -> Vec<u64> {
         // The member's controller removes pods that are not ready first.
         let not_running = state.requested - state.ready.min(state.requested);
         let idle = surplus.min(not_running);
-        // For its own replicas, a cluster is believed as it is.
+        // A cluster's own replicas count even where they are no reason to remove others.
         let elsewhere = trusted - state.trusted(state.running());
         let spare = (elsewhere + state.running()).saturating_sub(bounds.floor);
         let removed = (surplus - idle).min(spare);

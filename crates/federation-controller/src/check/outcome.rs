@@ -35,7 +35,7 @@ pub enum Outcome {
         /// What was changed in it, for people.
         changed: String,
     },
-    /// There was a set of another owner, of another selector, which can't be overwritten: deleted without its pods (F29).
+    /// There was a set of another owner with another selector, which can't be overwritten: deleted without its pods (F29).
     /// The next check creates ours.
     Replaced {
         /// What it was, for people.
@@ -66,7 +66,7 @@ pub enum Outcome {
     TemplateRejected {
         /// The member's message.
         message: String,
-        /// Whether there is no set.
+        /// Whether the write would have created the set: the member has none.
         creates: bool,
     },
     /// Not done, because the set is no longer as it was seen: the next check decides.
@@ -129,7 +129,7 @@ fn record(
     | Outcome::Repaired { set, .. }
     | Outcome::Scaled { set, .. } = outcome
     {
-        // The member answers with what was requested, or with more than it can be believed.
+        // A response with more replicas than were requested is not believed.
         let replicas = to_status(set.replicas.into());
         internal.requested_replicas = internal.requested_replicas.map(|most| most.min(replicas));
     }

@@ -21,7 +21,7 @@ pub(super) struct Plan {
     pub(super) members: Vec<MemberTarget>,
     /// Replicas that no cluster can take (F18).
     pub(super) unplaced: u64,
-    /// What the steps keep to.
+    /// The bounds of the steps.
     pub(super) bounds: Bounds,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct MemberTarget {
 }
 
 impl MemberTarget {
-    /// The fewest replicas that the next step may leave it to get to its target.
+    /// The replicas towards which the next step moves: the target, or more that the member keeps for others.
     pub(super) fn goal(&self) -> u64 {
         self.target.total().max(self.kept_for_unknown)
     }
@@ -89,8 +89,8 @@ pub(super) fn plan(
     })
 }
 
-/// Lets members keep what others would get if those whose state is unknown had no replicas: they may be lost, and what an
-/// earlier leader requested in their place, or what the last status does not show, would be removed and requested again.
+/// Lets members keep the replicas that they would get if the members of unknown state had none. These may be lost; then the
+/// replacements that an earlier leader requested, or that the last status does not show, would be removed and requested again.
 fn keep_for_unknown(
     snapshot: &Snapshot<'_>,
     demand: Demand<'_>,
@@ -141,12 +141,12 @@ fn lay_out<'a>(
                 }
                 preference => preference,
             },
-            // Where only some reject the template, the others get the replicas beyond what runs.
+            // If only some members reject the template, the others get the replicas beyond those that run.
             closed: !member.member.schedulable
                 || !member.eligibility.is_eligible()
                 || member.hangs_in_deletion(now, settings)
                 || (!rejected_by_all && member.keeps_template_for_long(now, settings)),
-            // What still runs of a set that hangs in its deletion will go: it is replaced like what leaves by a drain.
+            // The pods of a ReplicaSet that hangs in its deletion will end: they are replaced as in a drain.
             draining: member.member.is_evacuated() || member.hangs_in_deletion(now, settings),
             requested: member.believed_requested(),
             unscheduled: member
@@ -200,7 +200,7 @@ pub(super) fn template_rejected<'a: 'b, 'b>(
     !members.clone().any(accepts) && members.any(rejects)
 }
 
-/// How few replicas may be left, and how many requested (F20).
+/// How few replicas a step may leave, and how many it may request (F20).
 fn bounds(snapshot: &Snapshot<'_>, members: &[MemberEvaluation<'_>], targets: &[Target]) -> Bounds {
     let replicas = u64::from(snapshot.frs.replicas);
     let desired: u64 = targets.iter().map(|target| target.desired()).sum();

@@ -31,8 +31,8 @@ impl<'a> PreviousStatus<'a> {
     }
 }
 
-/// Times that another process has written may be in the future of this one, whose clock is right, or wrong in another way: what
-/// began then begins now, and what has to wait waits no longer than anything ever has to.
+/// Bounds times that were written by another process, whose clock may be ahead of this one's: what began in the future begins
+/// now, and no wait is longer than the longest backoff.
 pub(crate) fn bound_times(clusters: &mut [ClusterStatus], now: Timestamp, settings: &Config) {
     let began = |time: &mut Time| time.0 = time.0.min(now);
     let next = |time: &mut Time| time.0 = time.0.min(after(now, settings.backoff_max));

@@ -11,7 +11,7 @@ use crate::config::Config;
 
 /// A new pod has no node until the scheduler has looked at it: before, it shows nothing, whatever the configuration says.
 const SCHEDULING_TIME: Duration = Duration::from_secs(1);
-/// Controllers that work take moments to see a new spec: before, nothing is missing.
+/// Working controllers need moments to act on a new spec: before, nothing is missing.
 const ACTING_TIME: Duration = Duration::from_secs(10);
 /// The message about pods that are missing without a message of the member.
 const NOT_ACTING: &str = "the cluster's controllers do not act on the ReplicaSet";
@@ -31,12 +31,12 @@ pub(super) struct Scheduling<'a> {
     pub(super) failed: u64,
     /// When the next of the unscheduled will have been so for that long.
     pub(super) next_failure: Option<Timestamp>,
-    /// Since when the member's controllers have not acted on the set, if that is longer than the timeout: what they did not create counts
-    /// as what the cluster can't create.
+    /// Since when the member's controllers have not acted on the set, if that is longer than the timeout: pods that they did
+    /// not create count as pods that the cluster can't create.
     pub(super) not_acting_since: Option<Timestamp>,
-    /// The same, if that is longer than they usually take: what a later leader has to know.
+    /// Since when they have not acted, if that is longer than they usually take: a new leader has to know it.
     pub(super) behind_since: Option<Timestamp>,
-    /// When one of these will be so, unless they act before.
+    /// When `behind_since` or `not_acting_since` will be set, unless they act before.
     pub(super) counts_from: Option<Timestamp>,
     /// Whether the scheduler has reported a pod as unschedulable.
     pub(super) is_reported: bool,
@@ -45,7 +45,7 @@ pub(super) struct Scheduling<'a> {
 }
 
 impl<'a> Scheduling<'a> {
-    /// Reads `view` at `now`. Earlier leaders saw that nobody has acted on the set since `behind_since`.
+    /// Reads `view` at `now`. Earlier leaders recorded that the controllers have not acted since `behind_since`.
     pub(super) fn of(
         view: &'a WorkloadView,
         behind_since: Option<Timestamp>,
@@ -56,7 +56,7 @@ impl<'a> Scheduling<'a> {
             return Self::default();
         };
         let requested = u64::from(set.replicas);
-        let mut read = Self {
+        let mut scheduling = Self {
             requested,
             is_reported: view.pods.unscheduled_message.is_some(),
             message: view.pods.unscheduled_message.as_deref(),
@@ -74,7 +74,7 @@ impl<'a> Scheduling<'a> {
             leaving -= count - left;
             let timeout = settings.unscheduled_timeout;
             let timeout = timeout.map(|timeout| timeout.max(SCHEDULING_TIME));
-            read.add_unscheduled(u64::from(left), after_limit(since, timeout), now);
+            scheduling.add_unscheduled(u64::from(left), after_limit(since, timeout), now);
         }
         // F32: only the member's controller knows what it could not create, and only once it has seen our last write.
         if let Some(failure) = &set.replica_failure
@@ -84,31 +84,31 @@ impl<'a> Scheduling<'a> {
             if not_created > 0 {
                 let since = failure.since.unwrap_or(now);
                 let due = after_limit(since, settings.unscheduled_timeout);
-                read.add_unscheduled(not_created, due, now);
-                read.not_created = not_created;
-                read.message = Some(&failure.message);
+                scheduling.add_unscheduled(not_created, due, now);
+                scheduling.not_created = not_created;
+                scheduling.message = Some(&failure.message);
             }
         } else if let Some(since) = set.behind_since {
-            // Where nobody runs the controllers, nobody reports a failure.
+            // Controllers that do not run report no failure.
             let since = behind_since.map_or(since, |earlier| earlier.min(since));
             let is_late = after(since, ACTING_TIME);
-            read.behind_since = (is_late <= now).then_some(since);
+            scheduling.behind_since = (is_late <= now).then_some(since);
             let timeout = settings.unscheduled_timeout;
             let due = after_limit(since, timeout.map(|timeout| timeout.max(ACTING_TIME)));
             if due.is_some_and(|due| due <= now) {
                 let existing = set.status_replicas.max(view.pods.active);
-                read.not_acting_since = Some(since);
-                read.not_created = u64::from(set.replicas.saturating_sub(existing));
-                read.add_unscheduled(read.not_created, due, now);
-                read.message = read.message.or(Some(NOT_ACTING));
+                scheduling.not_acting_since = Some(since);
+                scheduling.not_created = u64::from(set.replicas.saturating_sub(existing));
+                scheduling.add_unscheduled(scheduling.not_created, due, now);
+                scheduling.message = scheduling.message.or(Some(NOT_ACTING));
             } else {
                 let times = due.into_iter().chain([is_late]);
-                read.counts_from = times.filter(|time| *time > now).min();
+                scheduling.counts_from = times.filter(|time| *time > now).min();
             }
         }
-        read.unscheduled = read.unscheduled.min(requested);
-        read.failed = read.failed.min(requested);
-        // Of the two watches either may be ahead: a pod that one has seen go counts no more.
+        scheduling.unscheduled = scheduling.unscheduled.min(requested);
+        scheduling.failed = scheduling.failed.min(requested);
+        // Either of the two watches may be ahead: a pod that has ended according to one of them does not count.
         let present = if view.has_unlabeled_pods() {
             set.status_replicas
         } else {
@@ -116,12 +116,12 @@ impl<'a> Scheduling<'a> {
         };
         let without_node = view.pods.unscheduled.saturating_sub(surplus);
         let with_node = u64::from(present.saturating_sub(without_node));
-        read.scheduled = with_node.min(requested);
-        read
+        scheduling.scheduled = with_node.min(requested);
+        scheduling
     }
 
-    /// Pods without a node: pending ones, and unschedulable ones, which have been so for longer than the timeout or about which the
-    /// scheduler has said so.
+    /// Pods without a node: pending ones, and unschedulable ones, which have had none for longer than the timeout or which the
+    /// scheduler has reported as unschedulable.
     pub(super) fn without_node(&self) -> (u64, u64) {
         let pods = self.unscheduled.saturating_sub(self.not_created);
         let unschedulable = if self.is_reported {

@@ -18,7 +18,7 @@ use crate::config::Config;
 pub(super) enum Writes {
     /// Those that are due.
     Due,
-    /// None: the step is what it would be (F22).
+    /// None: only the status is updated (F22).
     None,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct MemberStep {
     pub(super) next: u64,
     /// The most replicas that the writes so far may have requested, with the one of this step; none without a local ReplicaSet.
     pub(super) requested: Option<u64>,
-    /// When the local ReplicaSet is written, if a write is due that earlier writes hold back.
+    /// The end of the backoff, if the local ReplicaSet needs a write that waits for it.
     pub(super) held_until: Option<Timestamp>,
     /// The history of the writes, with the one of this step.
     pub(super) writes: WriteBackoff,
@@ -79,12 +79,12 @@ impl Step {
                 if let Some(since) = member.writes.rejected_since()
                     && plan.members[index].target.total() > member.requested()
                 {
-                    // Other members may use up the surge, so that no write is due now.
+                    // Other members may use up the surge, so that this one needs no write now.
                     step.writes = step.writes.rejected(since);
                 }
                 let is_due = writes == Writes::Due && step.held_until.is_none();
                 if let Some(change) = change.filter(|_| is_due) {
-                    // Until it is answered, it or those before it may be carried out.
+                    // Until the response arrives, this write or an earlier one may be carried out.
                     step.requested = step.requested.max(Some(believed));
                     step.writes = step.writes.with_write(now);
                     actions.push(action(member, &plan.members[index], change, &step.writes));
@@ -108,7 +108,7 @@ impl MemberStep {
         needs_write: bool,
         now: Timestamp,
     ) {
-        // The generation of a set that lost its label says nothing: whoever took the label has changed the set.
+        // The generation of a set without its label says nothing: whoever removed the label has changed the set.
         let labeled = member.live_set().filter(|_| member.member.has_label());
         let generation = labeled.map(|set| set.generation);
         let writes = std::mem::take(&mut self.writes);
@@ -198,7 +198,7 @@ fn change(
     };
     // In a namespace that the member does not take, replicas are removed, and nothing else is written.
     let is_taken = member.member.namespace == NamespaceState::Taken;
-    // One that is being deleted will be gone, and then a check creates it again.
+    // A ReplicaSet that is being deleted will be gone, and then a check creates it again.
     if set.deletion.is_some() || (!is_taken && next >= set.replicas) {
         return None;
     }
@@ -206,7 +206,7 @@ fn change(
     let recorded = member
         .previous
         .and_then(|previous| previous.internal.template.as_ref());
-    // Without a record it isn't known who wrote the set: it is overwritten all the same, without blaming anybody.
+    // Without a record the last writer is unknown: the set is overwritten, but that does not count as an external change.
     let is_desired = recorded.is_some_and(|record| record.has_desired(snapshot.desired_spec_hash));
     let is_live = recorded.is_some_and(|record| record.has_live(set.spec_hash));
     let rejection = member.template_rejection;

@@ -62,10 +62,10 @@ pub(super) struct Targets {
     pub(super) per_candidate: Vec<Target>,
 }
 
-/// What is laid out.
+/// The replicas to lay out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Demand<'a> {
-    /// Names the set: ties between clusters fall by it (F11).
+    /// The key of the set: it decides ties between clusters (F11).
     pub(super) key: &'a str,
     /// Replicas for the candidates.
     pub(super) replicas: u64,

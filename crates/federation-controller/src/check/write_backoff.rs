@@ -1,9 +1,9 @@
-//! Backoff of the writes of one local ReplicaSet, which another writer undoes (F29, F31) or which fail: never repeated in a loop.
+//! Backoff of the writes of one local ReplicaSet that another writer undoes (F29, F31), or that fail.
 //!
 //! ```text
-//!  as we left it --external change--> restored --external change--> restored after a pause, which doubles
-//!       ^                                |                                   |
-//!       '---------- no change for as long as the longest backoff -----------'
+//!  as written --external change--> restored --external change--> restored after a pause, which doubles
+//!       ^                             |                                   |
+//!       '-------- no change for as long as the longest backoff -----------'
 //! ```
 //!
 //! The set's generation detects external changes: every change of a spec raises it, and nothing else does. A change that
@@ -20,11 +20,11 @@ use crate::config::Config;
 
 /// The shortest pause between two writes of a set that another writer changes, or whose writes fail.
 const PAUSE: Duration = Duration::from_secs(10);
-/// Restorations in a row, from the first, without a pause.
+/// Restorations in a row that need no pause.
 const FREE_RESTORATIONS: i32 = 1;
-/// Failed writes in a row without a pause: one or two conflicts are normal.
+/// Failed writes in a row that need no pause: one or two conflicts are normal.
 const FREE_FAILURES: i32 = 2;
-/// External changes in a row from which on the set counts as contended.
+/// A set counts as contended after so many external changes in a row.
 const CONTENDED: i32 = 5;
 
 /// The writes of one local ReplicaSet, as far as the next write depends on them.

@@ -127,7 +127,7 @@ impl ClusterMessage {
         }
     }
 
-    /// A set of the name can be created once the one that is being deleted is gone.
+    /// A ReplicaSet of the name can be created once the one that is being deleted is gone.
     fn push_deletion(&mut self, member: &MemberEvaluation<'_>) {
         let Some(deletion) = member.deletion() else {
             return;
@@ -194,7 +194,7 @@ pub(super) fn being_deleted(deletion: &Deletion) -> String {
 /// The finalizers that a deletion waits for.
 pub(super) fn waits_for(deletion: &Deletion) -> String {
     let names = deletion.finalizers.iter().map(|name| match &**name {
-        // It does not say what it is about.
+        // The name alone does not say what it waits for.
         "foregroundDeletion" => "foregroundDeletion (until its pods are gone)",
         name => name,
     });

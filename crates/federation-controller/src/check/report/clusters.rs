@@ -13,8 +13,8 @@ use crate::check::{
     evaluation::MemberEvaluation,
 };
 
-/// The entries of the members that have replicas, that the placement names although they refuse the namespace, or about which
-/// the next check has to know something. Of the others, which may be a thousand, the placement says enough.
+/// The entries of the members that have replicas, that the placement names although they do not take the namespace, or about
+/// which the next check has to know something. For the others, which may be a thousand, the placement says enough.
 pub(super) fn clusters(decision: &Decision<'_>) -> Vec<ClusterStatus> {
     let placed = &decision.snapshot.frs.placement.clusters;
     let is_listed = |member: &MemberDecision<'_>| {

@@ -184,7 +184,7 @@ fn reconciling(
     ))
 }
 
-/// The most significant reason for being on the way.
+/// The most significant reason of the condition `Reconciling`.
 fn reconciling_reason(decision: &Decision<'_>, placement: &PlacementReport) -> ConditionReason {
     let is_unknown = |member: MemberDecision<'_>| {
         member.evaluation.eligibility.is_unknown() && member.evaluation.requested() > 0
@@ -252,8 +252,8 @@ fn template_rejected(decision: &Decision<'_>) -> Option<String> {
     ))
 }
 
-/// Why all members that could get replicas reject the local ReplicaSet, if they have done so for longer than `unscheduledTimeout`: a person has to
-/// change something (F28).
+/// Why all members that could get replicas reject the local ReplicaSet, if they have done so for longer than
+/// `unscheduledTimeout`: a person has to change something (F28).
 fn workload_rejected(decision: &Decision<'_>) -> Option<String> {
     let (frs, now) = (decision.snapshot.frs, decision.now);
     let could_get_replicas = |member: &&MemberEvaluation<'_>| {

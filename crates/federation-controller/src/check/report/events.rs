@@ -91,7 +91,7 @@ fn capacity_event(member: &MemberDecision<'_>) -> Option<Event> {
     }
 }
 
-/// A local ReplicaSet whose deletion hangs, once: the wait for it in the status has no end any more from then on.
+/// A local ReplicaSet whose deletion hangs. Recorded once: from then on the wait in the status has no end.
 fn deletion_event(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Option<Event> {
     let (name, evaluation) = (member.name(), member.evaluation);
     let deletion = evaluation.deletion().filter(|_| member.is_eligible())?;
@@ -110,7 +110,7 @@ fn deletion_event(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Optio
     Some(Event::warning(EventReason::ReplicaSetTerminating, text))
 }
 
-/// A cluster that is lost, returned, or turned out to be registered twice (F33).
+/// A cluster that is lost, has returned, or is registered twice (F33).
 fn eligibility_event(
     member: &MemberDecision<'_>,
     status: &FederatedReplicaSetStatus,

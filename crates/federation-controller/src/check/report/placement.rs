@@ -1,4 +1,4 @@
-//! What becomes of the placement: replicas without a cluster (F18), and names in it that are no member clusters.
+//! What is wrong with the placement: replicas without a cluster (F18), and names that no member cluster has.
 
 use fedrs_api::{ConditionReason, closest_name, pluralize};
 
@@ -15,7 +15,7 @@ const SHOWN: usize = 3;
 pub(super) struct PlacementReport {
     /// Why replicas have no cluster, if any has none.
     pub(super) unplaced: Option<(ConditionReason, String)>,
-    /// The names in the preferences that are no member clusters, if there are any.
+    /// The names in the preferences that no member cluster has, if there are any.
     pub(super) unknown_names: Option<String>,
 }
 
@@ -27,7 +27,7 @@ impl PlacementReport {
         }
     }
 
-    /// `message` with the unknown names, which may be why.
+    /// `message` with the unknown names, which may be its cause.
     pub(super) fn with_unknown_names(&self, message: &str) -> String {
         match &self.unknown_names {
             Some(unknown) => format!("{message}; {unknown}"),
@@ -52,7 +52,7 @@ fn unplaced(decision: &Decision<'_>) -> (ConditionReason, String) {
     let (reason, why) = if selected.peek().is_none() {
         let why = "the placement selects no member cluster";
         (ConditionReason::NoMatchingCluster, why.to_owned())
-    } else if selected.all(refuses_namespace) {
+    } else if selected.all(is_closed_to_namespace) {
         let why = namespace_not_taken(decision);
         (ConditionReason::NamespaceNotTaken, why)
     } else {
@@ -66,9 +66,9 @@ fn unplaced(decision: &Decision<'_>) -> (ConditionReason, String) {
     );
     let draining: fn(&&Member) -> bool = |member| member.draining;
     let cordoned: fn(&&Member) -> bool = |member| !member.schedulable && !member.draining;
-    let closed: fn(&&Member) -> bool = |member| member.namespace == NamespaceState::NotTaken;
+    let not_taken: fn(&&Member) -> bool = |member| member.namespace == NamespaceState::NotTaken;
     for (cause, is_excluded) in [
-        ("namespace not taken", closed),
+        ("namespace not taken", not_taken),
         ("draining", draining),
         ("cordoned", cordoned),
     ] {
@@ -82,7 +82,7 @@ fn unplaced(decision: &Decision<'_>) -> (ConditionReason, String) {
 }
 
 /// Whether a member takes no replicas because of the namespace.
-fn refuses_namespace(member: &Member) -> bool {
+fn is_closed_to_namespace(member: &Member) -> bool {
     matches!(
         member.namespace,
         NamespaceState::NotTaken | NamespaceState::System
@@ -100,7 +100,7 @@ fn namespace_not_taken(decision: &Decision<'_>) -> String {
     }
 }
 
-/// Names in the preferences that are no members, each with the closest name of one.
+/// Names in the preferences that no member has, each with the closest name of a member.
 fn unknown_names(decision: &Decision<'_>) -> Option<String> {
     let members = decision.snapshot.members;
     let is_member = |name: &str| {

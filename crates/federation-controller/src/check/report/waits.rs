@@ -145,7 +145,7 @@ fn replicas(member: &MemberDecision<'_>) -> [Option<ClusterWait>; 4] {
     ]
 }
 
-/// What replicas beyond the desired ones wait for; those of a set that is being deleted wait for its end.
+/// What replicas beyond the desired ones wait for; those of a ReplicaSet that is being deleted wait for its end.
 fn surplus(decision: &Decision<'_>, member: &MemberDecision<'_>) -> Option<ClusterWait> {
     let evaluation = member.evaluation;
     let surplus = member.surplus();
