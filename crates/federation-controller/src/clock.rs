@@ -1,4 +1,4 @@
-//! The source of the current time: steady, so that periods last as long as they should.
+//! The source of the current time. It is steady: periods last as long as they should.
 //!
 //! ```text
 //! steady time = the machine's time at the start + what the monotonic clock has counted since + corrections

@@ -39,12 +39,12 @@ pub struct Config {
     /// How long a member may be unreachable before its replicas are rescheduled; `never` for ever (F33). 60 s.
     #[serde(with = "duration_or_never")]
     pub lost_grace_period: Option<Duration>,
-    /// How long a member that was lost has to be healthy before replicas elsewhere are removed because of it; doubled by each
-    /// further loss within an hour, at most 30 min (F33). 60 s.
+    /// How long a member that was lost has to be healthy before replicas elsewhere are removed in favor of its own; doubled by
+    /// each further loss within an hour, at most 30 min (F33). 60 s.
     #[serde(with = "duration")]
     pub stabilization_window: Duration,
-    /// How long a member may reject the credentials before its replicas go elsewhere, unless all members do; `never` for
-    /// ever (F33). 1 h.
+    /// How long a member may reject the credentials before its replicas are rescheduled, unless all members reject them;
+    /// `never` for ever (F33). 1 h.
     #[serde(with = "duration_or_never")]
     pub unauthorized_grace_period: Option<Duration>,
     /// How long the controller waits for the first answer of a new member. 10 s.
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_names_the_field() {
+    fn an_invalid_value_names_its_field() {
         for (yaml, part) in [
             ("workers: 0", "workers"),
             ("checkDelay: soon", "soon"),

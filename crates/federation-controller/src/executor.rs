@@ -97,8 +97,8 @@ struct LocalWorkload<'a> {
 }
 
 impl Executor {
-    /// Carries out `actions`, all members at once, and waits a little for the answers: a member that takes longer
-    /// delays no other member, and its outcome goes to `late`.
+    /// Carries out `actions` in all members at once, and waits a little for the responses: a member that takes longer delays no
+    /// other member, and its outcome goes to `late`.
     pub(crate) async fn carry_out(
         &self,
         entry: &Arc<Entry>,
@@ -145,7 +145,7 @@ impl Executor {
             let Ok(frs) = &entry.valid else { return };
             let act = async {
                 let _slot = access.write_slot().await;
-                // What was decided so long ago may be wrong by now: a member that hung must not get it all at once.
+                // A decision of so long ago may be wrong by now: a member that hung must not get many of them at once.
                 if Instant::now() > latest {
                     return Outcome::Conflict("timed out waiting for a write slot".to_owned());
                 }
@@ -172,7 +172,7 @@ impl Executor {
         answered
     }
 
-    /// Finishes a local ReplicaSet of a FederatedReplicaSet that is being deleted (F5).
+    /// Releases or deletes the local ReplicaSet of a FederatedReplicaSet that is being deleted (F5).
     pub(crate) async fn release_or_delete(
         &self,
         key: &ObjectKey,
@@ -269,7 +269,7 @@ impl LocalWorkload<'_> {
         }
     }
 
-    /// F28: whatever keeps the set from being created counts as a rejection.
+    /// Creates the set. Every error counts as a rejection (F28).
     async fn create(self, frs: &ValidFrs, replicas: u32) -> Outcome {
         let object = self.desired(frs, replicas);
         let error = match self.post(&object).await {
@@ -277,7 +277,7 @@ impl LocalWorkload<'_> {
             Err(error) => error,
         };
         let retried = match error.code() {
-            // Our credentials are rejected, and not the set: the probe will say so as well.
+            // The member rejects the credentials and not the set: the probe will show that as well.
             Some(401) => return failed_write(&error),
             Some(404) => match self.create_namespace().await {
                 Ok(()) => self.post(&object).await,
@@ -341,8 +341,8 @@ impl LocalWorkload<'_> {
         self.scale_down(seen, replicas, write).await
     }
 
-    /// Sends a `write` that may remove replicas: the store counts no more than `to` from now on, as it may be carried out,
-    /// unless the response says that it was not.
+    /// Sends a `write` that may remove replicas: from now on the store counts `to` replicas at most, because the write may be
+    /// carried out, unless the response shows that it was not.
     async fn scale_down(
         self,
         seen: &Precondition,
@@ -365,7 +365,7 @@ impl LocalWorkload<'_> {
         done
     }
 
-    /// Whose the set `live` is, if it isn't ours: it must not be written or deleted (F29, F40).
+    /// The owner of the set `live`, if it isn't ours: the set must not be written or deleted then (F29, F40).
     fn foreign_owner(self, live: &LiveSet) -> Option<String> {
         live.foreign_owner(&self.executor.federation)
     }
@@ -376,10 +376,10 @@ impl LocalWorkload<'_> {
     }
 
     fn path(self) -> String {
-        format!("{}/{}", self.folder(), self.key.name)
+        format!("{}/{}", self.collection(), self.key.name)
     }
 
-    fn folder(self) -> String {
+    fn collection(self) -> String {
         format!(
             "/apis/apps/v1/namespaces/{}/replicasets",
             self.key.namespace
@@ -392,12 +392,12 @@ impl LocalWorkload<'_> {
     }
 
     async fn post(self, object: &Value) -> Result<Outcome, CallError> {
-        let folder = self.folder();
-        self.written("create", calls::post(&self.member.client, &folder, object))
+        let collection = self.collection();
+        self.written("create", calls::post(&self.member.client, &collection, object))
             .await
     }
 
-    /// Waits for `call` within the deadline, and measures it.
+    /// Waits for `call` until its deadline, and measures it.
     async fn call<T>(
         self,
         verb: &'static str,
@@ -410,7 +410,7 @@ impl LocalWorkload<'_> {
         answer
     }
 
-    /// Waits for a write of a set, and takes the answer into the member's store.
+    /// Waits for a write of the set, and puts the response into the member's store.
     async fn written(
         self,
         verb: &'static str,

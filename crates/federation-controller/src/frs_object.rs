@@ -1,5 +1,5 @@
-//! A FederatedReplicaSet as the host shows it. One that this version of the controller can't read is still there: it must
-//! not be taken for deleted, nor hide its status.
+//! A FederatedReplicaSet as the host shows it. One that this version of the controller can't read still exists: it must not
+//! count as deleted, nor hide its status.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use serde_json::Value;
 pub(crate) struct FrsObject {
     pub(crate) metadata: ObjectMeta,
     pub(crate) spec: Result<FederatedReplicaSetSpec, UnreadableSpec>,
-    /// None also if it can't be read: a check then begins without what the last one knew.
+    /// `None` also if it can't be read: the next check then begins without a previous status.
     pub(crate) status: Option<Arc<FederatedReplicaSetStatus>>,
 }
 
 /// A spec that another version of the CRD allows.
 #[derive(Clone, Debug)]
 pub(crate) struct UnreadableSpec {
-    /// Whose it is, as far as the object says so.
+    /// The federation of the object, if the spec names one.
     pub(crate) federation: String,
     pub(crate) error: FieldError,
 }

@@ -18,7 +18,7 @@ use crate::{
     selector_index::{SelectorIndex, overlap},
 };
 
-/// How many sets with an overlapping selector are named.
+/// The most sets with an overlapping selector that are named.
 const MAX_OVERLAPPING_NAMES: usize = 8;
 
 /// One FederatedReplicaSet, with what is derived from it.
@@ -32,7 +32,7 @@ pub(crate) struct Entry {
     pub(crate) times_restored: u32,
     /// The federation that handles it (F40).
     pub(crate) federation: String,
-    /// What its deletion does in the members; none if the spec can't be read.
+    /// What its deletion does in the members; `None` if the spec can't be read.
     pub(crate) deletion_policy: Option<DeletionPolicy>,
     /// Hash of its preferences annotation, also of an invalid one.
     pub(crate) preferences_hash: Option<String>,
@@ -56,7 +56,7 @@ struct Sets {
     selectors: SelectorIndex,
 }
 
-/// What an object that came in changed.
+/// What the application of an object changed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Applied {
     /// Its key.
@@ -72,7 +72,8 @@ impl FrsStore {
         self.sets.read().entries.get(key).cloned()
     }
 
-    /// Names of the sets that could adopt pods of `frs`, or it theirs, in order; beyond the first few their number.
+    /// Names of the sets that could adopt pods of `frs`, or whose pods it could adopt, in order. Of many, the first, and the
+    /// number of the others.
     pub(crate) fn overlapping(&self, frs: &ValidFrs) -> Vec<String> {
         let overlapping = self.sets.read().overlapping(frs);
         let names = overlapping.iter().map(|key| key.name.to_string());
@@ -96,7 +97,7 @@ impl FrsStore {
         (sets.entries.len(), invalid.count())
     }
 
-    /// Takes in `object`. A tenant's object is validated before the lock is taken.
+    /// Stores `object`. It is validated before the lock is taken, because that may take long.
     pub(crate) fn apply(&self, mut object: FrsObject, federation: &str) -> Applied {
         object.metadata.managed_fields = None;
         let key = key_of(&object.metadata);
@@ -105,7 +106,7 @@ impl FrsStore {
             .as_ref()
             .is_none_or(|before| differs(&before.metadata, &object.metadata));
         let entry = match &before {
-            // A status of ours came back: what was derived still holds.
+            // Only the status has changed, or what every write changes: what was derived still holds.
             Some(before) if !changed => Entry {
                 metadata: object.metadata,
                 status: object.status,
@@ -159,7 +160,7 @@ impl Sets {
         candidates.filter(overlaps).cloned().collect()
     }
 
-    /// Replaces `before` by `now` in the index. Returns the sets whose overlaps have changed by that.
+    /// Replaces `before` by `now` in the index. Returns the sets that overlap with one of them only.
     fn reindex(&mut self, before: Option<&ValidFrs>, now: Option<&ValidFrs>) -> Vec<ObjectKey> {
         let of = |sets: &Self, frs: Option<&ValidFrs>| {
             frs.map(|frs| sets.overlapping(frs)).unwrap_or_default()
@@ -206,7 +207,7 @@ impl Entry {
     }
 }
 
-/// Whether a check could decide otherwise: compares everything but the status and what every write changes.
+/// Whether a check may decide otherwise: compares everything but the status and what every write changes.
 fn differs(a: &ObjectMeta, b: &ObjectMeta) -> bool {
     a.uid != b.uid
         || a.generation != b.generation

@@ -58,7 +58,7 @@ impl FrsHandler {
         }
     }
 
-    /// Dates the deletion of `object` by our clock: the host's may be far from it.
+    /// Dates the deletion of `object` by this process's clock: the host's may be far from it.
     fn date(&self, object: &mut FrsObject) {
         let metadata = &mut object.metadata;
         let Some(since) = metadata.deletion_timestamp.take() else {
@@ -121,7 +121,7 @@ impl EventHandler<FrsObject> for FrsHandler {
 
     fn on_init_done(&mut self, _resource_version: &str) {
         self.host_clock.end_list();
-        // Any of the sets may be the one without a name: none is taken for deleted.
+        // Any of the sets may be the one without a name: none counts as deleted.
         let is_gone = |key: &ObjectKey| !self.has_unnamed && !self.seen.contains(key);
         for key in self.sets.keys().into_iter().filter(is_gone) {
             self.remove(&key);

@@ -88,7 +88,7 @@ impl HostNamespaces {
     }
 }
 
-/// Stores the namespaces that the host shows, and has the sets in those that change checked.
+/// Stores the namespaces that the host shows. A change of a namespace causes checks of the sets in it.
 pub(crate) struct NamespaceHandler {
     namespaces: Arc<HostNamespaces>,
     trigger: Arc<dyn Trigger>,
@@ -142,7 +142,7 @@ impl EventHandler<Namespace> for NamespaceHandler {
         self.progress.complete();
     }
 
-    /// A controller that may not list them works for all members without a selector; what was listed before is still known.
+    /// A controller that may not list namespaces works for all members without a selector. What was listed before stays known.
     fn on_error(&mut self, error: &Error) {
         if error.code() == Some(403) {
             let text = messages::may_not_list("Namespaces", &format_error(error));

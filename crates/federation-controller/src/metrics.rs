@@ -30,7 +30,7 @@ const VERBS: [&str; 9] = [
     "delete",
     "create namespace",
     "list pods",
-    "mark pod",
+    "patch pod",
 ];
 /// Their results, apart from HTTP statuses.
 const OK: &str = "ok";

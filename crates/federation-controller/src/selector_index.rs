@@ -1,4 +1,4 @@
-//! Which FederatedReplicaSets of a namespace could adopt each other's pods, without comparing each with each.
+//! Finds the FederatedReplicaSets of a namespace that could adopt each other's pods, without comparing each with each.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

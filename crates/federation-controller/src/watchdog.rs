@@ -1,8 +1,8 @@
-//! Which parts of the process stand still, for `/healthz`: a restart is the only way on from a part that hangs.
+//! Finds parts of the process that hang, for `/healthz`: nothing but a restart ends that.
 //!
-//! A part is *busy* from the beginning to the end of each piece of its work, and idle in between, for as long as it likes. One
-//! that always has something to do *beats* instead. All waits within a piece of work have deadlines of their own, also those
-//! for members and the host, which add up to less than the bound.
+//! A part is *busy* from the beginning to the end of each piece of its work, and idle in between, for any time. A part that
+//! always has something to do *beats* instead. All waits within a piece of work, also those for members and the host, have
+//! deadlines, which add up to less than the bound.
 
 use std::{
     fmt::{self, Display},
@@ -57,14 +57,14 @@ impl Watchdog {
     /// The shortest time after which a part hangs.
     pub const BOUND: Duration = Duration::from_secs(60);
 
-    /// Takes a part that is busy for longer than `bound` for one that hangs.
+    /// A watchdog for which a part hangs that is busy for longer than `bound`.
     #[must_use]
     pub fn new(bound: Duration) -> Self {
         let watched = Mutex::default();
         Self(Arc::new(Parts { bound, watched }))
     }
 
-    /// Watches a part, which is idle.
+    /// Watches a part, which is idle at first.
     #[must_use]
     pub fn watch(&self, name: impl Into<String>) -> Watched {
         let part = Arc::new(Part {
@@ -110,12 +110,12 @@ impl Watched {
         Busy(self)
     }
 
-    /// Makes progress, and has to make more within the bound.
+    /// Reports progress; the next one is due within the bound.
     pub fn beat(&self) {
         *self.0.busy.lock() = Some((Instant::now(), String::new()));
     }
 
-    /// Runs `task`, which is idle while it waits: only one that holds up its thread hangs.
+    /// Runs `task`, which is idle while it waits: it hangs only if it blocks its thread.
     pub async fn around<T>(self, task: impl Future<Output = T>) -> T {
         let mut task = pin!(task);
         std::future::poll_fn(|context| {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn s10_a_part_that_beats_has_to_go_on_until_it_ends() {
+    async fn s10_a_part_that_beats_has_to_continue_until_it_ends() {
         let watchdog = Watchdog::default();
         let part = watchdog.watch("members");
         advance(HOUR).await;

@@ -86,7 +86,7 @@ pub struct Elector {
     view: View,
     /// The Lease as it was last written, while this process leads.
     held: Option<Lease>,
-    /// What the Lease was, or may have been, acquired by: the response to a request may be lost.
+    /// The acquisitions of the Lease by this process, also those whose response was lost.
     acquired: Vec<Acquisition>,
     /// Whether one of these continues the term of an earlier process.
     resumed: bool,
@@ -99,7 +99,7 @@ enum Attempt {
     Held { since: Instant },
     /// Another process holds it until then.
     Other { leader: String, until: Instant },
-    /// It is as it was before our last write: the host was restored from a backup.
+    /// The Lease is older than this process's last write: the host was restored from a backup.
     WentBack,
 }
 
@@ -143,7 +143,8 @@ impl Elector {
     /// Runs `lead` in each term, until `cancel`.
     ///
     /// The work has to end soon after [`Term::end`] is cancelled: the elector waits for it, and renews the Lease
-    /// meanwhile if `cancel` is the cause. When it ends the Lease is released; when the Lease is lost, the process is a standby again.
+    /// meanwhile if `cancel` is the cause. When the work ends, the Lease is released; when the Lease is lost, the process is a
+    /// standby again.
     pub async fn run<W: Future<Output = ()>>(
         mut self,
         cancel: CancellationToken,
@@ -199,9 +200,9 @@ impl Elector {
                     next = next.min(until);
                     self.set_state(LeaderState::Standby { leader });
                 }
-                // Another process was faster: the next attempt shows which. Only a leader knows that the Lease went back.
+                // Another process was faster: the next attempt shows which. Only a leader can see that the Lease went back.
                 Ok(Attempt::WentBack) | Err(LeaseError::Conflict) => {}
-                Err(error) => self.set_state(LeaderState::Failed(self.about(&error))),
+                Err(error) => self.set_state(LeaderState::Failed(self.describe(&error))),
             }
             sleep_until(next).await;
         }
@@ -243,7 +244,7 @@ impl Elector {
                     return format!("{leader} holds the Lease");
                 }
                 Ok(Err(error)) => {
-                    tracing::warn!(error = self.about(&error), "failed to renew the Lease");
+                    tracing::warn!(error = self.describe(&error), "failed to renew the Lease");
                 }
                 Err(_) => {}
             }
@@ -262,8 +263,8 @@ impl Elector {
             }
         }
         let found = self.lease.get().await?;
-        // Watches of the host go on from versions that it does not know any more, and show nothing of what it restored: all
-        // that is known is read anew in the next term.
+        // Watches of a restored host continue from versions that it no longer knows, and do not show what it restored: the next
+        // term reads everything anew.
         if let (Some(held), Some(found)) = (&held, &found)
             && version(found).is_older_than(version(held))
         {
@@ -312,9 +313,9 @@ impl Elector {
         match released {
             Ok(()) => tracing::info!(identity = self.me.identity, "released the Lease"),
             Err(error) => {
-                let about = self.about(&error);
+                let error = self.describe(&error);
                 tracing::warn!(
-                    error = about,
+                    error,
                     "failed to release the Lease: a successor waits until it expires"
                 );
             }
@@ -388,7 +389,7 @@ impl Elector {
         });
     }
 
-    fn about(&self, error: &LeaseError) -> String {
+    fn describe(&self, error: &LeaseError) -> String {
         format!(
             "Lease {}/{}: {error}",
             self.lease.namespace, self.lease.name

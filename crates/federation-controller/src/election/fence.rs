@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_write_under_way_is_given_up_when_the_term_ends() {
+    async fn a_write_in_progress_is_aborted_when_the_term_ends() {
         let (client, came) = cluster(Duration::from_secs(60));
         for closes_itself in [true, false] {
             let fence = Fence::until(seconds(10), None, Counter::default());

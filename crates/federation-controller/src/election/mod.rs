@@ -10,9 +10,9 @@
 //! ```
 //!
 //! Times of two machines are never compared: a standby counts by its own clock, from when it last saw the Lease change,
-//! and the leader by its own, from before it sent what others see. Others take over no earlier than `leaseDuration` after
-//! that; what lies between the two, `leaseDuration - renewDeadline`, is for requests on their way and for clocks that run
-//! at different speeds.
+//! and the leader by its own, from before it sent the renewal that others see. Others take over no earlier than
+//! `leaseDuration` after that; the difference, `leaseDuration - renewDeadline`, is for requests in flight and for clocks
+//! that run at different speeds.
 //!
 //! What a fence can't do: a request that was handed to the kernel before the process was stopped may arrive later, and the
 //! clock used (`CLOCK_MONOTONIC`) continues while a process is stopped, but not while the whole machine is suspended. Both

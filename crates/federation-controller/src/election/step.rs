@@ -11,7 +11,7 @@ use tokio::time::Instant;
 pub(super) struct Candidate {
     /// Its name in the Lease. An earlier process may have had it, and no other process may have it now.
     pub(super) identity: String,
-    /// Whether another process has the name nevertheless: then this one never resumes a term.
+    /// Whether another process has the name nevertheless: this one then never resumes a term.
     pub(super) is_shared: bool,
     /// How long other candidates have to wait after each renewal.
     pub(super) lease_duration: Duration,
@@ -75,11 +75,12 @@ pub(super) enum Step {
     Follow { leader: String, until: Instant },
 }
 
-/// Decides for `me`; `leads` is whether it believes to be the leader, and `acquired` what it acquired the Lease by.
+/// Decides for `me`. `leads` is whether it was the leader until now; `acquired` are its acquisitions of the Lease.
 ///
-/// A leader never takes the Lease from another candidate, even if it has expired: the other one has led in between. The other
-/// one may have the same name by mistake: what this process has not acquired is another's. If
-/// the Lease was deleted, a standby waits for the last known holder, which creates it again unless it is dead. Only a
+/// A leader never takes the Lease from another candidate, even if it has expired: the other one has led in between. Another
+/// process may have the same name by mistake: an acquisition that is not in `acquired` is that of another process.
+///
+/// If the Lease was deleted, a standby waits for the last known holder, which creates it again unless it is dead. Only a
 /// process that starts at this moment creates it at once; the holder notices this at its next renewal.
 pub(super) fn step(
     me: &Candidate,
@@ -383,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn others_never_wait_for_less_than_the_holder_counts_on() {
+    fn others_never_wait_for_less_than_the_holders_term() {
         assert_eq!(whole_seconds(Duration::from_millis(1500)), 2);
         assert_eq!(whole_seconds(Duration::from_secs(15)), 15);
     }

@@ -18,7 +18,7 @@ impl LocalWorkload<'_> {
             Err(error) => return failed_write(&error),
         };
         if live.metadata.is_deleting {
-            // Most are gone in a moment; one that hangs counts as a rejection in time.
+            // Most deletions end in a moment; one that hangs counts as a rejection later.
             return Outcome::Failed("the existing ReplicaSet is being deleted".to_owned());
         }
         if let Some(message) = self.foreign_owner(&live) {

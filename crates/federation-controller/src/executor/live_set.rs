@@ -1,5 +1,5 @@
-//! A set as a member's API server shows it, decoded into what is used of it. The response is the member's: nothing of it is
-//! written back, and what is used has a type and a limit.
+//! A ReplicaSet as a member's API server shows it: the fields that are used, each with a type and a limit, because members are
+//! not trusted. Nothing of the response is written back.
 
 use fedrs_api::labels;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use crate::messages;
 
-/// Images that are named of a set that was overwritten.
+/// The most images of a set that are named.
 const MAX_IMAGES: usize = 8;
 
-/// The set.
+/// A ReplicaSet.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct LiveSet {
@@ -86,9 +86,8 @@ impl<'de> Deserialize<'de> for Controller {
     }
 }
 
-/// The field manager that last wrote the spec: of those that own a field of it the one that wrote last. Times are whole
-/// seconds: among equals another than fedrs, which is named only if it is the only one, as when two controllers handle the
-/// same federation.
+/// The field manager that last wrote the spec, of those that own a field of it. Times are whole seconds: of several managers
+/// with the same time it is not fedrs. It is fedrs if there is no other, as when two controllers handle the same federation.
 #[derive(Debug, Default)]
 pub(super) struct LastWriter(pub(super) Option<String>);
 
@@ -184,7 +183,7 @@ pub(super) fn images(spec: &Value) -> String {
 }
 
 impl LiveSet {
-    /// Whose the set is, if it isn't that of `federation`: it must not be written or deleted (F29, F40).
+    /// The owner of the set, if it does not belong to `federation`: the set must not be written or deleted then (F29, F40).
     pub(super) fn foreign_owner(&self, federation: &str) -> Option<String> {
         let label = self.metadata.labels.as_ref();
         let label = label.and_then(|labels| labels.federation.as_deref());
@@ -195,7 +194,7 @@ impl LiveSet {
         Some(messages::controlled_by(kind, name))
     }
 
-    /// The tests of a JSON patch that applies to the very object that was read.
+    /// The tests of a JSON patch that fails if the object has changed since it was read.
     fn tests(&self) -> Vec<Value> {
         let LiveMetadata {
             uid,

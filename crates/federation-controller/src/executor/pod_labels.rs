@@ -22,8 +22,8 @@ use crate::{
 };
 
 /// Concurrent writes of pods.
-const AT_ONCE: usize = 8;
-/// Pods that are written in one go; of more, the next check labels the others.
+const CONCURRENT_WRITES: usize = 8;
+/// The most pods that are written at once; the next check labels the others.
 const MAX_PODS: usize = 20_000;
 /// The longest that all pages of pods may take together.
 const LIST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -166,14 +166,14 @@ impl LocalWorkload<'_> {
 
     /// Merges `metadata` into the metadata of each pod; returns how many pods still existed.
     async fn patch_pods(self, pods: Vec<PodMeta>, metadata: &Value) -> Result<usize, CallError> {
-        let folder = self.pods_path();
+        let collection = self.pods_path();
         let patch = async |pod: PodMeta| {
             let mut metadata = metadata.clone();
             metadata["uid"] = pod.uid.into();
-            let path = format!("{folder}/{}", pod.name);
+            let path = format!("{collection}/{}", pod.name);
             let patch = json!({ "metadata": metadata });
             let call = calls::merge_patch(&self.member.client, &path, &patch);
-            match self.call("mark pod", call).await {
+            match self.call("patch pod", call).await {
                 // The pod is gone, or another one has its name: none of our labels is left.
                 Err(error) if matches!(error.code(), Some(404 | 409)) => Ok(0),
                 answer => answer.map(|IgnoredAny| 1),
@@ -181,7 +181,7 @@ impl LocalWorkload<'_> {
         };
         stream::iter(pods)
             .map(patch)
-            .buffer_unordered(AT_ONCE)
+            .buffer_unordered(CONCURRENT_WRITES)
             .try_fold(0, async |sum, pods| Ok(sum + pods))
             .await
     }

@@ -31,7 +31,7 @@ impl LocalWorkload<'_> {
         }
     }
 
-    /// The set as the member has it; another one of its name is none of ours.
+    /// The set as the member has it; `None` if it is gone, also if another one has its name.
     async fn live(self, uid: &str) -> Result<Option<LiveSet>, CallError> {
         match self.get().await {
             Err(error) if error.code() == Some(404) => Ok(None),
