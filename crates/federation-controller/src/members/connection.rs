@@ -1,5 +1,5 @@
 //! Keeps a client of one kubeconfig current: it is created again when a file that the kubeconfig names changes, before
-//! credentials of a plugin end, and after a failure.
+//! credentials of a plugin expire, and after a failure.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,16 +17,16 @@ use super::{
 };
 use crate::clock::Clock;
 
-/// How often the files that a kubeconfig names are looked at.
+/// How often the files that a kubeconfig names are read.
 const FILES_PERIOD: Duration = Duration::from_secs(10);
-/// How soon what failed is tried again: a plugin may find its issuer back, a file may have come.
+/// The pause after a failure: a plugin may reach its issuer again, a file may have been created.
 const RETRY: Duration = Duration::from_secs(30);
-/// How long before the end of a plugin's certificate there is a new one: longer than a plugin may take.
-const BEFORE_END: Duration = Duration::from_secs(60);
+/// How long before they expire the credentials of a plugin are renewed: longer than a plugin may take.
+const RENEW_BEFORE: Duration = Duration::from_secs(60);
 /// A plugin that takes longer is reported; the connection still waits for it.
 const PLUGIN_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// One kubeconfig on its way to a client.
+/// Makes the clients of one kubeconfig.
 pub(super) struct Connection {
     /// The member's name.
     pub(super) name: String,
@@ -41,7 +41,7 @@ pub(super) struct Connection {
 #[derive(Clone)]
 pub(super) struct Connected {
     pub(super) client: Client,
-    /// When its token or certificate ends, if that is known.
+    /// When its token or certificate expires, if that is known.
     pub(super) expires: Option<Timestamp>,
     /// The namespace of the ServiceAccount whose token it is.
     pub(super) namespace: Option<String>,
@@ -58,7 +58,7 @@ pub(super) struct Report {
 }
 
 impl Connection {
-    /// Reports each new client, and what is in the way of one, each time that changes. Never ends.
+    /// Reports each new client, and each change of the reason why there is none. Never ends.
     pub(super) async fn run(self, reports: mpsc::Sender<Report>) {
         let mut failure: Option<KubeconfigError> = None;
         loop {
@@ -67,18 +67,18 @@ impl Connection {
                 Ok(files) => self.make(files, &reports).await,
                 Err(error) => Err(error.clone()),
             };
-            let again_at = match &made {
+            let next_attempt = match &made {
                 Ok(connected) => self.renewal(&connected.client),
                 Err(error) if error.is_temporary() => Some(Instant::now() + RETRY),
-                // Another kubeconfig, or another file that it names, makes a new attempt.
+                // Another kubeconfig, or another content of a file that it names, causes a new attempt.
                 Err(_) => None,
             };
-            let news = made.as_ref().err() != failure.as_ref() || made.is_ok();
+            let is_new = made.as_ref().err() != failure.as_ref() || made.is_ok();
             failure = made.as_ref().err().cloned();
-            if news {
+            if is_new {
                 self.report(&reports, made).await;
             }
-            self.wait(files.ok(), again_at).await;
+            self.wait(files.ok(), next_attempt).await;
         }
     }
 
@@ -121,26 +121,26 @@ impl Connection {
         })
     }
 
-    /// When a new client has to be made, since the credentials of this one end.
+    /// When a new client has to be made, because the credentials of this one expire.
     fn renewal(&self, client: &Client) -> Option<Instant> {
         let left = client
             .valid_until()
             .as_ref()?
             .duration_since(self.clock.machine());
         let left = Duration::try_from(left).unwrap_or_default();
-        // One that ends at once must not be asked for all the time.
-        Some(Instant::now() + left.saturating_sub(BEFORE_END).max(RETRY))
+        // Credentials that expire at once must not be requested all the time.
+        Some(Instant::now() + left.saturating_sub(RENEW_BEFORE).max(RETRY))
     }
 
-    /// Waits until `again_at`, or until the files are not as they were.
-    async fn wait(&self, before: Option<Files>, again_at: Option<Instant>) {
+    /// Waits until `next_attempt`, or until the files are not as they were.
+    async fn wait(&self, before: Option<Files>, next_attempt: Option<Instant>) {
         let changed = async {
             let Some(before) = before.filter(|files| !files.is_empty()) else {
                 return std::future::pending().await;
             };
             loop {
                 sleep(FILES_PERIOD).await;
-                // While one is being replaced it may be missing for a moment.
+                // A file that is being replaced may be missing for a moment.
                 if let Ok(files) = self.kubeconfig.read_files().await
                     && files != before
                 {
@@ -149,7 +149,7 @@ impl Connection {
             }
         };
         let due = async {
-            match again_at {
+            match next_attempt {
                 Some(time) => sleep_until(time).await,
                 None => std::future::pending().await,
             }

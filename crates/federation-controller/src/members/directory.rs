@@ -1,8 +1,8 @@
 //! Watches a directory of kubeconfigs, one for each member and named after it, and sends [`MemberEvent`]s.
 //!
 //! Reads the directory every second and compares the content: file notifications do not show how mounted Secrets change. A
-//! directory that can't be read, or whose files are removed all at once, removes no member: this is rather a mistake than the
-//! removal of every member (F33, F36).
+//! directory that can't be read, or whose files are removed all at once, removes no member: that is more likely a mistake than
+//! the removal of every member (F33, F36).
 
 use std::{
     collections::BTreeMap,
@@ -129,7 +129,7 @@ fn two_files(one: &Path) -> File {
     }
 }
 
-/// The member that a file is for: its name without `.yaml`, `.yml` or `.kubeconfig`. Hidden files are none.
+/// The member that a file is for: its name without `.yaml`, `.yml` or `.kubeconfig`. `None` for hidden files.
 fn member_name(path: &Path) -> Option<String> {
     let extension = path.extension()?.to_str()?;
     let name = path.file_stem()?.to_str()?;

@@ -1,5 +1,5 @@
-//! MemberClusters and Secrets of the host, on their way to the members' task: the latest state of each object, so that the
-//! inbox never holds more than there are objects.
+//! Passes MemberClusters and Secrets of the host to the members' task. Holds the latest state of each object, and so never more
+//! entries than there are objects.
 //!
 //! ```text
 //! MemberClusters --MemberClusterHandler-.
@@ -221,7 +221,7 @@ impl EventHandler<Secret> for SecretHandler {
         });
     }
 
-    /// A controller that may not read Secrets works with the directory alone; what was read before is still known.
+    /// A controller that may not read Secrets works with the directory alone. What was read before stays known.
     fn on_error(&mut self, error: &Error) {
         if error.code() == Some(403) && !self.has_listed {
             let forbidden = SecretsForbidden {
@@ -261,10 +261,10 @@ mod tests {
     }
 
     #[test]
-    fn members_of_another_federation_are_none() {
+    fn members_of_another_federation_are_ignored() {
         let inbox = Arc::new(Inbox::default());
         let (listed, _) = watch::channel(ListState::default());
-        let mut sink = MemberClusterHandler::new(Arc::clone(&inbox), "blue", listed);
+        let mut handler = MemberClusterHandler::new(Arc::clone(&inbox), "blue", listed);
         let received = || {
             let mut state = inbox.state.lock();
             let inputs = std::iter::from_fn(|| state.next()).map(|input| match input {
@@ -281,14 +281,14 @@ mod tests {
             MemberCluster::new(name, spec)
         };
         for (name, federation) in [("a", ""), ("b", "blue"), ("c", "green")] {
-            sink.on_apply(member(name, federation));
+            handler.on_apply(member(name, federation));
         }
         assert_eq!(received(), [("b".to_owned(), true)]);
-        sink.on_delete(member("a", ""));
+        handler.on_delete(member("a", ""));
         assert_eq!(received(), []);
-        sink.on_apply(member("b", "green"));
+        handler.on_apply(member("b", "green"));
         assert_eq!(received(), [("b".to_owned(), false)], "it was ours");
-        sink.on_apply(member("b", "blue"));
+        handler.on_apply(member("b", "blue"));
         assert_eq!(received(), [("b".to_owned(), true)]);
     }
 

@@ -34,7 +34,7 @@ pub(super) enum Contact {
     #[default]
     Unknown,
     Answers,
-    /// It answers again, and nothing has been heard of its nodes since: neither does an outage end, nor does another begin.
+    /// It answers again, and none of its nodes has reported since: no outage ends, and none begins.
     Unconfirmed,
     /// It answers, and none of its nodes is ready.
     NoReadyNodes,
@@ -78,7 +78,7 @@ impl Contact {
     }
 }
 
-/// How long what may last.
+/// The durations of the configuration.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Periods {
     /// How long a member may reject the credentials; `None` for ever.
@@ -89,7 +89,7 @@ pub(super) struct Periods {
     pub(super) probe_round: Duration,
 }
 
-/// Time that something has lasted, in this process and as observed by earlier ones.
+/// How long something has lasted, in this process and as observed by earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) since: Instant,
@@ -111,9 +111,9 @@ impl Span {
 struct Outage {
     reason: MemberReason,
     span: Span,
-    /// Not lost before, because the member has to be probed again.
+    /// The member is not lost before, because it has to be probed again.
     not_before: Instant,
-    /// Whether it was about the member at any time, and not about the controller.
+    /// Whether at any time it was an outage of the member, and not of the controller's own connection.
     was_decidable: bool,
 }
 
@@ -145,12 +145,12 @@ impl Recorded {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct History {
     contact: Contact,
-    out: Option<Outage>,
-    /// Whether its outage, if there is one, is about the member and not about the controller.
+    outage: Option<Outage>,
+    /// Whether its outage, if there is one, is that of the member, and not of the controller's own connection.
     is_decidable: bool,
     /// How long the longest outages lasted that have ended since the member was healthy for an hour, longest first. Each set
     /// may have a grace period of its own: whether the member was lost for it follows from these.
-    outages: Vec<Duration>,
+    ended_outages: Vec<Duration>,
     /// How long it has been healthy.
     healthy: Option<Span>,
     /// How long the outage had lasted when the member was lost.
@@ -158,22 +158,22 @@ pub(super) struct History {
     /// Losses without an hour of health between them.
     losses: u32,
     recorded: Recorded,
-    /// Whether an earlier leader took it for lost, and nothing shows the opposite.
+    /// Whether an earlier leader considered it lost, and nothing has shown the opposite.
     was_lost: bool,
-    /// Whether its last outage ended while no leader looked: what its pods say may be from before, and this process has not
-    /// seen its nodes return.
+    /// Whether its last outage ended while there was no leader: the state of its pods may be from before, and this process
+    /// has not seen its nodes return.
     returned_unseen: bool,
     pub(super) state: OutageState,
 }
 
-/// What follows for one member.
+/// The consequences for one member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct OutageState {
     /// The outage for which its replicas are rescheduled.
     pub(super) lost: Option<Span>,
     /// When it will be lost, if its outage lasts.
     pub(super) lost_at: Option<Instant>,
-    /// Until when it has to be healthy: before, nothing elsewhere is given up for its replicas.
+    /// Until when it has to be healthy before replicas elsewhere are removed in favor of its own.
     pub(super) stabilizes_at: Option<Instant>,
     pub(super) losses: u32,
 }
@@ -224,7 +224,7 @@ pub(super) fn observe(
     for member in &mut *members {
         if was_disconnected
             && !is_disconnected
-            && let Some(outage) = &mut member.history.out
+            && let Some(outage) = &mut member.history.outage
         {
             (outage.span.since, outage.span.earlier) = (now, Duration::ZERO);
             outage.not_before = now + periods.probe_round;
@@ -236,10 +236,10 @@ pub(super) fn observe(
             _ => !is_disconnected,
         };
         member.history.is_decidable = is_decidable;
-        if let Some(outage) = &mut member.history.out {
+        if let Some(outage) = &mut member.history.outage {
             outage.was_decidable |= is_decidable;
         }
-        let reason = member.history.out.map(|outage| outage.reason);
+        let reason = member.history.outage.map(|outage| outage.reason);
         let grace = reason.and_then(|reason| member.grace(reason, periods));
         let may_be_lost_at = member.history.may_be_lost_at(grace);
         member.history.decide(may_be_lost_at, periods, now);
@@ -262,7 +262,7 @@ impl History {
         true
     }
 
-    /// Adds what was recorded to what this process sees of the same.
+    /// Adds the recorded durations to those of the same outage, or the same health, that this process has measured.
     fn take_record(&mut self, reason: Option<MemberReason>) {
         let Some(recorded) = self.recorded.supersede() else {
             return;
@@ -272,30 +272,30 @@ impl History {
         for outage in recorded.ended_outages {
             self.keep_outage(seconds(outage));
         }
-        match (reason, &mut self.out) {
+        match (reason, &mut self.outage) {
             (Some(reason), Some(outage)) if recorded.outage_reason == reason.as_str() => {
                 outage.span.earlier += lasted;
             }
-            // It ended while no leader looked.
+            // It ended while there was no leader.
             _ if counts_for_sets(&recorded.outage_reason) => self.keep_outage(lasted),
             _ => {}
         }
         if let (None, Some(healthy)) = (reason, &mut self.healthy) {
             healthy.earlier += seconds(recorded.healthy_seconds);
-            self.returned_unseen = !self.outages.is_empty();
+            self.returned_unseen = !self.ended_outages.is_empty();
         }
     }
 
     fn keep_outage(&mut self, length: Duration) {
-        self.outages.push(length);
-        self.outages.sort_unstable_by(|a, b| b.cmp(a));
-        self.outages.truncate(KEPT_OUTAGES);
+        self.ended_outages.push(length);
+        self.ended_outages.sort_unstable_by(|a, b| b.cmp(a));
+        self.ended_outages.truncate(KEPT_OUTAGES);
     }
 
-    /// Its outage, if there is one, is over, or another one from now on; `before` was the last contact.
+    /// Ends its outage, if there is one; `before` is the previous contact.
     fn end_outage(&mut self, before: Contact, now: Instant) {
         let has_lasted = before.shows_outage() || before == Contact::Unconfirmed;
-        if let Some(outage) = self.out.take().filter(|_| has_lasted)
+        if let Some(outage) = self.outage.take().filter(|_| has_lasted)
             && counts_for_sets(outage.reason.as_str())
             && outage.was_decidable
         {
@@ -303,7 +303,7 @@ impl History {
         }
     }
 
-    /// Whether an earlier leader took it for lost, and nothing shows the opposite.
+    /// Whether an earlier leader considered it lost, and nothing has shown the opposite.
     pub(super) fn was_lost(&self) -> bool {
         self.was_lost
     }
@@ -319,7 +319,7 @@ impl History {
         match (contact, reason) {
             (Contact::Unknown, _) => {
                 // Another informer begins: what it finds is a new outage.
-                self.out = self.out.filter(|_| self.state.lost.is_some());
+                self.outage = self.outage.filter(|_| self.state.lost.is_some());
                 return;
             }
             (Contact::Unconfirmed, _) => {
@@ -341,9 +341,9 @@ impl History {
                         || reason == MemberReason::Removed
                             && outage.reason == MemberReason::Unreachable
                 };
-                if !self.out.as_ref().is_some_and(lasts) {
+                if !self.outage.as_ref().is_some_and(lasts) {
                     self.end_outage(before, now);
-                    self.out = Some(Outage {
+                    self.outage = Some(Outage {
                         reason,
                         span,
                         not_before: now,
@@ -356,13 +356,13 @@ impl History {
     }
 
     fn decide(&mut self, may_be_lost_at: Option<Instant>, periods: &Periods, now: Instant) {
-        let lost = match (self.contact, self.out) {
+        let lost = match (self.contact, self.outage) {
             (Contact::Answers, _) => None,
             (contact, Some(outage)) if contact.shows_outage() => {
                 let is_due = may_be_lost_at.is_some_and(|time| time <= now);
                 self.state.lost.or(is_due.then_some(outage.span))
             }
-            // Once is enough: fewer failures than the threshold change nothing.
+            // Fewer failures than the threshold change nothing.
             _ => self.state.lost,
         };
         if lost.is_some() && self.state.lost.is_none() {
@@ -374,7 +374,7 @@ impl History {
             .is_some_and(|healthy| healthy.length(now) >= STABLE_AFTER)
         {
             self.losses = 0;
-            self.outages.clear();
+            self.ended_outages.clear();
         }
         let stabilizes_at = self.stabilizes_at(self.losses, periods);
         self.state = OutageState {
@@ -387,11 +387,11 @@ impl History {
 
     /// When its outage has lasted for `grace`, if it may be lost because of it.
     fn may_be_lost_at(&self, grace: Option<Duration>) -> Option<Instant> {
-        let outage = self.out.filter(|_| self.is_decidable)?;
+        let outage = self.outage.filter(|_| self.is_decidable)?;
         Some(outage.span.reaches(grace?).max(outage.not_before))
     }
 
-    /// What follows for a set that gives members out of reach another `grace` than their own.
+    /// The consequences for a set with a grace period of its own, `grace`.
     pub(super) fn state_within(
         &self,
         grace: Option<Duration>,
@@ -399,13 +399,15 @@ impl History {
         now: Instant,
     ) -> OutageState {
         let is_loss = |outage: &&Duration| grace.is_some_and(|grace| grace <= **outage);
-        let lost_for_set = self.outages.iter().filter(is_loss).count();
+        let lost_for_set = self.ended_outages.iter().filter(is_loss).count();
         let stabilizes_at = self.stabilizes_at(self.losses.max(saturate(lost_for_set)), periods);
         let state = OutageState {
             stabilizes_at: stabilizes_at.filter(|time| *time > now),
             ..self.state
         };
-        let Some(outage) = (self.out).filter(|outage| counts_for_sets(outage.reason.as_str()))
+        let Some(outage) = self
+            .outage
+            .filter(|outage| counts_for_sets(outage.reason.as_str()))
         else {
             return state;
         };
@@ -443,8 +445,8 @@ impl History {
             let is_outage = self.contact.shows_outage() || !outage.span.earlier.is_zero();
             lost || self.is_decidable && is_outage
         };
-        let outage = self.out.filter(shows);
-        let losses = self.losses.max(saturate(self.outages.len()));
+        let outage = self.outage.filter(shows);
+        let losses = self.losses.max(saturate(self.ended_outages.len()));
         let stabilization = stabilization(losses, periods);
         let healthy = self.healthy.map_or(Duration::ZERO, |healthy| {
             healthy.length(now).min(stabilization)
@@ -455,7 +457,7 @@ impl History {
                 Some(_) => RECORDED_STEP,
                 None => RECORDED_STEP.max(power_of_two(length.as_secs() / RECORDS_PER_DOUBLING)),
             };
-            // A later leader takes it for lost, too.
+            // A later leader considers it lost, too.
             let lost_after = self.state.lost.map_or(Duration::ZERO, |_| self.lost_after);
             whole(length, step).max(whole(lost_after, 1))
         };
@@ -481,7 +483,7 @@ fn counts_for_sets(reason: &str) -> bool {
     !reason.is_empty() && reason != MemberReason::Unauthorized.as_str()
 }
 
-/// The largest that is not above `number`.
+/// The largest power of two that is not above `number`.
 fn power_of_two(number: u64) -> u64 {
     number.checked_ilog2().map_or(0, |exponent| 1 << exponent)
 }

@@ -39,7 +39,7 @@ pub(super) struct Credentials {
     pub(super) renewal_error: Option<String>,
     /// The source of the kubeconfig.
     pub(super) source: Option<MemberSource>,
-    /// The namespace of the ServiceAccount, if it is one whose token says so.
+    /// The namespace of the ServiceAccount, if the token names one.
     pub(super) namespace: Option<String>,
 }
 
@@ -220,7 +220,7 @@ impl Registry {
         namespace_state(namespace, scope, of_controller, &self.host_namespaces)
     }
 
-    /// How to reach `name`; not by credentials that were withdrawn.
+    /// How to reach `name`; `None` if its credentials were withdrawn.
     pub(crate) fn access(&self, name: &str) -> Option<MemberAccess> {
         let member = self.get(name)?;
         member.access.clone().filter(|_| !member.is_stopped())
@@ -380,7 +380,8 @@ impl MemberState {
         }
     }
 
-    /// What its pods say does not count yet if an earlier leader took it for lost: it may have no power.
+    /// If an earlier leader considered the member lost, its pods count only once its nodes are confirmed: they may have no
+    /// power.
     fn confirm_nodes(&self) {
         if let Some(access) = self.access.as_ref().filter(|_| self.outages.was_lost()) {
             access.store.confirm_nodes();
@@ -399,7 +400,7 @@ impl MemberState {
         !self.followed && self.removed.is_none()
     }
 
-    /// `None` for ever.
+    /// How long the member may be unreachable; `None` for ever.
     fn grace_period(&self, default: Option<Duration>) -> Option<Duration> {
         let own = self.spec.lost_grace_period_seconds.as_ref();
         let own = own.and_then(|own| TimeLimit::try_from(own).ok());

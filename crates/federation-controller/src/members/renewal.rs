@@ -1,4 +1,4 @@
-//! Renews the token of a kubeconfig in a Secret before it ends (the Secret says by an annotation that it should).
+//! Renews the token of a kubeconfig in a Secret before it expires, if the Secret has the annotation for it.
 //!
 //! ```text
 //! due --TokenRequest of its own ServiceAccount--> member --new token--> Secret on the host --watch--> a new client
@@ -42,7 +42,7 @@ const MIN_LIFETIME: i64 = 600;
 /// Tokens have one or two kilobytes; servers reject headers of more than this.
 const MAX_TOKEN_BYTES: usize = 16 << 10;
 
-/// What a member answers to a TokenRequest.
+/// A member's response to a TokenRequest.
 #[derive(Deserialize)]
 struct TokenResponse {
     status: TokenStatus,
@@ -88,7 +88,7 @@ enum RenewalError {
 }
 
 impl Renewal {
-    /// Waits until the token is due, and renews it. Ends when that is done: the watch of the Secret brings the new one.
+    /// Waits until the renewal is due, and renews the token. Ends when that is done: the watch of the Secret shows the new one.
     pub(super) async fn run(self) {
         let Some((claims, account)) = self.renewable() else {
             let message = messages::token_not_renewable(&self.place());
@@ -114,7 +114,7 @@ impl Renewal {
                         Event::normal(MemberEventReason::TokenRenewed, message),
                     );
                 }
-                // The watch brings the change, and with it another renewal.
+                // The watch shows the change, which starts another renewal.
                 Err(_) if self.cancel.is_cancelled() => return,
                 Err(RenewalError::Changed) => {}
                 Err(error) => {
@@ -161,10 +161,11 @@ impl Renewal {
         Ok(until)
     }
 
-    /// Asks the member for a token of the account that the old one is of, with the same lifetime.
+    /// Requests a token of the same account, with the same lifetime, from the member.
     async fn request(&self, claims: &Claims, account: &Account) -> Result<String, RenewalError> {
-        let life = claims.lifetime().unwrap_or(MIN_LIFETIME).max(MIN_LIFETIME);
-        let (path, body) = token_request(&account.namespace, &account.name, life.unsigned_abs());
+        let lifetime = claims.lifetime().unwrap_or(MIN_LIFETIME).max(MIN_LIFETIME);
+        let (path, body) =
+            token_request(&account.namespace, &account.name, lifetime.unsigned_abs());
         let call = calls::post::<TokenResponse>(&self.member, &path, &body);
         let response = self.call(call).await.map_err(RenewalError::Request)?;
         let token = response.status.token;
@@ -211,7 +212,7 @@ impl Renewal {
     }
 }
 
-/// What events about the member `name` are about; none while it has no MemberCluster.
+/// The object of events about the member `name`; `None` while it has no MemberCluster.
 pub(super) fn involved_object(registry: &Registry, name: &str) -> Option<InvolvedObject> {
     Some(InvolvedObject {
         api_version: names::API_VERSION,
@@ -222,7 +223,7 @@ pub(super) fn involved_object(registry: &Registry, name: &str) -> Option<Involve
     })
 }
 
-/// `text` with `token` in the place of the current user's, and nothing else changed where that can be done.
+/// `text` with `token` in place of the current user's token, and nothing else changed; `None` if that is not possible.
 fn with_token(text: &str, token: &str) -> Option<String> {
     let old = Kubeconfig::read(text).ok()?;
     let new = text.replace(old.token()?, token);

@@ -29,7 +29,7 @@ pub(super) enum Origin {
 }
 
 impl Origin {
-    /// As the status of a MemberCluster says it.
+    /// The source in the status of a MemberCluster.
     pub(super) fn source(&self) -> MemberSource {
         match self {
             Self::File => MemberSource::File,
@@ -77,12 +77,12 @@ impl Source {
 
 /// All sources.
 pub(super) struct Sources {
-    /// Of the Secrets.
+    /// The namespace of the Secrets.
     namespace: String,
     allowed: SecretKubeconfigs,
     files: BTreeMap<String, Arc<Source>>,
-    folder_complete: bool,
-    folder_emptied: bool,
+    directory_complete: bool,
+    directory_emptied: bool,
     secrets: BTreeMap<String, Arc<Source>>,
     /// Whether the Secrets are listed, or the controller may not read them; `None` before the first list.
     secrets_listed: Option<Result<(), SecretsForbidden>>,
@@ -111,8 +111,8 @@ impl Sources {
             namespace: namespace.to_owned(),
             allowed,
             files: BTreeMap::new(),
-            folder_complete: false,
-            folder_emptied: false,
+            directory_complete: false,
+            directory_emptied: false,
             secrets: BTreeMap::new(),
             secrets_listed: None,
             objects: BTreeMap::new(),
@@ -127,7 +127,7 @@ impl Sources {
         place: String,
         kubeconfig: Result<Kubeconfig, KubeconfigError>,
     ) {
-        self.folder_emptied = false;
+        self.directory_emptied = false;
         let source = Source {
             origin: Origin::File,
             place,
@@ -142,16 +142,16 @@ impl Sources {
         self.files.remove(name);
     }
 
-    /// All files are gone at once: what they said is believed where no Secret is named, now or later.
+    /// All files are gone at once: their kubeconfigs stay in use for members that name no Secret, now or later.
     pub(super) fn empty_directory(&mut self) {
-        self.folder_emptied = true;
+        self.directory_emptied = true;
         let named = |name: &String| matches!(self.objects.get(name), Some(Some(_)));
         self.files.retain(|name, _| !named(name));
     }
 
     /// All files have been read once.
     pub(super) fn complete_directory(&mut self) {
-        self.folder_complete = true;
+        self.directory_complete = true;
     }
 
     /// Stores the spec of the MemberCluster `name`; none if it does not exist. Returns whether that changes its kubeconfig.
@@ -160,7 +160,7 @@ impl Sources {
             return self.objects.remove(name).is_some();
         };
         let secret = spec.secret_ref.as_ref().map(|secret| secret.name.clone());
-        if self.folder_emptied && secret.is_some() {
+        if self.directory_emptied && secret.is_some() {
             self.files.remove(name);
         }
         let known = self.objects.insert(name.to_owned(), secret.clone());
@@ -208,7 +208,7 @@ impl Sources {
 
     /// Whether all sources have been read once.
     pub(super) fn is_complete(&self) -> bool {
-        self.folder_complete && self.objects_complete && self.secrets_listed.is_some()
+        self.directory_complete && self.objects_complete && self.secrets_listed.is_some()
     }
 
     /// All members that any source names.
@@ -240,7 +240,7 @@ impl Sources {
             (Some(file), None) => file.resolve(),
             (None, Some(secret)) => self.resolve_secret(secret),
             // A file may still be found.
-            (None, None) if !self.folder_complete => ResolvedSource::Unknown,
+            (None, None) if !self.directory_complete => ResolvedSource::Unknown,
             (None, None) if object.is_some() => ResolvedSource::Removed,
             (None, None) => ResolvedSource::Gone,
         }
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_emptied_folder_said_is_believed_but_of_members_with_a_secret() {
+    fn kubeconfigs_of_an_emptied_directory_stay_in_use_except_of_members_with_a_secret() {
         let mut sources = complete();
         sources.put_secret("eu-1", Some(secret(KUBECONFIG)));
         let (by_file, by_secret) = (

@@ -1,4 +1,4 @@
-//! MemberCluster objects on the host: one for each member, with what is known of it.
+//! Writes the MemberClusters on the host: one for each member, with what is known of it in the status.
 //!
 //! ```text
 //! every second: registry --> wanted status --> differs from what was written? --> host
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::calls::{self, CallError};
 
-/// How often what is known is compared with what was written.
+/// How often the wanted status is compared with the one that was written.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Where MemberClusters are.
 pub(crate) const PATH: &str = "/apis/fedrs.dev/v1alpha1/memberclusters";
@@ -36,7 +36,7 @@ impl MemberClusterStatusWriter {
         let mut deletions = 0;
         let started = Instant::now();
         let mut last_progress: Option<Instant> = None;
-        let mut anothers_until: Option<Instant> = None;
+        let mut ignored_until: Option<Instant> = None;
         let mut ticks = tokio::time::interval(PERIOD);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         while cancel.run_until_cancelled(ticks.tick()).await.is_some() {
@@ -47,22 +47,22 @@ impl MemberClusterStatusWriter {
             {
                 written = None;
             }
-            let may_be_there = member.object.is_kept || member.object.uid.is_some();
-            let rests = anothers_until.is_some_and(|time| Instant::now() < time);
-            if written.is_none() && may_be_there && !rests {
+            let should_exist = member.object.is_kept || member.object.uid.is_some();
+            let is_ignored = ignored_until.is_some_and(|time| Instant::now() < time);
+            if written.is_none() && should_exist && !is_ignored {
                 written = self.read(member.object.is_kept).await;
             }
             let Some(before) = &written else { continue };
             if before.spec.federation != self.context.config.federation {
-                if anothers_until.is_none() {
+                if ignored_until.is_none() {
                     let whose = &before.spec.federation;
                     tracing::warn!(cluster = %self.name, "the MemberCluster belongs to federation {whose:?}: status not updated");
                 }
-                anothers_until = Some(Instant::now() + PROGRESS_PERIOD);
+                ignored_until = Some(Instant::now() + PROGRESS_PERIOD);
                 written = None;
                 continue;
             }
-            anothers_until = None;
+            ignored_until = None;
             // Wait until the watch has shown its spec.
             if member.object.uid != before.metadata.uid {
                 continue;
@@ -81,9 +81,10 @@ impl MemberClusterStatusWriter {
             }
             let wanted = status(&status_before, &member, self.context.clock.now());
             let is_urgent = is_urgent(&status_before, &wanted);
-            let rested = last_progress.is_none_or(|time| time.elapsed() >= PROGRESS_PERIOD);
-            if wanted != status_before && (rested || is_urgent) {
-                // Where it could not be written it may be gone, or changed: it is read, or made, again.
+            let is_progress_due =
+                last_progress.is_none_or(|time| time.elapsed() >= PROGRESS_PERIOD);
+            if wanted != status_before && (is_progress_due || is_urgent) {
+                // If the write failed, the object may have changed or be gone: it is read, or created, again.
                 written = self.write(before, wanted).await;
                 if !is_urgent {
                     last_progress = Some(Instant::now());
@@ -128,7 +129,7 @@ impl MemberClusterStatusWriter {
         let path = self.path();
         let call = calls::put_status(&self.context.host, &path, seen, &status);
         let written = self.object_in(self.call(call).await)?;
-        // The host may have cut times: the next status is compared with the intended one.
+        // The host may have truncated times: the next status is compared with the intended one.
         Some(MemberCluster {
             status: Some(status),
             ..written
@@ -154,7 +155,7 @@ impl MemberClusterStatusWriter {
     }
 }
 
-/// Whether its first answers are still awaited.
+/// Whether the member has not answered yet.
 fn is_joining(member: &MemberState) -> bool {
     if member.removed.is_some() || member.source_error.is_some() {
         return false;

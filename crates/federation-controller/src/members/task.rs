@@ -21,9 +21,9 @@ use crate::{check, watchdog::Watched};
 
 /// A member without any source is forgotten this long after its grace period, so that checks report the loss first.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
-/// How often outages are looked at; a change of a member's health causes it at once.
-const OBSERVED_EVERY: Duration = Duration::from_secs(1);
-/// Connections that may report at once; more wait.
+/// How often outages are evaluated; a change of a member's health does so at once.
+const OBSERVATION_PERIOD: Duration = Duration::from_secs(1);
+/// Reports of connections that may wait for the task.
 const REPORTS: usize = 64;
 
 /// The task that owns the list of members.
@@ -60,7 +60,7 @@ impl Members {
             reports,
             complete,
         };
-        let mut ticks = tokio::time::interval(OBSERVED_EVERY);
+        let mut ticks = tokio::time::interval(OBSERVATION_PERIOD);
         loop {
             // At each tick at the latest.
             watched.beat();
@@ -83,15 +83,15 @@ impl Members {
         }
     }
 
-    /// Decides what the outages of members mean. All sets are checked if that, or what members show, has changed.
-    fn observe(&self, is_news: bool) {
+    /// Decides what the outages of members mean. If that has changed, or what members show, all sets are checked.
+    fn observe(&self, members_changed: bool) {
         let has_changed = self.context.registry.observe(Instant::now());
-        if is_news || has_changed {
+        if members_changed || has_changed {
             self.context.trigger.check_all();
         }
     }
 
-    /// Has namespaces watched that members do not take any more, until they are empty.
+    /// Keeps namespaces watched that members no longer take, until they are empty.
     fn refresh_scopes(&self) {
         for handle in self.handles.values() {
             handle.refresh_scope(&self.context);

@@ -1,5 +1,4 @@
-//! Bearer tokens of ServiceAccounts: how to request one, and its claims, which are read and never verified: that is for the
-//! member to do.
+//! Bearer tokens of ServiceAccounts: how to request one, and its claims, which are read and not verified: the member does that.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use jiff::Timestamp;
@@ -9,14 +8,14 @@ use serde_json::{Value, json};
 /// The longest age of a token, in seconds.
 const DAY: i64 = 24 * 3600;
 
-/// What a token says about itself.
+/// The claims of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Claims {
-    /// When it ends.
+    /// When it expires.
     pub(super) expires: Timestamp,
-    /// When it was made.
+    /// When it was issued.
     pub(super) issued: Option<Timestamp>,
-    /// Whose it is, if it is a ServiceAccount's.
+    /// Its ServiceAccount, if it has one.
     pub(super) account: Option<Account>,
 }
 
@@ -27,8 +26,8 @@ pub(super) struct Account {
     pub(super) name: String,
 }
 
-/// The path and the body of the request for a token of the ServiceAccount `namespace/name`, good for `seconds`: an API
-/// server may give less.
+/// The path and the body of the request for a token of the ServiceAccount `namespace/name`, valid for `seconds`: an API
+/// server may shorten that.
 #[must_use]
 pub fn token_request(namespace: &str, name: &str, seconds: u64) -> (String, Value) {
     let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
@@ -40,7 +39,7 @@ pub fn token_request(namespace: &str, name: &str, seconds: u64) -> (String, Valu
     (path, body)
 }
 
-/// Reads `token`; `None` if it is no JSON web token, or one without an end.
+/// Reads `token`; `None` if it is not a JSON web token, or has no expiry time.
 pub(super) fn claims(token: &str) -> Option<Claims> {
     #[derive(Deserialize)]
     struct Payload {
@@ -65,7 +64,7 @@ pub(super) fn claims(token: &str) -> Option<Claims> {
 /// A `NumericDate`: seconds, which may have fractions.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "what is out of range is cut, and no time for jiff"
+    reason = "a value out of range saturates, and jiff rejects it"
 )]
 fn time(seconds: f64) -> Option<Timestamp> {
     Timestamp::from_second(seconds as i64).ok()
@@ -82,17 +81,20 @@ fn account(subject: &str) -> Option<Account> {
 }
 
 impl Claims {
-    /// How long it was made for, in seconds. Not known without its beginning.
+    /// Its lifetime in seconds, if the issue time is known.
     pub(super) fn lifetime(&self) -> Option<i64> {
         let seconds = self.expires.as_second() - self.issued?.as_second();
         (seconds > 0).then_some(seconds)
     }
 
-    /// When to ask for a new one: after a day, so that most of its life is left for a time without a controller or without the
-    /// member. Of a short life after four fifths, or an hour before its end if that is earlier, but never in the first half.
+    /// When to renew it: after a day, so that most of its lifetime is left if the controller or the member fails then. If the
+    /// lifetime is short, after four fifths of it, or an hour before its end if that is earlier, but never in its first half.
     pub(super) fn renew_at(&self) -> Option<Timestamp> {
-        let life = self.lifetime()?;
-        let age = (life / 5 * 4).min(life - 3600).max(life / 2).min(DAY);
+        let lifetime = self.lifetime()?;
+        let age = (lifetime / 5 * 4)
+            .min(lifetime - 3600)
+            .max(lifetime / 2)
+            .min(DAY);
         Timestamp::from_second(self.issued?.as_second().checked_add(age)?).ok()
     }
 }

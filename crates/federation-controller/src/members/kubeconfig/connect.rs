@@ -1,4 +1,4 @@
-//! From a kubeconfig to a client.
+//! Makes a client of a kubeconfig.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub trait Connect: Send + Sync + 'static {
     ) -> BoxFuture<'static, Result<Client, KubeconfigError>>;
 }
 
-/// Clients that go over the network: the ones of the product.
+/// Makes clients that connect over the network, unlike those of tests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OverNetwork;
 
@@ -47,19 +47,19 @@ async fn connect(
     if !runs_a_program {
         return make(config);
     }
-    // kube waits for the program while it makes the client. A thread of its own holds up no worker, and one that never
+    // kube waits for the program while it makes the client. A thread of its own blocks no worker, and one that never
     // ends doesn't keep the process from ending.
     let (answer, made) = oneshot::channel();
     let runtime = tokio::runtime::Handle::current();
     std::thread::spawn(move || {
         let _entered = runtime.enter();
-        // Whoever asked may not wait any longer.
+        // The caller may no longer wait.
         let _ = answer.send(make(config));
     });
     made.await.unwrap_or(Err(KubeconfigError::Plugin))
 }
 
-/// What a client of the controller must not do by itself: repeat writes, or wait without end for a connection.
+/// Keeps a client of the controller from repeating writes by itself, and from waiting for a connection for ever.
 pub fn harden(config: &mut Config) {
     config.default_retry = false;
     config.connect_timeout = Some(Duration::from_secs(5));
@@ -68,7 +68,7 @@ pub fn harden(config: &mut Config) {
     config.write_timeout = None;
 }
 
-/// What the process's environment says about proxies.
+/// The proxies of the process's environment.
 struct Environment {
     /// `HTTPS_PROXY`.
     proxy: Option<String>,

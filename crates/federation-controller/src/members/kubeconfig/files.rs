@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn files_are_put_in_from_the_kubeconfigs_folder() {
+    async fn files_are_put_in_from_the_kubeconfigs_directory() {
         let directory = tempfile::tempdir().unwrap();
         let absolute = directory.path().join("token");
         for (name, content) in [

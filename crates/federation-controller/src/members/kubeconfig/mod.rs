@@ -91,7 +91,7 @@ impl Kubeconfig {
         })
     }
 
-    /// Of `cluster` and `user`. Fails if the cluster's server is no address.
+    /// A kubeconfig with `cluster` and `user`. Fails if the cluster's server is no address.
     pub fn new(cluster: Cluster, user: AuthInfo) -> Result<Self, KubeconfigError> {
         if !is_address(cluster.server.as_deref().unwrap_or_default()) {
             return Err(KubeconfigError::Server);
@@ -103,7 +103,7 @@ impl Kubeconfig {
         })
     }
 
-    /// All of it, with names for a reader. Secret.
+    /// The whole kubeconfig, with names for people. Contains credentials.
     #[must_use]
     pub fn into_whole(self, cluster: &str, user: &str) -> kube::config::Kubeconfig {
         kube::config::Kubeconfig {
@@ -134,7 +134,7 @@ impl Kubeconfig {
         }
     }
 
-    /// The way to the API server.
+    /// How to connect to the API server.
     #[must_use]
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
@@ -185,7 +185,7 @@ fn is_address(server: &str) -> bool {
     };
     let host = server.host().unwrap_or_default();
     let with_port = server.port().map(|port| format!("{host}:{port}"));
-    // Neither a port that is none, nor a name and password, which would be logged.
+    // Rejects an invalid port, and a name with a password, which would be logged.
     let plain = with_port.unwrap_or_else(|| host.to_owned());
     matches!(server.scheme_str(), Some("http" | "https"))
         && !host.is_empty()

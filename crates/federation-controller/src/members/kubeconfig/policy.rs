@@ -1,7 +1,7 @@
 //! What a kubeconfig from a Secret may contain.
 //!
-//! Whoever can write the Secret writes it, and the controller carries it out: a program would run as the controller,
-//! and a file would be one of the controller's own, its own token above all, sent to a server of the writer's choice.
+//! Whoever can write the Secret decides what the controller does: a program would run as the controller, and a file would
+//! be one of the controller's own, above all its token, sent to a server of the writer's choice.
 
 use super::{Insecure, Kubeconfig, KubeconfigError};
 use crate::config::SecretKubeconfigs;
@@ -28,7 +28,7 @@ impl Kubeconfig {
         }
     }
 
-    /// What leaves the credentials unprotected. Of a file it is used nevertheless: whoever writes it runs the controller.
+    /// What leaves the credentials unprotected. A kubeconfig file is used nevertheless: whoever writes it runs the controller.
     pub fn insecure(&self) -> impl Iterator<Item = Insecure> {
         let skips = self.cluster.insecure_skip_tls_verify == Some(true);
         let is_plain = self.server().starts_with("http:");
