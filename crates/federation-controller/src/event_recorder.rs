@@ -4,8 +4,8 @@
 //! record() -> bounded channel of one of a few writers: first time POST, the same again PATCH of count and time
 //! ```
 //!
-//! An object's events all have the same writer, which keeps their order. Never holds up a decision: when the channel
-//! is full an event is dropped and counted.
+//! An object's events all have the same writer, which keeps their order. Recording never blocks: if the channel is full, the
+//! event is dropped and counted.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -26,7 +26,7 @@ const WRITERS: usize = 8;
 const QUEUE_LEN: usize = 512;
 /// Texts that each writer remembers, so that the same event again is counted instead of repeated.
 const REMEMBERED: usize = 1024;
-/// The longest that writing one event may take: a connection that died must not hold up the others for ever.
+/// The longest that writing one event may take: a dead connection must not delay the others for ever.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The API server rejects longer messages.
 const MESSAGE_LEN_MAX: usize = 1024;
@@ -135,14 +135,14 @@ async fn write_event(
     if count > 1 {
         let again = json!({ "count": count, "lastTimestamp": now });
         match calls::merge_patch(host, &format!("{collection}/{name}"), &again).await {
-            // It has expired meanwhile.
+            // The event has expired meanwhile.
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             answer => return answer.map(|IgnoredAny| ()),
         }
     }
     let object = event_object(involved, event, namespace, name, count, now);
     match calls::post(host, &collection, &object).await {
-        // Written before this process started, which doesn't know how often.
+        // An earlier process wrote the event; this one does not know how often.
         Err(kube::Error::Api(status)) if status.code == 409 => {
             let again = json!({ "lastTimestamp": now });
             let path = format!("{collection}/{name}");

@@ -58,7 +58,7 @@ pub(crate) struct Reconciler {
     pub(crate) cache: Arc<ReconcileCache>,
     /// The objects whose deletion is under way, by a task of its own.
     pub(crate) deletions: DashSet<ObjectKey>,
-    /// Bounds what these tasks write to the host at the same time.
+    /// Bounds the concurrent writes of these tasks to the host.
     pub(crate) deletion_writes: Semaphore,
     /// Until when no replica that runs is removed.
     pub(crate) keeps_running_until: Option<Instant>,
@@ -84,7 +84,7 @@ impl Reconciler {
             Ok(frs) => frs,
             Err(errors) => return self.reject(key, &entry, errors).await,
         };
-        // F39: what the members show is about the controller. The first answer of a member causes a check.
+        // F39: the outage is that of the controller's own connection. The first answer of a member causes a check.
         if self.members.is_disconnected() {
             return;
         }
@@ -231,7 +231,7 @@ impl Reconciler {
         members
     }
 
-    /// Carries `actions` out. An answer that takes long causes a check when it arrives.
+    /// Carries out `actions`. A response that takes long causes a check when it arrives.
     async fn carry_out(
         self: &Arc<Self>,
         key: &ObjectKey,
@@ -295,7 +295,7 @@ fn event_of(key: &ObjectKey, cluster: &str, done: &Event, outcome: &Outcome) -> 
     outcome_event(cluster, done, outcome)
 }
 
-/// The duration from `now` until `time`, rounded up: the time has come when the wait is over.
+/// The duration from `now` until `time`, rounded up: a wait must not end before `time`.
 fn until(now: Timestamp, time: Timestamp) -> Duration {
     Duration::try_from(time.duration_since(now)).unwrap_or_default() + Duration::from_millis(1)
 }

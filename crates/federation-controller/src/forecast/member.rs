@@ -1,5 +1,5 @@
-//! A member as a check sees it, from what the controller published: the status of its MemberCluster and its entry in the
-//! status of the set.
+//! Reconstructs a member as a check sees it, from what the controller published: the status of its MemberCluster, and its
+//! entry in the status of the set.
 
 use std::time::Duration;
 
@@ -138,7 +138,7 @@ fn is_lost(
         return internal.lost;
     };
     let Some(limit) = limit.0 else { return false };
-    // The controller records outages in steps, and decides without them.
+    // The controller records outages in steps, and decides by exact durations.
     let is_decided = previous.is_some_and(|previous| previous.state == Some(ClusterState::Lost));
     let lasted = u64::try_from(internal.outage_seconds).unwrap_or(0);
     is_decided || !internal.outage_reason.is_empty() && limit <= Duration::from_secs(lasted)
@@ -176,7 +176,7 @@ fn namespace(
         of_controller,
         &namespaces,
     ) {
-        // Users need not be allowed to read the labels of namespaces: what the last check found out holds.
+        // Users need not be allowed to read the labels of namespaces: the result of the last check holds.
         NamespaceState::Unknown(_) if reason == Some(ClusterReason::NamespaceNotTaken) => {
             NamespaceState::NotTaken
         }

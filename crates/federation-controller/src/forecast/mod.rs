@@ -1,5 +1,5 @@
-//! What the controller would do with a set: its own checks, run against models of the members until nothing moves any more.
-//! Pure.
+//! Forecasts what the controller would do with a set: runs its checks against models of the members until nothing moves any
+//! more. Pure.
 //!
 //! ```text
 //! status of the set, MemberClusters --> Member, as a check sees it --> check --actions--> models of the members
@@ -31,9 +31,9 @@ use crate::{
     event::Event,
 };
 
-/// Rounds after which a set that still moves is left: by then it swings, or its surge is too small to be waited for.
+/// The most rounds of a forecast: a set that still moves then never settles, or has too small a surge to be waited for.
 const MAX_ROUNDS: u32 = 1000;
-/// The time between a write and what the member makes of it.
+/// The time between a write and the reaction of the member.
 const REACTION: SignedDuration = SignedDuration::from_secs(1);
 
 /// What the controller would do.
@@ -41,7 +41,7 @@ const REACTION: SignedDuration = SignedDuration::from_secs(1);
 pub struct Forecast {
     /// The status when nothing moves any more.
     pub status: FederatedReplicaSetStatus,
-    /// How many times replicas start that others, or the next step, wait for.
+    /// How many times replicas start for which others, or the next step, wait.
     pub steps: u32,
     /// The most replicas above N at any time.
     pub surge: u64,
@@ -56,9 +56,9 @@ pub struct Forecast {
 pub enum End {
     /// Nothing moves any more.
     AtRest,
-    /// The set is paused: this is what would be desired.
+    /// The set is paused: the status has what would be desired.
     Paused,
-    /// No member would answer: the controller takes itself for disconnected, and changes nothing.
+    /// No member would answer: the controller considers itself disconnected, and changes nothing.
     Disconnected,
     /// Replicas still move after as many steps as were computed.
     Moving,
@@ -89,7 +89,7 @@ pub fn forecast(question: &Question<'_>) -> Forecast {
 /// The rounds so far.
 struct Run<'a> {
     question: &'a Question<'a>,
-    /// Those of the set.
+    /// The settings of the set.
     settings: Cow<'a, Config>,
     /// The members as a check sees them, by name.
     members: Vec<Member>,
@@ -105,9 +105,9 @@ struct Run<'a> {
 enum Round {
     /// Members have changed.
     Changed,
-    /// Nothing, before this time.
+    /// Nothing: the next check is at this time.
     Waits(Timestamp),
-    /// Nothing any more.
+    /// Nothing, and no further check is needed.
     Settled,
 }
 
@@ -153,7 +153,7 @@ impl<'a> Run<'a> {
 
     fn play(&mut self) -> End {
         let settings = &self.settings;
-        // Until then each write that was rejected is tried again, and what no cluster can run counts as such.
+        // By then each rejected write has been tried again, and replicas that no cluster can run count as unscheduled.
         let unscheduled = settings.unscheduled_timeout.unwrap_or_default();
         let quiet = unscheduled + settings.backoff_max + settings.recheck_interval;
         let mut changed = self.now;

@@ -1,4 +1,4 @@
-//! A model of one member: what it does with the writes of a check.
+//! A model of one member: how it reacts to the writes of a check.
 
 use cluster_informer::{PodCounts, WorkloadState, WorkloadView};
 use fedrs_api::{ObjectKey, Rejection, TemplateRejection};
@@ -16,21 +16,22 @@ const BEYOND_LIMIT: &str = "more than the cluster has shown it can run";
 #[derive(Clone, Debug)]
 pub(super) struct Model {
     pub(super) key: ObjectKey,
-    /// The uid of its local ReplicaSet: members that are the same cluster have the same one.
+    /// The uid of its local ReplicaSet: the name of the member under which it counts, so that members that are the same cluster
+    /// have the same uid.
     pub(super) uid: String,
     /// Whether it reacts at all.
     pub(super) answers: bool,
     /// The most pods that get a node; `None` if it has shown no limit.
     pub(super) limit: Option<u32>,
-    /// The rejection of the local ReplicaSet, which lasts.
+    /// Rejects the local ReplicaSet for this reason, always.
     pub(super) rejection: Option<Rejection>,
-    /// The rejection of the template, which lasts.
+    /// Rejects the template for this reason, always.
     pub(super) template_rejection: Option<TemplateRejection>,
-    /// The message with which it rejects changes of the local ReplicaSet.
+    /// Rejects changes of the local ReplicaSet with this message, always.
     pub(super) write_error: Option<String>,
 }
 
-/// What became of an action.
+/// The result of an action.
 pub(super) struct Done {
     pub(super) outcome: Outcome,
     /// Whether the local ReplicaSet has changed.
@@ -76,7 +77,7 @@ impl Model {
         }
     }
 
-    /// Carries `change` out; the pods follow with [`react`](Self::react).
+    /// Carries out `change` of the ReplicaSet. Its pods change with [`react`](Self::react).
     pub(super) fn carry_out(&self, member: &mut Member, change: &SetChange) -> Done {
         let rejected = |outcome| Done {
             outcome,

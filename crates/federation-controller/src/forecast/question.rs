@@ -1,4 +1,4 @@
-//! The question that a forecast answers.
+//! The input of a forecast.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,10 +18,10 @@ pub struct WhatIf {
     pub drained: BTreeSet<String>,
 }
 
-/// A set, the members, and what changes about them.
+/// A set, the members, and what changes about the members.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
-    /// The set as it is to be.
+    /// The desired state of the set.
     pub frs: &'a ValidFrs,
     /// The status that the controller last published.
     pub status: &'a FederatedReplicaSetStatus,
@@ -31,7 +31,7 @@ pub struct Question<'a> {
     pub members: &'a [MemberCluster],
     /// The labels of the set's namespace on the host, if they could be read.
     pub namespace_labels: Option<&'a BTreeMap<String, String>>,
-    /// What changes about them.
+    /// What changes about the members.
     pub what_if: &'a WhatIf,
     /// The controller's configuration.
     pub settings: &'a Config,

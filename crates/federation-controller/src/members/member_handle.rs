@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{event::Event, executor::MemberAccess, messages, trigger::Trigger};
 
-/// Events that are kept of a member without a MemberCluster.
+/// The most events that are kept of a member without a MemberCluster.
 const EVENTS_KEPT: usize = 8;
 
 /// One member.
@@ -31,7 +31,7 @@ pub(super) struct MemberHandle {
     /// Ends all its tasks.
     cancel: CancellationToken,
     followed: Option<FollowedSource>,
-    /// Ends what makes clients of its source, and what renews its token.
+    /// Ends the connection that makes clients of its source, and the renewal of its token.
     source: CancellationToken,
     informer: Option<Informer>,
     /// Warnings about its kubeconfig that were recorded.
@@ -56,8 +56,8 @@ struct FollowedSource {
     failure: Option<KubeconfigError>,
 }
 
-/// Changes of a member's workloads go to the reconciler, those of the whole member to the members' task: it decides what
-/// they mean before any set is checked.
+/// Passes changes of a member's workloads to the reconciler, and those of the whole member to the members' task, which decides
+/// what they mean before any set is checked.
 struct Changes {
     trigger: Arc<dyn Trigger>,
     registry: Arc<Registry>,
@@ -130,7 +130,7 @@ impl MemberHandle {
         context.tasks.spawn(connect);
     }
 
-    /// Records what is insecure about a kubeconfig, unless that was so before.
+    /// Records what is insecure about a kubeconfig, unless that was recorded before.
     fn warn(&mut self, context: &Context, kubeconfig: &Kubeconfig) {
         let warnings: Vec<_> = kubeconfig.insecure().collect();
         for warning in &warnings {
@@ -241,7 +241,7 @@ impl MemberHandle {
         }
     }
 
-    /// Watches the namespaces that it should by now.
+    /// Changes which namespaces are watched, if that is due.
     pub(super) fn refresh_scope(&self, context: &Context) {
         if let Some(informer) = &self.informer {
             let scope = context.watch_scope(&self.name);
@@ -271,7 +271,7 @@ impl MemberHandle {
         context.tasks.spawn(renewal.run());
     }
 
-    /// Stores why its source can't be used, or that it can.
+    /// Stores why its source can't be used, or `None` if it can.
     pub(super) fn set_source_error(&mut self, context: &Context, error: Option<SourceError>) {
         let event = error
             .as_ref()
@@ -294,7 +294,7 @@ impl MemberHandle {
         context.registry.stop(&self.name);
     }
 
-    /// It has no kubeconfig any more: it is lost after its grace period.
+    /// The member has no kubeconfig any more: it is lost after its grace period.
     pub(super) fn remove(&mut self, context: &Context) {
         self.stop(context);
         if context

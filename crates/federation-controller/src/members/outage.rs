@@ -470,7 +470,7 @@ impl History {
             losses: self.losses.into(),
             healthy_seconds: whole(healthy, stabilization.as_secs() / 4),
             ended_outages: self
-                .outages
+                .ended_outages
                 .iter()
                 .map(|outage| whole(*outage, 1))
                 .collect(),

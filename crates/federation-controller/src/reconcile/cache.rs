@@ -26,7 +26,7 @@ use crate::{executor::LateOutcome, finalizer, frs_store::Entry};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cached {
     uid: Option<String>,
-    /// As often as the entry says.
+    /// [`Entry::times_restored`] at the last access.
     times_restored: u32,
     /// The status of the last check, with what became of its writes: the next check starts from it.
     pub(super) status: Arc<FederatedReplicaSetStatus>,
@@ -126,13 +126,13 @@ impl Cached {
         (arrived.into_values().flatten().collect(), pending)
     }
 
-    /// The finalizer was written, which made this version.
+    /// Records that the finalizer was written, which made this version.
     pub(super) fn put_finalizer(&mut self, version: Option<String>) {
         self.finalizer_version = Some(parse(version.as_deref()));
         self.put_written(version);
     }
 
-    /// The object was written, which made this version.
+    /// Records that the object was written, which made this version.
     pub(super) fn put_written(&mut self, version: Option<String>) {
         self.resource_version = version;
         self.failed_attempts = None;
@@ -152,8 +152,8 @@ impl Cached {
 pub(crate) struct ReconcileCache(DashMap<ObjectKey, Cached>);
 
 impl ReconcileCache {
-    /// Changes what is kept of an object, which begins with the first access to it: the previous status is that of this
-    /// process, or else the one that the object has. Of another object of the name nothing is kept.
+    /// Changes what is kept of an object. It is kept from the first access to it, and begins with the status that the object
+    /// has; an object that replaces another one of its name begins anew.
     pub(super) fn of_object<T>(
         &self,
         key: &ObjectKey,
@@ -166,7 +166,7 @@ impl ReconcileCache {
             *cached = Cached::of(entry);
         }
         if cached.times_restored != entry.times_restored {
-            // What we wrote since the backup is not there any more.
+            // The host has lost what was written since the backup.
             cached.times_restored = entry.times_restored;
             cached.published.clone_from(&entry.status);
             cached.resource_version = None;
@@ -185,7 +185,7 @@ impl ReconcileCache {
         cached.map_or_else(T::default, |mut cached| change(&mut cached))
     }
 
-    /// `status`, which the host shows: the copy that is kept, if it is the same.
+    /// `status`, which the host shows, or the copy that is kept, if they are equal.
     pub(crate) fn shared(
         &self,
         key: &ObjectKey,

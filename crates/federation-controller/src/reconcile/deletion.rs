@@ -47,7 +47,7 @@ impl Reconciler {
             self.forget(key);
             return;
         }
-        // The host's status may be behind.
+        // The status on the host may be older.
         let (status, (_, pending)) = (self.cache).of_object(key, entry, |cached| {
             (Arc::clone(&cached.status), cached.take_late())
         });
@@ -84,7 +84,7 @@ impl Reconciler {
         let mut clusters = status.clusters.iter();
         let cluster = clusters.find(|cluster| cluster.name == member.name);
         let had_set = cluster.is_some_and(|cluster| match member.namespace {
-            // Nobody may look at what is left there, which has no replicas.
+            // The controller does not watch the namespace: what is left there has no replicas.
             NamespaceState::NotTaken => cluster.has_replicas(),
             _ => cluster.internal.template.is_some(),
         });
@@ -140,7 +140,7 @@ impl Reconciler {
             Err(error) if error.code() == Some(404) => {}
             answer => drop(answer?),
         }
-        // The last word about an object that others keep.
+        // The last event about an object that the finalizers of others keep.
         let others = finalizer::others(&entry.metadata);
         if !others.is_empty() {
             let message = messages::deletion_held(&others);

@@ -1,4 +1,4 @@
-//! When a write that failed on the host is tried again.
+//! Backoff of writes on the host that fail.
 
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ pub(super) struct FailedAttempts {
 }
 
 impl FailedAttempts {
-    /// One more at `now`: pauses of 1, 2, 4, ... s. A first conflict holds nothing back: the watch shows the newer object.
+    /// Adds an attempt that failed at `now`: pauses of 1, 2, 4, ... s. A first conflict causes no pause: the watch shows the
+    /// newer object.
     pub(super) fn after(previous: Option<Self>, is_conflict: bool, now: Instant) -> Self {
         let count = previous
             .map_or(0, |previous| previous.count)

@@ -52,8 +52,8 @@ impl Reconciler {
         refresh.status
     }
 
-    /// Keeps `status` as the next check's previous one. Writes it to the host if that has another one, and no better one may
-    /// follow soon (F22, F38).
+    /// Keeps `status` as the next check's previous one. Writes it to the host if it differs from the published one, unless it is
+    /// interim (F22, F38).
     pub(super) async fn put_and_publish(
         &self,
         key: &ObjectKey,

@@ -51,7 +51,7 @@ impl Trigger for Reconciler {
     }
 
     fn namespaces_in(&self, member: &str) -> BTreeSet<String> {
-        // The host's statuses may be behind.
+        // The statuses on the host may be older.
         let has_replicas = |key: &ObjectKey, entry: &Entry| {
             self.cache.of_object(key, entry, |cached| {
                 let mut clusters = cached.status.clusters.iter();
