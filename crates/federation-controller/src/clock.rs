@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Grace periods, backoffs and ages are differences of two readings, and some of them are in a status, where a later process
-//! reads them. A correction of the machine's clock, or hours in which the machine was suspended, must not end or prolong them. So
-//! the steady time is slewed towards the machine's clock: people and later processes read times that become right.
+//! reads them. A correction of the machine's clock, or hours in which the machine was suspended, must not end or prolong
+//! them. So the steady time is slewed towards the machine's clock: people and later processes read times that become right.
 
 use std::{fmt, sync::Arc};
 

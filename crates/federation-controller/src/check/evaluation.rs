@@ -288,8 +288,8 @@ impl<'a> MemberEvaluation<'a> {
         self.set().is_none().then_some(rejection)
     }
 
-    /// Whether the member has rejected the local ReplicaSet, or changes of its replicas, for longer than `unscheduledTimeout`: it
-    /// has no capacity beyond what is requested of it (F28).
+    /// Whether the member has rejected the local ReplicaSet, or changes of its replicas, for longer than `unscheduledTimeout`:
+    /// it has no capacity beyond what is requested of it (F28).
     pub(super) fn rejects_for_long(&self, now: Timestamp, settings: &Config) -> bool {
         let rejection = self.rejection().map(|rejection| rejection.since.0);
         let since = rejection.or(self.writes.rejected_since());

@@ -121,7 +121,6 @@ fn model(
 /// The local ReplicaSet of the member, with its pods; `None` if it has none.
 fn workload_view(model: &Model, previous: &ClusterStatus, now: Timestamp) -> Option<WorkloadView> {
     let generation = previous.internal.writes.written_generation.unwrap_or(1);
-    // The uid is the name of the member under which the ReplicaSet counts.
     let set = model.set(&model.uid, requested(previous)?, generation);
     Some(view(set, pods(previous, now)))
 }

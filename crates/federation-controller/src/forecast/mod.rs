@@ -153,7 +153,7 @@ impl<'a> Run<'a> {
 
     fn play(&mut self) -> End {
         let settings = &self.settings;
-        // By then each rejected write has been tried again, and replicas that no cluster can run count as unscheduled.
+        // By then each rejected write has been tried again, and each cluster that can't run its replicas has shown it.
         let unscheduled = settings.unscheduled_timeout.unwrap_or_default();
         let quiet = unscheduled + settings.backoff_max + settings.recheck_interval;
         let mut changed = self.now;

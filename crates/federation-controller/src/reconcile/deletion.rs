@@ -84,7 +84,7 @@ impl Reconciler {
         let mut clusters = status.clusters.iter();
         let cluster = clusters.find(|cluster| cluster.name == member.name);
         let had_set = cluster.is_some_and(|cluster| match member.namespace {
-            // The controller does not watch the namespace: what is left there has no replicas.
+            // The controller no longer watches the namespace: only replicas matter there.
             NamespaceState::NotTaken => cluster.has_replicas(),
             _ => cluster.internal.template.is_some(),
         });
