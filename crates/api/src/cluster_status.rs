@@ -76,7 +76,7 @@ closed_set! {
         ControllersNotActing,
         /// The cluster can't create pods (quota, admission).
         PodsNotCreated,
-        /// Pods are unschedulable: the scheduler says so, or they have had no node for too long.
+        /// Pods are unschedulable: the scheduler reports it, or they have had no node for too long.
         PodsUnschedulable,
         /// Replicas wait for capacity that no cluster has.
         InsufficientCapacity,

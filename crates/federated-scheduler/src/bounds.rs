@@ -65,7 +65,7 @@ fn candidate(cluster: &Cluster<'_>, index: usize, request: &Request<'_>, left: u
     let lower = kept.saturating_sub(minimum);
     let upper = match cluster.weight() {
         0 => lower,
-        // Nobody can get more than everything.
+        // No cluster can get more than all replicas.
         _ => (ceiling - minimum).min(request.replicas),
     };
     Candidate {

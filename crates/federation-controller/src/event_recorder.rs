@@ -24,7 +24,7 @@ use crate::{calls, clock::Clock, error_text::format_api_error, event::Event};
 const WRITERS: usize = 8;
 /// Events that may wait for one writer, with all writers some 250 FederatedReplicaSets x 16 members moving at once.
 const QUEUE_LEN: usize = 512;
-/// Texts that each writer remembers, so that the same event again is counted instead of repeated.
+/// Events that each writer remembers, so that one that is repeated is counted and not written again.
 const REMEMBERED: usize = 1024;
 /// The longest that writing one event may take: a dead connection must not delay the others for ever.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);

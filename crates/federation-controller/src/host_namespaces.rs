@@ -95,7 +95,7 @@ pub(crate) struct NamespaceHandler {
     progress: ListProgress,
     /// What the current list has shown.
     seen: HashSet<String>,
-    /// What was logged last: each attempt fails in the same way until somebody grants the permission.
+    /// What was logged last: each attempt fails in the same way until the permission is granted.
     warned: Option<String>,
 }
 

@@ -242,7 +242,7 @@ impl Metrics {
         answer
     }
 
-    /// Measures a `part` of a check that has been going on since `started`.
+    /// Measures a `part` of a check that began at `started`.
     pub(crate) fn spent(&self, part: &'static str, started: Instant) {
         let labels = PartLabels { part };
         self.parts

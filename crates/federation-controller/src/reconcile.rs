@@ -56,7 +56,7 @@ pub(crate) struct Reconciler {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) config: Config,
     pub(crate) cache: Arc<ReconcileCache>,
-    /// The objects whose deletion is under way, by a task of its own.
+    /// The objects that are being deleted, each by a task of its own.
     pub(crate) deletions: DashSet<ObjectKey>,
     /// Bounds the concurrent writes of these tasks to the host.
     pub(crate) deletion_writes: Semaphore,

@@ -126,7 +126,7 @@ impl Watched {
     }
 }
 
-/// Work that is under way.
+/// Work in progress.
 #[derive(Debug)]
 pub struct Busy<'a>(&'a Watched);
 

@@ -62,7 +62,7 @@ pub async fn explain(
         name: name.to_owned(),
     })?;
     let members = match host.list::<MemberCluster>("").await {
-        // The status alone is worth showing to whoever may not list them.
+        // A user who may not list members still sees the status.
         Err(error) if error.code() == Some(403) => Vec::new(),
         members => members?,
     };

@@ -1,4 +1,4 @@
-//! The objects in a namespace that somebody may need, of every kind that the cluster serves.
+//! The objects in a namespace that users may need, of every kind that the cluster serves.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::{
@@ -26,7 +26,7 @@ const DEFAULT_OBJECTS: [(&str, &str); 3] = [
 /// The number of concurrent list requests.
 const CONCURRENT_LISTS: usize = 8;
 
-/// The objects in `namespace` that somebody may need, as `kind/name`.
+/// The objects in `namespace` that users may need, as `kind/name`.
 pub(crate) async fn contents(
     cluster: &ClusterClient,
     namespace: &str,
@@ -57,7 +57,7 @@ pub(crate) async fn contents(
         .await
 }
 
-/// Whether objects of a kind stay in a namespace until somebody deletes them. Metrics, for example, can't be deleted.
+/// Whether objects of a kind stay in a namespace until they are deleted. Metrics, for example, can't be deleted.
 fn is_kept(kind: &ApiResource, capabilities: &ApiCapabilities) -> bool {
     let can = |verb| capabilities.supports_operation(verb);
     let is_deletable =

@@ -3,8 +3,8 @@
 //! ```text
 //! answers --no answer for the grace period, while another member answers--> lost --answers--> stabilizing --> stable
 //!
-//! no member that is not lost answers --> the controller is disconnected: nobody is lost because of it, until the first
-//! member answers; the grace periods of the others start anew
+//! no member that is not lost answers --> the controller is disconnected: no member is lost because of it, until the first
+//! one answers; the grace periods of the others then start anew
 //! ```
 //!
 //! Durations are measured by the clock of the process. What earlier leaders observed is added; the time between two leaders

@@ -65,7 +65,7 @@ pub(super) fn outcome_event(cluster: &str, done: &Event, outcome: &Outcome) -> O
 /// Clusters that one event names at most.
 const SHOWN_CLUSTERS: usize = 8;
 
-/// One event for what was done at once in several clusters. Warnings stay apart: the same one again is counted.
+/// One event for what was done at once in several clusters. Warnings stay separate, so that repeated ones are counted.
 pub(super) fn at_once(events: impl Iterator<Item = Event>) -> Vec<Event> {
     let mut merged: Vec<(Event, usize)> = Vec::new();
     for event in events {

@@ -1,4 +1,4 @@
-//! Existing objects that rule out a join, whoever the user is. Pure.
+//! Existing objects that prevent a join, whatever permissions the user has. Pure.
 
 use fedrs_api::{ClusterType, MemberCluster, annotations, labels, names::KUBECONFIG_TYPE};
 use kube::ResourceExt;

@@ -19,7 +19,7 @@ use crate::check::{
     time::after,
 };
 
-/// After so long without progress a condition says so: the default `progressDeadlineSeconds` of a Deployment.
+/// The time without progress after which `NotBecomingReady` is true: the default `progressDeadlineSeconds` of a Deployment.
 const PROGRESS_DEADLINE: Duration = Duration::from_secs(600);
 
 /// Different rejections of the template that are shown at most.
