@@ -1,7 +1,7 @@
 //! One check over 3 and over 100 members: `cargo bench -p federation-controller` (aim: at most 5 µs and 120 µs).
 //!
 //! `settled` finds everything in place; in `moving` two of three clusters hold too many or too few; in `full` one cluster
-//! has no room for all of its replicas, in `crowded` every tenth.
+//! has no capacity for all of its replicas, in `crowded` every tenth.
 
 use divan::{Bencher, black_box};
 use federation_controller::check::{Action, Outcome, Outcomes, SetChange, check};
@@ -56,7 +56,7 @@ fn full_world(count: u32, of: usize) -> World {
         .step_by(of)
         .map(|member| member.name.clone());
     for name in names.collect::<Vec<_>>() {
-        world.set_room(&name, EACH / 2);
+        world.set_capacity(&name, EACH / 2);
     }
     world.now += 600;
     remembering(world)

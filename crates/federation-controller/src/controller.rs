@@ -41,7 +41,7 @@ const SETS: &str = "/apis/fedrs.dev/v1alpha1/federatedreplicasets";
 pub struct Controller {
     /// Reaches the host; without a retry of its own.
     pub host: Client,
-    /// Kubeconfigs of the members folder.
+    /// Kubeconfigs of the `--members` directory.
     pub members: mpsc::Receiver<MemberEvent>,
     /// Where kubeconfigs in Secrets are, and how clients are made from kubeconfigs.
     pub secrets: MemberSecrets,

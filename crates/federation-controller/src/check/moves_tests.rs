@@ -213,10 +213,10 @@ proptest! {
     #[test]
     fn f18_steps_arrive_although_some_only_wait(mut states in prop::collection::vec(state(), 1..8)) {
         let total: u64 = states.iter().map(|state| state.target).sum();
-        let room: Vec<_> = states.iter().map(|state| state.schedulable_target().max(state.ready.min(state.requested))).collect();
+        let capacity: Vec<_> = states.iter().map(|state| state.schedulable_target().max(state.ready.min(state.requested))).collect();
         for _ in 0..200 {
-            for (state, room) in states.iter_mut().zip(&room) {
-                state.ready = state.requested.min(*room);
+            for (state, capacity) in states.iter_mut().zip(&capacity) {
+                state.ready = state.requested.min(*capacity);
                 state.available = state.ready;
             }
             // A cluster keeps what runs there beyond its target, until that is removed.

@@ -1,5 +1,5 @@
-//! Preferences that are tightened while replicas run: they bind once replacements run, or if that is what they say (F3,
-//! F20).
+//! Preferences that are tightened while replicas run: they bind once replacements run, or at once if they are explicit
+//! maximums (F3, F20).
 
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ fn f18_explicit_maximums_remove_replicas_that_no_cluster_can_take() {
 #[test]
 fn f20_a_full_cluster_does_not_remove_running_replicas_elsewhere() {
     let mut world = all_in_a(even(true));
-    world.set_room("b", 3);
+    world.set_capacity("b", 3);
     for _ in 0..300 {
         world.step();
         world.now += 1;

@@ -1,4 +1,4 @@
-//! Full clusters: what is learnt, what waits where, what comes back (F18, F32, F34).
+//! Full clusters: learning their capacity, replicas that stay pending, and replicas that return (F18, F32, F34).
 
 use cluster_informer::ReplicaFailure;
 
@@ -7,7 +7,7 @@ use crate::world::{World, at, condition, desired, even, frs};
 #[test]
 fn f10_f34_a_full_cluster_keeps_two_capacity_probes_and_others_get_the_rest() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
-    world.set_room("c", 6);
+    world.set_capacity("c", 6);
     world.step();
     assert_eq!(world.check().actions, [], "waiting is normal for X");
     assert_eq!(
@@ -22,10 +22,10 @@ fn f10_f34_a_full_cluster_keeps_two_capacity_probes_and_others_get_the_rest() {
     assert_eq!(desired(&world.check()), [22, 22, 6]);
 }
 
-/// 50 replicas over three clusters, of which *c* has been found to have room for 6, ten minutes ago.
+/// 50 replicas over three clusters, of which *c* has been found to have capacity for 6, ten minutes ago.
 fn full_at_6() -> World {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
-    world.set_room("c", 6);
+    world.set_capacity("c", 6);
     world.step();
     world.now = 60;
     world.settle(1);
@@ -36,12 +36,12 @@ fn full_at_6() -> World {
 #[test]
 fn f34_capacity_grows_by_doubling_steps_without_a_dip() {
     let mut world = full_at_6();
-    world.set_room("c", 40);
+    world.set_capacity("c", 40);
     let mut grown = vec![];
     for _ in 0..20 {
         world.step();
         assert!(world.ready() >= 50, "{:?}", world.placed());
-        world.set_room("c", 40);
+        world.set_capacity("c", 40);
         grown.push(world.placed()[2]);
         world.now += 1;
     }
@@ -65,11 +65,11 @@ fn f35_no_replica_moves_to_a_cluster_with_unscheduled_pods() {
 #[test]
 fn f34_a_failed_attempt_backs_off_and_replicas_do_not_swing() {
     let mut world = full_at_6();
-    world.set_room("c", 8);
+    world.set_capacity("c", 8);
     let mut history = vec![world.placed()];
     for _ in 0..600 {
         world.step();
-        world.set_room("c", 8);
+        world.set_capacity("c", 8);
         if history.last() != Some(&world.placed()) {
             history.push(world.placed());
         }
@@ -86,13 +86,13 @@ fn f34_where_all_are_full_nothing_swings_and_new_capacity_is_noticed() {
         let names = ["a", "b", "c"];
         let mut world = World::new(frs(20, even(rebalance)), &names);
         for name in names {
-            world.set_room(name, 6);
+            world.set_capacity(name, 6);
         }
         let mut history = vec![world.placed()];
         for _ in 0..600 {
             world.step();
             for name in names {
-                world.set_room(name, 6);
+                world.set_capacity(name, 6);
             }
             if history.last() != Some(&world.placed()) {
                 history.push(world.placed());
@@ -105,7 +105,7 @@ fn f34_where_all_are_full_nothing_swings_and_new_capacity_is_noticed() {
         for name in names {
             let mut world = world.clone();
             for _ in 0..20 {
-                world.set_room(name, 40);
+                world.set_capacity(name, 40);
                 world.step();
                 world.now += 10;
             }
@@ -117,12 +117,12 @@ fn f34_where_all_are_full_nothing_swings_and_new_capacity_is_noticed() {
 #[test]
 fn f34_without_rebalance_nothing_moves_back_when_capacity_appears() {
     let mut world = World::new(frs(50, even(false)), &["a", "b", "c"]);
-    world.set_room("c", 6);
+    world.set_capacity("c", 6);
     world.step();
     world.now = 60;
     world.settle(1);
     assert_eq!(world.placed(), [22, 22, 8]);
-    world.set_room("c", 40);
+    world.set_capacity("c", 40);
     world.now += 60;
     world.settle(1);
     assert_eq!(
@@ -136,7 +136,7 @@ fn f34_without_rebalance_nothing_moves_back_when_capacity_appears() {
 fn f18_replicas_without_capacity_anywhere_stay_pending_and_are_reported() {
     let mut world = World::new(frs(50, even(true)), &["a", "b", "c"]);
     for name in ["a", "b", "c"] {
-        world.set_room(name, 10);
+        world.set_capacity(name, 10);
     }
     world.step();
     let first = world.placed();

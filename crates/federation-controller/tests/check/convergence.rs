@@ -51,18 +51,18 @@ proptest! {
     fn f34_each_full_cluster_costs_two_steps_and_a_write_for_each_cluster_and_one_more(
         replicas in 1..60_u32,
         clusters in 2..6_usize,
-        room in prop::collection::vec(0..30_u32, 5),
+        capacity in prop::collection::vec(0..30_u32, 5),
         full in 1..5_usize,
         rebalance: bool,
         surge in 1..20_u32,
     ) {
         let mut world = world(replicas, clusters, rebalance, surge);
         let full = full.min(clusters - 1);
-        for (name, room) in NAMES.iter().zip(&room).take(full) {
-            world.set_room(name, *room);
+        for (name, capacity) in NAMES.iter().zip(&capacity).take(full) {
+            world.set_capacity(name, *capacity);
         }
         let cost = settle(&mut world);
-        prop_assert_eq!(world.ready(), replicas, "the last cluster has room for all");
+        prop_assert_eq!(world.ready(), replicas, "the last cluster has capacity for all");
         prop_assert!(cost.steps <= 2 * full, "{cost:?}");
         prop_assert!(cost.writes <= (clusters + 1) * full, "{cost:?}");
     }

@@ -1,4 +1,4 @@
-//! Draining a member: everything leaves, never fewer run, and what nobody takes stays (F20).
+//! Draining a member: all replicas leave it, never fewer run, and those that no other cluster can take stay (F20).
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -15,14 +15,14 @@ fn drained(mut world: World, name: &str) -> World {
     world
 }
 
-/// Steps, a bit more than the time that a pod may wait apart, so that what is found out about room takes effect;
-/// fewer than `floor` never run.
+/// Steps often enough to settle, each a bit longer than `unscheduledTimeout` after the last, so that learned capacities take
+/// effect. Never fewer than `floor` replicas run.
 fn settle_above(world: &mut World, floor: u32) {
     for _ in 0..60 {
-        let rooms = world.room.clone();
+        let capacities = world.capacity.clone();
         world.step();
-        for (name, room) in rooms {
-            world.set_room(&name, room);
+        for (name, capacity) in capacities {
+            world.set_capacity(&name, capacity);
         }
         assert!(
             world.ready() >= floor,
@@ -145,7 +145,7 @@ fn f34_a_drained_member_keeps_running_replicas_until_full_clusters_have_capacity
         let mut world = World::new(frs(30, even(rebalance)), &["a", "b", "c"]);
         world.settle(1);
         for name in ["a", "b"] {
-            world.set_room(name, 12);
+            world.set_capacity(name, 12);
         }
         let mut world = drained(world, "c");
         settle_above(&mut world, 30);
@@ -155,7 +155,7 @@ fn f34_a_drained_member_keeps_running_replicas_until_full_clusters_have_capacity
         let reason = &decided.status.clusters[2].message;
         assert!(reason.contains("draining"), "{reason}");
         for name in ["a", "b"] {
-            world.set_room(name, 40);
+            world.set_capacity(name, 40);
         }
         settle_above(&mut world, 30);
         let placed = world.placed();
@@ -188,18 +188,22 @@ fn with_all_members_drained_nothing_moves_and_nothing_is_placed() {
 struct Cluster {
     weight: u32,
     max: Option<u32>,
-    room: u32,
+    capacity: u32,
 }
 
 fn cluster() -> impl Strategy<Value = Cluster> {
     let max = prop::option::of(0..40u32);
-    (0..4u32, max, 0..40u32).prop_map(|(weight, max, room)| Cluster { weight, max, room })
+    (0..4u32, max, 0..40u32).prop_map(|(weight, max, capacity)| Cluster {
+        weight,
+        max,
+        capacity,
+    })
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// F20: whatever is drained, and whatever room there is, never fewer run than N or than before; and all that others
+    /// F20: whatever is drained, and whatever capacity there is, never fewer run than N or than before; and all that others
     /// can take has left in the end.
     #[test]
     fn f20_draining_never_dips_and_arrives(
@@ -222,7 +226,7 @@ proptest! {
         let placement = json!({ "rebalance": rebalance, "clusters": preferences });
         let mut world = World::new(frs(replicas.try_into().unwrap(), placement), &names[..clusters.len()]);
         for (name, cluster) in names.iter().zip(&clusters) {
-            world.set_room(name, cluster.room);
+            world.set_capacity(name, cluster.capacity);
         }
         settle_above(&mut world, 0);
         let which = which % clusters.len();
@@ -231,7 +235,7 @@ proptest! {
         settle_above(&mut world, floor);
         let others: u32 = clusters.iter().enumerate()
             .filter(|(i, cluster)| *i != which && cluster.weight > 0)
-            .map(|(_, cluster)| cluster.room.min(cluster.max.unwrap_or(u32::MAX)))
+            .map(|(_, cluster)| cluster.capacity.min(cluster.max.unwrap_or(u32::MAX)))
             .sum();
         let left = world.members[which].view.workload.as_ref().map_or(0, |set| set.ready_replicas);
         if others >= replicas {

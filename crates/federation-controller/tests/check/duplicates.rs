@@ -1,4 +1,4 @@
-//! One cluster under two names: what runs there counts once (F20).
+//! One cluster under two names: its replicas count once (F20).
 
 use cluster_informer::{Health, SyncState};
 use serde_json::json;

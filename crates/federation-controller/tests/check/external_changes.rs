@@ -1,20 +1,12 @@
-//! Local ReplicaSets that somebody else changes as well: put right, but never in a loop (F29, F31).
+//! Local ReplicaSets that another writer changes as well: restored, but never in a loop (F29, F31).
 
 use cluster_informer::WorkloadView;
 use federation_controller::check::{Outcome, Outcomes, with_outcomes};
 
-use crate::world::{DESIRED, World, at, condition, condition_message, even, frs, hold};
+use crate::world::{DESIRED, World, at, condition, condition_message, hold};
 
-/// Three members that run what they should.
-fn settled() -> World {
-    let mut world = World::new(frs(9, even(true)), &["a", "b", "c"]);
-    world.settle(1);
-    world.step();
-    world
-}
-
-/// Somebody scales the set in a to 7.
-fn meddle(world: &mut World) {
+/// Another writer scales the set in a to 7.
+fn scale_externally(world: &mut World) {
     hold(&mut world.members[0], 7, 7);
     let set = world.members[0].view.workload.as_mut().unwrap();
     set.generation += 1;
@@ -23,12 +15,12 @@ fn meddle(world: &mut World) {
 
 #[test]
 fn f29_repeated_external_changes_are_repaired_with_backoff() {
-    let mut world = settled();
+    let mut world = World::settled(9);
     world.now = 100;
     let mut repaired = Vec::new();
     while world.now < 400 {
         if world.placed()[0] == 3 {
-            meddle(&mut world);
+            scale_externally(&mut world);
         }
         let decided = world.step();
         if let [action] = &decided.actions[..] {
@@ -53,11 +45,11 @@ fn f29_repeated_external_changes_are_repaired_with_backoff() {
 
 #[test]
 fn f22_the_status_says_how_long_a_set_waits_to_be_restored() {
-    let mut world = settled();
+    let mut world = World::settled(9);
     world.now = 100;
-    meddle(&mut world);
+    scale_externally(&mut world);
     world.step();
-    meddle(&mut world);
+    scale_externally(&mut world);
     world.now = 104;
     // A world that does nothing also refreshes its status, which is the same.
     let decided = world.step();
@@ -72,8 +64,8 @@ fn f22_the_status_says_how_long_a_set_waits_to_be_restored() {
 
 #[test]
 fn f29_contention_ends_when_the_other_writer_stops() {
-    let mut world = settled();
-    meddle(&mut world);
+    let mut world = World::settled(9);
+    scale_externally(&mut world);
     world.step();
     let decided = world.step();
     let over = decided.next_check.unwrap();
@@ -91,7 +83,7 @@ fn f29_contention_ends_when_the_other_writer_stops() {
 
 #[test]
 fn f31_a_deleted_set_counts_as_an_external_change() {
-    let mut world = settled();
+    let mut world = World::settled(9);
     for (disturbances, actions) in [(1, 1), (2, 0)] {
         world.members[0].view = WorkloadView::default();
         let decided = world.step();
@@ -105,7 +97,7 @@ fn f31_a_deleted_set_counts_as_an_external_change() {
 
 #[test]
 fn f29_only_external_changes_count_as_contention() {
-    let mut world = settled();
+    let mut world = World::settled(9);
     let set = world.members[0].view.workload.as_mut().unwrap();
     set.generation += 2;
     let decided = world.step();
@@ -116,7 +108,7 @@ fn f29_only_external_changes_count_as_contention() {
     // Our own write, whose answer never came.
     let unknown: Outcomes = [("a".to_owned(), Outcome::Unknown("deadline".into()))].into();
     world.previous = with_outcomes(world.previous, &unknown, DESIRED, at(0), &world.settings);
-    meddle(&mut world);
+    scale_externally(&mut world);
     let decided = world.step();
     assert_eq!(decided.actions.len(), 1);
     assert_eq!(decided.status.clusters[0].internal.writes.drift_count, 0);
@@ -124,7 +116,7 @@ fn f29_only_external_changes_count_as_contention() {
 
 #[test]
 fn f29_a_set_with_a_controller_owner_is_not_ours() {
-    let mut world = settled();
+    let mut world = World::settled(9);
     world.members[0]
         .view
         .workload

@@ -1,5 +1,5 @@
-//! A member whose last probe failed, that has not answered a write yet, or whose silent watch is being reopened: it stays as it is, and no other member gives up
-//! or takes replicas because of that (F33, F39).
+//! A member whose last probe failed, that has not answered a write yet, or whose silent watch is being reopened: it stays as
+//! it is, and no other member gets or loses replicas because of that (F33, F39).
 
 use std::collections::BTreeMap;
 
@@ -50,8 +50,8 @@ fn on_hold(world: &World, held: usize, hold: Hold) -> World {
 #[test]
 fn f39_nobody_gives_up_pending_replicas_for_a_write_that_is_not_answered() {
     let mut world = World::new(frs(12, even(true)), &["a", "b", "c"]);
-    for (name, room) in [("a", 2), ("b", 4), ("c", 3)] {
-        world.set_room(name, room);
+    for (name, capacity) in [("a", 2), ("b", 4), ("c", 3)] {
+        world.set_capacity(name, capacity);
     }
     world.step();
     for _ in 0..20 {
@@ -72,7 +72,7 @@ proptest! {
 
     #[test]
     fn f39_a_hold_of_one_member_takes_nothing_from_the_others(
-        rooms in prop::collection::vec(0..30u32, 3..5),
+        capacities in prop::collection::vec(0..30u32, 3..5),
         weights in prop::collection::vec(0..4u32, 4),
         replicas in (1..50i32, 1..50i32),
         steps in 0..6usize,
@@ -80,16 +80,16 @@ proptest! {
         rebalance in any::<bool>(),
         hold in prop::sample::select(&[Hold::Probe, Hold::Write, Hold::Silence]),
     ) {
-        let names = &["a", "b", "c", "d"][..rooms.len()];
+        let names = &["a", "b", "c", "d"][..capacities.len()];
         let mut world = World::new(frs(replicas.0, even(rebalance)), names);
-        for (name, room) in names.iter().zip(&rooms) {
-            world.set_room(name, *room);
+        for (name, capacity) in names.iter().zip(&capacities) {
+            world.set_capacity(name, *capacity);
         }
         let run = |world: &mut World, steps| {
             for _ in 0..steps {
                 world.step();
-                for (name, room) in names.iter().zip(&rooms) {
-                    world.set_room(name, *room);
+                for (name, capacity) in names.iter().zip(&capacities) {
+                    world.set_capacity(name, *capacity);
                 }
                 world.now += 61;
             }

@@ -1,4 +1,5 @@
-//! Sets and pods come by two watches, of which either may be behind: nothing is given up, or tried, because of that.
+//! ReplicaSets and pods come by two watches, of which either may be behind: no replica is removed, and no capacity tried,
+//! because of that.
 
 use federation_controller::check::SetChange;
 
@@ -45,7 +46,7 @@ fn f20_running_replicas_are_removed_without_a_condition_on_the_status() {
 #[test]
 fn f34_a_status_that_lags_behind_a_scale_down_shows_no_capacity() {
     let mut world = World::new(frs(30, even(true)), &["a", "b", "c"]);
-    world.room.insert("c".to_owned(), 6);
+    world.capacity.insert("c".to_owned(), 6);
     world.step();
     world.now = 60;
     world.step();
@@ -70,7 +71,7 @@ fn f34_a_status_that_lags_behind_a_scale_down_shows_no_capacity() {
 #[test]
 fn f34_pods_that_a_scale_down_removes_show_no_limit() {
     let mut world = World::new(frs(30, even(true)), &["a", "b", "c"]);
-    world.room.insert("c".to_owned(), 5);
+    world.capacity.insert("c".to_owned(), 5);
     world.step();
     world.now = 60;
     world.settle(1);

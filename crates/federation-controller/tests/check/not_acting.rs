@@ -21,18 +21,11 @@ fn stop_controllers(world: &mut World, pods: u32, since: i64) {
 
 /// A set that was scaled from 6 to 12 replicas at 0 s, since when the controllers of c don't act.
 fn scaled_without_controllers() -> World {
-    let mut world = settled();
+    let mut world = World::settled(6);
     world.now = 0;
     world.frs = frs(12, even(true));
     world.step();
     stop_controllers(&mut world, 2, 0);
-    world
-}
-
-/// A set with 2 replicas in each of 3 members.
-fn settled() -> World {
-    let mut world = World::new(frs(6, even(true)), &["a", "b", "c"]);
-    world.settle(1);
     world
 }
 
@@ -109,7 +102,7 @@ fn f32_controllers_that_acted_since_an_earlier_leader_have_their_time_anew() {
 
 #[test]
 fn f32_a_set_without_missing_pods_says_that_nobody_acts_on_it() {
-    let mut world = settled();
+    let mut world = World::settled(6);
     world.now = 100;
     stop_controllers(&mut world, 2, 0);
     let decided = world.check();

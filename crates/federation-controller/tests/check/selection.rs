@@ -153,12 +153,12 @@ fn f20_replicas_leave_drained_clusters_before_those_that_are_not_named() {
 #[test]
 fn f34_a_selected_cluster_that_is_full_gets_what_it_can_run() {
     let mut world = running();
-    world.set_room("b", 5);
+    world.set_capacity("b", 5);
     let placement = json!({ "clusters": { "b": { "weight": 1 } } });
     world.frs = frs(12, placement);
     for _ in 0..60 {
         world.step();
-        world.set_room("b", 5);
+        world.set_capacity("b", 5);
         assert!(world.ready() >= 12, "{:?}", world.placed());
         world.now += 61;
     }
@@ -172,14 +172,14 @@ fn f34_a_selected_cluster_that_is_full_gets_what_it_can_run() {
 struct Entry {
     named: bool,
     weight: u32,
-    room: u32,
+    capacity: u32,
 }
 
 fn entry() -> impl Strategy<Value = Entry> {
-    (any::<bool>(), 0..3u32, 0..40u32).prop_map(|(named, weight, room)| Entry {
+    (any::<bool>(), 0..3u32, 0..40u32).prop_map(|(named, weight, capacity)| Entry {
         named,
         weight,
-        room,
+        capacity,
     })
 }
 
@@ -198,14 +198,14 @@ proptest! {
         let names = &["a", "b", "c", "d"][..entries.len()];
         let mut world = World::new(frs(replicas.try_into().unwrap(), even(true)), names);
         for (name, entry) in names.iter().zip(&entries) {
-            world.set_room(name, entry.room);
+            world.set_capacity(name, entry.capacity);
         }
         let settle = |world: &mut World, floor: u32| {
             for _ in 0..60 {
-                let rooms = world.room.clone();
+                let capacities = world.capacity.clone();
                 world.step();
-                for (name, room) in rooms {
-                    world.set_room(&name, room);
+                for (name, capacity) in capacities {
+                    world.set_capacity(&name, capacity);
                 }
                 assert!(world.ready() >= floor, "{:?} at {}", world.placed(), world.now);
                 world.now += 61;
@@ -225,8 +225,8 @@ proptest! {
         world.frs = frs(replicas.try_into().unwrap(), placement);
         settle(&mut world, floor);
         let selected = |entry: &&Entry| entry.named && entry.weight > 0;
-        let room: u32 = entries.iter().filter(selected).map(|entry| entry.room).sum();
-        if room >= replicas && rebalance {
+        let capacity: u32 = entries.iter().filter(selected).map(|entry| entry.capacity).sum();
+        if capacity >= replicas && rebalance {
             for (member, entry) in world.members.iter().zip(&entries) {
                 let left = member.view.workload.as_ref().map_or(0, |set| set.ready_replicas);
                 prop_assert!(selected(&entry) || left == 0, "{:?} of {:?}", world.placed(), entries);

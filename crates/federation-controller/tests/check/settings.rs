@@ -35,7 +35,7 @@ fn f20_a_set_has_a_surge_of_its_own() {
 fn rescheduled_after(rescheduling: Value) -> Option<i64> {
     let mut world = world(rescheduling);
     let full_at = world.now;
-    world.set_room("c", 4);
+    world.set_capacity("c", 4);
     for _ in 0..600 {
         world.step();
         if world.ready() == 30 {
@@ -64,7 +64,7 @@ fn f34_a_set_says_how_long_its_pods_may_be_unschedulable() {
 #[test]
 fn f34_a_change_of_the_unscheduled_time_takes_effect_at_once() {
     let mut world = world(json!({ "unscheduledTimeoutSeconds": "Never" }));
-    world.set_room("c", 4);
+    world.set_capacity("c", 4);
     world.now += 1000;
     assert!(world.step().actions.is_empty());
     let spec = json!({ "replicas": 30, "placement": even(true), "rescheduling": { "unscheduledTimeoutSeconds": 900 } });

@@ -141,7 +141,7 @@ fn f6_reconciling_is_present_only_while_there_is_something_to_do() {
     assert_eq!(condition(&world.check(), "Ready"), "True", "as last known");
     world.members[1].sync = SyncState::Synced;
     for name in ["a", "b", "c"] {
-        world.set_room(name, 2);
+        world.set_capacity(name, 2);
     }
     world.now += 120;
     assert_eq!(reason(&world), because("InsufficientCapacity"));

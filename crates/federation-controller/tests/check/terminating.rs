@@ -1,5 +1,5 @@
-//! A local ReplicaSet that hangs in its deletion: after `unscheduledTimeout` its replicas go elsewhere, and what runs stays until
-//! it is gone (F28, F31).
+//! A local ReplicaSet that hangs in its deletion: after `unscheduledTimeout` its replicas are rescheduled, and its pods run
+//! until it is gone (F28, F31).
 
 use cluster_informer::{Deletion, WorkloadView};
 use fedrs_api::ClusterReason;
@@ -91,8 +91,8 @@ fn f20_replicas_of_a_set_that_is_being_deleted_stay_until_others_replace_them() 
 #[test]
 fn f18_what_only_runs_in_a_set_that_is_being_deleted_has_no_place() {
     let mut world = terminating(12, 4);
-    world.set_room("a", 4);
-    world.set_room("b", 5);
+    world.set_capacity("a", 4);
+    world.set_capacity("b", 5);
     let placed = placed_at(&mut world, 400);
     let decided = world.check();
     assert_eq!((world.ready(), placed[2]), (13, 4));

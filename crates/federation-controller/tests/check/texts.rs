@@ -206,11 +206,11 @@ const PLACEMENTS: [Case; 12] = [
 
 const CAPACITIES: [Case; 8] = [
     ("pods are pending", |world| {
-        world.set_room("eu", 1);
+        world.set_capacity("eu", 1);
         world.now = 130;
     }),
     ("pods are unschedulable", |world| {
-        world.set_room("eu", 1);
+        world.set_capacity("eu", 1);
         let message = "0/3 nodes are available".to_owned();
         eu(world).view.pods.unscheduled_message = Some(message);
         world.now = 200;
@@ -243,22 +243,22 @@ const CAPACITIES: [Case; 8] = [
     }),
     ("all are full", |world| {
         for name in ["asia", "eu", "us"] {
-            world.set_room(name, 2);
+            world.set_capacity(name, 2);
         }
         world.now = 200;
         world.previous = world.check().status;
     }),
     ("capacity probes", |world| {
-        world.set_room("eu", 1);
+        world.set_capacity("eu", 1);
         world.now = 200;
         world.settle(1);
     }),
     ("a capacity probe is scheduled", |world| {
-        world.set_room("eu", 1);
+        world.set_capacity("eu", 1);
         world.now = 200;
         world.settle(1);
         world.now = 400;
-        world.set_room("eu", 2);
+        world.set_capacity("eu", 2);
     }),
     ("capacity is no longer a limit", |world| {
         previous(world).capacity = Some(4);

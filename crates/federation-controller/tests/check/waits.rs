@@ -94,7 +94,7 @@ fn f4_an_invalid_spec_waits_for_nothing() {
 #[test]
 fn f34_pods_that_stay_to_detect_capacity_are_not_said_to_go() {
     let mut world = World::settled(9);
-    world.set_room("b", 1);
+    world.set_capacity("b", 1);
     let decided = world.check();
     let until = until(&decided, "b", WaitReason::UnscheduledTimeout);
     assert_eq!(until, Some(at(world.now + 60)));

@@ -1,4 +1,5 @@
-//! A small world for checks: every write succeeds, and every replica with room runs. The benchmark uses it, too.
+//! A small world for checks: every write succeeds, and each cluster runs replicas up to its capacity. The benchmark uses it,
+//! too.
 
 use std::time::Duration;
 
@@ -120,13 +121,13 @@ pub(crate) fn hold(member: &mut Member, replicas: u32, ready: u32) {
     };
 }
 
-/// One member after another, in a little world where every write succeeds and every replica with room runs.
+/// A FederatedReplicaSet and its members: every write succeeds, and each cluster runs replicas up to its capacity.
 #[derive(Clone)]
 pub(crate) struct World {
     pub(crate) frs: ValidFrs,
     pub(crate) members: Vec<Member>,
-    /// Nodes' room per member; unlimited if absent.
-    pub(crate) room: std::collections::BTreeMap<String, u32>,
+    /// The capacity of each member; unlimited if absent.
+    pub(crate) capacity: std::collections::BTreeMap<String, u32>,
     pub(crate) previous: FederatedReplicaSetStatus,
     pub(crate) settings: Config,
     pub(crate) now: i64,
@@ -139,7 +140,7 @@ impl World {
         Self {
             frs,
             members: names.iter().map(|name| running(name, 0)).collect(),
-            room: std::collections::BTreeMap::new(),
+            capacity: std::collections::BTreeMap::new(),
             previous: FederatedReplicaSetStatus::default(),
             settings: Config::default(),
             now: 0,
@@ -147,7 +148,7 @@ impl World {
         }
     }
 
-    /// `replicas` over three members, which run what they should.
+    /// `replicas` over three members, which run their desired replicas.
     pub(crate) fn settled(replicas: i32) -> Self {
         let mut world = Self::new(frs(replicas, even(true)), &["a", "b", "c"]);
         world.settle(1);
@@ -178,7 +179,7 @@ impl World {
         check(&world.snapshot(), at(self.now))
     }
 
-    /// As the reconciler does it.
+    /// Applies the settings of the set, as the reconciler does.
     fn apply_settings(&mut self) {
         self.settings = self.settings.of_set(&self.frs.rescheduling).into_owned();
     }
@@ -189,12 +190,12 @@ impl World {
         }
     }
 
-    /// Checks and carries out; pods without room wait from then on, the others run at once.
+    /// Checks, and carries out the actions: pods beyond the capacity are unscheduled from then on, the others run at once.
     pub(crate) fn step(&mut self) -> Check {
         self.step_unless(|_| None)
     }
 
-    /// As `step`, but nothing is done where `rejected` has another outcome.
+    /// Like `step`, but an action for which `rejected` returns an outcome is not carried out.
     pub(crate) fn step_unless(&mut self, rejected: impl Fn(&Action) -> Option<Outcome>) -> Check {
         self.decide_outages();
         let decided = self.check();
@@ -215,8 +216,8 @@ impl World {
                 SetChange::Scale { to, .. } => *to,
                 SetChange::LabelPods { .. } => panic!("a world without adopted pods"),
             };
-            let room = self.room.get(name).copied().unwrap_or(u32::MAX);
-            run(member, replicas, room, self.now);
+            let capacity = self.capacity.get(name).copied().unwrap_or(u32::MAX);
+            run(member, replicas, capacity, self.now);
             let set = member.view.workload.clone().unwrap();
             let outcome = if matches!(change, SetChange::Scale { .. }) {
                 Outcome::Scaled { set, by: None }
@@ -240,7 +241,7 @@ impl World {
         assert_eq!(refreshed.status, self.previous);
     }
 
-    /// Makes what was decided, with the outcomes, the next check's previous status.
+    /// Makes the decided status, with the outcomes, the next check's previous status.
     pub(crate) fn remember(&mut self, decided: &Check, outcomes: &Outcomes) {
         let (status, now) = (decided.status.clone(), at(self.now));
         self.previous = with_outcomes(status, outcomes, DESIRED, now, &self.settings);
@@ -277,8 +278,8 @@ impl World {
             .sum()
     }
 
-    pub(crate) fn set_room(&mut self, name: &str, room: u32) {
-        self.room.insert(name.to_owned(), room);
+    pub(crate) fn set_capacity(&mut self, name: &str, capacity: u32) {
+        self.capacity.insert(name.to_owned(), capacity);
         let member = self
             .members
             .iter_mut()
@@ -287,15 +288,15 @@ impl World {
         let Some(replicas) = member.view.workload.as_ref().map(|set| set.replicas) else {
             return;
         };
-        run(member, replicas, room, self.now);
+        run(member, replicas, capacity, self.now);
     }
 }
 
-/// Gives `member` a set of `replicas`, of which those beyond `room` wait: since `now`, or for as long as others did.
-fn run(member: &mut Member, replicas: u32, room: u32, now: i64) {
+/// Gives `member` a set of `replicas`, of which those beyond `capacity` wait: since `now`, or for as long as others did.
+fn run(member: &mut Member, replicas: u32, capacity: u32, now: i64) {
     let waiting = &member.view.pods.unscheduled_since;
     let since = waiting.first().map_or(at(now), |(since, _)| *since);
-    let ready = replicas.min(room);
+    let ready = replicas.min(capacity);
     hold(member, replicas, ready);
     if replicas > ready {
         member.view.pods.unscheduled = replicas - ready;

@@ -1,4 +1,4 @@
-//! The folder of kubeconfigs: the events of its files, on paused time and real files.
+//! The directory of kubeconfigs: the events of its files, on paused time and real files.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
@@ -10,26 +10,26 @@ use tokio::{sync::mpsc, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 struct Watched {
-    folder: TempDir,
+    directory: TempDir,
     events: mpsc::Receiver<MemberEvent>,
     cancel: CancellationToken,
 }
 
 impl Watched {
     fn start(files: &[(&str, &str)]) -> Self {
-        let folder = TempDir::new().unwrap();
+        let directory = TempDir::new().unwrap();
         for (name, content) in files {
-            fs::write(folder.path().join(name), content).unwrap();
+            fs::write(directory.path().join(name), content).unwrap();
         }
         let (sender, events) = mpsc::channel(16);
         let cancel = CancellationToken::new();
         tokio::spawn(directory::watch(
-            folder.path().to_owned(),
+            directory.path().to_owned(),
             sender,
             cancel.clone(),
         ));
         Self {
-            folder,
+            directory,
             events,
             cancel,
         }
@@ -43,7 +43,7 @@ impl Watched {
                 file,
                 kubeconfig,
             })) => {
-                let file = file.strip_prefix(self.folder.path()).unwrap();
+                let file = file.strip_prefix(self.directory.path()).unwrap();
                 match kubeconfig {
                     Ok(_) => format!("present {name}"),
                     Err(error) => format!("broken {name} in {}: {error}", file.display()),
@@ -58,11 +58,11 @@ impl Watched {
     }
 
     fn write(&self, name: &str, content: &str) {
-        fs::write(self.folder.path().join(name), content).unwrap();
+        fs::write(self.directory.path().join(name), content).unwrap();
     }
 
     fn remove(&self, name: &str) {
-        fs::remove_file(self.folder.path().join(name)).unwrap();
+        fs::remove_file(self.directory.path().join(name)).unwrap();
     }
 }
 
@@ -140,6 +140,6 @@ async fn f33_an_emptied_or_missing_folder_loses_no_member() {
     assert_eq!(watched.next().await, "gone a");
     watched.remove("b.yaml");
     assert_eq!(watched.next().await, "emptied");
-    fs::remove_dir(watched.folder.path()).unwrap();
+    fs::remove_dir(watched.directory.path()).unwrap();
     assert_eq!(watched.next().await, "nothing");
 }
