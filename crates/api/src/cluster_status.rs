@@ -199,13 +199,13 @@ pub struct ClusterInternalState {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_replicas: Option<i32>,
     /// Capacity probes: replicas left pending on top of the layout, to detect capacity (F34).
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::compact::is_default")]
     pub capacity_probes: i32,
     /// Replicas that the next growth adds beyond the detected capacity (F34).
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::compact::is_default")]
     pub growth_step: i32,
     /// Failed attempts in a row: rejected creations (F28), or growth that found no capacity (F34).
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::compact::is_default")]
     pub failures: i32,
     /// The earliest time of the next attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -249,7 +249,7 @@ pub struct WriteHistory {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written_generation: Option<i64>,
     /// External changes in a row (F29, F31).
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::compact::is_default")]
     pub drift_count: i32,
     /// When the controller last restored the local workload.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -258,7 +258,7 @@ pub struct WriteHistory {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drift_manager: Option<String>,
     /// Failed writes of the local workload in a row.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::compact::is_default")]
     pub write_failures: i32,
     /// When the last write failed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -373,12 +373,4 @@ fn known_items<'de, D: serde::Deserializer<'de>, T: DeserializeOwned>(
 ) -> Result<Vec<T>, D::Error> {
     let items = Vec::<Value>::deserialize(deserializer)?.into_iter();
     Ok(items.filter_map(|item| T::deserialize(item).ok()).collect())
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_zero(n: &i32) -> bool {
-    *n == 0
 }

@@ -7,6 +7,11 @@ use serde::{
 };
 use serde_json::Value;
 
+/// Whether a field of such state has its default, which is not written.
+pub(crate) fn is_default<T: Default + PartialEq>(field: &T) -> bool {
+    *field == T::default()
+}
+
 pub(crate) fn serialize<T: Serialize, S: Serializer>(state: &T, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&serde_json::to_string(state).map_err(S::Error::custom)?)
 }

@@ -56,7 +56,7 @@ pub use member_cluster::{
 };
 pub use object_key::ObjectKey;
 pub use placement::{ClusterPreference, Placement};
-pub use plural::pluralize;
+pub use plural::{plural, pluralize};
 pub use rescheduling::{Rescheduling, Surge, TimeLimit, ValidRescheduling};
 pub use valid::{ValidFrs, preferences_hash};
 pub use wait::{ClusterWait, WaitReason};

@@ -199,16 +199,16 @@ pub struct MemberInternalState {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub outage_reason: String,
     /// How long controllers have observed the outage.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::compact::is_default")]
     pub outage_seconds: i64,
     /// Whether the replicas of the cluster are rescheduled.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
     /// Losses without an hour of health between them.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::compact::is_default")]
     pub losses: i64,
     /// How long controllers have observed the cluster to be healthy since its last outage, if that matters.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::compact::is_default")]
     pub healthy_seconds: i64,
     /// How many seconds the longest outages lasted that have ended, until the cluster was healthy for an hour.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -219,14 +219,6 @@ impl MemberInternalState {
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_zero(n: &i64) -> bool {
-    *n == 0
 }
 
 /// Numbers of nodes.

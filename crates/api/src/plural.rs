@@ -4,8 +4,13 @@ use std::fmt::Display;
 
 /// A number with its noun: `1 replica`, `2 replicas`.
 pub fn pluralize<N: Copy + Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
-    let plural = if number == N::from(1) { "" } else { "s" };
-    format!("{number} {noun}{plural}")
+    format!("{number} {}", plural(number, noun))
+}
+
+/// The noun of a number of things, without the number: `finalizer` for 1, else `finalizers`.
+pub fn plural<N: PartialEq + From<u8>>(number: N, noun: &str) -> String {
+    let ending = if number == N::from(1) { "" } else { "s" };
+    format!("{noun}{ending}")
 }
 
 #[cfg(test)]

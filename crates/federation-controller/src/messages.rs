@@ -4,7 +4,7 @@
 use std::{fmt::Display, time::Duration};
 
 use cluster_informer::{UnreadNamespace, WorkloadTotals};
-use fedrs_api::pluralize;
+use fedrs_api::{plural, pluralize};
 use jiff::Timestamp;
 use reflector::printable;
 
@@ -43,11 +43,7 @@ pub(crate) fn left_behind(members: &[String], deadline: Duration) -> String {
 }
 
 pub(crate) fn deletion_held(finalizers: &[&str]) -> String {
-    let noun = if finalizers.len() == 1 {
-        "finalizer"
-    } else {
-        "finalizers"
-    };
+    let noun = plural(finalizers.len(), "finalizer");
     format!(
         "all members are cleaned up; the deletion waits for {noun} {}",
         printable(&finalizers.join(", "))
@@ -121,11 +117,7 @@ pub(crate) fn in_namespaces(why: &str, unread: &[UnreadNamespace]) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let noun = if unread.len() == 1 {
-        "namespace"
-    } else {
-        "namespaces"
-    };
+    let noun = plural(unread.len(), "namespace");
     let failure = first.failure.as_ref();
     let failure = failure.map_or_else(String::new, |failure| format!(" ({failure})"));
     format!(

@@ -108,7 +108,7 @@ impl Span {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Outage {
+struct CurrentOutage {
     reason: MemberReason,
     span: Span,
     /// The member is not lost before, because it has to be probed again.
@@ -145,7 +145,7 @@ impl Recorded {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct History {
     contact: Contact,
-    outage: Option<Outage>,
+    outage: Option<CurrentOutage>,
     /// Whether its outage, if there is one, is that of the member, and not of the controller's own connection.
     is_decidable: bool,
     /// How long the longest outages lasted that have ended since the member was healthy for an hour, longest first. Each set
@@ -209,7 +209,7 @@ pub(super) fn observe(
     now: Instant,
 ) -> bool {
     for member in &mut *members {
-        member.history.see(member.contact, now);
+        member.history.observe_contact(member.contact, now);
     }
     let answers = members.iter().any(|member| member.contact.is_answer());
     let probed = |member: &&Observed<'_>| member.contact.is_probed() && !member.is_lost();
@@ -308,7 +308,7 @@ impl History {
         self.was_lost
     }
 
-    fn see(&mut self, contact: Contact, now: Instant) {
+    fn observe_contact(&mut self, contact: Contact, now: Instant) {
         let before = std::mem::replace(&mut self.contact, contact);
         self.was_lost &= !contact.is_answer() || contact == Contact::Unconfirmed;
         let span = Span {
@@ -336,14 +336,14 @@ impl History {
                     self.returned_unseen = false;
                 }
                 // A member without an answer whose kubeconfig is removed, too, is lost no later.
-                let lasts = |outage: &Outage| {
+                let lasts = |outage: &CurrentOutage| {
                     outage.reason == reason
                         || reason == MemberReason::Removed
                             && outage.reason == MemberReason::Unreachable
                 };
                 if !self.outage.as_ref().is_some_and(lasts) {
                     self.end_outage(before, now);
-                    self.outage = Some(Outage {
+                    self.outage = Some(CurrentOutage {
                         reason,
                         span,
                         not_before: now,
@@ -441,7 +441,7 @@ impl History {
         };
         let lost = self.state.lost.is_some() || self.was_lost;
         // Failed probes, fewer than the threshold, are no outage by themselves.
-        let shows = |outage: &Outage| {
+        let shows = |outage: &CurrentOutage| {
             let is_outage = self.contact.shows_outage() || !outage.span.earlier.is_zero();
             lost || self.is_decidable && is_outage
         };
@@ -451,7 +451,7 @@ impl History {
         let healthy = self.healthy.map_or(Duration::ZERO, |healthy| {
             healthy.length(now).min(stabilization)
         });
-        let outage_seconds = |outage: Outage| {
+        let outage_seconds = |outage: CurrentOutage| {
             let length = outage.span.length(now);
             let step = match self.state.lost_at {
                 Some(_) => RECORDED_STEP,

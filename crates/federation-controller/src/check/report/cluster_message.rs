@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 
 use cluster_informer::Deletion;
 use federated_scheduler::Reason;
-use fedrs_api::{ClusterReason, pluralize};
+use fedrs_api::{ClusterReason, plural, pluralize};
 
 use crate::check::{
     decision::{Decision, MemberDecision},
@@ -199,11 +199,7 @@ pub(super) fn waits_for(deletion: &Deletion) -> String {
         name => name,
     });
     let names: Vec<_> = names.collect();
-    let noun = if names.len() == 1 {
-        "finalizer"
-    } else {
-        "finalizers"
-    };
+    let noun = plural(names.len(), "finalizer");
     format!("waits for {noun} {}", names.join(", "))
 }
 
