@@ -99,21 +99,20 @@ impl Cached {
     /// Whether the write of the status is delayed, because it is interim. Counts the interim statuses that are written.
     fn withholds_status(&mut self, now: Instant) -> bool {
         let published = self.published.as_deref();
-        let generation = |status: &FederatedReplicaSetStatus| status.observed_generation;
-        let is_new_generation = published.and_then(generation) != self.status.observed_generation;
+        let generation = published.and_then(|published| published.observed_generation);
         let is_interim = is_interim(published, &self.status);
-        if is_new_generation || !is_interim {
+        if !is_interim || generation != self.status.observed_generation {
             self.interim_writes = 0;
         }
         if !is_interim {
             return false;
         }
         let since = *self.withheld_since.get_or_insert(now);
-        let is_delayed = now < since + interim::max_delay(self.interim_writes);
-        if !is_delayed {
-            self.interim_writes = self.interim_writes.saturating_add(1);
+        if now < since + interim::max_delay(self.interim_writes) {
+            return true;
         }
-        is_delayed
+        self.interim_writes = self.interim_writes.saturating_add(1);
+        false
     }
 
     /// Takes the late outcomes that have arrived. Returns them, and the members that have not answered yet.

@@ -94,7 +94,7 @@ impl AccessReview {
     }
 
     /// A verb on one object; on all objects of its kind if it has no name.
-    fn to_object(cluster: ClusterType, verb: &str, object: &ObjectRef) -> Self {
+    fn of(cluster: ClusterType, verb: &str, object: &ObjectRef) -> Self {
         // The API server authorizes create and list without a name.
         let is_named = verb != "create" && !object.name.is_empty();
         let attributes = ResourceAttributes {
@@ -113,30 +113,20 @@ impl AccessReview {
 pub(super) fn for_reads(membership: &Membership) -> Vec<Permission> {
     let system = ObjectRef::cluster_scoped::<Namespace>("kube-system");
     let all_members = ObjectRef::cluster_scoped::<MemberCluster>("");
-    let mut reads = vec![AccessReview::to_object(
-        ClusterType::Host,
-        "list",
-        &all_members,
-    )];
+    let mut reads = vec![AccessReview::of(ClusterType::Host, "list", &all_members)];
     for cluster in [ClusterType::Host, ClusterType::Member] {
         let namespace = membership.namespace_ref();
-        reads.extend(
-            [&system, &namespace].map(|object| AccessReview::to_object(cluster, "get", object)),
-        );
+        reads.extend([&system, &namespace].map(|object| AccessReview::of(cluster, "get", object)));
     }
     for object in [membership.secret_ref(), membership.member_cluster_ref()] {
-        reads.push(AccessReview::to_object(ClusterType::Host, "get", &object));
+        reads.push(AccessReview::of(ClusterType::Host, "get", &object));
     }
     for name in membership.listed_namespaces() {
         let namespace = ObjectRef::cluster_scoped::<Namespace>(name);
-        reads.push(AccessReview::to_object(
-            ClusterType::Member,
-            "get",
-            &namespace,
-        ));
+        reads.push(AccessReview::of(ClusterType::Member, "get", &namespace));
     }
     for manifest in membership.member_manifests("") {
-        reads.push(AccessReview::to_object(
+        reads.push(AccessReview::of(
             ClusterType::Member,
             "get",
             &ObjectRef::of(&manifest),
@@ -168,7 +158,7 @@ fn for_step(step: &Step) -> Option<Permission> {
         Write::Create(_) => "create",
         Write::Patch(_) => "patch",
     };
-    Some(AccessReview::to_object(step.cluster, verb, &step.object).into())
+    Some(AccessReview::of(step.cluster, verb, &step.object).into())
 }
 
 /// RBAC lets users grant only permissions that they have, both in a role and by binding it, unless they may `escalate` the
@@ -176,9 +166,8 @@ fn for_step(step: &Step) -> Option<Permission> {
 fn for_grants(membership: &Membership, steps: &[Step]) -> Vec<Permission> {
     let write = |kind: &str, namespace: &Option<String>| {
         let mut steps = steps.iter();
-        let matches =
-            |object: &ObjectRef| object.kind.kind == kind && object.namespace == *namespace;
-        let step = steps.find(|step| matches(&step.object));
+        let is_of = |object: &ObjectRef| object.kind.kind == kind && object.namespace == *namespace;
+        let step = steps.find(|step| is_of(&step.object));
         step.map_or(&Write::None, |step| &step.write)
     };
     let mut permissions = Vec::new();
@@ -194,7 +183,7 @@ fn for_grants(membership: &Membership, steps: &[Step]) -> Vec<Permission> {
             escalated.name.clear();
         }
         if *write(&role.kind.kind, &role.namespace) != Write::None {
-            alternatives.push(AccessReview::to_object(
+            alternatives.push(AccessReview::of(
                 ClusterType::Member,
                 "escalate",
                 &escalated,
@@ -202,7 +191,7 @@ fn for_grants(membership: &Membership, steps: &[Step]) -> Vec<Permission> {
         }
         let binding = format!("{}Binding", role.kind.kind);
         if *write(&binding, &role.namespace) != Write::None {
-            alternatives.push(AccessReview::to_object(ClusterType::Member, "bind", &role));
+            alternatives.push(AccessReview::of(ClusterType::Member, "bind", &role));
         }
         if alternatives.is_empty() {
             continue;
