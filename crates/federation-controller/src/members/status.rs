@@ -170,14 +170,9 @@ fn synced(member: &MemberState, unread: &[UnreadNamespace]) -> MemberCondition {
     let new = |status: ConditionStatus, reason, message: &str| {
         MemberCondition::new(MemberConditionType::Synced, status, reason, message)
     };
-    let sync = member
-        .access
-        .as_ref()
-        .map(|access| access.store.sync_state());
-    let exceeded = member
-        .access
-        .as_ref()
-        .and_then(|access| access.store.exceeded_limit());
+    let store = member.access.as_ref().map(|access| &access.store);
+    let sync = store.map(|store| store.sync_state());
+    let exceeded = store.and_then(|store| store.exceeded_limit());
     match sync.unwrap_or(SyncState::NotSynced) {
         _ if !member.followed && sync.is_some() => {
             new(False, MemberReason::NotWatched, messages::NOT_WATCHED)
