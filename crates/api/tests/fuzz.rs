@@ -1,4 +1,4 @@
-//! FederatedReplicaSets, MemberClusters and preferences of others, against mutated bytes.
+//! Reads FederatedReplicaSets, MemberClusters and preferences from mutated bytes.
 
 use std::{fmt::Debug, path::Path};
 
@@ -76,7 +76,7 @@ fn f2_any_preferences_are_read_or_their_errors_name_fields() {
 }
 
 #[test]
-fn any_member_cluster_is_read_or_refused() {
+fn any_member_cluster_is_read_or_rejected() {
     fuzz(&corpus("members"), |bytes| {
         read::<MemberCluster>(bytes);
     });

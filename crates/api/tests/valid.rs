@@ -1,4 +1,4 @@
-//! F2, F4: what a FederatedReplicaSet must be, and what is said where it isn't.
+//! F2, F4: valid FederatedReplicaSets, and the errors of invalid ones.
 
 use fedrs_api::{FederatedReplicaSet, Placement, ValidFrs};
 use rstest::rstest;

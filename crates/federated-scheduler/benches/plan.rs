@@ -14,7 +14,7 @@ fn main() {
     divan::main();
 }
 
-/// What is asked for, as a user has it.
+/// A request, as a user states it.
 struct Case {
     replicas: u64,
     rebalance: bool,

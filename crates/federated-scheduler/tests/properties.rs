@@ -1,4 +1,4 @@
-//! What holds for every layout, whatever is asked (F10 to F19).
+//! Invariants of the layouts of any request (F10 to F19).
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ impl Case {
             .collect()
     }
 
-    /// What the documentation says is done, done literally: one replica at a time, to the highest quotient.
+    /// The documented method, literally: one replica at a time, to the highest quotient.
     fn naive(&self) -> Vec<u64> {
         let mut order: Vec<usize> = (0..self.members.len()).collect();
         let ranks = self.plan();
@@ -295,7 +295,7 @@ proptest! {
         }
     }
 
-    /// The condition that only Webster's layouts meet: no cluster's last seat is dearer than another's next one,
+    /// The condition that only Webster's layouts meet: no cluster's last replica has a lower quotient than another's next one,
     /// as far as bounds allow.
     #[test]
     fn f16_no_replica_would_be_better_elsewhere(case in any_case()) {
@@ -321,7 +321,7 @@ proptest! {
         }
     }
 
-    /// Every change by itself, answered at once, against a plan for each.
+    /// All overrides in one call, against a plan for each.
     #[test]
     fn f34_what_if_says_what_a_plan_would(case in any_case(), capacities in prop::collection::vec(any_capacity(), 60)) {
         let places = (0..case.members.len()).chain(0..case.members.len());

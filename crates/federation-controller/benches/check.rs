@@ -25,7 +25,7 @@ fn main() {
     divan::main();
 }
 
-/// A set that runs where it should, and whose last check said so.
+/// A set that is settled, also according to its previous status.
 fn settled_world(count: u32) -> World {
     let names: Vec<_> = (0..count).map(|i| format!("cluster-{i:04}")).collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! What follows from the probes of all members over time.
+//! Which members are lost or have returned, by the probes of all members over time.
 
 use super::{Contact::*, *};
 

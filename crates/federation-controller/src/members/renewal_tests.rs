@@ -1,4 +1,4 @@
-//! The renewal of a token on paused time: against a member and a host that are played here.
+//! The renewal of a token on paused time, against a fake member and a fake host.
 
 use base64::{
     Engine,
@@ -18,10 +18,10 @@ use super::*;
 const EPOCH: i64 = 1_800_000_000;
 const HOUR: u64 = 3600;
 
-fn token(issued: i64, life: i64) -> String {
+fn token(issued: i64, lifetime: i64) -> String {
     let claims = json!({
         "iat": issued,
-        "exp": issued + life,
+        "exp": issued + lifetime,
         "sub": "system:serviceaccount:fedrs-system:fedrs-controller",
     });
     format!("e30.{}.c2ln", URL_SAFE_NO_PAD.encode(claims.to_string()))
@@ -37,11 +37,11 @@ fn kubeconfig(token: &str) -> String {
     )
 }
 
-/// What the two clusters do. They answer what is asked for while `fails` is 0, and reject it before.
+/// The two clusters. The member rejects the first `fails` requests for a token.
 #[derive(Default)]
 struct World {
     fails: u32,
-    /// Lives that the member gives, in seconds; as asked for if 0.
+    /// The lifetime of tokens that the member issues, in seconds; as requested if 0.
     cuts_to: i64,
     /// Times of requests, with their bodies.
     requests: Vec<(u64, Value)>,
@@ -151,7 +151,7 @@ impl World {
         let secret = "/api/v1/namespaces/fedrs-system/secrets/eu-1";
         match (&parts.method, parts.uri.path()) {
             (&Method::POST, path) if path == account => {
-                let life = body["spec"]["expirationSeconds"].as_i64().unwrap();
+                let lifetime = body["spec"]["expirationSeconds"].as_i64().unwrap();
                 self.requests.push((seconds, body));
                 if self.fails > 0 {
                     self.fails -= 1;
@@ -160,8 +160,12 @@ impl World {
                         json!({ "kind": "Status", "message": "may not", "code": 403 }),
                     );
                 }
-                let life = if self.cuts_to > 0 { self.cuts_to } else { life };
-                let token = token(EPOCH + i64::try_from(seconds).unwrap(), life);
+                let lifetime = if self.cuts_to > 0 {
+                    self.cuts_to
+                } else {
+                    lifetime
+                };
+                let token = token(EPOCH + i64::try_from(seconds).unwrap(), lifetime);
                 (StatusCode::CREATED, json!({ "status": { "token": token } }))
             }
             (&Method::GET, path) if path == secret => (StatusCode::OK, self.secret.clone()),

@@ -1,4 +1,4 @@
-//! What a MemberCluster says, by what is known of the member.
+//! The status of a MemberCluster, by what is known of the member.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::executor::MemberAccess;
 
-/// A member as a test has it.
+/// The view of a member in a test.
 #[derive(Clone)]
 struct View {
     health: Health,

@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_token_is_renewed_well_before_its_end_and_not_all_the_time() {
         const HOUR: i64 = 3600;
-        for (life, due) in [
+        for (lifetime, due) in [
             (365 * DAY, DAY),
             (7 * DAY, DAY),
             (2 * DAY, DAY),
@@ -162,12 +162,12 @@ mod tests {
             (600, 300),
         ] {
             let claims = Claims {
-                expires: at(1_000_000 + life),
+                expires: at(1_000_000 + lifetime),
                 issued: Some(at(1_000_000)),
                 account: None,
             };
-            assert!(!renewal_due(&claims, at(1_000_000 + due - 1)), "{life}");
-            assert!(renewal_due(&claims, at(1_000_000 + due)), "{life}");
+            assert!(!renewal_due(&claims, at(1_000_000 + due - 1)), "{lifetime}");
+            assert!(renewal_due(&claims, at(1_000_000 + due)), "{lifetime}");
         }
         let week = Claims {
             expires: at(7 * DAY),

@@ -19,7 +19,7 @@ fn claimed() -> impl Strategy<Value = u32> {
     ]
 }
 
-/// What somebody may have written to a status.
+/// What any writer may have put into a status.
 fn stored() -> impl Strategy<Value = i32> {
     prop_oneof![0..5i32, Just(i32::MAX), Just(i32::MIN), any::<i32>()]
 }

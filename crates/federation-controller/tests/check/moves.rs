@@ -1,4 +1,4 @@
-//! What is done when nothing is wrong: creation, moves, rest (F20, F21, F27).
+//! Checks while nothing fails: creation, moves, settled sets (F20, F21, F27).
 
 use federation_controller::check::SetChange;
 use fedrs_api::{ClusterReason, WaitReason};

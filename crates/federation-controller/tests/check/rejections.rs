@@ -1,4 +1,4 @@
-//! Members that reject a change of a set that they have: replicas travel apart from the template (F28, F34).
+//! Members that reject a change of their local ReplicaSet: its replicas change independently of the template (F28, F34).
 
 use federation_controller::check::{Action, Check, Outcome, SetChange};
 use fedrs_api::{ClusterReason, TemplateRecord};

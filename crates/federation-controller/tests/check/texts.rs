@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::world::{DESIRED, LIVE, World, at, even, frs, frs_with, hold, running};
 
-/// Three members that run what they should, and 100 s later.
+/// Three settled members at 100 s.
 fn settled() -> World {
     let mut world = World::new(frs(9, even(true)), &["asia", "eu", "us"]);
     world.settle(1);

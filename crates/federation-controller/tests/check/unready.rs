@@ -1,4 +1,5 @@
-//! Replacements that have a node and never get ready: what they were to replace stays, and a condition says so (F20).
+//! Replacements that have a node and never get ready: the replicas that they were to replace stay, and a condition shows it
+//! (F20).
 
 use cluster_informer::Health;
 use federation_controller::check::{Check, check};
@@ -16,7 +17,7 @@ fn moving(ready: u32) -> World {
     world
 }
 
-/// A check that is carried out only in so far as it is remembered.
+/// A check whose status is kept, and whose actions are not carried out.
 fn look(world: &mut World) -> Check {
     let decided = world.check();
     world.previous = decided.status.clone();
