@@ -8,7 +8,7 @@ pub fn pluralize<N: Copy + Display + PartialEq + From<u8>>(number: N, noun: &str
 }
 
 /// The noun of a number of things, without the number: `finalizer` for 1, else `finalizers`.
-pub fn plural<N: PartialEq + From<u8>>(number: N, noun: &str) -> String {
+pub fn plural<N: Copy + PartialEq + From<u8>>(number: N, noun: &str) -> String {
     let ending = if number == N::from(1) { "" } else { "s" };
     format!("{noun}{ending}")
 }
