@@ -393,8 +393,11 @@ impl LocalWorkload<'_> {
 
     async fn post(self, object: &Value) -> Result<Outcome, CallError> {
         let collection = self.collection();
-        self.written("create", calls::post(&self.member.client, &collection, object))
-            .await
+        self.written(
+            "create",
+            calls::post(&self.member.client, &collection, object),
+        )
+        .await
     }
 
     /// Waits for `call` until its deadline, and measures it.
