@@ -12,5 +12,5 @@ for name in "$host" "${members[@]}"; do
   rm -f "$dir/members/$name.yaml"
 done
 rm -f "$dir/host.yaml" "$dir/.old" "$dir/.old.lock"
-# Keeps the folder if it contains other files.
+# Keeps the directory if it contains other files.
 rmdir "$dir/members" "$dir" 2>/dev/null || true

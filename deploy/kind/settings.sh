@@ -1,6 +1,6 @@
 # Settings of up.sh and down.sh, which source this file. Set them in the environment.
 #
-#   FEDRS_KIND_DIR      folder for the kubeconfigs: host.yaml, members/NAME.yaml
+#   FEDRS_KIND_DIR      directory for the kubeconfigs: host.yaml, members/NAME.yaml
 #   FEDRS_HOST          name of the host cluster
 #   FEDRS_HOST_IMAGE    node image of the host, for example kindest/node:v1.34.0; defaults to that of kind
 #   FEDRS_MEMBERS       names of the member clusters

@@ -62,8 +62,8 @@ impl Recorded {
 
     /// Its file.
     pub fn path(&self) -> PathBuf {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("recorded");
-        folder.join(format!("{}.yaml", self.name))
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("recorded");
+        directory.join(format!("{}.yaml", self.name))
     }
 
     /// The object.

@@ -11,14 +11,14 @@ use fedrs_tests::recorded::ALL;
 use mlua::{Lua, LuaOptions, StdLib, Table};
 use serde_json::Value;
 
-/// The folder of the health checks.
-fn folder() -> PathBuf {
+/// The directory of the health checks.
+fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/argocd")
 }
 
 /// The script for objects of a kind.
 fn script(kind: &str) -> PathBuf {
-    folder().join(format!("fedrs.dev/{kind}/health.lua"))
+    directory().join(format!("fedrs.dev/{kind}/health.lua"))
 }
 
 /// Runs the script for an object's kind: health and message.
@@ -78,8 +78,8 @@ fn an_object_without_a_status_is_progressing() {
 
 #[test]
 fn the_component_and_the_readme_name_each_script() {
-    let component = fs::read_to_string(folder().join("kustomization.yaml")).unwrap();
-    let readme = fs::read_to_string(folder().join("README.md")).unwrap();
+    let component = fs::read_to_string(directory().join("kustomization.yaml")).unwrap();
+    let readme = fs::read_to_string(directory().join("README.md")).unwrap();
     for kind in ["FederatedReplicaSet", "MemberCluster"] {
         assert!(script(kind).is_file(), "{kind}");
         let entry = format!("resource.customizations.health.fedrs.dev_{kind}=");

@@ -1,4 +1,4 @@
-//! What kubeconfigs may contain, over HTTPS: from a file in the folder to a ready member.
+//! What kubeconfigs may contain, over HTTPS: from a file in the directory to a ready member.
 //!
 //! In real time, because the tests use sockets and child processes.
 
@@ -100,12 +100,12 @@ async fn files(
         (
             "broken-plugin",
             by(&authority, &plugin("echo s3cret; exit 3")),
-            "False InvalidKubeconfig: file FOLDER/broken-plugin.yaml: the credentials plugin failed: exit status: 3",
+            "False InvalidKubeconfig: file DIRECTORY/broken-plugin.yaml: the credentials plugin failed: exit status: 3",
         ),
         (
             "no-file",
             by(", certificate-authority: nowhere.pem", &token),
-            "False InvalidKubeconfig: file FOLDER/no-file.yaml: certificate-authority: failed to read ",
+            "False InvalidKubeconfig: file DIRECTORY/no-file.yaml: certificate-authority: failed to read ",
         ),
     ]
 }
@@ -230,19 +230,23 @@ async fn f36_kubeconfig_files_may_use_whatever_kubectl_accepts() {
     let member = SimCluster::builder("member").nodes(1).start();
     let server = member.serve(None).await.unwrap();
     let access = server.kubeconfig();
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("ca.pem"), &access.authority_pem).unwrap();
-    fs::write(folder.path().join("token"), format!("{}\n", access.token)).unwrap();
+    let kubeconfigs = tempfile::tempdir().unwrap();
+    fs::write(kubeconfigs.path().join("ca.pem"), &access.authority_pem).unwrap();
+    fs::write(
+        kubeconfigs.path().join("token"),
+        format!("{}\n", access.token),
+    )
+    .unwrap();
     let proxies = <[Arc<AtomicUsize>; 2]>::default();
     let files = files(access, &proxies).await;
     for (name, content, _) in &files {
-        fs::write(folder.path().join(format!("{name}.yaml")), content).unwrap();
+        fs::write(kubeconfigs.path().join(format!("{name}.yaml")), content).unwrap();
     }
 
     let cancel = CancellationToken::new();
     let (events, members) = mpsc::channel(64);
     tokio::spawn(directory::watch(
-        folder.path().to_owned(),
+        kubeconfigs.path().to_owned(),
         events,
         cancel.clone(),
     ));
@@ -262,10 +266,11 @@ async fn f36_kubeconfig_files_may_use_whatever_kubectl_accepts() {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let actual = [conditions(&client).await, recorded_events(&client).await].concat();
-        let in_folder = |path: &str| path.replace("FOLDER", &folder.path().display().to_string());
+        let in_directory =
+            |path: &str| path.replace("DIRECTORY", &kubeconfigs.path().display().to_string());
         let missing: Vec<_> = files
             .iter()
-            .map(|(name, _, expected)| format!("{name} {}", in_folder(expected)))
+            .map(|(name, _, expected)| format!("{name} {}", in_directory(expected)))
             .chain(EVENTS.map(str::to_owned))
             .filter(|expected| !actual.iter().any(|line| line.starts_with(expected)))
             .collect();

@@ -522,7 +522,7 @@ async fn f40_a_member_cluster_of_another_federation_is_never_written() {
         .await
         .unwrap();
     federation.start_controller().await;
-    // The file in the folder makes it a member nevertheless.
+    // The file in the directory makes it a member nevertheless.
     federation.run(9).await;
     assert_eq!(federation.sorted_layout("web"), [3, 3, 3]);
     minutes(1).await;

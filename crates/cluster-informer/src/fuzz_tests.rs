@@ -19,10 +19,10 @@ use crate::{
 
 /// Checks each mutated object that can be read, with its JSON.
 fn fuzz_objects<T: DeserializeOwned + Debug>(corpus: &str, check: impl Fn(T, &Value)) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("corpus")
         .join(corpus);
-    fuzz(&folder, |bytes| {
+    fuzz(&directory, |bytes| {
         let read = serde_json::from_slice::<T>(bytes);
         // What is not read may be anything.
         let Ok(json) = serde_json::from_slice::<Value>(bytes) else {
@@ -46,10 +46,10 @@ fn fuzz_objects<T: DeserializeOwned + Debug>(corpus: &str, check: impl Fn(T, &Va
 }
 
 fn object<T: DeserializeOwned>(corpus: &str, uid: &str) -> T {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("corpus")
         .join(corpus);
-    let text = std::fs::read_to_string(folder.join("usual.json")).unwrap();
+    let text = std::fs::read_to_string(directory.join("usual.json")).unwrap();
     let mut value: Value = serde_json::from_str(&text).unwrap();
     value["metadata"]["uid"] = uid.into();
     value["metadata"]["name"] = uid.into();

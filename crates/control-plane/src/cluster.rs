@@ -50,7 +50,7 @@ pub struct ControlPlaneSpec {
 pub struct ControlPlane {
     spec: ControlPlaneSpec,
     is_audited: bool,
-    folder: PathBuf,
+    directory: PathBuf,
     address: IpAddr,
     programs: Programs,
     pki: Pki,
@@ -59,26 +59,26 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Starts etcd and the API server on `address`, in `folder`. The server's certificate is also valid for `others`. With
-    /// `is_audited`, it logs each request. The cluster is not ready yet: see [`ready`](Self::ready).
+    /// Starts etcd and the API server on `address`, in `directory`. The server's certificate is also valid for `others`.
+    /// With `is_audited`, it logs each request. The cluster is not ready yet: see [`ready`](Self::ready).
     pub(crate) fn start(
         spec: ControlPlaneSpec,
         is_audited: bool,
-        folder: &Path,
+        directory: &Path,
         address: IpAddr,
         others: &[IpAddr],
         programs: &Programs,
     ) -> Result<Self> {
-        with_path(folder, fs::create_dir_all(folder))?;
-        let pki = Pki::create(&folder.join("pki"), &[&[address], others].concat())?;
+        with_path(directory, fs::create_dir_all(directory))?;
+        let pki = Pki::create(&directory.join("pki"), &[&[address], others].concat())?;
         let kubeconfig = pki.kubeconfig(&spec.name, address)?;
-        private_file(&folder.join("admin.yaml"), &kubeconfig)?;
-        private_file(&folder.join("stages.yaml"), &stages())?;
-        private_file(&folder.join("audit-policy.yaml"), AUDIT_POLICY)?;
+        private_file(&directory.join("admin.yaml"), &kubeconfig)?;
+        private_file(&directory.join("stages.yaml"), &stages())?;
+        private_file(&directory.join("audit-policy.yaml"), AUDIT_POLICY)?;
         let mut cluster = Self {
             spec,
             is_audited,
-            folder: folder.to_owned(),
+            directory: directory.to_owned(),
             address,
             programs: programs.clone(),
             pki,
@@ -156,9 +156,9 @@ impl ControlPlane {
         )
     }
 
-    /// The folder of its logs and data: `PROGRAM.log`, `audit.log`.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// The directory of its logs and data: `PROGRAM.log`, `audit.log`.
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// A client for its administrator.
@@ -264,7 +264,7 @@ impl ControlPlane {
         let backup = self.backup();
         remove(&backup)?;
         self.pause(Program::Etcd);
-        let copied = copy(&self.folder.join(Program::Etcd.name()), &backup);
+        let copied = copy(&self.directory.join(Program::Etcd.name()), &backup);
         self.resume(Program::Etcd);
         copied
     }
@@ -273,14 +273,14 @@ impl ControlPlane {
     pub async fn restore(&mut self) -> Result<()> {
         self.kill(Program::ApiServer);
         self.kill(Program::Etcd);
-        let data = self.folder.join(Program::Etcd.name());
+        let data = self.directory.join(Program::Etcd.name());
         remove(&data)?;
         copy(&self.backup(), &data)?;
         self.start_again(&[Program::Etcd, Program::ApiServer]).await
     }
 
     fn backup(&self) -> PathBuf {
-        self.folder.join("etcd-backup")
+        self.directory.join("etcd-backup")
     }
 
     /// Kills all components, and removes no files: what a loss of power does.
@@ -303,12 +303,12 @@ impl ControlPlane {
     fn spawn(&mut self, component: Program) -> Result<()> {
         let settings = Settings {
             programs: &self.programs,
-            folder: &self.folder,
+            directory: &self.directory,
             pki: &self.pki,
             address: self.address,
             audit: self.is_audited,
         };
-        let log = self.folder.join(format!("{}.log", component.name()));
+        let log = self.directory.join(format!("{}.log", component.name()));
         self.processes.insert(
             component,
             Process::start(settings.command(component), &log)?,
@@ -346,7 +346,7 @@ impl ControlPlane {
                 }
             }
             if Instant::now() >= deadline {
-                let logs = self.folder.display();
+                let logs = self.directory.display();
                 return Err(Error::Cluster {
                     cluster: self.spec.name.clone(),
                     message: format!("timed out waiting until {what}; logs are in {logs}"),
@@ -375,15 +375,15 @@ impl Drop for ControlPlane {
     }
 }
 
-/// Removes a folder, if it exists.
-fn remove(folder: &Path) -> Result<()> {
-    match fs::remove_dir_all(folder) {
+/// Removes a directory, if it exists.
+fn remove(directory: &Path) -> Result<()> {
+    match fs::remove_dir_all(directory) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        removed => with_path(folder, removed),
+        removed => with_path(directory, removed),
     }
 }
 
-/// Copies a folder with all that it contains.
+/// Copies a directory with all that it contains.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     with_path(to, fs::create_dir_all(to))?;
     for entry in with_path(from, fs::read_dir(from))? {

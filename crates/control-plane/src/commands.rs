@@ -26,7 +26,7 @@ const TOLERATION: u32 = 10;
 /// What the command lines of one cluster have in common.
 pub(crate) struct Settings<'a> {
     pub(crate) programs: &'a Programs,
-    pub(crate) folder: &'a Path,
+    pub(crate) directory: &'a Path,
     pub(crate) pki: &'a Pki,
     pub(crate) address: IpAddr,
     /// Whether the API server logs each request, without bodies, to `audit.log`.
@@ -34,11 +34,11 @@ pub(crate) struct Settings<'a> {
 }
 
 impl Settings<'_> {
-    /// The command line of `program` in the cluster's folder; without arguments for one that is not a part of a cluster.
+    /// The command line of `program` in the cluster's directory; without arguments for one that is not a part of a cluster.
     pub(crate) fn command(&self, program: Program) -> Command {
         let mut command = Command::new(self.programs.path(program));
         // Proxies and kubeconfigs of the caller's environment don't apply.
-        command.env_clear().current_dir(self.folder);
+        command.env_clear().current_dir(self.directory);
         match program {
             Program::Etcd => self.etcd(&mut command),
             Program::ApiServer => self.api_server(&mut command),
@@ -51,7 +51,7 @@ impl Settings<'_> {
     }
 
     fn kubeconfig(&self) -> String {
-        let file = self.folder.join("admin.yaml");
+        let file = self.directory.join("admin.yaml");
         format!("--kubeconfig={}", file.display())
     }
 
@@ -62,7 +62,10 @@ impl Settings<'_> {
         );
         command
             .arg("--name=etcd")
-            .arg(format!("--data-dir={}", self.folder.join("etcd").display()))
+            .arg(format!(
+                "--data-dir={}",
+                self.directory.join("etcd").display()
+            ))
             .arg(format!("--listen-client-urls={clients}"))
             .arg(format!("--advertise-client-urls={clients}"))
             .arg(format!("--listen-peer-urls={peers}"))
@@ -114,11 +117,11 @@ impl Settings<'_> {
             command
                 .arg(format!(
                     "--audit-policy-file={}",
-                    self.folder.join("audit-policy.yaml").display()
+                    self.directory.join("audit-policy.yaml").display()
                 ))
                 .arg(format!(
                     "--audit-log-path={}",
-                    self.folder.join("audit.log").display()
+                    self.directory.join("audit.log").display()
                 ))
                 .arg("--audit-log-mode=blocking");
         }
@@ -151,7 +154,7 @@ impl Settings<'_> {
             .arg(self.kubeconfig())
             .arg(format!(
                 "--config={}",
-                self.folder.join("stages.yaml").display()
+                self.directory.join("stages.yaml").display()
             ))
             .arg(format!(
                 "--manage-nodes-with-label-selector={}={}",
@@ -160,8 +163,8 @@ impl Settings<'_> {
             .arg("--manage-all-nodes=false")
             .arg("--node-ip=10.0.0.1")
             .arg(format!("--node-lease-duration-seconds={NODE_GRACE}"));
-        // kwok creates a folder there.
-        command.env("HOME", self.folder);
+        // kwok creates a directory there.
+        command.env("HOME", self.directory);
     }
 }
 

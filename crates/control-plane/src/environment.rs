@@ -12,13 +12,13 @@ use crate::{
     pki::private_file, with_path,
 };
 
-/// The host's kubeconfig, in the folder of an environment.
+/// The host's kubeconfig, in the directory of an environment.
 const HOST: &str = "host.yaml";
 /// The members' kubeconfigs.
 const MEMBERS: &str = "members";
 /// The host and the members have addresses below the first proxy's.
 const MAX_MEMBERS: u8 = 98;
-/// Logs and data of each cluster; created first, so that it distinguishes an environment's folder from others.
+/// Logs and data of each cluster; created first, so that it distinguishes an environment's directory from others.
 const CLUSTERS: &str = "clusters";
 
 /// The clusters of an environment.
@@ -50,7 +50,7 @@ pub struct Run<'a> {
     pub programs: &'a Programs,
     /// Where to register the run.
     pub runs: &'a RunRegistry,
-    /// Whether the run ends, and its folder is deleted, with this process.
+    /// Whether the run ends, and its directory is deleted, with this process.
     pub is_owned: bool,
 }
 
@@ -61,25 +61,25 @@ pub struct Environment {
     /// The members, in the order of the spec.
     pub members: Vec<ControlPlane>,
     subnet: Subnet,
-    folder: PathBuf,
+    directory: PathBuf,
     /// Where its end is registered; `None` once it is detached.
     runs: Option<RunRegistry>,
-    /// Whether its folder is deleted at its end.
+    /// Whether its directory is deleted at its end.
     is_owned: bool,
 }
 
 impl Environment {
-    /// Starts all clusters in `folder` and waits until they are ready. Ends first the run in that folder, and the processes
-    /// that crashed runs left.
+    /// Ends an earlier run in `directory`, and the processes that crashed runs left. Then starts all clusters there, and waits
+    /// until they are ready.
     ///
     /// # Errors
-    /// Also if the folder has kubeconfigs of another origin, which would be overwritten or taken for members.
-    pub async fn start(spec: &EnvironmentSpec, folder: &Path, run: &Run<'_>) -> Result<Self> {
-        with_path(folder, fs::create_dir_all(folder))?;
-        let folder = &with_path(folder, fs::canonicalize(folder))?;
+    /// Also if the directory has kubeconfigs of another origin, which would be overwritten or taken for members.
+    pub async fn start(spec: &EnvironmentSpec, directory: &Path, run: &Run<'_>) -> Result<Self> {
+        with_path(directory, fs::create_dir_all(directory))?;
+        let directory = &with_path(directory, fs::canonicalize(directory))?;
         run.runs.reap()?;
-        run.runs.end(folder)?;
-        clear(folder)?;
+        run.runs.end(directory)?;
+        clear(directory)?;
         let reserved = Subnet::reserve()?;
         let subnet = reserved.subnet;
         let start = |number: usize, cluster: ControlPlaneSpec| {
@@ -87,11 +87,11 @@ impl Environment {
                 .ok()
                 .filter(|number| *number <= MAX_MEMBERS);
             let number = number.ok_or(Error::TooManyMembers { most: MAX_MEMBERS })?;
-            let place = folder.join(CLUSTERS).join(&cluster.name);
+            let place = directory.join(CLUSTERS).join(&cluster.name);
             let (address, proxy) = (subnet.cluster(number), subnet.proxy(number));
             ControlPlane::start(cluster, spec.audit, &place, address, &[proxy], run.programs)
         };
-        run.runs.write(folder, run.is_owned, 0)?;
+        run.runs.write(directory, run.is_owned, 0)?;
         let host = ControlPlaneSpec {
             name: "host".to_owned(),
             nodes: 0,
@@ -101,7 +101,7 @@ impl Environment {
             host: start(0, host)?,
             members: Vec::new(),
             subnet,
-            folder: folder.clone(),
+            directory: directory.clone(),
             runs: Some(run.runs.clone()),
             is_owned: run.is_owned,
         };
@@ -111,12 +111,12 @@ impl Environment {
         environment.ready().await?;
         environment.write_kubeconfigs()?;
         let processes = environment.clusters().map(ControlPlane::processes).sum();
-        run.runs.write(folder, run.is_owned, processes)?;
+        run.runs.write(directory, run.is_owned, processes)?;
         Ok(environment)
     }
 
-    /// Starts all clusters for a test, in a temporary folder: they end with the returned value or with this process. Builds
-    /// missing programs first, and makes aws-lc-rs the process's TLS provider, which kube requires.
+    /// Starts all clusters for a test, in a temporary directory: they end with the returned value or with this process.
+    /// Builds missing programs first, and makes aws-lc-rs the process's TLS provider, which kube requires.
     ///
     /// # Errors
     /// If a program can't be built, or a cluster does not start.
@@ -125,13 +125,13 @@ impl Environment {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let programs = Programs::pinned()?;
         programs.build(|module| eprintln!("building {module} ..."))?;
-        let folder = std::env::temp_dir().join(format!("control-planes-{}", std::process::id()));
+        let directory = std::env::temp_dir().join(format!("control-planes-{}", std::process::id()));
         let run = Run {
             programs: &programs,
             runs: &RunRegistry::of_user()?,
             is_owned: true,
         };
-        Self::start(spec, &folder, &run).await
+        Self::start(spec, &directory, &run).await
     }
 
     /// Waits until all clusters are ready.
@@ -151,9 +151,9 @@ impl Environment {
         self.subnet
     }
 
-    /// Its folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// Its directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Leaves all processes running, until [`RunRegistry::end`].
@@ -168,9 +168,9 @@ impl Environment {
     }
 
     fn write_kubeconfigs(&self) -> Result<()> {
-        let members = self.folder.join(MEMBERS);
+        let members = self.directory.join(MEMBERS);
         with_path(&members, fs::create_dir_all(&members))?;
-        private_file(&self.folder.join(HOST), self.host.kubeconfig())?;
+        private_file(&self.directory.join(HOST), self.host.kubeconfig())?;
         for member in &self.members {
             let file = members.join(format!("{}.yaml", member.name()));
             private_file(&file, member.kubeconfig())?;
@@ -184,25 +184,25 @@ impl Drop for Environment {
         if let Some(runs) = &self.runs {
             self.host.end();
             self.members.iter_mut().for_each(ControlPlane::end);
-            if let Err(error) = runs.end(&self.folder) {
+            if let Err(error) = runs.end(&self.directory) {
                 tracing::warn!(%error, "failed to end control planes");
             }
             if self.is_owned {
-                let removed = with_path(&self.folder, fs::remove_dir_all(&self.folder));
+                let removed = with_path(&self.directory, fs::remove_dir_all(&self.directory));
                 if let Err(error) = removed {
-                    tracing::warn!(%error, "failed to remove a folder");
+                    tracing::warn!(%error, "failed to remove a directory");
                 }
             }
         }
     }
 }
 
-/// Removes the files of an earlier environment, which may have had other members, and marks the folder as one.
-fn clear(folder: &Path) -> Result<()> {
-    let [host, members, clusters] = [HOST, MEMBERS, CLUSTERS].map(|name| folder.join(name));
+/// Removes the files of an earlier environment, which may have had other members, and marks the directory as one.
+fn clear(directory: &Path) -> Result<()> {
+    let [host, members, clusters] = [HOST, MEMBERS, CLUSTERS].map(|name| directory.join(name));
     if !clusters.is_dir() && (host.exists() || members.exists()) {
-        let error = "the folder has kubeconfigs of another origin: choose another folder";
-        return with_path(folder, Err(std::io::Error::other(error)));
+        let error = "the directory has kubeconfigs of another origin: choose another one";
+        return with_path(directory, Err(std::io::Error::other(error)));
     }
     for (path, removed) in [
         (&host, fs::remove_file(&host)),
@@ -224,27 +224,27 @@ mod tests {
 
     #[test]
     fn members_of_an_earlier_environment_are_removed() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
-        clear(folder.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        clear(directory.path()).unwrap();
         for file in [HOST, "members/d.yaml", "clusters/d/etcd.log"] {
             fs::create_dir_all(path(file).parent().unwrap()).unwrap();
             fs::write(path(file), "").unwrap();
         }
-        clear(folder.path()).unwrap();
+        clear(directory.path()).unwrap();
         assert!(!path(HOST).exists() && !path(MEMBERS).exists());
         assert!(!path("clusters/d").exists());
-        clear(folder.path()).expect("an environment that failed early can start again");
+        clear(directory.path()).expect("an environment that failed early can start again");
     }
 
     #[test]
     fn other_kubeconfigs_are_not_touched() {
         for file in [HOST, "members/mine.yaml"] {
-            let folder = tempfile::tempdir().unwrap();
-            let file = folder.path().join(file);
+            let directory = tempfile::tempdir().unwrap();
+            let file = directory.path().join(file);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(&file, "").unwrap();
-            let error = clear(folder.path()).unwrap_err().to_string();
+            let error = clear(directory.path()).unwrap_err().to_string();
             assert!(error.contains("another origin"), "{error}");
             assert!(file.exists());
         }

@@ -2,7 +2,7 @@
 //! kube-scheduler, and kwok for the nodes; with fault injection. For tests, like controller-runtime's envtest.
 //!
 //! ```text
-//! tests/control-plane/*/go.mod --Programs::build--> cache folder
+//! tests/control-plane/*/go.mod --Programs::build--> cache directory
 //!                                                        |
 //! EnvironmentSpec --Environment::start--> ControlPlane (host, members) --> DIR/host.yaml, DIR/members/NAME.yaml
 //!                            |                 \--faults: kill, pause, restart, compact, lose a node, Proxy
@@ -39,10 +39,10 @@ pub use tokens::{ServiceAccount, Validity};
 /// An error of a control plane.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Reading or writing a file or folder failed.
+    /// Reading or writing a file or directory failed.
     #[error("{path}: {error}")]
     File {
-        /// The file or folder.
+        /// The file or directory.
         path: String,
         /// The cause.
         error: std::io::Error,
@@ -83,7 +83,7 @@ pub enum Error {
     Kubeconfig(#[from] kube::config::KubeconfigError),
     /// Some programs are missing, and there is no Go to build them.
     #[error(
-        "Go is needed to build {missing}: install Go 1.26 or later (https://go.dev/dl), or set KUBEBUILDER_ASSETS to a folder that contains them"
+        "Go is needed to build {missing}: install Go 1.26 or later (https://go.dev/dl), or set KUBEBUILDER_ASSETS to a directory that contains them"
     )]
     NoGo {
         /// The programs that are missing.
@@ -142,7 +142,7 @@ mod tests {
         failed to create a certificate: There is no support for generating keys for the given algorithm
         request failed: Error finding newline character
         invalid kubeconfig: failed to determine current context
-        Go is needed to build etcd, kwok: install Go 1.26 or later (https://go.dev/dl), or set KUBEBUILDER_ASSETS to a folder that contains them
+        Go is needed to build etcd, kwok: install Go 1.26 or later (https://go.dev/dl), or set KUBEBUILDER_ASSETS to a directory that contains them
         ");
     }
 }

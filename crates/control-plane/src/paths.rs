@@ -1,4 +1,4 @@
-//! The folders of the pinned Go modules and of the user's cache.
+//! The directories of the pinned Go modules and of the user's cache.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ pub(crate) fn modules() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/control-plane")
 }
 
-/// The cache folder of this user, for all checkouts.
+/// The cache directory of this user, for all checkouts.
 pub(crate) fn cache() -> Result<PathBuf> {
     const CACHE: &str = ".cache/fedrs";
     let home = std::env::home_dir().ok_or_else(|| Error::File {

@@ -16,15 +16,15 @@ use crate::{Result, with_path};
 
 /// The files of a cluster's keys and certificates.
 pub(crate) struct Pki {
-    folder: PathBuf,
+    directory: PathBuf,
     ca: Issuer<'static, KeyPair>,
     ca_pem: String,
 }
 
 impl Pki {
     /// Creates a certificate authority, a server certificate for `addresses`, and a key for the tokens of ServiceAccounts.
-    pub(crate) fn create(folder: &Path, addresses: &[IpAddr]) -> Result<Self> {
-        with_path(folder, fs::create_dir_all(folder))?;
+    pub(crate) fn create(directory: &Path, addresses: &[IpAddr]) -> Result<Self> {
+        with_path(directory, fs::create_dir_all(directory))?;
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::default();
         params
@@ -37,7 +37,7 @@ impl Pki {
         ];
         let ca_pem = params.self_signed(&key)?.pem();
         let pki = Self {
-            folder: folder.to_owned(),
+            directory: directory.to_owned(),
             ca: Issuer::new(params, key),
             ca_pem,
         };
@@ -103,27 +103,27 @@ impl Pki {
 
     /// The authority's certificate.
     pub(crate) fn ca_file(&self) -> PathBuf {
-        self.folder.join("ca.crt")
+        self.directory.join("ca.crt")
     }
 
     /// The API server's certificate.
     pub(crate) fn server_cert(&self) -> PathBuf {
-        self.folder.join("server.crt")
+        self.directory.join("server.crt")
     }
 
     /// The API server's key.
     pub(crate) fn server_key(&self) -> PathBuf {
-        self.folder.join("server.key")
+        self.directory.join("server.key")
     }
 
     /// Signs the tokens of ServiceAccounts.
     pub(crate) fn tokens_key(&self) -> PathBuf {
-        self.folder.join("tokens.key")
+        self.directory.join("tokens.key")
     }
 
     /// Checks the tokens of ServiceAccounts.
     pub(crate) fn tokens_public_key(&self) -> PathBuf {
-        self.folder.join("tokens.pub")
+        self.directory.join("tokens.pub")
     }
 }
 
@@ -132,12 +132,12 @@ fn base64(text: &str) -> String {
     STANDARD.encode(text)
 }
 
-/// Writes a file that only its owner may read, atomically: a watcher of the folder never sees a part of it.
+/// Writes a file that only its owner may read, atomically: a watcher of the directory never sees a part of it.
 pub(crate) fn private_file(path: &Path, text: &str) -> Result<()> {
     use std::io::Write;
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let directory = path.parent().unwrap_or(Path::new("."));
     let write = || {
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(directory)?;
         file.write_all(text.as_bytes())?;
         file.persist(path)?;
         Ok(())

@@ -44,8 +44,11 @@ impl Identity {
             .is_some_and(|(state, started)| started == self.started && !matches!(state, 'Z' | 'X'))
     }
 
-    /// The processes that execute one of `programs` in a folder below `folder`, with that folder.
-    pub(crate) fn working_below(folder: &Path, programs: &[&str]) -> Vec<(PathBuf, String, Self)> {
+    /// The processes that execute one of `programs` in a directory below `directory`, with that directory.
+    pub(crate) fn working_below(
+        directory: &Path,
+        programs: &[&str],
+    ) -> Vec<(PathBuf, String, Self)> {
         let ids = fs::read_dir("/proc").into_iter().flatten().flatten();
         let mut found: Vec<_> = ids
             .filter_map(|entry| {
@@ -53,7 +56,7 @@ impl Identity {
                 let place = fs::read_link(entry.path().join("cwd")).ok()?;
                 let program = fs::read_link(entry.path().join("exe")).ok()?;
                 let program = program.file_name()?.to_str()?.to_owned();
-                let is_ours = place.starts_with(folder) && programs.contains(&program.as_str());
+                let is_ours = place.starts_with(directory) && programs.contains(&program.as_str());
                 is_ours.then_some((place, program, Self::of(pid)?))
             })
             .collect();
@@ -171,10 +174,10 @@ mod tests {
 
     #[test]
     fn a_suspended_process_can_be_killed() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let mut command = Command::new("sleep");
         command.arg("1000");
-        let mut process = Process::start(command, &folder.path().join("log")).unwrap();
+        let mut process = Process::start(command, &directory.path().join("log")).unwrap();
         process.identity.signal(Signal::STOP);
         assert!(process.identity.is_alive());
         process.kill();

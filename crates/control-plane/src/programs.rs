@@ -1,4 +1,4 @@
-//! The programs of a control plane: found in `KUBEBUILDER_ASSETS`, or built from pinned Go modules into a cache folder.
+//! The programs of a control plane: found in `KUBEBUILDER_ASSETS`, or built from pinned Go modules into a cache directory.
 //!
 //! ```text
 //! tests/control-plane/MODULE/{go.mod, go.sum, *.go} --go build tool--> CACHE/control-plane/MODULE-KEY/PROGRAM
@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{Error, Result, paths, with_path};
 
-/// The Go modules that pin the programs, by folder, and the programs that are built from each.
+/// The Go modules that pin the programs, by directory, and the programs that are built from each.
 const MODULES: [(&str, &[Program]); 4] = [
     (
         "kubernetes",
@@ -98,38 +98,38 @@ impl Display for Program {
 /// Where the programs are.
 #[derive(Clone, Debug)]
 pub struct Programs {
-    /// The folder of all programs that are built here.
-    folder: PathBuf,
-    /// The folder of each program that is built here: one for each module, named after the module's pins, so that a
+    /// The directory of all programs that are built here.
+    directory: PathBuf,
+    /// The directory of each program that is built here: one for each module, named after the module's pins, so that a
     /// change of one module builds no other.
     built: BTreeMap<Program, PathBuf>,
-    /// The folder of provided programs, which take precedence.
+    /// The directory of provided programs, which take precedence.
     assets: Option<PathBuf>,
-    /// The folder of the Go modules.
+    /// The directory of the Go modules.
     modules: PathBuf,
 }
 
 impl Programs {
-    /// The programs that this repository pins, built or not, in a folder of the user's cache.
+    /// The programs that this repository pins, built or not, in a directory of the user's cache.
     pub fn pinned() -> Result<Self> {
         Self::new(&paths::modules(), &paths::cache()?)
     }
 
-    /// The programs pinned by the Go modules below `modules`, in folders of `cache` that are named after the pins. Those in
-    /// `KUBEBUILDER_ASSETS` take precedence.
+    /// The programs pinned by the Go modules below `modules`, in directories of `cache` that are named after the pins. Those
+    /// in `KUBEBUILDER_ASSETS` take precedence.
     fn new(modules: &Path, cache: &Path) -> Result<Self> {
         let assets = env::var_os("KUBEBUILDER_ASSETS")
             .filter(|assets| !assets.is_empty())
             .map(PathBuf::from);
-        let folder = cache.join("control-plane");
+        let directory = cache.join("control-plane");
         let mut built = BTreeMap::new();
         for (module, programs) in MODULES {
             let key = key(modules, module)?;
-            let path = folder.join(format!("{module}-{key:016x}"));
+            let path = directory.join(format!("{module}-{key:016x}"));
             built.extend(programs.iter().map(|program| (*program, path.clone())));
         }
         Ok(Self {
-            folder,
+            directory,
             built,
             assets,
             modules: modules.to_owned(),
@@ -144,9 +144,9 @@ impl Programs {
             .unwrap_or_else(|| self.built[&program].join(program.name()))
     }
 
-    /// The folder of the programs that are built here.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// The directory of the programs that are built here.
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// The programs that are neither provided nor built yet.
@@ -182,7 +182,7 @@ impl Programs {
         let source = self.modules.join(module);
         // Moved into place once it is complete, so that an interrupted build leaves no partial program.
         let unfinished = self
-            .folder
+            .directory
             .join(format!(".{module}-{}", std::process::id()));
         with_path(&unfinished, fs::create_dir_all(&unfinished))?;
         let flags = link_flags(&kubernetes_version(&self.modules)?);
@@ -204,9 +204,9 @@ impl Programs {
         }
         for program in programs {
             let from = unfinished.join(program.built_name());
-            let folder = &self.built[program];
-            with_path(folder, fs::create_dir_all(folder))?;
-            with_path(&from, fs::rename(&from, folder.join(program.name())))?;
+            let directory = &self.built[program];
+            with_path(directory, fs::create_dir_all(directory))?;
+            with_path(&from, fs::rename(&from, directory.join(program.name())))?;
         }
         with_path(&unfinished, fs::remove_dir_all(&unfinished))
     }

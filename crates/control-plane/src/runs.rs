@@ -1,7 +1,7 @@
 //! The runs of this user: one file per run, so that the next run can end the processes that a crashed one left.
 //!
 //! A run of a test ends with its owner, this process; one that a person started (`up`) ends with `down`. The processes
-//! of a run are those that execute one of our programs in a folder below the run's.
+//! of a run are those that execute one of our programs in a directory below the run's.
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ use crate::{Error, Program, Result, paths, process::Identity, programs::COMPONEN
 /// The file of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Entry {
-    folder: PathBuf,
+    directory: PathBuf,
     /// The process with which the run ends.
     owner: Option<Identity>,
     /// How many processes it has. 0 until all have started.
@@ -26,8 +26,8 @@ struct Entry {
 /// The state of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunState {
-    /// Its folder.
-    pub folder: PathBuf,
+    /// Its directory.
+    pub directory: PathBuf,
     /// Its running processes: `CLUSTER/PROGRAM`.
     pub processes: Vec<String>,
     /// How many processes it should have. 0 until all have started.
@@ -44,31 +44,31 @@ impl RunState {
 /// The runs of this user.
 #[derive(Clone, Debug)]
 pub struct RunRegistry {
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 impl RunRegistry {
-    /// The registry of this user, in the cache folder.
+    /// The registry of this user, in the cache directory.
     pub fn of_user() -> Result<Self> {
         Self::open(&paths::cache()?)
     }
 
     /// The registry in `cache`.
     fn open(cache: &Path) -> Result<Self> {
-        let folder = cache.join("control-plane-runs");
-        with_path(&folder, fs::create_dir_all(&folder))?;
-        Ok(Self { folder })
+        let directory = cache.join("control-plane-runs");
+        with_path(&directory, fs::create_dir_all(&directory))?;
+        Ok(Self { directory })
     }
 
-    /// Ends all runs whose owner has exited. Returns their folders.
+    /// Ends all runs whose owner has exited. Returns their directories.
     pub fn reap(&self) -> Result<Vec<PathBuf>> {
         let mut ended = Vec::new();
         for entry in self.entries()? {
             if entry.owner.is_some_and(|owner| !owner.is_alive()) {
-                self.end(&entry.folder)?;
-                // A run with an owner owns its folder. What can't be removed may stay.
-                let _ = fs::remove_dir_all(&entry.folder);
-                ended.push(entry.folder);
+                self.end(&entry.directory)?;
+                // A run with an owner owns its directory. What can't be removed may stay.
+                let _ = fs::remove_dir_all(&entry.directory);
+                ended.push(entry.directory);
             }
         }
         Ok(ended)
@@ -80,42 +80,42 @@ impl RunRegistry {
         Ok(entries.into_iter().map(Entry::state).collect())
     }
 
-    /// The run in `folder`, if there is one.
-    pub fn run(&self, folder: &Path) -> Result<Option<RunState>> {
-        let entry = read(&self.file(folder))?;
+    /// The run in `directory`, if there is one.
+    pub fn run(&self, directory: &Path) -> Result<Option<RunState>> {
+        let entry = read(&self.file(directory))?;
         Ok(entry.map(Entry::state))
     }
 
-    /// Ends the run in `folder`. Returns whether there was one.
+    /// Ends the run in `directory`. Returns whether there was one.
     ///
     /// # Errors
     /// Also if a process doesn't exit: the run stays registered.
-    pub fn end(&self, folder: &Path) -> Result<bool> {
-        let processes = processes(folder);
+    pub fn end(&self, directory: &Path) -> Result<bool> {
+        let processes = processes(directory);
         for (name, process) in &processes {
             if !process.kill() {
                 return Err(Error::Program {
                     program: name.clone(),
-                    message: format!("killed, but still running in {}", folder.display()),
+                    message: format!("killed, but still running in {}", directory.display()),
                 });
             }
         }
-        let file = self.file(folder);
+        let file = self.file(directory);
         match fs::remove_file(&file) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(!processes.is_empty()),
             result => with_path(&file, result).map(|()| true),
         }
     }
 
-    /// Registers a run in `folder` with this number of processes.
-    pub(crate) fn write(&self, folder: &Path, is_owned: bool, processes: usize) -> Result<()> {
+    /// Registers a run in `directory` with this number of processes.
+    pub(crate) fn write(&self, directory: &Path, is_owned: bool, processes: usize) -> Result<()> {
         let entry = Entry {
-            folder: folder.to_owned(),
+            directory: directory.to_owned(),
             owner: if is_owned { Identity::own() } else { None },
             processes,
         };
         let text = serde_json::to_string(&entry).expect("an entry is plain data");
-        let file = self.file(folder);
+        let file = self.file(directory);
         let unfinished = file.with_extension("unfinished");
         with_path(&unfinished, fs::write(&unfinished, text))?;
         with_path(&file, fs::rename(&unfinished, &file))
@@ -123,8 +123,8 @@ impl RunRegistry {
 
     fn entries(&self) -> Result<Vec<Entry>> {
         let mut files = Vec::new();
-        for file in with_path(&self.folder, fs::read_dir(&self.folder))? {
-            files.push(with_path(&self.folder, file)?.path());
+        for file in with_path(&self.directory, fs::read_dir(&self.directory))? {
+            files.push(with_path(&self.directory, file)?.path());
         }
         files.sort();
         let json = files.iter().filter(|file| {
@@ -134,29 +134,29 @@ impl RunRegistry {
         json.filter_map(|file| read(file).transpose()).collect()
     }
 
-    fn file(&self, folder: &Path) -> PathBuf {
-        let hash = xxh3_64(folder.as_os_str().as_encoded_bytes());
-        self.folder.join(format!("{hash:016x}.json"))
+    fn file(&self, directory: &Path) -> PathBuf {
+        let hash = xxh3_64(directory.as_os_str().as_encoded_bytes());
+        self.directory.join(format!("{hash:016x}.json"))
     }
 }
 
 impl Entry {
     fn state(self) -> RunState {
-        let processes = processes(&self.folder).into_iter();
+        let processes = processes(&self.directory).into_iter();
         RunState {
-            folder: self.folder,
+            directory: self.directory,
             processes: processes.map(|(name, _)| name).collect(),
             expected: self.processes,
         }
     }
 }
 
-/// The processes that run in `folder`, as `CLUSTER/PROGRAM`.
-pub(crate) fn processes(folder: &Path) -> Vec<(String, Identity)> {
-    let found = Identity::working_below(folder, &COMPONENTS.map(Program::name));
-    let named = found.into_iter().map(|(folder, program, process)| {
-        let cluster = folder.file_name().unwrap_or_default().to_string_lossy();
-        // Linux adds this to the name of a removed folder.
+/// The processes that run in `directory`, as `CLUSTER/PROGRAM`.
+pub(crate) fn processes(directory: &Path) -> Vec<(String, Identity)> {
+    let found = Identity::working_below(directory, &COMPONENTS.map(Program::name));
+    let named = found.into_iter().map(|(directory, program, process)| {
+        let cluster = directory.file_name().unwrap_or_default().to_string_lossy();
+        // Linux adds this to the name of a removed directory.
         let cluster = cluster.trim_end_matches(" (deleted)");
         (format!("{cluster}/{program}"), process)
     });
@@ -179,15 +179,15 @@ mod tests {
     use super::*;
     use crate::process::Process;
 
-    /// A process that looks like etcd of a cluster below `folder`.
-    fn etcd(folder: &Path) -> Process {
-        let cluster = folder.join("clusters/a");
+    /// A process that looks like etcd of a cluster below `directory`.
+    fn etcd(directory: &Path) -> Process {
+        let cluster = directory.join("clusters/a");
         fs::create_dir_all(&cluster).unwrap();
         let program = cluster.join("etcd");
         fs::copy("/bin/sleep", &program).unwrap();
         let mut command = Command::new(&program);
         command.arg("1000").current_dir(&cluster);
-        Process::start(command, &folder.join("log")).unwrap()
+        Process::start(command, &directory.join("log")).unwrap()
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::process::{Command, Stdio};
 
 #[test]
 fn nobody_reads() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let dir = folder.path().join("clusters").display().to_string();
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let dir = directory.path().join("clusters").display().to_string();
     let cases = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../cases/seed-scenarios.json"

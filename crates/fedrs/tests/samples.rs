@@ -18,14 +18,14 @@ struct Answer {
     reasons: BTreeMap<String, Vec<String>>,
 }
 
-fn folder() -> PathBuf {
+fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/samples")
 }
 
 fn plan(sample: &str, arguments: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_fedrs"))
         .args(["plan", "-o", "json", "-f"])
-        .arg(folder().join(sample))
+        .arg(directory().join(sample))
         .args(arguments.split_whitespace())
         .output()
         .expect("fedrs runs")
@@ -74,7 +74,7 @@ fn f15_samples_are_laid_out_as_the_document_says(
 #[test]
 fn f15_no_sample_is_forgotten() {
     let table = include_str!("samples.rs");
-    for file in fs::read_dir(folder()).expect("the samples are there") {
+    for file in fs::read_dir(directory()).expect("the samples are there") {
         let name = file
             .expect("is readable")
             .file_name()
@@ -89,10 +89,10 @@ fn f15_no_sample_is_forgotten() {
 
 #[test]
 fn invalid_input_ends_with_2_and_prints_nothing() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = folder.path().join("frs.yaml");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("frs.yaml");
     let sample =
-        fs::read_to_string(self::folder().join("scenario-4-limit.yaml")).expect("is there");
+        fs::read_to_string(self::directory().join("scenario-4-limit.yaml")).expect("is there");
     let broken = sample
         .replace("maxReplicas: 20", "maxReplica: 20")
         .replace("replicas: 50", "replicas: fifty");

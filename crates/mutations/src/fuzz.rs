@@ -16,8 +16,8 @@ const CASES: u64 = 1_000;
 /// The most mutations of a document.
 const MUTATIONS_MAX: usize = 6;
 
-/// Calls `check` with each document of `corpus`, a folder, and then with mutations of them. If it panics, what is left of
-/// the mutations that it needs is applied and added to the corpus, so that it is checked first from then on.
+/// Calls `check` with each document in the directory `corpus`, and then with mutations of them. If `check` panics, adds the
+/// document with only the mutations that cause the panic to the corpus: the next runs check it first.
 ///
 /// # Panics
 /// If `check` does, or if the corpus is empty.
@@ -61,7 +61,7 @@ pub fn fuzz(corpus: &Path, check: impl Fn(&[u8])) {
     }
 }
 
-/// The documents of a folder, in the order of their names.
+/// The documents of a directory, in the order of their names.
 fn read(corpus: &Path) -> Vec<(String, Vec<u8>)> {
     let files = fs::read_dir(corpus).expect("the corpus can be read");
     let mut documents: Vec<_> = files
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn an_input_that_fails_is_kept_and_checked_first() {
         let corpus = std::env::temp_dir().join(format!("fedrs-corpus-{}", std::process::id()));
-        fs::create_dir_all(&corpus).expect("a folder can be made");
+        fs::create_dir_all(&corpus).expect("a directory can be made");
         fs::write(corpus.join("valid"), r#"{"a":[1,2,{"b":"c"}],"d":7}"#)
             .expect("it can be written");
         let has_true = |input: &[u8]| assert!(!input.windows(4).any(|part| part == b"true"));

@@ -1,6 +1,6 @@
 //! Serves a cluster over HTTPS for `kubectl`: `cargo run -p sim-cluster --example serve`. Ctrl-C ends it.
 //!
-//! The kubeconfig is written to the file that the first argument names, otherwise to the folder for temporary files.
+//! The kubeconfig is written to the file that the first argument names, otherwise to the directory for temporary files.
 
 use std::path::PathBuf;
 

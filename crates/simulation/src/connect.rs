@@ -18,12 +18,12 @@ use crate::crash::CrashableService;
 /// The token of kubeconfigs in files: requests with it are the administrator's.
 const ADMINISTRATOR: &str = "administrator";
 
-/// The kubeconfig of the administrator of the member `name`, as in a file of the members folder.
+/// The kubeconfig of the administrator of the member `name`, as in a file of the members directory.
 fn administrator_kubeconfig(name: &str) -> Kubeconfig {
     Kubeconfig::read(&kubeconfig(name, ADMINISTRATOR)).expect("a valid kubeconfig")
 }
 
-/// The file `name` of the members folder, for the administrator of the member `cluster`.
+/// The file `name` of the members directory, for the administrator of the member `cluster`.
 pub fn member_file(name: &str, cluster: &str) -> MemberEvent {
     MemberEvent::File {
         name: name.to_owned(),

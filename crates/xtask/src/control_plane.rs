@@ -18,15 +18,15 @@ use crate::print;
 /// The commands for control planes.
 #[derive(Subcommand)]
 pub(crate) enum ControlPlane {
-    /// Builds the missing programs, as pinned in tests/control-plane, into a cache folder; needs Go.
+    /// Builds the missing programs, as pinned in tests/control-plane, into a cache directory; needs Go.
     ///
-    /// Programs in the folder that `KUBEBUILDER_ASSETS` names take precedence.
+    /// Programs in the directory that `KUBEBUILDER_ASSETS` names take precedence.
     Build,
     /// Starts a host and members and leaves them running: DIR/host.yaml, DIR/members/NAME.yaml.
     Up(Up),
     /// Ends the control planes in DIR. Keeps their logs and data.
     Down {
-        /// The folder of `up`
+        /// The directory of `up`
         dir: PathBuf,
     },
     /// Shows which programs are built, and which control planes run.
@@ -36,7 +36,7 @@ pub(crate) enum ControlPlane {
 /// The clusters to start.
 #[derive(Args)]
 pub(crate) struct Up {
-    /// The folder for kubeconfigs, logs and data
+    /// The directory for kubeconfigs, logs and data
     dir: PathBuf,
     /// How many member clusters: a, b, c, and so on
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=26))]
@@ -132,12 +132,12 @@ fn build(programs: &Programs) -> anyhow::Result<()> {
     if built {
         print::line(Message::Built(began.elapsed().as_secs_f64()));
     }
-    print::line(Message::Programs(programs.folder(), &[]));
+    print::line(Message::Programs(programs.directory(), &[]));
     Ok(())
 }
 
 fn status(programs: &Programs, runs: &RunRegistry) -> anyhow::Result<()> {
-    print::line(Message::Programs(programs.folder(), &programs.missing()));
+    print::line(Message::Programs(programs.directory(), &programs.missing()));
     let runs = runs.runs()?;
     if runs.is_empty() {
         print::line(Message::NoRuns);
@@ -152,7 +152,7 @@ fn status(programs: &Programs, runs: &RunRegistry) -> anyhow::Result<()> {
 enum Message<'a> {
     Ended(&'a Path),
     NotRunning(&'a Path),
-    /// The folder, and how many processes run.
+    /// The directory, and how many processes run.
     AlreadyRunning(&'a Path, usize),
     Ready {
         dir: &'a Path,
@@ -161,7 +161,7 @@ enum Message<'a> {
     },
     Building(&'a str),
     Built(f64),
-    /// The folder, and which programs are missing.
+    /// The directory, and which programs are missing.
     Programs(&'a Path, &'a [Program]),
     NoRuns,
     Run(&'a RunState),
@@ -191,8 +191,8 @@ impl fmt::Display for Message<'_> {
             }
             Self::Building(module) => write!(f, "building {module} ..."),
             Self::Built(seconds) => write!(f, "built in {seconds:.0} s"),
-            Self::Programs(folder, missing) => {
-                write!(f, "programs: {}", folder.display())?;
+            Self::Programs(directory, missing) => {
+                write!(f, "programs: {}", directory.display())?;
                 if !missing.is_empty() {
                     let missing: Vec<_> = missing.iter().map(ToString::to_string).collect();
                     write!(f, "; not built: {}", missing.join(", "))?;
@@ -201,8 +201,8 @@ impl fmt::Display for Message<'_> {
             }
             Self::NoRuns => f.write_str("no control plane runs"),
             Self::Run(run) => {
-                let (folder, count) = (run.folder.display(), run.processes.len());
-                write!(f, "{folder}: {count} of {} processes", run.expected)?;
+                let (directory, count) = (run.directory.display(), run.processes.len());
+                write!(f, "{directory}: {count} of {} processes", run.expected)?;
                 let mut processes = run.processes.iter();
                 processes.try_for_each(|process| write!(f, "\n  {process}"))
             }
@@ -222,7 +222,7 @@ mod tests {
     fn each_message_once() {
         let dir = Path::new("/clusters");
         let run = RunState {
-            folder: dir.to_owned(),
+            directory: dir.to_owned(),
             processes: vec!["host/etcd".to_owned()],
             expected: 17,
         };

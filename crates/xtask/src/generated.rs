@@ -16,21 +16,21 @@ pub(crate) struct Generated {
     pub(crate) files: Vec<(String, String)>,
 }
 
-/// The folder of files that the Helm chart loads: Helm reads none from outside a chart.
+/// The directory of files that the Helm chart loads: Helm reads none from outside a chart.
 const CHART: &str = "deploy/helm/fedrs/files";
 
 /// A file of `config/` and its copy in the chart, with their contents.
 pub(crate) fn with_copy(config: &str, chart: &str, text: &str) -> [(String, String); 2] {
-    let folders = [("config", config), (CHART, chart)];
-    folders.map(|(folder, path)| (format!("{folder}/{path}"), text.to_owned()))
+    let directories = [("config", config), (CHART, chart)];
+    directories.map(|(directory, path)| (format!("{directory}/{path}"), text.to_owned()))
 }
 
 impl Generated {
     /// Writes all files.
     pub(crate) fn write(&self) -> anyhow::Result<()> {
         for (path, text) in self.contents() {
-            let folder = path.parent().expect("the files are in folders");
-            fs::create_dir_all(folder)
+            let directory = path.parent().expect("the files are in directories");
+            fs::create_dir_all(directory)
                 .and_then(|()| fs::write(&path, text))
                 .with_context(|| format!("failed to write {}", path.display()))?;
         }
@@ -38,14 +38,14 @@ impl Generated {
     }
 
     fn contents(&self) -> impl Iterator<Item = (PathBuf, String)> {
-        let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let directory = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
         let head = format!(
             "# Generated from {} by `cargo xtask {}`: change {} there.\n",
             self.source, self.task, self.subject
         );
         self.files
             .iter()
-            .map(move |(path, text)| (folder.join(path), format!("{head}{text}")))
+            .map(move |(path, text)| (directory.join(path), format!("{head}{text}")))
     }
 }
 

@@ -63,11 +63,11 @@ impl AuditEntry {
     }
 }
 
-/// The requests of users whose names start with `user`, from the audit logs in `folder`: the current one and the rotated
+/// The requests of users whose names start with `user`, from the audit logs in `directory`: the current one and the rotated
 /// ones. In no particular order.
-pub(super) fn read(folder: &Path, user: &str) -> io::Result<Vec<AuditEntry>> {
+pub(super) fn read(directory: &Path, user: &str) -> io::Result<Vec<AuditEntry>> {
     let mut entries = Vec::new();
-    for entry in fs::read_dir(folder)? {
+    for entry in fs::read_dir(directory)? {
         let file = entry?.path();
         let name = file.file_name().map(|name| name.to_string_lossy());
         let is_audit = name.is_some_and(|name| name.starts_with("audit"));

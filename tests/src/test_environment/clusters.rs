@@ -113,7 +113,7 @@ impl Shared {
             }
             ClusterKind::Served => {
                 let served = ServedClusters::start()?;
-                let mut shared = Self::found(served.folder())?;
+                let mut shared = Self::found(served.directory())?;
                 shared.served = Mutex::new(Some(served));
                 shared
             }
@@ -167,9 +167,9 @@ impl Shared {
         let read = |path: &Path| {
             fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
         };
-        let folder = dir.join("members");
-        let entries =
-            fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let directory = dir.join("members");
+        let entries = fs::read_dir(&directory)
+            .map_err(|error| format!("{}: {error}", directory.display()))?;
         let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
         files.retain(|file| {
             file.extension()
@@ -177,7 +177,7 @@ impl Shared {
         });
         files.sort();
         if files.len() < NAMES.len() {
-            return Err(format!("{}: three members are needed", folder.display()));
+            return Err(format!("{}: three members are needed", directory.display()));
         }
         let mut members = BTreeMap::new();
         for (name, file) in NAMES.iter().zip(&files) {
@@ -281,9 +281,9 @@ mod tests {
         let member = |spec: Value| json!({ "metadata": { "name": "a" }, "spec": spec });
         let list = |items: &[Value]| json!({ "items": items });
         let left_behind = [set("scenario-77-1")];
-        let of_the_folder = [member(json!({}))];
+        let of_the_directory = [member(json!({}))];
         assert!(in_use(&Value::Null, &Value::Null).is_empty());
-        assert!(in_use(&list(&left_behind), &list(&of_the_folder)).is_empty());
+        assert!(in_use(&list(&left_behind), &list(&of_the_directory)).is_empty());
         let joined = [member(json!({ "secretRef": { "name": "member-a" } }))];
         assert_eq!(
             in_use(&list(&[set("default")]), &list(&joined)),

@@ -65,7 +65,7 @@ impl TestEnvironment {
     }
 
     fn kubeconfigs(&self, member: &str) -> Files {
-        let files = Files(TempDir::with_prefix("fedrs-user-").expect("a temporary folder"));
+        let files = Files(TempDir::with_prefix("fedrs-user-").expect("a temporary directory"));
         let shared = self.real().shared;
         fs::write(files.host(), &shared.host).expect("a file can be written");
         let member = &shared.members[member].direct;
@@ -168,7 +168,7 @@ impl Files {
 fn shown(path: PathBuf) -> String {
     path.into_os_string()
         .into_string()
-        .expect("temporary folders have plain names")
+        .expect("temporary directories have plain names")
 }
 
 /// The server that one of our kubeconfigs names.

@@ -64,7 +64,7 @@ impl TestEnvironment {
     /// A session of an administrator of the host, in the scenario's namespace.
     pub fn kubectl(&self) -> KubectlSession {
         let programs = Programs::pinned().expect("the pins can be read");
-        let home = TempDir::with_prefix("fedrs-kubectl-").expect("a temporary folder");
+        let home = TempDir::with_prefix("fedrs-kubectl-").expect("a temporary directory");
         fs::write(home.path().join("host.yaml"), &self.real().shared.host)
             .expect("a file can be written");
         KubectlSession {
@@ -135,10 +135,10 @@ impl KubectlSession {
 
     /// Compares the transcript with the recorded one; `INSTA_UPDATE=always` records it.
     pub fn assert_recorded(&self, name: &str) {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("recorded/sessions");
-        let path = folder.join(format!("{name}.txt"));
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("recorded/sessions");
+        let path = directory.join(format!("{name}.txt"));
         if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
-            fs::create_dir_all(&folder).expect("a folder can be made");
+            fs::create_dir_all(&directory).expect("a directory can be made");
             fs::write(&path, &self.transcript).expect("a file can be written");
         }
         let recorded = fs::read_to_string(&path).unwrap_or_default();

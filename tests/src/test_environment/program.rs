@@ -23,28 +23,28 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Starts the controller on `folder/host.yaml`, `folder/members` and `folder/controller.yaml`; it logs to
-    /// `folder/controller.log`.
-    pub(super) fn start(folder: &Path) -> Self {
+    /// Starts the controller on `directory/host.yaml`, `directory/members` and `directory/controller.yaml`; it logs to
+    /// `directory/controller.log`.
+    pub(super) fn start(directory: &Path) -> Self {
         let log = File::options()
             .append(true)
             .create(true)
-            .open(folder.join("controller.log"))
+            .open(directory.join("controller.log"))
             .expect("a log can be written");
         let errors = log.try_clone().expect("a log can be shared");
         let program = path();
         let child = Command::new(program)
             .arg("controller")
             .arg("--kubeconfig")
-            .arg(folder.join("host.yaml"))
+            .arg(directory.join("host.yaml"))
             .arg("--members")
-            .arg(folder.join("members"))
+            .arg(directory.join("members"))
             .arg("--config")
-            .arg(folder.join("controller.yaml"))
+            .arg(directory.join("controller.yaml"))
             .args(["--listen", "127.0.0.1:0"])
             // A controller that is killed and started again is the same one to others.
             .arg("--identity")
-            .arg(folder.file_name().expect("a folder has a name"))
+            .arg(directory.file_name().expect("a directory has a name"))
             .stdin(Stdio::null())
             .stdout(log)
             .stderr(errors)
@@ -66,7 +66,7 @@ impl Program {
 
 /// A running `fedrs sim`: embedded clusters, in real time, on addresses of this machine. They end when this is dropped.
 pub(super) struct ServedClusters {
-    folder: TempDir,
+    directory: TempDir,
     child: Child,
     /// The program ends if nobody can read what it prints.
     _output: BufReader<ChildStdout>,
@@ -76,10 +76,10 @@ impl ServedClusters {
     /// Starts a host and three members, and waits until their kubeconfigs are written.
     pub(super) fn start() -> Result<Self, String> {
         let fail = |error: std::io::Error| format!("fedrs sim: {error}");
-        let folder = TempDir::with_prefix("fedrs-served-").map_err(fail)?;
+        let directory = TempDir::with_prefix("fedrs-served-").map_err(fail)?;
         let mut child = Command::new(path())
             .args(["sim", "--dir"])
-            .arg(folder.path())
+            .arg(directory.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -88,7 +88,7 @@ impl ServedClusters {
         // It prints the list of its clusters once they serve.
         let printed = output.read_line(&mut String::new()).map_err(fail);
         let served = Self {
-            folder,
+            directory,
             child,
             _output: output,
         };
@@ -98,9 +98,9 @@ impl ServedClusters {
         }
     }
 
-    /// The folder of the kubeconfigs.
-    pub(super) fn folder(&self) -> &Path {
-        self.folder.path()
+    /// The directory of the kubeconfigs.
+    pub(super) fn directory(&self) -> &Path {
+        self.directory.path()
     }
 }
 
@@ -143,12 +143,12 @@ pub(super) fn make() -> Result<(), String> {
 /// dependencies.
 fn build() -> Result<PathBuf, String> {
     let tests = std::env::current_exe().map_err(|error| error.to_string())?;
-    let mut folders = tests.ancestors().skip(2);
-    let (Some(built), Some(target)) = (folders.next(), folders.next()) else {
-        return Err(format!("{} is in no target folder", tests.display()));
+    let mut directories = tests.ancestors().skip(2);
+    let (Some(built), Some(target)) = (directories.next(), directories.next()) else {
+        return Err(format!("{} is in no target directory", tests.display()));
     };
-    let folder = built.file_name().filter(|folder| *folder != "debug");
-    let profile = folder.unwrap_or(OsStr::new("dev"));
+    let directory = built.file_name().filter(|directory| *directory != "debug");
+    let profile = directory.unwrap_or(OsStr::new("dev"));
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
     build
@@ -164,10 +164,10 @@ fn build() -> Result<PathBuf, String> {
     Ok(built.join("fedrs"))
 }
 
-/// The last lines of the controller's log in `folder`.
-pub(super) fn log(folder: &Path) -> String {
+/// The last lines of the controller's log in `directory`.
+pub(super) fn log(directory: &Path) -> String {
     const LINES: usize = 40;
-    let text = fs::read_to_string(folder.join("controller.log")).unwrap_or_default();
+    let text = fs::read_to_string(directory.join("controller.log")).unwrap_or_default();
     let lines: Vec<_> = text.lines().collect();
     lines[lines.len().saturating_sub(LINES)..].join("\n")
 }

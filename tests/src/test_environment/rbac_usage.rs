@@ -20,11 +20,11 @@ impl Shared {
     pub async fn rbac_findings(&self) -> Result<Vec<String>, String> {
         let fleet = self.fleet().await;
         let read =
-            |folder| super::audit_log::read(folder, USERS).map_err(|error| error.to_string());
-        let host = read(fleet.host.folder())?;
+            |directory| super::audit_log::read(directory, USERS).map_err(|error| error.to_string());
+        let host = read(fleet.host.directory())?;
         let mut members = Vec::new();
         for member in &fleet.members {
-            members.extend(read(member.folder())?);
+            members.extend(read(member.directory())?);
         }
         let mut findings = findings(ClusterType::Host, &host);
         findings.extend(self::findings(ClusterType::Member, &members));

@@ -32,7 +32,7 @@ pub(super) struct Real {
 /// One controller.
 pub(super) struct Controller {
     /// Its kubeconfigs, its configuration and its log.
-    folder: TempDir,
+    directory: TempDir,
     pub(super) program: Option<Program>,
 }
 
@@ -54,14 +54,14 @@ impl Real {
 
     /// Prepares one more controller, with its own credentials.
     pub(super) async fn add_controller(&mut self) {
-        let folder = TempDir::with_prefix("fedrs-scenario-").expect("a temporary folder");
-        fs::create_dir(folder.path().join("members")).expect("a folder can be made");
+        let directory = TempDir::with_prefix("fedrs-scenario-").expect("a temporary directory");
+        fs::create_dir(directory.path().join("members")).expect("a directory can be made");
         let host = self.credentials(&self.shared.host, &self.shared.host).await;
-        fs::write(folder.path().join("host.yaml"), host).expect("a file can be written");
+        fs::write(directory.path().join("host.yaml"), host).expect("a file can be written");
         let config = serde_json::to_string(&self.config).expect("plain data");
-        fs::write(folder.path().join("controller.yaml"), config).expect("a file can be written");
+        fs::write(directory.path().join("controller.yaml"), config).expect("a file can be written");
         let controller = Controller {
-            folder,
+            directory,
             program: None,
         };
         for member in &self.known {
@@ -100,7 +100,7 @@ impl Real {
         let route = &self.shared.members[member];
         let kubeconfig = self.credentials(&route.direct, &route.controlled).await;
         let file = controller
-            .folder
+            .directory
             .path()
             .join(format!("members/{member}.yaml"));
         fs::write(file, kubeconfig).expect("a file can be written");
@@ -119,7 +119,7 @@ impl Real {
         self.known.remove(member);
         for controller in &self.controllers {
             let file = controller
-                .folder
+                .directory
                 .path()
                 .join(format!("members/{member}.yaml"));
             fs::remove_file(file).expect("a file can be removed");
@@ -183,19 +183,19 @@ impl Real {
 impl Controller {
     pub(super) fn start(&mut self) {
         assert!(self.program.is_none(), "the controller does not run yet");
-        self.program = Some(Program::start(self.folder.path()));
+        self.program = Some(Program::start(self.directory.path()));
     }
 
     pub(super) fn log(&self) -> String {
-        program::log(self.folder.path())
+        program::log(self.directory.path())
     }
 
     /// The IDs of the controller's tokens, as in audit logs.
     pub(super) fn credentials(&self) -> BTreeSet<String> {
-        let folder = self.folder.path();
-        let members = fs::read_dir(folder.join("members")).expect("a folder can be read");
-        let files = members.map(|entry| entry.expect("a folder can be read").path());
-        std::iter::once(folder.join("host.yaml"))
+        let directory = self.directory.path();
+        let members = fs::read_dir(directory.join("members")).expect("a directory can be read");
+        let files = members.map(|entry| entry.expect("a directory can be read").path());
+        std::iter::once(directory.join("host.yaml"))
             .chain(files)
             .map(|file| {
                 service_account::credential(&fs::read_to_string(file).expect("a file can be read"))

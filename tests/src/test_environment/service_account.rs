@@ -80,7 +80,7 @@ fn apply(
     source: &Path,
 ) -> Result<(), String> {
     let output = Command::new(programs.path(Program::Kubectl))
-        .env("KUBECONFIG", cluster.folder().join("admin.yaml"))
+        .env("KUBECONFIG", cluster.directory().join("admin.yaml"))
         .args(["apply", "--server-side", "--validate=strict", kind])
         .arg(source)
         .output()

@@ -89,7 +89,7 @@ impl TestEnvironment {
         let clusters = std::iter::once(&fleet.host).chain(&fleet.members);
         let mut entries: Vec<_> = clusters
             .flat_map(|cluster| {
-                audit_log::read(cluster.folder(), USERS).expect("a log can be read")
+                audit_log::read(cluster.directory(), USERS).expect("a log can be read")
             })
             .filter(|entry| entry.at >= since && credentials.contains(&entry.credential))
             .collect();

@@ -40,7 +40,7 @@ impl Host {
         let environment = runtime.block_on(Environment::start_temporary(&spec))?;
         Ok(Self {
             programs,
-            kubeconfig: environment.host.folder().join("admin.yaml"),
+            kubeconfig: environment.host.directory().join("admin.yaml"),
             environment: Mutex::new(Some(environment)),
             _runtime: runtime,
         })

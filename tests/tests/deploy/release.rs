@@ -5,7 +5,7 @@ use crate::{
     render::{CHART, NAMESPACE},
 };
 
-/// Helm by itself does not upgrade CRDs in its `crds` folder, and deletes those in templates.
+/// Helm by itself does not upgrade CRDs in its `crds` directory, and deletes those in templates.
 pub(crate) fn install_upgrade_and_uninstall_keep_the_crds(host: &Host) {
     // Objects that other tests applied would belong to no release.
     host.must(

@@ -14,8 +14,8 @@ pub(crate) const NAMESPACE: &str = "fedrs-system";
 
 /// The objects of an overlay.
 pub(crate) fn kustomize(host: &Host, overlay: &str) -> String {
-    let folder = format!("deploy/kustomize/overlays/{overlay}");
-    host.must(&["kustomize", &folder], "")
+    let directory = format!("deploy/kustomize/overlays/{overlay}");
+    host.must(&["kustomize", &directory], "")
 }
 
 /// The objects of the chart with these values.
@@ -79,8 +79,8 @@ pub(crate) fn three_replicas_are_the_overlay_three(host: &Host) {
 }
 
 pub(crate) fn a_service_monitor_is_the_component(host: &Host) {
-    let folder = repository().join("deploy/kustomize/components/servicemonitor");
-    let text = std::fs::read_to_string(folder.join("service-monitor.yaml")).unwrap();
+    let directory = repository().join("deploy/kustomize/components/servicemonitor");
+    let text = std::fs::read_to_string(directory.join("service-monitor.yaml")).unwrap();
     let component = comparable(read(&text));
     let mut chart = chart(host, &["serviceMonitor.enabled=true"]);
     chart.retain(|name, _| component.contains_key(name));

@@ -16,10 +16,10 @@ fn read(file: &Path) -> String {
         .unwrap_or_else(|error| panic!("failed to read {}: {error}", file.display()))
 }
 
-/// The entries of `folder`, in the order of their names.
-fn list(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder)
-        .unwrap_or_else(|error| panic!("failed to list {}: {error}", folder.display()));
+/// The entries of `directory`, in the order of their names.
+fn list(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory)
+        .unwrap_or_else(|error| panic!("failed to list {}: {error}", directory.display()));
     let mut paths: Vec<_> = entries
         .map(|entry| entry.expect("an entry can be read").path())
         .collect();

@@ -25,17 +25,17 @@ enum Status {
 fn each_built_rule_has_a_test() {
     let workspace = Path::new(WORKSPACE);
     let mut names = Vec::new();
-    for folder in ["crates", "tests"] {
-        collect_names(&workspace.join(folder), &mut names);
+    for directory in ["crates", "tests"] {
+        collect_names(&workspace.join(directory), &mut names);
     }
     let rules = rules(&read(&workspace.join("docs/requirements.md")));
     let mismatches = mismatches(&rules, &names);
     assert!(mismatches.is_empty(), "{}", mismatches.join("\n"));
 }
 
-/// Adds the names in the sources below `folder`.
-fn collect_names(folder: &Path, names: &mut Vec<String>) {
-    for path in list(folder) {
+/// Adds the names in the sources below `directory`.
+fn collect_names(directory: &Path, names: &mut Vec<String>) {
+    for path in list(directory) {
         if path.is_dir() {
             collect_names(&path, names);
         } else if path.extension().is_some_and(|extension| extension == "rs") {

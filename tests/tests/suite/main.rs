@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     fedrs_tests::scenario::main(scenarios, true)
 }
 
-/// The third member has no file in the folder.
+/// The third member has no file in the directory.
 fn a_and_b() -> TestEnvironmentSpec {
     TestEnvironmentSpec {
         members: vec!["a", "b"],

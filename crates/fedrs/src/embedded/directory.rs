@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_in_use_is_refused() {
+    fn a_directory_in_use_is_refused() {
         let temp = tempfile::tempdir().unwrap();
         let _first = KubeconfigDirectory::claim(temp.path()).unwrap();
         let error = format!("{:#}", KubeconfigDirectory::claim(temp.path()).unwrap_err());
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_of_the_folder_are_nobodys_kubeconfig() {
+    fn other_files_of_the_directory_are_nobodys_kubeconfig() {
         let temp = tempfile::tempdir().unwrap();
         fs::create_dir(temp.path().join("members")).unwrap();
         fs::write(temp.path().join("members/README.md"), "notes").unwrap();

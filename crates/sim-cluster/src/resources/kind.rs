@@ -111,7 +111,7 @@ impl Kind {
 
     /// The key of an object in etcd: `/registry/leases/default/a`.
     pub(crate) fn storage_key(&self, namespace: &str, name: &str) -> String {
-        let folder = match &*self.storage {
+        let directory = match &*self.storage {
             "nodes" => "minions".to_owned(),
             "services" => "services/specs".to_owned(),
             "customresourcedefinitions.apiextensions.k8s.io" => {
@@ -125,7 +125,7 @@ impl Kind {
         } else {
             name.to_owned()
         };
-        format!("/registry/{folder}/{place}")
+        format!("/registry/{directory}/{place}")
     }
 
     /// `apps/v1`, `v1`.

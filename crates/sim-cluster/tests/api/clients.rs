@@ -191,8 +191,8 @@ async fn server_side_apply_keeps_to_owners() {
 async fn over_https_only_with_the_token() {
     let cluster = SimCluster::builder("one").nodes(1).start();
     let server = cluster.serve(None).await.expect("a port");
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("one.yaml");
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("one.yaml");
     server.write_kubeconfig(&path).expect("written");
     #[cfg(unix)]
     {

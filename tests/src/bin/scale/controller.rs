@@ -15,7 +15,7 @@ use tokio::{
 /// How to start the controller.
 pub(super) struct Program {
     pub(super) path: PathBuf,
-    /// The folder with `host.yaml` and `members/`.
+    /// The directory with `host.yaml` and `members/`.
     pub(super) directory: PathBuf,
 }
 

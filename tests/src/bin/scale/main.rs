@@ -158,8 +158,8 @@ impl Clusters {
         let names = (0..args.members).map(member_name);
         let members = Arc::new(Members::new(names));
         let address = Arc::clone(&members).serve().await?;
-        let folder = directory.join("members");
-        fs::create_dir(&folder)?;
+        let kubeconfigs = directory.join("members");
+        fs::create_dir(&kubeconfigs)?;
         for name in members.all.keys() {
             let kubeconfig = json!({
                 "apiVersion": "v1", "kind": "Config", "current-context": "member",
@@ -167,7 +167,10 @@ impl Clusters {
                 "users": [{ "name": "member", "user": {} }],
                 "contexts": [{ "name": "member", "context": { "cluster": "member", "user": "member" } }],
             });
-            fs::write(folder.join(format!("{name}.yaml")), kubeconfig.to_string())?;
+            fs::write(
+                kubeconfigs.join(format!("{name}.yaml")),
+                kubeconfig.to_string(),
+            )?;
         }
         Ok(Self { host, members })
     }

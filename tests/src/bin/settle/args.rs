@@ -25,10 +25,10 @@ pub(super) struct SettleArgs {
     pub(super) json: PathBuf,
 }
 
-/// In the workspace's `target` folder, whatever the working directory is.
+/// In the workspace's `target` directory, whatever the working directory is.
 fn default_json() -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     workspace
-        .expect("this package is a folder of the workspace")
+        .expect("this package is a directory of the workspace")
         .join("target/settle.json")
 }

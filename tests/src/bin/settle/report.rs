@@ -78,9 +78,9 @@ impl Restart {
 impl Report {
     /// Writes the figures to `path` as JSON.
     pub(super) fn write(&self, path: &Path) -> anyhow::Result<()> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)
-                .with_context(|| format!("failed to create {}", folder.display()))?;
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory)
+                .with_context(|| format!("failed to create {}", directory.display()))?;
         }
         let json = serde_json::to_string_pretty(self).context("figures are plain data")?;
         fs::write(path, json + "\n").with_context(|| format!("failed to write {}", path.display()))

@@ -51,21 +51,28 @@ impl Tree {
     /// The modules of the crate whose root is the file `root`.
     pub(super) fn read(root: &Path, read: Read<'_>) -> Self {
         let mut tree = Self::default();
-        let folder = root.parent().expect("a file is in a folder");
-        tree.add_file(root, folder, &[], read);
+        let directory = root.parent().expect("a file is in a directory");
+        tree.add_file(root, directory, &[], read);
         tree
     }
 
-    /// Adds the module at `path`, which is `file`. The files of its child modules are in `folder`.
-    fn add_file(&mut self, file: &Path, folder: &Path, path: &[String], read: Read<'_>) {
+    /// Adds the module at `path`, which is `file`. The files of its child modules are in `directory`.
+    fn add_file(&mut self, file: &Path, directory: &Path, path: &[String], read: Read<'_>) {
         let text = read(file).unwrap_or_else(|| panic!("{} does not exist", file.display()));
         let parsed = syn::parse_file(&text)
             .unwrap_or_else(|error| panic!("failed to parse {}: {error}", file.display()));
-        self.add(file, folder, path, &parsed.items, read);
+        self.add(file, directory, path, &parsed.items, read);
     }
 
     /// Adds the module at `path` with its child modules.
-    fn add(&mut self, file: &Path, folder: &Path, path: &[String], items: &[Item], read: Read<'_>) {
+    fn add(
+        &mut self,
+        file: &Path,
+        directory: &Path,
+        path: &[String],
+        items: &[Item],
+        read: Read<'_>,
+    ) {
         let mut module = Module {
             file: file.to_owned(),
             ..Module::default()
@@ -81,15 +88,15 @@ impl Tree {
                 continue;
             };
             let name = child.ident.to_string();
-            let (folder, path) = (folder.join(&name), [path, &[name]].concat());
+            let (directory, path) = (directory.join(&name), [path, &[name]].concat());
             if let Some((_, items)) = &child.content {
-                self.add(file, &folder, &path, items, read);
+                self.add(file, &directory, &path, items, read);
                 continue;
             }
-            let places = [folder.with_extension("rs"), folder.join("mod.rs")];
+            let places = [directory.with_extension("rs"), directory.join("mod.rs")];
             let place = places.iter().find(|place| read(place).is_some());
             let place = place.unwrap_or_else(|| panic!("{} has no file", path.join("::")));
-            self.add_file(place, &folder, &path, read);
+            self.add_file(place, &directory, &path, read);
         }
         self.modules.insert(path.to_vec(), module);
     }

@@ -26,7 +26,7 @@ pub(crate) fn comparisons() -> Vec<ComparisonTest> {
 /// The installed kubectl, if there is one.
 fn on_the_path() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    let mut programs = std::env::split_paths(&path).map(|folder| folder.join("kubectl"));
+    let mut programs = std::env::split_paths(&path).map(|directory| directory.join("kubectl"));
     programs.find(|program| program.is_file())
 }
 

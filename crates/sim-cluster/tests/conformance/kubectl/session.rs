@@ -161,7 +161,7 @@ pub(crate) async fn run_session(
     pair: &ClusterPair,
 ) -> Result<Vec<Record>, String> {
     let home = pair
-        .folder
+        .directory
         .join(format!("home-{namespace}-{}", cluster.name));
     std::fs::create_dir_all(&home).map_err(|error| format!("{}: {error}", home.display()))?;
     let runner = Runner {

@@ -35,8 +35,8 @@ pub(crate) struct ClusterPair {
     pub(crate) real: PairedCluster,
     /// The cluster under test.
     pub(crate) embedded: PairedCluster,
-    /// A folder that is deleted with the process.
-    pub(crate) folder: PathBuf,
+    /// A directory that is deleted with the process.
+    pub(crate) directory: PathBuf,
     /// kubectl of the real cluster's version.
     pub(crate) kubectl: PathBuf,
     environment: Mutex<Environment>,
@@ -66,16 +66,16 @@ impl ClusterPair {
             .serve(None)
             .await
             .map_err(|error| error.to_string())?;
-        let folder = environment.folder().to_owned();
-        let file = folder.join("embedded.yaml");
+        let directory = environment.directory().to_owned();
+        let file = directory.join("embedded.yaml");
         server
             .write_kubeconfig(&file)
             .map_err(|error| error.to_string())?;
-        let real = folder.join(format!("members/{NAME}.yaml"));
+        let real = directory.join(format!("members/{NAME}.yaml"));
         Ok(Self {
             real: PairedCluster::new("real", &real).await?,
             embedded: PairedCluster::new("embedded", &file).await?,
-            folder,
+            directory,
             kubectl: control_plane::Programs::pinned()
                 .map_err(|error| error.to_string())?
                 .path(Program::Kubectl),
