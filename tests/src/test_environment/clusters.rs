@@ -108,7 +108,7 @@ impl Shared {
                 let programs = Programs::pinned().map_err(|error| error.to_string())?;
                 let shared = Self::local().await;
                 let shared = shared.map_err(|error| error.to_string())?;
-                service_account::make(&*shared.fleet().await, &programs)?;
+                service_account::make(&*shared.control_planes().await, &programs)?;
                 shared
             }
             ClusterKind::Served => {
@@ -132,10 +132,11 @@ impl Shared {
             audit: true,
             ..EnvironmentSpec::default()
         };
-        let fleet = control_plane::Environment::start_temporary(&spec).await?;
+        let control_planes = control_plane::Environment::start_temporary(&spec).await?;
         let mut members = BTreeMap::new();
-        for (number, (name, member)) in (1..).zip(NAMES.iter().zip(&fleet.members)) {
-            let proxy = Proxy::start(fleet.subnet().proxy(number), member.address()).await?;
+        for (number, (name, member)) in (1..).zip(NAMES.iter().zip(&control_planes.members)) {
+            let proxy =
+                Proxy::start(control_planes.subnet().proxy(number), member.address()).await?;
             let route = Route {
                 direct: member.kubeconfig().to_owned(),
                 controlled: member.kubeconfig_by(proxy.address())?,
@@ -144,15 +145,15 @@ impl Shared {
             members.insert(*name, route);
         }
         Ok(Self {
-            host: fleet.host.kubeconfig().to_owned(),
+            host: control_planes.host.kubeconfig().to_owned(),
             members,
-            local: Some(Mutex::new(Some(fleet))),
+            local: Some(Mutex::new(Some(control_planes))),
             served: Mutex::default(),
         })
     }
 
     /// The control planes that the tests started, for scenarios that require their capabilities.
-    pub(super) async fn fleet(&self) -> MappedMutexGuard<'_, Environment> {
+    pub(super) async fn control_planes(&self) -> MappedMutexGuard<'_, Environment> {
         let local = self
             .local
             .as_ref()

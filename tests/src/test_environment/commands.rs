@@ -99,8 +99,8 @@ impl TestEnvironment {
         };
         let shared = self.real().shared;
         let token = {
-            let mut fleet = shared.fleet().await;
-            let cluster = fleet.member(member).expect("the fleet has this member");
+            let mut control_planes = shared.control_planes().await;
+            let cluster = control_planes.member(member).expect("it is a member");
             let token = cluster.token(&account, validity);
             token.expect("a token can be signed")
         };

@@ -48,28 +48,29 @@ impl TestEnvironment {
 
     /// Compacts the history of the host and restarts its API server.
     pub async fn compact_host(&self) {
-        let mut fleet = self.real().shared.fleet().await;
-        let compacted = fleet.host.compact().await;
+        let mut control_planes = self.real().shared.control_planes().await;
+        let compacted = control_planes.host.compact().await;
         compacted.expect("the API server restarts");
     }
 
     /// Keeps the host's data as of now, for [`restore_host`](Self::restore_host).
     pub async fn back_up_host(&self) {
-        let fleet = self.real().shared.fleet().await;
-        fleet.host.back_up().expect("the data can be copied");
+        let control_planes = self.real().shared.control_planes().await;
+        let copied = control_planes.host.back_up();
+        copied.expect("the data can be copied");
     }
 
     /// Restores the host from its backup: what was written since never was.
     pub async fn restore_host(&self) {
-        let mut fleet = self.real().shared.fleet().await;
-        let restored = fleet.host.restore().await;
+        let mut control_planes = self.real().shared.control_planes().await;
+        let restored = control_planes.host.restore().await;
         restored.expect("the host starts again");
     }
 
     async fn cluster(&self, member: &str) -> Locked<'_> {
-        let fleet = self.real().shared.fleet().await;
-        MappedMutexGuard::map(fleet, |fleet| {
-            fleet.member(member).expect("the fleet has this member")
+        let control_planes = self.real().shared.control_planes().await;
+        MappedMutexGuard::map(control_planes, |control_planes| {
+            control_planes.member(member).expect("it is a member")
         })
     }
 }

@@ -18,12 +18,12 @@ impl Shared {
     /// The forbidden requests of the controller's accounts, and the permissions that no request used, one per line; empty if
     /// all is well. For local clusters.
     pub async fn rbac_findings(&self) -> Result<Vec<String>, String> {
-        let fleet = self.fleet().await;
+        let control_planes = self.control_planes().await;
         let read =
             |directory| super::audit_log::read(directory, USERS).map_err(|error| error.to_string());
-        let host = read(fleet.host.directory())?;
+        let host = read(control_planes.host.directory())?;
         let mut members = Vec::new();
-        for member in &fleet.members {
+        for member in &control_planes.members {
             members.extend(read(member.directory())?);
         }
         let mut findings = findings(ClusterType::Host, &host);

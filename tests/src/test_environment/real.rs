@@ -134,8 +134,8 @@ impl Real {
     }
 
     pub(super) async fn hang(&self, member: &str, is_hanging: bool) {
-        let mut fleet = self.shared.fleet().await;
-        let cluster = fleet.member(member).expect("the fleet has this member");
+        let mut control_planes = self.shared.control_planes().await;
+        let cluster = control_planes.member(member).expect("it is a member");
         if is_hanging {
             cluster.pause(control_plane::Program::ApiServer);
         } else {
@@ -144,16 +144,16 @@ impl Real {
     }
 
     pub(super) async fn lose_node(&self, member: &str, number: u32, is_lost: bool) {
-        let mut fleet = self.shared.fleet().await;
-        let cluster = fleet.member(member).expect("the fleet has this member");
+        let mut control_planes = self.shared.control_planes().await;
+        let cluster = control_planes.member(member).expect("it is a member");
         let node = cluster.node_name(number);
         let changed = cluster.set_node_lost(&node, is_lost).await;
         changed.expect("a node can be changed");
     }
 
     pub(super) async fn compact_history(&self, member: &str) {
-        let mut fleet = self.shared.fleet().await;
-        let cluster = fleet.member(member).expect("the fleet has this member");
+        let mut control_planes = self.shared.control_planes().await;
+        let cluster = control_planes.member(member).expect("it is a member");
         cluster.compact().await.expect("the API server restarts");
     }
 
@@ -167,7 +167,7 @@ impl Real {
             let proxy = route.proxy.as_ref().expect("each member has one");
             proxy.set(ProxyMode::Forward(Duration::ZERO));
         }
-        for member in &mut self.shared.fleet().await.members {
+        for member in &mut self.shared.control_planes().await.members {
             member.resume(control_plane::Program::ApiServer);
             member.repair().await.expect("what was killed starts again");
             member.restore_nodes().await.expect("nodes can be changed");

@@ -21,10 +21,10 @@ const TOKEN_SECONDS: u64 = 6 * 3600;
 
 /// Creates the accounts: installs the deployment on the host (which has no nodes, so that no pod of it runs), and the
 /// controller's RBAC rules in each member.
-pub(super) fn make(fleet: &Environment, programs: &Programs) -> Result<(), String> {
+pub(super) fn make(control_planes: &Environment, programs: &Programs) -> Result<(), String> {
     let host = repository().join("deploy/kustomize/overlays/one");
-    apply(programs, &fleet.host, "--kustomize", &host)?;
-    for member in &fleet.members {
+    apply(programs, &control_planes.host, "--kustomize", &host)?;
+    for member in &control_planes.members {
         let rights = repository().join("config/rbac/member.yaml");
         apply(programs, member, "--filename", &rights)?;
     }

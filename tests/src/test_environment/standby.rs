@@ -85,8 +85,8 @@ impl TestEnvironment {
     ) -> Vec<audit_log::AuditEntry> {
         let real = self.real();
         let credentials = real.controllers[number].credentials();
-        let fleet = real.shared.fleet().await;
-        let clusters = std::iter::once(&fleet.host).chain(&fleet.members);
+        let control_planes = real.shared.control_planes().await;
+        let clusters = std::iter::once(&control_planes.host).chain(&control_planes.members);
         let mut entries: Vec<_> = clusters
             .flat_map(|cluster| {
                 audit_log::read(cluster.directory(), USERS).expect("a log can be read")

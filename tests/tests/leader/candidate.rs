@@ -1,4 +1,4 @@
-//! A process that takes part in the election on a fleet's host, as `fedrs controller` does.
+//! A process that takes part in the election on the host of an environment, as `fedrs controller` does.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
