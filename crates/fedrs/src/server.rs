@@ -18,9 +18,9 @@ use std::{
 };
 
 use federation_controller::{
-    Readiness,
+    NotReady, Readiness,
     election::LeaderState,
-    watchdog::{Watchdog, Watched},
+    watchdog::{Hung, Watchdog, Watched},
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::{server::conn::http1, service::service_fn};
@@ -83,6 +83,23 @@ pub(crate) struct RunningController {
     pub(crate) registry: Registry,
 }
 
+/// Why the process is not ready.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum ProcessNotReady {
+    /// Its controller is not.
+    #[error(transparent)]
+    Controller(#[from] NotReady),
+    /// The Lease can't be read or written.
+    #[error("cannot read or write the Lease: see the log")]
+    Election,
+    /// The leader is not known yet.
+    #[error("waiting for the Lease")]
+    Lease,
+    /// Its controller has not started yet.
+    #[error("waiting for the host")]
+    Host,
+}
+
 impl ServerState {
     fn respond(&self, method: &Method, path: &str) -> Response<String> {
         if !matches!(*method, Method::GET | Method::HEAD) {
@@ -98,18 +115,18 @@ impl ServerState {
             },
             "/healthz" => match self.healthy() {
                 Ok(()) => text(StatusCode::OK, "ok"),
-                Err(hung) => text(StatusCode::INTERNAL_SERVER_ERROR, &hung),
+                Err(hung) => text(StatusCode::INTERNAL_SERVER_ERROR, &hung.to_string()),
             },
             "/readyz" => match self.ready() {
                 Ok(ready) => text(StatusCode::OK, ready),
-                Err(waiting) => text(StatusCode::SERVICE_UNAVAILABLE, &waiting),
+                Err(reason) => text(StatusCode::SERVICE_UNAVAILABLE, &reason.to_string()),
             },
             _ => text(StatusCode::NOT_FOUND, "not found"),
         }
     }
 
-    /// Nothing, or the part that hangs.
-    fn healthy(&self) -> Result<(), String> {
+    /// Fails with the part that hangs, if one does.
+    fn healthy(&self) -> Result<(), Hung> {
         let controller = self.controller.read();
         let of_controller = controller.as_ref().map(|running| &running.watchdog);
         let mut watchdogs = of_controller.into_iter().chain([&self.watchdog]);
@@ -117,16 +134,14 @@ impl ServerState {
             return Ok(());
         };
         tracing::error!(work = hung.work, "{hung}");
-        Err(hung.to_string())
+        Err(hung)
     }
 
-    /// The text of a ready process, or what it waits for.
-    fn ready(&self) -> Result<&'static str, String> {
+    /// The text of a ready process.
+    fn ready(&self) -> Result<&'static str, ProcessNotReady> {
         if let Some(controller) = &*self.controller.read() {
-            let ready = controller.readiness.check();
-            return ready
-                .map(|()| "ok")
-                .map_err(|not_ready| not_ready.to_string());
+            controller.readiness.check()?;
+            return Ok("ok");
         }
         match self
             .election
@@ -135,11 +150,9 @@ impl ServerState {
             .as_deref()
         {
             Some(LeaderState::Standby { .. }) => Ok("ok: standby"),
-            Some(LeaderState::Failed(_)) => {
-                Err("cannot read or write the Lease: see the log".to_owned())
-            }
-            Some(LeaderState::Unknown) => Err("waiting for the Lease".to_owned()),
-            Some(LeaderState::Leading) | None => Err("waiting for the host".to_owned()),
+            Some(LeaderState::Failed(_)) => Err(ProcessNotReady::Election),
+            Some(LeaderState::Unknown) => Err(ProcessNotReady::Lease),
+            Some(LeaderState::Leading) | None => Err(ProcessNotReady::Host),
         }
     }
 

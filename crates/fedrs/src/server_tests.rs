@@ -32,7 +32,7 @@ async fn read_all(client: &mut (impl AsyncRead + Unpin)) -> (String, Duration) {
 #[test]
 fn a_standby_is_ready_if_it_could_become_leader() {
     let state = ServerState::default();
-    assert_eq!(state.ready(), Err("waiting for the host".to_owned()));
+    assert_eq!(state.ready(), Err(ProcessNotReady::Host));
     let (sender, election) = watch::channel(LeaderState::Unknown);
     state.election.set(election).unwrap();
     let leader = "other".to_owned();
@@ -50,7 +50,7 @@ fn a_standby_is_ready_if_it_could_become_leader() {
         sender.send_replace(leader_state);
         let answer = state.ready();
         assert_eq!(answer.is_ok(), ready, "{answer:?}");
-        let text = answer.map_or_else(|waiting| waiting, str::to_owned);
+        let text = answer.map_or_else(|reason| reason.to_string(), str::to_owned);
         assert_eq!(text, part);
     }
 }
