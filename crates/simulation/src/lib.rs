@@ -40,7 +40,7 @@ pub use checks::{Invariant, Violation};
 pub use command::SimulateArgs;
 pub use connect::{AdministratorClients, kubeconfig, member_file};
 pub use crash::{CrashPoint, Lifetime, WriteObserver};
-pub use invariants::{HOST, InvariantChecker};
+pub use invariants::InvariantChecker;
 pub use join::{MEMBERS_PATH, SECRETS_PATH};
 pub use observe::{Layout, LocalSetState};
 pub use plan::{Action, Fault, MemberPlan, Plan, Selected, SetPlan, Step, generate};
@@ -50,7 +50,7 @@ pub use request::request;
 pub use run::{Outcome, run};
 pub use shrink::shrink;
 pub use sim_federation::{
-    FRS_PATH, SimFederation, SimFederationSpec, SimMemberSpec, client_until_crash, even, frs,
+    FRS_PATH, HOST, SimFederation, SimFederationSpec, SimMemberSpec, client_until_crash, even, frs,
     install_crds, minutes,
 };
 pub use suspension::Suspension;

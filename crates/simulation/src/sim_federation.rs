@@ -32,6 +32,8 @@ use crate::{
     request::request,
 };
 
+/// The host's name among the clusters.
+pub const HOST: &str = "host";
 /// The time at which every scenario starts.
 const EPOCH: i64 = 1_800_000_000;
 
@@ -140,7 +142,7 @@ impl SimFederation {
     pub async fn start_clusters(spec: SimFederationSpec) -> Self {
         log_if_asked();
         let epoch = Timestamp::from_second(EPOCH).unwrap();
-        let host = SimCluster::builder("host")
+        let host = SimCluster::builder(HOST)
             .nodes(0)
             .seed(spec.seed)
             .epoch(epoch)
@@ -346,9 +348,14 @@ impl SimFederation {
         &self.members[name]
     }
 
-    /// The host by the name `host`, or a member.
+    /// The host by the name [`HOST`], or a member.
     pub fn cluster(&self, name: &str) -> &SimCluster {
         self.members.get(name).unwrap_or(&self.host)
+    }
+
+    /// The controller's configuration.
+    pub(crate) fn config(&self) -> &Config {
+        &self.spec.config
     }
 
     /// The names of all members, in order.

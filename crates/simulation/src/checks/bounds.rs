@@ -12,17 +12,26 @@ use super::{
 
 /// Checks a change of a local set.
 pub(super) fn of_change(observed: &Observed, member: &str, change: &Change) -> Option<Violation> {
-    if change.kind != *kinds::REPLICA_SETS || !observed.has_set(&change.name) {
-        return None;
-    }
-    let name = &change.name;
-    let violation = |invariant| move |text| Violation { invariant, text };
     let is_deleted = |object: Option<&sim_cluster::Object>| {
         object.is_none_or(|object| object["metadata"].get("deletionTimestamp").is_some())
     };
-    if change.old.is_some() && is_deleted(change.new.as_ref()) && !is_deleted(change.old.as_ref()) {
-        return deletion(observed, member, name).map(violation(Invariant::NoDeletion));
+    if is_of_set(observed, change)
+        && change.old.is_some()
+        && is_deleted(change.new.as_ref())
+        && !is_deleted(change.old.as_ref())
+    {
+        let deletion = deletion(observed, member, &change.name);
+        return deletion.map(violation(Invariant::NoDeletion));
     }
+    of_replicas(observed, member, change)
+}
+
+/// Checks a change of the replicas of a local set.
+pub(crate) fn of_replicas(observed: &Observed, member: &str, change: &Change) -> Option<Violation> {
+    if !is_of_set(observed, change) {
+        return None;
+    }
+    let name = &change.name;
     let (before, now) = (desired(change.old.as_ref()), desired(change.new.as_ref()));
     match now.cmp(&before) {
         Ordering::Less => {
@@ -44,6 +53,14 @@ pub(super) fn of_change(observed: &Observed, member: &str, change: &Change) -> O
             surplus(observed, member, name, now).map(violation(Invariant::NoSurplus))
         }
     }
+}
+
+fn is_of_set(observed: &Observed, change: &Change) -> bool {
+    change.kind == *kinds::REPLICA_SETS && observed.has_set(&change.name)
+}
+
+fn violation(invariant: Invariant) -> impl Fn(String) -> Violation {
+    move |text| Violation { invariant, text }
 }
 
 /// F5: a local set is deleted only with its FederatedReplicaSet, and only if that asks for it.

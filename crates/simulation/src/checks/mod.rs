@@ -14,6 +14,7 @@ mod violation;
 
 use sim_cluster::Change;
 
+pub(crate) use bounds::of_replicas;
 pub(crate) use observed::{Blindness, Observed};
 pub use violation::{Invariant, Violation};
 

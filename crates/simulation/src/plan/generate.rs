@@ -8,12 +8,10 @@ use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Value, json};
 
 use super::{Action, Fault, MemberPlan, Plan, Selected, SetPlan, Step};
-use crate::sim_federation::frs;
+use crate::sim_federation::{HOST, frs};
 
 /// The seeds of plans are another stream than the seeds of the clusters.
 const STREAM: u64 = 0x706c_616e;
-/// The name of the host among the clusters.
-const HOST: &str = "host";
 
 /// The plan of `seed`, for controllers with this configuration.
 #[must_use]

@@ -6,16 +6,13 @@ use serde_json::{Value, json};
 use sim_cluster::{NodeSpec, RequestMatcher, Status, Verb, kinds};
 use tokio::time::Duration;
 
-use super::{
-    recorder::HOST,
-    runner::{Later, RESTORED, Runner},
-};
+use super::runner::{Later, RESTORED, Runner};
 use crate::{
     checks::Blindness,
     hostile::Trick,
     join::MEMBERS_PATH,
     plan::{Action, Fault, Selected},
-    sim_federation::FRS_PATH,
+    sim_federation::{FRS_PATH, HOST},
     trace::Topic,
 };
 

@@ -7,8 +7,10 @@ use fedrs_api::{ClusterPreference, FederatedReplicaSet, ValidFrs};
 use serde_json::Value;
 use tokio::time::{Duration, Instant};
 
-use super::{recorder::HOST, runner::Runner};
-use crate::{checks::Invariant, observe::LocalSetState, plan::Fault, trace::Topic};
+use super::runner::Runner;
+use crate::{
+    checks::Invariant, observe::LocalSetState, plan::Fault, sim_federation::HOST, trace::Topic,
+};
 
 /// The desired state is reached within this time: more than the longest stabilization window (30 min) and the longest backoff
 /// (10 min).

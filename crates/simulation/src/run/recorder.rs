@@ -17,11 +17,9 @@ use tokio::{sync::Notify, time::Instant};
 use crate::{
     changes::next_changes,
     checks::{self, Invariant, Observed, Violation},
+    sim_federation::HOST,
     trace::{Topic, Trace},
 };
-
-/// The name of the host among the clusters.
-pub(crate) const HOST: &str = "host";
 
 /// Records a run. Cheap to clone.
 #[derive(Clone)]

@@ -8,16 +8,13 @@ use serde_json::{Value, json};
 use sim_cluster::Snapshot;
 use tokio::time::{Duration, Instant, sleep_until};
 
-use super::{
-    processes::Processes,
-    recorder::{HOST, Recorder},
-};
+use super::{processes::Processes, recorder::Recorder};
 use crate::{
     checks::{Blindness, Invariant, Observed, Violation},
     hostile::Switch,
     plan::{Fault, Plan, SetPlan},
     request::request,
-    sim_federation::{FRS_PATH, SimFederation, SimFederationSpec, SimMemberSpec},
+    sim_federation::{FRS_PATH, HOST, SimFederation, SimFederationSpec, SimMemberSpec},
     trace::{Topic, Trace},
 };
 
