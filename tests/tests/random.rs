@@ -10,8 +10,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use federated_scheduler::{Cluster, Preference, Request, plan};
-use fedrs_api::{ClusterPreference, FederatedReplicaSet, ValidFrs};
+use fedrs_api::{FederatedReplicaSet, ValidFrs};
 use fedrs_tests::{
     CrashPoint, HOST, InvariantChecker, SimFederation, SimFederationSpec, SimMemberSpec, frs, seeds,
 };
@@ -236,12 +235,7 @@ impl RandomRun {
     }
 
     fn faults(&self, cluster: &str) -> Faults {
-        let cluster = if cluster == HOST {
-            self.federation.host()
-        } else {
-            self.federation.member(cluster)
-        };
-        cluster.faults().clone()
+        self.federation.cluster(cluster).faults().clone()
     }
 
     fn make_unobservable(&mut self, cluster: &str, what: &str, fault: impl FnOnce(&Faults)) {
@@ -433,31 +427,9 @@ async fn set_member(federation: &SimFederation, member: &str, spec: &Value) {
 async fn has_planned_layout(federation: &SimFederation, name: &str) -> bool {
     let object: FederatedReplicaSet = serde_json::from_value(federation.frs(name).await).unwrap();
     let frs = ValidFrs::check(&object).unwrap();
-    let asked = federation.layout(name);
-    let preference = |preference: &ClusterPreference| Preference {
-        min: preference.min_replicas.unsigned_abs(),
-        max: preference.max_replicas.map(i64::unsigned_abs),
-        weight: preference.weight.unsigned_abs(),
-    };
-    let clusters: Vec<_> = asked
-        .iter()
-        .map(|(member, current)| Cluster {
-            name: member,
-            preference: frs.placement.for_cluster(member).map(preference),
-            current: *current,
-            capacity: None,
-        })
-        .collect();
-    let layout = plan(&Request {
-        key: &frs.key.to_string(),
-        replicas: frs.replicas.into(),
-        rebalance: true,
-        clusters: &clusters,
-    });
-    let planned = layout.shares.iter().map(|share| share.replicas);
-    let wanted = u64::from(frs.replicas) - layout.unplaced;
+    let (planned, wanted) = federation.planned_layout(&frs, &federation.member_names());
     let reported = object.status.map_or(0, |status| status.available_replicas);
-    planned.eq(asked.values().copied())
+    planned.iter().eq(federation.layout(name).values())
         && federation.available(name) == wanted
         && u64::try_from(reported) == Ok(wanted)
 }

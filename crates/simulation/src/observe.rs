@@ -1,7 +1,9 @@
-//! The state of the clusters, as their API servers report it.
+//! The state of the clusters, as their API servers report it, and the layout that the scheduler gives them.
 
 use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 
+use federated_scheduler::{Cluster, Preference, Request, plan};
+use fedrs_api::{ClusterPreference, ValidFrs};
 use serde_json::Value;
 use sim_cluster::kinds::REPLICA_SETS;
 
@@ -54,6 +56,31 @@ impl SimFederation {
             .into_iter()
             .map(|(member, set)| (member, set.desired))
             .collect()
+    }
+
+    /// The replicas of each of `members` in the scheduler's layout of `frs` if none of them is full, and of all of them.
+    pub fn planned_layout(&self, frs: &ValidFrs, members: &[String]) -> (Vec<u64>, u64) {
+        let current = self.layout(&frs.key.name);
+        let preference = |preference: &ClusterPreference| Preference {
+            min: preference.min_replicas.unsigned_abs(),
+            max: preference.max_replicas.map(i64::unsigned_abs),
+            weight: preference.weight.unsigned_abs(),
+        };
+        let cluster = |member| Cluster {
+            name: member,
+            preference: frs.placement.for_cluster(member).map(preference),
+            current: current[member],
+            capacity: None,
+        };
+        let members = members.iter().map(String::as_str);
+        let layout = plan(&Request {
+            key: &frs.key.to_string(),
+            replicas: frs.replicas.into(),
+            rebalance: true,
+            clusters: &members.map(cluster).collect::<Vec<_>>(),
+        });
+        let shares = layout.shares.iter().map(|share| share.replicas);
+        (shares.collect(), u64::from(frs.replicas) - layout.unplaced)
     }
 
     /// The numbers of the layout, sorted: ties may favor any cluster.

@@ -2,8 +2,7 @@
 //!
 //! What is wanted is computed here, from the specs, the members and the scheduler: not by what the controller decides.
 
-use federated_scheduler::{Cluster, Layout, Preference, Request, plan};
-use fedrs_api::{ClusterPreference, FederatedReplicaSet, ValidFrs};
+use fedrs_api::{FederatedReplicaSet, ValidFrs};
 use serde_json::Value;
 use tokio::time::{Duration, Instant};
 
@@ -147,49 +146,20 @@ impl Goal {
         }
         if !self.undecided.is_empty() {
             let available: u64 = sets.values().map(|set| set.available).sum();
-            let (_, wanted) = self.layout(&frs, runner);
+            let (_, wanted) = runner.federation.planned_layout(&frs, &self.members);
             return (available < wanted).then(|| {
                 format!("{name}: {available} of {wanted} replicas are available: {sets:?}")
             });
         }
-        let (layout, wanted) = self.layout(&frs, runner);
+        let (planned, wanted) = runner.federation.planned_layout(&frs, &self.members);
         let mut available = 0;
         let mut requested = Vec::new();
         for member in &self.members {
             available += sets[member].available;
             requested.push(sets[member].desired);
         }
-        let planned: Vec<_> = layout.shares.iter().map(|share| share.replicas).collect();
         (planned != requested || available != wanted).then(|| {
             format!("{name}: {available} of {wanted} replicas are available, {requested:?} requested, {planned:?} planned for {}", self.members.join(", "))
         })
-    }
-
-    /// The scheduler's layout over the members that replicas go to, and how many replicas there are to be.
-    fn layout(&self, frs: &ValidFrs, runner: &Runner) -> (Layout, u64) {
-        let current = runner.federation.layout(&frs.key.name);
-        let preference = |preference: &ClusterPreference| Preference {
-            min: preference.min_replicas.unsigned_abs(),
-            max: preference.max_replicas.map(i64::unsigned_abs),
-            weight: preference.weight.unsigned_abs(),
-        };
-        let clusters: Vec<_> = self
-            .members
-            .iter()
-            .map(|member| Cluster {
-                name: member,
-                preference: frs.placement.for_cluster(member).map(preference),
-                current: current[member],
-                capacity: None,
-            })
-            .collect();
-        let layout = plan(&Request {
-            key: &frs.key.to_string(),
-            replicas: frs.replicas.into(),
-            rebalance: true,
-            clusters: &clusters,
-        });
-        let wanted = u64::from(frs.replicas) - layout.unplaced;
-        (layout, wanted)
     }
 }
