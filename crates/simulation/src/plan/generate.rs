@@ -7,7 +7,7 @@ use federation_controller::config::Config;
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Value, json};
 
-use super::{Action, Fault, MemberPlan, Plan, Selected, SetPlan, Step};
+use super::{Action, Fault, MemberPlan, Plan, Selected, SetPlan, Step, kind::Kind};
 use crate::sim_federation::{HOST, frs};
 
 /// The seeds of plans are another stream than the seeds of the clusters.
@@ -58,93 +58,6 @@ pub fn generate(seed: u64, config: &Config) -> Plan {
         steps,
         end_ms,
         core,
-    }
-}
-
-/// A kind of step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Scale,
-    Placement,
-    Template,
-    Pause,
-    Lifecycle,
-    Cordon,
-    ForeignScale,
-    ForeignDelete,
-    Labels,
-    PodDeletion,
-    Quota,
-    Switch(Fault),
-    HostSwitch(Fault),
-    Flapping,
-    Slow,
-    Rejections,
-    LostResponses,
-    Watches,
-    Node,
-    Clock,
-    Crash,
-    CrashLoop,
-    Suspend,
-    Restore,
-}
-
-impl Kind {
-    /// What users do.
-    const EDITS: [Self; 6] = [
-        Self::Scale,
-        Self::Placement,
-        Self::Template,
-        Self::Pause,
-        Self::Lifecycle,
-        Self::Cordon,
-    ];
-    /// What others and the world do.
-    const FAULTS: [Self; 26] = [
-        Self::ForeignScale,
-        Self::ForeignDelete,
-        Self::Labels,
-        Self::PodDeletion,
-        Self::Quota,
-        Self::Switch(Fault::Unreachable),
-        Self::Switch(Fault::Hanging),
-        Self::Switch(Fault::WatchesSilent),
-        Self::Switch(Fault::NoPower),
-        Self::Switch(Fault::NoControllerManager),
-        Self::Switch(Fault::NoKubeconfig),
-        Self::Switch(Fault::Mutations),
-        Self::HostSwitch(Fault::Unreachable),
-        Self::HostSwitch(Fault::Hanging),
-        Self::HostSwitch(Fault::WatchesSilent),
-        Self::Flapping,
-        Self::Slow,
-        Self::Rejections,
-        Self::LostResponses,
-        Self::Watches,
-        Self::Node,
-        Self::Clock,
-        Self::Crash,
-        Self::CrashLoop,
-        Self::Suspend,
-        Self::Restore,
-    ];
-
-    /// Some kinds, each with a weight: one or more edits, and up to all faults.
-    fn some(random: &mut StdRng) -> Vec<(Self, u32)> {
-        let (edits, faults) = (
-            random.random_range(0.2..0.8),
-            random.random_range(0.05..0.6),
-        );
-        let mut kinds = vec![(Self::Scale, 2)];
-        for (all, share) in [(&Self::EDITS[..], edits), (&Self::FAULTS[..], faults)] {
-            for kind in all {
-                if random.random_bool(share) {
-                    kinds.push((*kind, random.random_range(1..=4)));
-                }
-            }
-        }
-        kinds
     }
 }
 

@@ -11,6 +11,7 @@
 
 mod action;
 mod generate;
+mod kind;
 
 use federation_controller::config::Config;
 use serde::{Deserialize, Serialize};
