@@ -13,20 +13,20 @@ use std::{
 };
 
 /// Sources that name conditions, their reasons, and the reasons of events.
-const TELLING: [&str; 4] = [
+const REASON_SOURCES: [&str; 4] = [
     "crates/federation-controller/src/reconcile.rs",
     "crates/federation-controller/src/reconcile",
     "crates/federation-controller/src/members",
     "crates/federation-controller/src/election/lease.rs",
 ];
 /// Sources that name metrics.
-const MEASURING: [&str; 3] = [
+const METRIC_SOURCES: [&str; 3] = [
     "crates/federation-controller/src/metrics.rs",
     "crates/check-queue/src/metrics.rs",
     "crates/cluster-informer/src/metrics.rs",
 ];
 /// CamelCase words that are kinds, values of fields, or parts of sentences.
-const OTHERS: [&str; 5] = [
+const OTHER_WORDS: [&str; 5] = [
     "FederatedReplicaSet",
     "Lease",
     "MemberCluster",
@@ -77,7 +77,7 @@ fn closed_sets() -> impl Iterator<Item = String> {
 fn every_condition_reason_and_event_is_explained() {
     let documented = fs::read_to_string(repository().join("docs/operations.md")).unwrap();
     let mut found = BTreeSet::new();
-    for source in TELLING
+    for source in REASON_SOURCES
         .iter()
         .flat_map(|path| sources(&repository().join(path)))
     {
@@ -105,14 +105,14 @@ fn every_condition_reason_and_event_is_explained() {
             "{known} is not found in the sources: {found:?}"
         );
     }
-    let gone: Vec<_> = OTHERS
+    let gone: Vec<_> = OTHER_WORDS
         .iter()
         .filter(|word| !found.contains(**word))
         .collect();
     assert!(gone.is_empty(), "no longer in the sources: {gone:?}");
     let missing: Vec<_> = found
         .iter()
-        .filter(|word| !OTHERS.contains(&word.as_str()))
+        .filter(|word| !OTHER_WORDS.contains(&word.as_str()))
         .filter(|word| !documented.contains(&format!("`{word}`")))
         .collect();
     assert!(
@@ -125,7 +125,7 @@ fn every_condition_reason_and_event_is_explained() {
 fn every_metric_is_explained() {
     let documented = fs::read_to_string(repository().join("docs/operations.md")).unwrap();
     let mut metrics = BTreeSet::new();
-    for source in MEASURING
+    for source in METRIC_SOURCES
         .iter()
         .flat_map(|path| sources(&repository().join(path)))
     {
