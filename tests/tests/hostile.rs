@@ -8,7 +8,7 @@ use std::sync::{
 
 use fedrs_tests::{
     SimFederation, SimFederationSpec, frs,
-    hostile::{Switch, Trick},
+    hostile::{Attack, Switch},
     minutes, seeds,
 };
 use peak_alloc::PeakAlloc;
@@ -41,12 +41,12 @@ fn panics() -> usize {
     COUNT.load(Ordering::SeqCst)
 }
 
-/// Three members with 12 replicas of `web`, of which `c` can be switched to a trick; and `local`, which runs in `a` and `b`.
+/// Three members with 12 replicas of `web`, of which `c` can be switched to an attack; and `local`, which runs in `a` and `b`.
 async fn federation() -> (SimFederation, Switch) {
     let mut federation = SimFederation::start_clusters(SimFederationSpec::default()).await;
     let switch = Switch::default();
     let of_c = switch.clone();
-    federation.put_between("c", move |honest| of_c.client(honest));
+    federation.intercept("c", move |honest| of_c.client(honest));
     federation.start_controller().await;
     federation.run(12).await;
     let clusters = json!({ "clusters": { "a": { "weight": 1 }, "b": { "weight": 1 } } });
@@ -65,8 +65,8 @@ async fn available(federation: &SimFederation, name: &str, replicas: u64) {
         .await;
 }
 
-/// Has the controller read, write, and release in all members while `c` plays `trick`; then `c` is honest again.
-async fn survives(trick: Trick) {
+/// Has the controller read, write, and release in all members during an attack of `c`; then `c` is honest again.
+async fn survives(attack: Attack) {
     let panicked = panics();
     let (federation, switch) = federation().await;
     let web = frs("gone", 3, &json!({ "clusters": { "*": { "weight": 1 } } }));
@@ -75,7 +75,7 @@ async fn survives(trick: Trick) {
     let base = HEAP.current_usage_as_mb();
     HEAP.reset_peak_usage();
 
-    switch.play(Some(trick));
+    switch.set_attack(Some(attack));
     let image = json!({ "spec": {
         "replicas": 15,
         "template": { "spec": { "containers": [{ "name": "c", "image": "web:2" }] } },
@@ -91,27 +91,27 @@ async fn survives(trick: Trick) {
         let ready = federation.member_condition(name, "Ready").await;
         assert!(
             ready.starts_with("True Healthy"),
-            "{trick:?}: {name}: {ready}"
+            "{attack:?}: {name}: {ready}"
         );
     }
     let exceeds_a_limit = matches!(
-        trick,
-        Trick::EndlessBody | Trick::HugeObject | Trick::PagesWithoutEnd
+        attack,
+        Attack::EndlessBody | Attack::HugeObject | Attack::PagesWithoutEnd
     );
     if exceeds_a_limit {
         let synced = federation.member_condition("c", "Synced").await;
-        assert!(synced.starts_with("False Degraded"), "{trick:?}: {synced}");
+        assert!(synced.starts_with("False Degraded"), "{attack:?}: {synced}");
     }
     let sets = federation.sets("web");
     assert!(
         sets["a"].available >= 4 && sets["b"].available >= 4,
-        "{trick:?}: {sets:?}"
+        "{attack:?}: {sets:?}"
     );
     let peak = HEAP.peak_usage_as_mb() - base;
-    assert!(peak < BOUND, "{trick:?}: {peak} MiB");
-    println!("{trick:?}: {peak} MiB");
+    assert!(peak < BOUND, "{attack:?}: {peak} MiB");
+    println!("{attack:?}: {peak} MiB");
 
-    switch.play(None);
+    switch.set_attack(None);
     federation
         .wait_until("c is as it should be again", 900, async |federation| {
             federation.is_settled("web").await
@@ -119,20 +119,20 @@ async fn survives(trick: Trick) {
                 && federation.frs("gone").await.is_null()
         })
         .await;
-    assert_eq!(panics(), panicked, "{trick:?}: a task panicked");
+    assert_eq!(panics(), panicked, "{attack:?}: a task panicked");
 }
 
-macro_rules! tricks {
-    ($($name:ident: $trick:ident,)*) => {$(
+macro_rules! attacks {
+    ($($name:ident: $attack:ident,)*) => {$(
         #[tokio::test(start_paused = true)]
         async fn $name() {
             let _alone = ALONE.lock().await;
-            survives(Trick::$trick).await;
+            survives(Attack::$attack).await;
         }
     )*};
 }
 
-tricks! {
+attacks! {
     s5_an_endless_body: EndlessBody,
     s5_slow_bytes: SlowBytes,
     s6_a_huge_error: HugeError,
@@ -141,7 +141,7 @@ tricks! {
     s2_a_wrong_kind: WrongKind,
     s5_deep_json: DeepJson,
     s5_pages_without_end: PagesWithoutEnd,
-    s5_strangers_without_end: StrangersWithoutEnd,
+    s5_fabricated_objects_without_end: FabricatedObjectsWithoutEnd,
     s5_a_flood_of_events: WatchFlood,
     s5_an_object_before_its_type: ObjectBeforeType,
     s5_a_huge_object: HugeObject,
@@ -161,7 +161,7 @@ async fn s2_random_mutations_of_responses() {
     let panicked = panics();
     let (federation, switch) = federation().await;
     for seed in seeds(SEEDS) {
-        switch.play(Some(Trick::Mutations(seed)));
+        switch.set_attack(Some(Attack::Mutations(seed)));
         let replicas = 12 + seed % 7;
         federation
             .patch("web", &json!({ "spec": { "replicas": replicas } }))
@@ -173,7 +173,7 @@ async fn s2_random_mutations_of_responses() {
         available(&federation, "local", replicas).await;
         assert_eq!(panics(), panicked, "seed {seed}: a task panicked");
     }
-    switch.play(None);
+    switch.set_attack(None);
     federation
         .wait_until("c is as it should be again", 1800, async |federation| {
             federation.is_settled("web").await
@@ -185,7 +185,7 @@ async fn s2_random_mutations_of_responses() {
 async fn s3_a_member_that_claims_billions_of_replicas_takes_none_from_others() {
     let _alone = ALONE.lock().await;
     let (mut federation, switch) = federation().await;
-    switch.play(Some(Trick::LargestNumbers));
+    switch.set_attack(Some(Attack::LargestNumbers));
     // It lists the claimed replicas.
     federation.stop_controller().await;
     federation.start_controller().await;

@@ -55,13 +55,14 @@ impl Connect for AdministratorClients {
     }
 }
 
-/// What makes another client of the administrator's client of a member, by the member's name.
-pub(crate) type Between = Arc<Mutex<BTreeMap<String, Box<dyn Fn(Client) -> Client + Send + Sync>>>>;
+/// Functions that wrap the administrator's client of a member, by the member's name.
+pub(crate) type Interceptors =
+    Arc<Mutex<BTreeMap<String, Box<dyn Fn(Client) -> Client + Send + Sync>>>>;
 
 /// The members' services, by name.
 pub(crate) struct Routes {
     pub(crate) services: BTreeMap<String, CrashableService>,
-    pub(crate) between: Between,
+    pub(crate) interceptors: Interceptors,
 }
 
 impl Connect for Routes {
@@ -78,8 +79,8 @@ impl Connect for Routes {
         let token = kubeconfig.token().unwrap_or("none");
         if token == ADMINISTRATOR {
             let client = service.map(|service| Client::new(service.clone(), "default"));
-            let client = client.map(|client| match self.between.lock().get(name) {
-                Some(between) => between(client),
+            let client = client.map(|client| match self.interceptors.lock().get(name) {
+                Some(intercept) => intercept(client),
                 None => client,
             });
             return futures::future::ready(client).boxed();

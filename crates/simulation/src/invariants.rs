@@ -15,7 +15,7 @@ use tokio_util::{sync::CancellationToken, sync::DropGuard};
 use crate::{
     SimFederation,
     changes::next_changes,
-    checks::{self, Blindness, Observed},
+    checks::{self, Observed, OutageKind},
     sim_federation::HOST,
 };
 
@@ -53,7 +53,7 @@ impl InvariantChecker {
 
     /// Records that a member, or [`HOST`], is unobservable from now on, or observable again.
     pub fn set_unobservable(&self, cluster: &str, on: bool) {
-        let fault = ("fault", Blindness::Events);
+        let fault = ("fault", OutageKind::Events);
         let mut state = self.state.lock();
         state.observed.set_unobservable(cluster, fault, on);
     }

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     changes::ChangeWaiter,
-    connect::{Between, Routes, member_file},
+    connect::{Interceptors, Routes, member_file},
     crash::{CrashPoint, CrashableService, Lifetime},
     request::request,
 };
@@ -80,15 +80,15 @@ pub struct SimFederation {
     members: BTreeMap<String, SimCluster>,
     controller: Option<Process>,
     events: mpsc::Sender<MemberEvent>,
-    /// The service between the administrators' clients and each member, by name.
-    between: Between,
+    /// What wraps the administrators' clients, by member.
+    interceptors: Interceptors,
     /// Members whose kubeconfig is in a Secret on the host.
     pub(crate) joined: BTreeSet<String>,
     /// Members whose kubeconfig was removed.
     removed: BTreeSet<String>,
     spec: SimFederationSpec,
     clock: Clock,
-    /// What the clock of the controller's machine was moved by, in seconds.
+    /// By how many seconds the clock of the controller's machine was moved.
     stepped: Arc<AtomicI64>,
 }
 
@@ -99,7 +99,7 @@ struct Process {
     running: Running,
 }
 
-/// What the controllers of one process are made of.
+/// The parts of the controllers of one process.
 #[derive(Clone)]
 pub(crate) struct ControllerParts {
     pub(crate) host: Client,
@@ -172,7 +172,7 @@ impl SimFederation {
             members,
             controller: None,
             events,
-            between: Between::default(),
+            interceptors: Interceptors::default(),
             joined: BTreeSet::new(),
             removed: BTreeSet::new(),
             spec,
@@ -307,14 +307,14 @@ impl SimFederation {
         self.events.send(event).await.unwrap();
     }
 
-    /// Has the administrator's client of the member `name` pass through `between` from its next kubeconfig on.
-    pub fn put_between(
+    /// Wraps the administrator's client of the member `name` by `interceptor`, from its next kubeconfig on.
+    pub fn intercept(
         &self,
         name: &str,
-        between: impl Fn(Client) -> Client + Send + Sync + 'static,
+        interceptor: impl Fn(Client) -> Client + Send + Sync + 'static,
     ) {
-        let mut all = self.between.lock();
-        all.insert(name.to_owned(), Box::new(between));
+        let mut all = self.interceptors.lock();
+        all.insert(name.to_owned(), Box::new(interceptor));
     }
 
     /// Removes a member's kubeconfig.
@@ -333,7 +333,7 @@ impl SimFederation {
             namespace: names::SYSTEM_NAMESPACE.to_owned(),
             connect: Arc::new(Routes {
                 services: self.members.iter().map(service).collect(),
-                between: Arc::clone(&self.between),
+                interceptors: Arc::clone(&self.interceptors),
             }),
         }
     }

@@ -6,7 +6,7 @@ use fedrs_api::{DeletionPolicy, ValidFrs};
 use sim_cluster::{Change, kinds};
 
 use super::{
-    observed::{Observed, Wanted, desired},
+    observed::{FrsState, Observed, desired},
     violation::{Invariant, Violation},
 };
 
@@ -45,7 +45,7 @@ pub(crate) fn of_replicas(observed: &Observed, member: &str, change: &Change) ->
             let dip = scale_down.dip(false).map(violation(Invariant::NoDip));
             dip.or_else(|| {
                 let dip = scale_down.dip(true);
-                dip.map(violation(Invariant::NothingForTheUnknown))
+                dip.map(violation(Invariant::NoRelianceOnUnknown))
             })
         }
         Ordering::Equal => None,
@@ -66,8 +66,8 @@ fn violation(invariant: Invariant) -> impl Fn(String) -> Violation {
 /// F5: a local set is deleted only with its FederatedReplicaSet, and only if that asks for it.
 fn deletion(observed: &Observed, member: &str, name: &str) -> Option<String> {
     let is_allowed = observed
-        .wanted(name)
-        .any(|wanted| *wanted == Wanted::Deleted(DeletionPolicy::Delete));
+        .states(name)
+        .any(|state| *state == FrsState::Deleted(DeletionPolicy::Delete));
     (!is_allowed).then(|| {
         format!("{name} in {member} deleted, but no FederatedReplicaSet with deletionPolicy Delete was deleted")
     })

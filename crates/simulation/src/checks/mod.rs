@@ -15,7 +15,7 @@ mod violation;
 use sim_cluster::Change;
 
 pub(crate) use bounds::of_replicas;
-pub(crate) use observed::{Blindness, Observed};
+pub(crate) use observed::{Observed, OutageKind};
 pub use violation::{Invariant, Violation};
 
 /// Checks a change that the controller made to the host.

@@ -23,7 +23,7 @@ const REACTION: Duration = Duration::from_secs(5);
 
 /// What is known about a FederatedReplicaSet.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Wanted {
+pub(crate) enum FrsState {
     /// It does not exist.
     Absent,
     /// It is being deleted.
@@ -42,7 +42,7 @@ pub(crate) struct Observed {
 
 /// A FederatedReplicaSet over time.
 struct ObservedSet {
-    wanted: History<Wanted>,
+    states: History<FrsState>,
     /// The generation, annotations and deletion of the last change: the status changes more often.
     seen: (i64, Value, bool),
 }
@@ -51,7 +51,7 @@ struct ObservedSet {
 struct ObservedMember {
     visibility: Visibility,
     /// Nodes without power, whose pods do not run whatever they say.
-    dark_nodes: BTreeSet<String>,
+    nodes_without_power: BTreeSet<String>,
     /// The pods of sets, by name.
     pods: BTreeMap<String, ObservedPod>,
     /// By set.
@@ -74,7 +74,7 @@ pub(crate) struct LocalSet {
 
 /// What of a cluster cannot be observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Blindness {
+pub(crate) enum OutageKind {
     /// No request is answered, which the next probes find out.
     Connection,
     /// Requests are answered, but events are missing: silence shows it.
@@ -133,12 +133,12 @@ impl Observed {
         };
         let member = || ObservedMember {
             visibility: Visibility::default(),
-            dark_nodes: BTreeSet::new(),
+            nodes_without_power: BTreeSet::new(),
             pods: BTreeMap::new(),
             local: sets.iter().map(|&set| (set.to_owned(), local())).collect(),
         };
         let set = || ObservedSet {
-            wanted: History::starting(Wanted::Absent),
+            states: History::starting(FrsState::Absent),
             seen: (0, Value::Null, false),
         };
         Self {
@@ -158,13 +158,13 @@ impl Observed {
     }
 
     /// After this time the controller knows that a member cannot be observed.
-    fn noticed_after(&self, blindness: Blindness) -> Duration {
+    fn noticed_after(&self, kind: OutageKind) -> Duration {
         let probe = &self.config.probe;
-        match blindness {
-            Blindness::Connection => {
+        match kind {
+            OutageKind::Connection => {
                 probe.period * (probe.failure_threshold + 1) + probe.timeout * 2
             }
-            Blindness::Events => SILENCE,
+            OutageKind::Events => SILENCE,
         }
     }
 
@@ -172,10 +172,10 @@ impl Observed {
     pub(crate) fn set_unobservable(
         &mut self,
         cluster: &str,
-        (reason, blindness): (&str, Blindness),
+        (reason, kind): (&str, OutageKind),
         on: bool,
     ) {
-        let (settled, noticed_after) = (self.max_age(), self.noticed_after(blindness));
+        let (settled, noticed_after) = (self.max_age(), self.noticed_after(kind));
         match self.members.get_mut(cluster) {
             Some(member) => member.visibility.set(reason, on, settled, noticed_after),
             None => self.host.set(reason, on, settled, noticed_after),
@@ -183,14 +183,14 @@ impl Observed {
     }
 
     /// Records that a node has no power, or has it again.
-    pub(crate) fn set_dark(&mut self, member: &str, node: &str, dark: bool) {
+    pub(crate) fn set_without_power(&mut self, member: &str, node: &str, is_without: bool) {
         let Some(member) = self.members.get_mut(member) else {
             return;
         };
-        if dark {
-            member.dark_nodes.insert(node.to_owned());
+        if is_without {
+            member.nodes_without_power.insert(node.to_owned());
         } else {
-            member.dark_nodes.remove(node);
+            member.nodes_without_power.remove(node);
         }
         member.count();
     }
@@ -239,18 +239,18 @@ impl Observed {
     }
 
     /// The specs of a set that the controller may act on, or its absence.
-    pub(crate) fn wanted(&self, set: &str) -> impl Iterator<Item = &Wanted> {
+    pub(crate) fn states(&self, set: &str) -> impl Iterator<Item = &FrsState> {
         let since = self.oldest(&self.host);
         self.sets
             .get(set)
             .into_iter()
-            .flat_map(move |set| set.wanted.since(since))
+            .flat_map(move |set| set.states.since(since))
     }
 
     /// The specs among them.
     pub(crate) fn specs(&self, set: &str) -> impl Iterator<Item = &ValidFrs> {
-        self.wanted(set).filter_map(|wanted| match wanted {
-            Wanted::Spec(Some(frs)) => Some(&**frs),
+        self.states(set).filter_map(|state| match state {
+            FrsState::Spec(Some(frs)) => Some(&**frs),
             _ => None,
         })
     }
@@ -311,7 +311,7 @@ impl ObservedSet {
     fn put(&mut self, object: Option<&Object>) {
         let Some(object) = object else {
             self.seen = (0, Value::Null, false);
-            self.wanted.put(Wanted::Absent);
+            self.states.put(FrsState::Absent);
             return;
         };
         let metadata = &object["metadata"];
@@ -327,10 +327,10 @@ impl ObservedSet {
         self.seen = seen;
         let frs: FederatedReplicaSet =
             serde_json::from_value(Value::clone(object)).expect("the API server validates it");
-        self.wanted.put(if is_deleted {
-            Wanted::Deleted(frs.spec.deletion_policy)
+        self.states.put(if is_deleted {
+            FrsState::Deleted(frs.spec.deletion_policy)
         } else {
-            Wanted::Spec(ValidFrs::check(&frs).ok().map(Arc::new))
+            FrsState::Spec(ValidFrs::check(&frs).ok().map(Arc::new))
         });
     }
 }
@@ -341,7 +341,7 @@ impl ObservedMember {
         let mut changed = false;
         for (name, local) in &mut self.local {
             let running = self.pods.values().filter(|pod| {
-                pod.set == *name && pod.is_ready && !self.dark_nodes.contains(&pod.node)
+                pod.set == *name && pod.is_ready && !self.nodes_without_power.contains(&pod.node)
             });
             let count = running.count() as u64;
             changed |= count != *local.ready.now();

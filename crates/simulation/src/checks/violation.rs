@@ -8,7 +8,7 @@ pub enum Invariant {
     /// A scale-down leaves N replicas, or as many as there were (F20).
     NoDip,
     /// Nothing is removed because of replicas in a member whose state is not known (F39).
-    NothingForTheUnknown,
+    NoRelianceOnUnknown,
     /// No more is requested than N, the surge and the capacity probes (F20).
     NoSurplus,
     /// Nothing is changed but what belongs to a set, or what a set adopts (F29, F30).
@@ -29,7 +29,7 @@ impl fmt::Display for Invariant {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str(match self {
             Self::NoDip => "no dip",
-            Self::NothingForTheUnknown => "nothing for the unknown",
+            Self::NoRelianceOnUnknown => "no reliance on unknown members",
             Self::NoSurplus => "no surplus",
             Self::OnlyOurs => "only ours",
             Self::NoDeletion => "no deletion",

@@ -1,16 +1,16 @@
-//! A member's API server that is hostile: it answers as an honest one does until it is switched to a [`Trick`].
+//! A member's API server that is hostile: it responds as an honest one does until a test switches it to an [`Attack`].
 //!
 //! ```text
-//! client of the controller --> HostileServer --a trick applies--> its response
-//!                                   '--------- none does -------> the honest API server
+//! client of the controller --> HostileServer --the attack concerns the request--> its own response
+//!                                   '--------- otherwise --------------------> the honest API server
 //! ```
 //!
-//! It knows HTTP alone: any client is the way to the honest API server.
+//! It knows only HTTP, and reaches the honest API server by any client.
 
+mod attack;
 mod mutations;
 mod objects;
 mod response;
-mod trick;
 
 use std::{
     collections::BTreeSet,
@@ -28,10 +28,10 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tower::{BoxError, Service};
 
-pub use self::trick::Trick;
+pub use self::attack::Attack;
 use self::{
+    attack::Call,
     response::{ResponseBody, whole},
-    trick::Call,
 };
 
 /// Switches a hostile API server. Clones share it.
@@ -40,22 +40,22 @@ pub struct Switch(Arc<State>);
 
 #[derive(Default)]
 struct State {
-    trick: Mutex<Option<Trick>>,
-    /// Collections whose next watch is refused, so that they are listed again.
+    attack: Mutex<Option<Attack>>,
+    /// Collections whose next watch is rejected, so that the client lists them again.
     expired: Mutex<BTreeSet<String>>,
     switched: Notify,
 }
 
 impl Switch {
-    /// Plays `trick` from now on, or none. Ends all watches: everything is listed again.
-    pub fn play(&self, trick: Option<Trick>) {
-        *self.0.trick.lock() = trick;
+    /// Switches to `attack`, or to no attack. Ends all watches, so that the client lists everything again.
+    pub fn set_attack(&self, attack: Option<Attack>) {
+        *self.0.attack.lock() = attack;
         let watched = ["pods", "replicasets"].map(str::to_owned);
         self.0.expired.lock().extend(watched);
         self.0.switched.notify_waiters();
     }
 
-    /// A client of a hostile server before the one that `honest` reaches.
+    /// A client of a hostile server in front of the one that `honest` reaches.
     #[must_use]
     pub fn client(&self, honest: Client) -> Client {
         let server = HostileServer {
@@ -80,20 +80,20 @@ struct HostileServer {
 
 impl HostileServer {
     async fn response(self, request: Request<Body>) -> Result<Response<ResponseBody>, BoxError> {
-        let trick = *self.switch.0.trick.lock();
+        let attack = *self.switch.0.attack.lock();
         let call = Call::of(&request);
         if self.switch.is_expired(&call) {
             return Ok(whole(StatusCode::GONE, "{}"));
         }
-        let response = if let Some(response) = trick.and_then(|trick| trick.response(&call)) {
+        let response = if let Some(response) = attack.and_then(|attack| attack.response(&call)) {
             response
         } else {
             let response = self.honest.send(request).await?;
             response.map(|body| body.map_err(Into::into).boxed_unsync())
         };
-        if let Some(trick) = trick.filter(|trick| trick.edits(&call)) {
+        if let Some(attack) = attack.filter(|attack| attack.edits(&call)) {
             let (parts, body) = response.into_parts();
-            let body = trick.edited(&body.collect().await?.to_bytes());
+            let body = attack.edited(&body.collect().await?.to_bytes());
             return Ok(Response::from_parts(parts, body));
         }
         if !call.is_watch {
@@ -103,8 +103,8 @@ impl HostileServer {
         Ok(response.map(|body| {
             let frames = body.into_data_stream().map(move |chunk| {
                 chunk.map(|chunk| {
-                    Frame::data(match trick {
-                        Some(trick) => trick.edited_chunk(chunk),
+                    Frame::data(match attack {
+                        Some(attack) => attack.edited_chunk(chunk),
                         None => chunk,
                     })
                 })

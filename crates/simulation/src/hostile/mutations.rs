@@ -1,4 +1,4 @@
-//! Random mutations of honest responses: values of other types and ranges, missing members, broken bytes.
+//! Random mutations of honest responses: values of other types and ranges, missing fields, broken bytes.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -6,8 +6,8 @@ use mutations::{mutate_bytes, mutate_value};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::Value;
 
-/// `body` with a few mutations, the same ones for the same `seed` and body; every other body stays as it is, so that the
-/// client gets on to its next request.
+/// `body` with a few mutations, the same ones for the same `seed` and body. Half of the bodies stay as they are, so that the
+/// client reaches its next request.
 pub(super) fn mutated(body: &[u8], seed: u64) -> Vec<u8> {
     let mut hasher = DefaultHasher::new();
     (seed, body).hash(&mut hasher);

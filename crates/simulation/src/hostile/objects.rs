@@ -4,8 +4,8 @@ use fedrs_api::labels;
 use mutations::ESCAPES;
 use serde_json::{Value, json};
 
-/// The `number`th pod, or local ReplicaSet, of a set that nobody created; its texts have `length` bytes.
-pub(super) fn stranger(resource: &str, number: u64, length: usize) -> Value {
+/// The `number`th pod or local ReplicaSet that nobody created; its texts have `length` bytes.
+pub(super) fn fabricated_object(resource: &str, number: u64, length: usize) -> Value {
     let text: String = format!("s{number}-").chars().cycle().take(length).collect();
     let kind = if resource == "pods" {
         "Pod"
@@ -36,7 +36,7 @@ pub(super) fn stranger(resource: &str, number: u64, length: usize) -> Value {
     })
 }
 
-/// Replaces each number in `value` by one that no counter holds.
+/// Replaces each number in `value` by `number`.
 pub(super) fn with_gigantic_numbers(value: &mut Value, number: &Value) {
     match value {
         Value::Number(_) => *value = number.clone(),

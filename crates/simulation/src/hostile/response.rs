@@ -1,4 +1,4 @@
-//! Bodies that never end, or come slowly.
+//! Bodies of hostile responses: complete, endless or slow.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -12,7 +12,7 @@ use tower::BoxError;
 /// The body of a hostile response.
 pub(super) type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// The pause between two chunks: a network is not infinitely fast, and other tasks get their turn.
+/// The pause between two chunks, as in a network, in which other tasks can run.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// A response with a complete body.

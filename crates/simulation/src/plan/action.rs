@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What users, others and the world do.
+/// What users, other writers and faults do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Action {
@@ -81,7 +81,7 @@ pub enum Action {
         /// Whether it begins.
         on: bool,
     },
-    /// From now on each answer of a cluster takes this much longer.
+    /// From now on each response of a cluster takes this much longer.
     Slow {
         /// The member, or `host`.
         cluster: String,
@@ -131,7 +131,7 @@ pub enum Action {
         /// Whether it fails.
         fails: bool,
     },
-    /// A clock is moved.
+    /// Moves a clock.
     StepClock {
         /// The member, `host`, or `controller`.
         clock: String,
@@ -140,23 +140,23 @@ pub enum Action {
     },
     /// A controller crashes, and another one starts later.
     Crash {
-        /// Which of them, from 1; counted around.
+        /// The number of the controller, from 1, modulo the number of controllers.
         #[serde(default = "first")]
         process: u32,
-        /// When, in its own writes from now on; 0 is now.
+        /// At which of its own writes from now on; 0 is now.
         write: u64,
         /// Whether that write still takes effect.
         after: bool,
         /// How long it does not run.
         down_ms: u64,
     },
-    /// A backup of the host is made, in place of the one before.
+    /// Backs up the host, and replaces the previous backup.
     BackUpHost,
-    /// The last backup of the host is restored.
+    /// Restores the last backup of the host.
     RestoreHost,
     /// The election of a controller is suspended, so that the controller does not notice the end of its term.
     Suspend {
-        /// Which of them, from 1; counted around.
+        /// The number of the controller, from 1, modulo the number of controllers.
         process: u32,
         /// How long.
         ms: u64,
@@ -175,7 +175,7 @@ pub struct Selected {
     pub member: String,
     /// The set.
     pub set: String,
-    /// The place among the pods of the set, ordered by name; counted around.
+    /// The index among the pods of the set, ordered by name, modulo their number.
     pub index: usize,
 }
 
@@ -200,7 +200,7 @@ pub enum Fault {
 }
 
 impl Action {
-    /// The members, sets and other names that the action is about: a plan without one of them does not need it.
+    /// The names of members, sets and clocks that the action concerns. A plan without one of them does not need the action.
     pub fn names(&self) -> Vec<&str> {
         match self {
             Self::EditSet { set, .. } | Self::DeleteSet { set } | Self::CreateSet { set } => {

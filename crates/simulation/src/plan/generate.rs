@@ -166,11 +166,11 @@ impl Generator {
             | Kind::Pause
             | Kind::Lifecycle
             | Kind::Cordon => self.edit(kind),
-            Kind::ForeignScale
-            | Kind::ForeignDelete
+            Kind::ExternalScale
+            | Kind::ExternalDelete
             | Kind::Labels
             | Kind::PodDeletion
-            | Kind::Quota => self.foreign_edit(kind),
+            | Kind::Quota => self.external_edit(kind),
             Kind::Switch(fault) => {
                 let member = self.member();
                 self.switch(&member, fault);
@@ -275,7 +275,7 @@ impl Generator {
         json!({ "placement": { "clusters": { member: preference } } })
     }
 
-    fn foreign_edit(&mut self, kind: Kind) {
+    fn external_edit(&mut self, kind: Kind) {
         let (member, set) = (self.member(), self.set());
         let pod = Selected {
             member: member.clone(),
@@ -283,11 +283,11 @@ impl Generator {
             index: self.random.random_range(0..20),
         };
         let action = match kind {
-            Kind::ForeignScale => {
+            Kind::ExternalScale => {
                 let patch = json!({ "spec": { "replicas": self.random.random_range(0..20) } });
                 Action::EditLocalSet { member, set, patch }
             }
-            Kind::ForeignDelete => {
+            Kind::ExternalDelete => {
                 let orphan = self.random.random_bool(0.7);
                 Action::DeleteLocalSet {
                     member,

@@ -13,8 +13,8 @@ pub(super) enum Kind {
     Pause,
     Lifecycle,
     Cordon,
-    ForeignScale,
-    ForeignDelete,
+    ExternalScale,
+    ExternalDelete,
     Labels,
     PodDeletion,
     Quota,
@@ -45,8 +45,8 @@ impl Kind {
     ];
     /// What others and the world do.
     const FAULTS: [Self; 26] = [
-        Self::ForeignScale,
-        Self::ForeignDelete,
+        Self::ExternalScale,
+        Self::ExternalDelete,
         Self::Labels,
         Self::PodDeletion,
         Self::Quota,

@@ -5,9 +5,9 @@
 //!                     '--> run
 //! ```
 //!
-//! A plan says everything that is random about a run, but for the seed of the clusters and the controller. So a change of the
-//! code changes no plan, and a step that is dropped changes no other one. A step that is not possible when its time comes does
-//! nothing, and the trace says so.
+//! A plan contains everything that is random in a run, except what the clusters and the controller draw from its seed. So a
+//! change of the code changes no plan, and removing a step changes no other step. A step that is not possible at its time has
+//! no effect, and the trace says so.
 
 mod action;
 mod generate;

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use sim_cluster::{NodeSpec, RequestMatcher, Status, Verb, kinds};
 use tokio::time::Duration;
 
-use super::runner::{Later, RESTORED, Runner};
+use super::runner::{RESTORED, Runner, Timer};
 use crate::{
-    checks::Blindness,
-    hostile::Trick,
+    checks::OutageKind,
+    hostile::Attack,
     join::MEMBERS_PATH,
     plan::{Action, Fault, Selected},
     sim_federation::{FRS_PATH, HOST},
@@ -157,15 +157,15 @@ impl Runner {
             self.recorder.trace(Topic::Step, "(has no effect)");
             return;
         }
-        let is_blinding = fault != Fault::NoControllerManager;
-        if is_blinding {
+        let is_outage = fault != Fault::NoControllerManager;
+        if is_outage {
             let reason = fault.to_string();
-            let blindness = match fault {
-                Fault::WatchesSilent | Fault::Mutations => Blindness::Events,
-                _ => Blindness::Connection,
+            let kind = match fault {
+                Fault::WatchesSilent | Fault::Mutations => OutageKind::Events,
+                _ => OutageKind::Connection,
             };
             let observe = |observed: &mut crate::checks::Observed| {
-                observed.set_unobservable(cluster, (&reason, blindness), on);
+                observed.set_unobservable(cluster, (&reason, kind), on);
             };
             self.recorder.observe(observe);
         }
@@ -181,7 +181,7 @@ impl Runner {
             Fault::NoPower => {
                 self.federation.member(cluster).restore_power();
                 faults.set_unreachable(self.has(cluster, Fault::Unreachable));
-                self.later(NODES_BOOT, Later::StartNodes(cluster.to_owned()));
+                self.set_timer(NODES_BOOT, Timer::StartNodes(cluster.to_owned()));
             }
             Fault::NoControllerManager if on => {
                 self.federation.member(cluster).stop_controller_manager();
@@ -194,8 +194,8 @@ impl Runner {
             Fault::Mutations => {
                 // The mutations of a member are always the same ones.
                 let seed = cluster.bytes().map(u64::from).sum();
-                let trick = on.then_some(Trick::Mutations(seed));
-                self.hostile[cluster].play(trick);
+                let attack = on.then_some(Attack::Mutations(seed));
+                self.hostile[cluster].set_attack(attack);
             }
         }
     }
@@ -206,13 +206,13 @@ impl Runner {
 
     fn cut_power(&mut self, member: &str) {
         // Nodes that were about to start do not.
-        self.agenda
-            .retain(|_, later| !matches!(later, Later::StartNodes(nodes) if nodes == member));
+        self.timers
+            .retain(|_, timer| !matches!(timer, Timer::StartNodes(nodes) if nodes == member));
         let cluster = self.federation.member(member);
         for node in cluster.api().list(&kinds::NODES, None) {
             let name = node["metadata"]["name"].as_str().unwrap_or_default();
             self.recorder
-                .observe(|observed| observed.set_dark(member, name, true));
+                .observe(|observed| observed.set_without_power(member, name, true));
         }
         cluster.lose_power();
     }
@@ -269,14 +269,14 @@ impl Runner {
         self.federation.host().restore(backup);
         self.recorder
             .observe(|observed| observed.set_unobservable(HOST, RESTORED, true));
-        self.later(RESTORE_SEEN, Later::HostSeen);
+        self.set_timer(RESTORE_SEEN, Timer::HostSeen);
         self.count("restored hosts");
     }
 
     fn suspend(&mut self, process: u32, ms: u64) {
         let number = self.process(process);
         self.processes.suspend(number, true);
-        self.later(Duration::from_millis(ms), Later::Resume(number));
+        self.set_timer(Duration::from_millis(ms), Timer::Resume(number));
         self.count("suspended elections");
     }
 

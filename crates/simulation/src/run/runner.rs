@@ -10,7 +10,7 @@ use tokio::time::{Duration, Instant, sleep_until};
 
 use super::{processes::Processes, recorder::Recorder};
 use crate::{
-    checks::{Blindness, Invariant, Observed, Violation},
+    checks::{Invariant, Observed, OutageKind, Violation},
     hostile::Switch,
     plan::{Fault, Plan, SetPlan},
     request::request,
@@ -18,8 +18,8 @@ use crate::{
     trace::{Topic, Trace},
 };
 
-/// The host as the controller knows it is a later one, until it finds out.
-pub(super) const RESTORED: (&str, Blindness) = ("restored", Blindness::Events);
+/// The controller's view of the host is newer than the restored host, until it notices the restoration.
+pub(super) const RESTORED: (&str, OutageKind) = ("restored", OutageKind::Events);
 
 /// A run.
 pub(super) struct Runner {
@@ -29,7 +29,7 @@ pub(super) struct Runner {
     pub(super) processes: Processes,
     /// The sets of the plan.
     pub(super) sets: Vec<SetPlan>,
-    /// Between the controller and each member.
+    /// The hostile API servers between the controller and each member.
     pub(super) hostile: BTreeMap<String, Switch>,
     /// The faults that last, by cluster.
     pub(super) faults: BTreeSet<(String, Fault)>,
@@ -37,20 +37,20 @@ pub(super) struct Runner {
     pub(super) others: BTreeSet<String>,
     /// The last backup of the host.
     pub(super) backup: Option<Snapshot>,
-    /// What the run itself does later.
-    pub(super) agenda: BTreeMap<(Instant, u64), Later>,
+    /// What the run does by itself, at these times; the number tells timers of one time apart.
+    pub(super) timers: BTreeMap<(Instant, u64), Timer>,
     /// How long each controller does not run after its next crash.
     pub(super) down: Vec<Duration>,
     /// How often each fault that no cluster counts has happened.
     pub(super) counts: BTreeMap<String, u64>,
     /// When the run began.
     pub(super) start: Instant,
-    scheduled: u64,
+    timers_set: u64,
 }
 
-/// What the run itself does later.
+/// What the run does by itself at a certain time.
 #[derive(Clone, Debug)]
-pub(super) enum Later {
+pub(super) enum Timer {
     /// Starts a controller, by its number from 0.
     StartController(usize),
     /// Resumes the election of a controller.
@@ -87,8 +87,8 @@ impl Runner {
         for name in members {
             clusters.push((name.to_owned(), federation.member(name).api().clone()));
             let switch = Switch::default();
-            let between = switch.clone();
-            federation.put_between(name, move |honest| between.client(honest));
+            let hostile_server = switch.clone();
+            federation.intercept(name, move |honest| hostile_server.client(honest));
             hostile.insert(name.to_owned(), switch);
         }
         let recorder = Recorder::start(&clusters, observed, plan.candidates > 0);
@@ -104,10 +104,10 @@ impl Runner {
             faults: BTreeSet::new(),
             others: BTreeSet::new(),
             backup: None,
-            agenda: BTreeMap::new(),
+            timers: BTreeMap::new(),
             counts: BTreeMap::new(),
             start: Instant::now(),
-            scheduled: 0,
+            timers_set: 0,
         }
     }
 
@@ -141,18 +141,18 @@ impl Runner {
         (trace, violations, counts)
     }
 
-    /// Lets time pass. Meanwhile the controller may crash, and what the run does later becomes due.
+    /// Lets time pass. Meanwhile the controller may crash, and timers fire.
     pub(super) async fn wait_until(&mut self, deadline: Instant) {
         loop {
-            let due = self.agenda.first_key_value().map(|((at, _), _)| *at);
+            let due = self.timers.first_key_value().map(|((at, _), _)| *at);
             let next = due.map_or(deadline, |due| due.min(deadline));
             tokio::select! {
                 biased;
                 number = self.processes.crashed() => self.crashed(number).await,
-                () = sleep_until(next) => match self.agenda.first_entry() {
+                () = sleep_until(next) => match self.timers.first_entry() {
                     Some(entry) if entry.key().0 <= Instant::now() => {
-                        let later = entry.remove();
-                        self.act_later(later);
+                        let timer = entry.remove();
+                        self.timer_fired(timer);
                     }
                     _ if next == deadline => return,
                     _ => {}
@@ -168,23 +168,23 @@ impl Runner {
         self.recorder
             .trace(Topic::Process, format!("{name} has crashed"));
         self.processes.kill(number).await;
-        self.later(self.down[number], Later::StartController(number));
+        self.set_timer(self.down[number], Timer::StartController(number));
     }
 
-    pub(super) fn later(&mut self, after: Duration, later: Later) {
-        self.scheduled += 1;
-        self.agenda
-            .insert((Instant::now() + after, self.scheduled), later);
+    pub(super) fn set_timer(&mut self, after: Duration, timer: Timer) {
+        self.timers_set += 1;
+        self.timers
+            .insert((Instant::now() + after, self.timers_set), timer);
     }
 
-    fn act_later(&mut self, later: Later) {
-        match later {
-            Later::StartController(number) => self.start_controller(number),
-            Later::HostSeen => self
+    fn timer_fired(&mut self, timer: Timer) {
+        match timer {
+            Timer::StartController(number) => self.start_controller(number),
+            Timer::HostSeen => self
                 .recorder
                 .observe(|observed| observed.set_unobservable(HOST, RESTORED, false)),
-            Later::Resume(number) => self.processes.suspend(number, false),
-            Later::StartNodes(member) => self.start_nodes(&member),
+            Timer::Resume(number) => self.processes.suspend(number, false),
+            Timer::StartNodes(member) => self.start_nodes(&member),
         }
     }
 
@@ -198,8 +198,8 @@ impl Runner {
 
     /// Starts all controllers that do not run.
     pub(super) fn start_controllers(&mut self) {
-        self.agenda
-            .retain(|_, later| !matches!(later, Later::StartController(_)));
+        self.timers
+            .retain(|_, timer| !matches!(timer, Timer::StartController(_)));
         for number in 0..self.processes.count() {
             if !self.processes.runs(number) {
                 self.start_controller(number);
@@ -214,7 +214,7 @@ impl Runner {
         for node in cluster.api().list(&sim_cluster::kinds::NODES, None) {
             let name = node["metadata"]["name"].as_str().unwrap_or_default();
             self.recorder
-                .observe(|observed| observed.set_dark(member, name, false));
+                .observe(|observed| observed.set_without_power(member, name, false));
             cluster.recover_node(name);
         }
     }

@@ -8,7 +8,7 @@
 //!
 //! `FEDRS_PATTERNS=1` tries each pattern at each write; by default writes take turns with the patterns.
 
-mod witness;
+mod change_counter;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,7 +22,7 @@ use simulation::{
     even, frs,
 };
 
-use self::witness::{Tally, Witness};
+use self::change_counter::{ChangeCounter, ChangeCounts};
 
 /// Longer than each of the scenarios, in simulated seconds: what a member that returns waits for, and a lost response.
 const TIMEOUT: u64 = 600;
@@ -43,7 +43,7 @@ const PATTERNS: [Pattern; 5] = [
 /// What came of a run.
 struct End {
     writes: u64,
-    tally: Tally,
+    tally: ChangeCounts,
 }
 
 /// A federation, and what happens at a write of its controller.
@@ -104,7 +104,7 @@ impl Run {
     ) -> End {
         let (federation, point) = (&mut self.federation, self.point);
         federation.kill_controller().await;
-        let witness = Witness::start(federation);
+        let counter = ChangeCounter::start(federation);
         act(federation, &self.checker).await;
         federation.start_controller_until(point).await;
         if let Some(CrashPoint::Before(_) | CrashPoint::After(_)) = point {
@@ -134,7 +134,7 @@ impl Run {
         );
         let violations = self.checker.violations();
         assert!(violations.is_empty(), "{what}: {violations:#?}\n{state}");
-        let seen = witness.seen();
+        let seen = counter.seen();
         let is_allowed = ready.contains(&seen.lowest) && ready.contains(&seen.highest);
         assert!(
             is_allowed,
@@ -187,9 +187,9 @@ fn at_every_write(exact: bool, run: impl AsyncFn(Option<CrashPoint>) -> End) {
 }
 
 /// What was done another number of times than without faults.
-fn difference(reference: &Tally, tally: &Tally) -> Vec<String> {
+fn difference(reference: &ChangeCounts, tally: &ChangeCounts) -> Vec<String> {
     let all: BTreeSet<_> = reference.keys().chain(tally.keys()).collect();
-    let count = |tally: &Tally, what: &str| tally.get(what).copied().unwrap_or_default();
+    let count = |tally: &ChangeCounts, what: &str| tally.get(what).copied().unwrap_or_default();
     let text = |what: &String| {
         let (expected, found) = (count(reference, what), count(tally, what));
         (expected != found).then(|| format!("{what}: {found} times instead of {expected}"))

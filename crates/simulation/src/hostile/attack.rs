@@ -1,4 +1,4 @@
-//! What a hostile API server answers.
+//! The responses of a hostile API server.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 
 use super::{
     mutations::mutated,
-    objects::{stranger, with_escapes, with_gigantic_numbers},
+    objects::{fabricated_object, with_escapes, with_gigantic_numbers},
     response::{ResponseBody, body_of, endless, streamed, whole},
 };
 
 /// What a hostile API server does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trick {
+pub enum Attack {
     /// Each body never ends.
     EndlessBody,
     /// Each body never ends, with a byte per second.
@@ -30,33 +30,33 @@ pub enum Trick {
     Redirect,
     /// Each response is an object of another kind, with lists for maps and texts for lists.
     WrongKind,
-    /// Each response is a hundred thousand lists in each other.
+    /// Each response is a hundred thousand nested lists.
     DeepJson,
-    /// Each list has always another, empty page.
+    /// After each page of a list there is another, empty one.
     PagesWithoutEnd,
-    /// Each list has always another page, full of sets and pods that nobody created.
-    StrangersWithoutEnd,
-    /// Watches report sets and pods that nobody created, for ever.
+    /// After each page of a list there is another one, full of ReplicaSets and pods that nobody created.
+    FabricatedObjectsWithoutEnd,
+    /// Watches report ReplicaSets and pods that nobody created, without an end.
     WatchFlood,
-    /// Watches report an object of 3 MB, mostly numbers, before they say what happened to it.
+    /// Events of watches have an object of 3 MB, mostly numbers, before their type.
     ObjectBeforeType,
     /// Lists contain an object of 100 MB.
     HugeObject,
     /// Names, uids and versions of listed objects have 4 kB each.
     LongTexts,
-    /// Each object has hundreds of thousands of members and labels that nobody knows.
+    /// Each object has hundreds of thousands of unknown fields and labels.
     UnknownKeys,
     /// Each template is a list of a million numbers.
     WideTemplate,
-    /// `metadata.labels` of an object that is read alone is a text.
+    /// `metadata.labels` is a string in the response of a GET of one object.
     LabelsAsText,
     /// All counters of objects are 2^32-1, and writes change nothing.
     LargestNumbers,
     /// All counters of objects are out of the range of any type.
     GiganticNumbers,
-    /// Texts that are for people contain escape sequences.
+    /// Texts for people contain escape sequences.
     Escapes,
-    /// Half of all bodies, and of the lines of watches, have random mutations of this seed.
+    /// Half of all bodies, and of the lines of watches, have random mutations; the seed selects them.
     Mutations(u64),
 }
 
@@ -101,8 +101,8 @@ impl Call {
     }
 }
 
-impl Trick {
-    /// All tricks without a seed.
+impl Attack {
+    /// All attacks without a seed.
     pub const ALL: [Self; 19] = [
         Self::EndlessBody,
         Self::SlowBytes,
@@ -112,7 +112,7 @@ impl Trick {
         Self::WrongKind,
         Self::DeepJson,
         Self::PagesWithoutEnd,
-        Self::StrangersWithoutEnd,
+        Self::FabricatedObjectsWithoutEnd,
         Self::WatchFlood,
         Self::ObjectBeforeType,
         Self::HugeObject,
@@ -139,13 +139,13 @@ impl Trick {
             Self::WrongKind => whole(StatusCode::OK, WRONG_KIND),
             Self::DeepJson => whole(StatusCode::OK, vec![b'['; 100_000]),
             Self::PagesWithoutEnd if call.lists() => whole(StatusCode::OK, page("", true)),
-            Self::StrangersWithoutEnd if call.lists() => {
-                let strangers = random_strangers(call, 400, 60);
-                whole(StatusCode::OK, page(&strangers, true))
+            Self::FabricatedObjectsWithoutEnd if call.lists() => {
+                let objects = fabricated_objects(call, 400, 60);
+                whole(StatusCode::OK, page(&objects, true))
             }
             Self::LongTexts if call.lists() => {
-                let strangers = random_strangers(call, 5, 4000);
-                whole(StatusCode::OK, page(&strangers, false))
+                let objects = fabricated_objects(call, 5, 4000);
+                whole(StatusCode::OK, page(&objects, false))
             }
             Self::WatchFlood if call.is_watch => flood(call),
             Self::ObjectBeforeType if call.is_watch => object_before_type(),
@@ -212,15 +212,15 @@ fn page(items: &str, has_next: bool) -> String {
 }
 
 /// Objects that nobody created, each with `length` bytes in its texts, as the items of a page.
-fn random_strangers(call: &Call, count: usize, length: usize) -> String {
+fn fabricated_objects(call: &Call, count: usize, length: usize) -> String {
     // A page is made of one text: the server is to be faster than its client.
-    let template = stranger(&call.resource, 1 << 32, length).to_string();
+    let template = fabricated_object(&call.resource, 1 << 32, length).to_string();
     let number = (1_u64 << 32).to_string();
-    let strangers = std::iter::repeat_with(|| {
+    let objects = std::iter::repeat_with(|| {
         let random = rand::random_range(1_u64 << 32..9 << 32).to_string();
         template.replace(&number, &random)
     });
-    strangers.take(count).collect::<Vec<_>>().join(",")
+    objects.take(count).collect::<Vec<_>>().join(",")
 }
 
 /// Events about objects that nobody created, in chunks of a hundred.
@@ -228,7 +228,7 @@ fn flood(call: &Call) -> Response<ResponseBody> {
     let resource = call.resource.clone();
     let chunks = stream::iter((0u64..).map(move |chunk| {
         let lines = (0..100).map(|number| {
-            let object = stranger(&resource, chunk * 100 + number, 60);
+            let object = fabricated_object(&resource, chunk * 100 + number, 60);
             json!({ "type": "ADDED", "object": object }).to_string() + "\n"
         });
         Bytes::from(lines.collect::<String>())

@@ -1,4 +1,4 @@
-//! What the members were subjected to: creations and deletions, and how many replicas were ready.
+//! Counts the creations and deletions in all members, and the ready replicas.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -8,10 +8,10 @@ use simulation::{ReadyPods, SimFederation, next_changes};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// How often local sets and pods were created and deleted, by member.
-pub(crate) type Tally = BTreeMap<String, u64>;
+pub(crate) type ChangeCounts = BTreeMap<String, u64>;
 
 /// Counts what happens in all members.
-pub(crate) struct Witness {
+pub(crate) struct ChangeCounter {
     seen: Arc<Mutex<Seen>>,
     _stop: DropGuard,
 }
@@ -19,13 +19,13 @@ pub(crate) struct Witness {
 /// What was seen.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
-    pub(crate) tally: Tally,
+    pub(crate) tally: ChangeCounts,
     /// The fewest and the most replicas that were ready at one time.
     pub(crate) lowest: u64,
     pub(crate) highest: u64,
 }
 
-impl Witness {
+impl ChangeCounter {
     /// Watches the set `web` from now on.
     pub(crate) fn start(federation: &SimFederation) -> Self {
         let names = federation.member_names();
@@ -36,7 +36,7 @@ impl Witness {
         let mut pods: Vec<_> = apis.iter().map(list).collect();
         let ready = |pods: &[ReadyPods]| pods.iter().map(ReadyPods::count).sum();
         let seen = Arc::new(Mutex::new(Seen {
-            tally: Tally::new(),
+            tally: ChangeCounts::new(),
             lowest: ready(&pods),
             highest: ready(&pods),
         }));
