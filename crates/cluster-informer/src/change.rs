@@ -6,7 +6,7 @@ use jiff::Timestamp;
 /// A change of a local ReplicaSet or its pods.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkloadChange {
-    /// The workload was created, or its status changed: nothing to repair.
+    /// The workload was created, or its status changed: there is no drift.
     Status,
     /// The workload was deleted, or somebody changed its spec, labels or owner.
     Drift,

@@ -39,7 +39,7 @@ impl NodeInfo {
         matches!(self, Self::Known(totals) if totals.total > 0 && totals.ready == 0)
     }
 
-    /// Whether nothing has been heard of any node that says that it is ready, since the member returned.
+    /// Whether none of the ready nodes has reported since the member returned.
     #[must_use]
     pub fn none_is_confirmed(&self) -> bool {
         matches!(self, Self::Known(totals) if totals.ready > 0 && totals.ready == totals.unconfirmed)
@@ -53,7 +53,7 @@ pub struct NodeTotals {
     pub total: u32,
     /// Nodes that are ready.
     pub ready: u32,
-    /// Of these, nodes of which nothing has been heard since the member returned.
+    /// Of these, nodes that have not reported since the member returned.
     pub unconfirmed: u32,
     /// Allocatable CPU of the nodes that are ready and not cordoned, in thousandths of a core.
     pub cpu_millis: u64,
@@ -88,7 +88,7 @@ impl NodeTotals {
         }
     }
 
-    /// The same nodes, of which nothing has been heard.
+    /// The same nodes, none of which has reported.
     pub(crate) fn unconfirmed(self) -> Self {
         Self {
             unconfirmed: self.ready,

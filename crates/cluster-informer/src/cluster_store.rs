@@ -1,6 +1,6 @@
 //! The state of one member cluster: of all its namespaces together, or of each that is watched by itself.
 //!
-//! What fails in one namespace, such as a list that is forbidden, concerns the workloads in it alone.
+//! A failure in one namespace, such as a forbidden list, affects only the workloads in it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -150,7 +150,7 @@ impl ClusterStore {
         self.whole.set_version(version);
     }
 
-    /// Changes the nodes. Returns what changed for which workload, and whether what the member as a whole shows has changed.
+    /// Changes the nodes. Returns what changed for which workload, and whether the state of the member itself has changed.
     pub(crate) fn change_nodes(
         &self,
         mut change: impl FnMut(&mut NodeTable, Timestamp) -> Changed,

@@ -17,11 +17,11 @@ use crate::{cluster_store::ClusterStore, health::Health, member_view::MemberView
 /// How often a member cluster's version is read.
 #[derive(Clone, Debug)]
 pub struct ClusterVersionSettings {
-    /// From one read to the next, less up to a fifth. Default 5 min.
+    /// The time between two reads, less up to a fifth. Default 5 min.
     pub period: Duration,
-    /// After a read that failed. Default 30 s.
+    /// The time after a failed read. Default 30 s.
     pub retry: Duration,
-    /// Time within which a response is complete. Default 30 s.
+    /// The time within which a response must be complete. Default 30 s.
     pub timeout: Duration,
 }
 
@@ -35,7 +35,7 @@ impl Default for ClusterVersionSettings {
     }
 }
 
-/// Reads the version while the member is healthy, for ever; at once when `healthy` is notified.
+/// Reads the version while the member is healthy, without an end; at once when `healthy` is notified.
 pub(crate) async fn run(
     mut clients: ClientReceiver,
     settings: ClusterVersionSettings,

@@ -45,7 +45,7 @@ impl Notifier {
         change
     }
 
-    /// Changes the nodes, and reports what follows for workloads and for the member.
+    /// Changes the nodes, and reports the changes of workloads and of the member.
     pub(crate) fn change_nodes(&self, change: impl FnMut(&mut NodeTable, Timestamp) -> Changed) {
         let (workloads, is_news) = self.store.change_nodes(change);
         for (key, change) in workloads {
@@ -67,8 +67,8 @@ impl Notifier {
 
 /// Handles the events of the nodes.
 ///
-/// A silent watch of nodes is reopened like any other, and the view of the member does not depend on it: a node takes from
-/// what its pods show and adds nothing to it, and of a node that died the pods say so themselves.
+/// A silent watch of nodes is reopened like any other, but the view of the member does not depend on it: a node only lowers
+/// the count of ready pods, and the pods of a dead node become not ready by themselves.
 pub(crate) struct NodeHandler {
     pub(crate) notifier: Notifier,
     pub(crate) clock: ServerClock,
@@ -107,7 +107,7 @@ impl EventHandler<NodeObject> for NodeHandler {
 
     fn on_error(&mut self, error: &Error) {
         debug!(%error, "watch of nodes failed");
-        // Without the right to watch them, what a list showed stays for ever.
+        // Without the permission to watch them, nothing would update what a list showed.
         if error.code() == Some(403) || matches!(error.kind, ErrorKind::TooManyObjects) {
             self.change(|nodes, _| nodes.forbid());
         }
@@ -214,7 +214,7 @@ pub(crate) trait WatchedObject: Sized {
     fn apply(self, store: &MemberStore) -> Vec<KeyedChange>;
     /// Stores that the object was deleted, in this last state.
     fn delete(self, store: &MemberStore) -> Option<KeyedChange>;
-    /// Stores that an object was deleted whose last state can't be read.
+    /// Stores the deletion of an object whose last state can't be read.
     fn delete_invalid(store: &MemberStore, uid: Uid, object: &InvalidObject)
     -> Option<KeyedChange>;
 }

@@ -11,14 +11,14 @@ pub enum Health {
     Unknown,
     /// `/readyz` succeeds.
     Healthy,
-    /// The probe fails, but not often enough in a row to call the member unreachable.
+    /// The probe fails, but fewer times in a row than the failure threshold.
     Failing {
         /// The first failure of the streak.
         since: Timestamp,
         /// What failed, without secrets.
         message: String,
     },
-    /// The probe failed as often in a row as it takes.
+    /// The probe has failed as many times in a row as the failure threshold.
     Unreachable {
         /// The first failure of the streak: the grace period starts here.
         since: Timestamp,

@@ -1,8 +1,8 @@
-//! One member cluster, put together: one task that lists and watches its local workloads and pods, probes it, and reads
+//! The informer of one member cluster: one task that lists and watches its local workloads and pods, probes it, and reads
 //! its version and nodes.
 //!
-//! The five parts share the task, so that they never run at the same time: none reads what another is changing, and a
-//! simulation repeats.
+//! The five parts share the task, so that they never run at the same time: none reads what another one is changing, and a
+//! simulation is repeatable.
 
 use std::{sync::Arc, time::Duration};
 
@@ -71,7 +71,7 @@ impl Default for InformerSettings {
 pub struct MemberInformer {
     /// What is known of the member.
     pub store: Arc<ClusterStore>,
-    /// Exchanges the client.
+    /// Replaces the client.
     pub client: ClientSender,
     /// Changes which namespaces are watched.
     pub scope: watch::Sender<WatchScope>,
@@ -165,7 +165,7 @@ struct Informer {
 impl Informer {
     /// Watches the cluster that the latest client reaches, until cancelled.
     async fn run(self, mut clients: ClientReceiver) {
-        // The streak survives another client: it must not reset the grace period of an unreachable member.
+        // The streak continues with another client, which must not reset the grace period of an unreachable member.
         let mut failures = FailureStreak::default();
         loop {
             let accepted = clients.accept();
@@ -235,7 +235,7 @@ impl Informer {
         self.cancel.run_until_cancelled(Box::pin(all)).await;
     }
 
-    /// Watches the workloads and pods of the latest scope, for ever.
+    /// Watches the workloads and pods of the latest scope, without an end.
     async fn watch_scope(&self, clients: &ClientReceiver, relists: &Relists) {
         let mut scopes = self.scopes.clone();
         loop {
@@ -253,7 +253,7 @@ impl Informer {
                 let pods = pods.run::<PodObject, _>(self.handler(Watch::Pods, store));
                 future::join(workloads, pods)
             });
-            // Without any namespace they end at once.
+            // Without namespaces they end at once.
             let watches = future::join_all(watches).then(|_| future::pending::<()>());
             self.notifier.check_sync_state();
             tokio::select! {
@@ -295,7 +295,7 @@ impl Informer {
         .relist_on(relist)
     }
 
-    /// Takes what a watch shows into `store`.
+    /// Stores what a watch shows in `store`.
     fn handler(&self, watch: Watch, store: Arc<MemberStore>) -> WatchHandler {
         let metrics = match watch {
             Watch::Workloads => &self.metrics.workloads,

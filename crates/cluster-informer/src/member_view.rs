@@ -12,9 +12,9 @@ use crate::{
 /// Sums over all local workloads of a member cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkloadTotals {
-    /// Local workloads that have or want replicas.
+    /// Local workloads with existing or desired replicas.
     pub workloads: u32,
-    /// Replicas that exist or are wanted.
+    /// Existing or desired replicas.
     pub replicas: u64,
     /// The first of these workloads, in order.
     pub first: Vec<ObjectKey>,
@@ -41,25 +41,25 @@ pub trait MemberView: Send + Sync + 'static {
     fn unread_namespaces(&self) -> Vec<UnreadNamespace> {
         Vec::new()
     }
-    /// The limit that the cluster's responses exceed, while they do: the view is not up to date then.
+    /// The limit that the cluster's responses exceed, if they do: the view is not up to date then.
     fn exceeded_limit(&self) -> Option<String>;
     /// The result of the liveness probe.
     fn health(&self) -> Health;
     /// The cluster's version and nodes.
     fn cluster_info(&self) -> ClusterInfo;
-    /// The member was lost when it was last seen, by somebody else: what its nodes say counts once each was heard of.
+    /// An earlier leader saw the member last, as a lost one: each node has to report before its pods count.
     fn confirm_nodes(&self);
     /// Sums over all local workloads, with the names of at most `max_names`.
     fn totals(&self, max_names: usize) -> WorkloadTotals;
     /// Applies the response to our own write, ahead of the watch.
     fn observe_write(&self, state: WorkloadState);
-    /// A request is about to be sent that sets fewer `replicas` and requires `generation`. Until it is known what became of
-    /// it, the replicas above may be deleted at any moment.
+    /// A request to scale down to `replicas`, which requires `generation`, is about to be sent. Until its result is known, the
+    /// replicas above this number may be deleted at any moment.
     fn observe_scale_down(&self, key: &ObjectKey, uid: &str, generation: i64, replicas: u32);
     /// The member has rejected that request: it is not carried out.
     fn observe_rejected_scale_down(&self, key: &ObjectKey, uid: &str, generation: i64);
     /// Removes `key`: our delete request for the object with this uid succeeded.
     fn observe_deletion(&self, key: &ObjectKey, uid: &str);
-    /// Removes `key`: the object with this uid has none of our labels since `resource_version`. It may get them again.
+    /// Removes `key`: the object with this uid has had none of our labels since `resource_version`. It may get them again.
     fn observe_release(&self, key: &ObjectKey, uid: &str, resource_version: &str);
 }

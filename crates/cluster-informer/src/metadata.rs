@@ -63,7 +63,7 @@ impl<'de> Deserialize<'de> for Finalizers {
         let mut finalizers = Vec::new();
         for_each_item(deserializer, |Text(finalizer)| {
             if finalizers.len() < MAX_FINALIZERS {
-                // Their names have at most 63 characters after a DNS subdomain; longer ones are nobody's.
+                // Names have at most 63 characters after a DNS subdomain: no API server stores longer ones.
                 finalizers.push(printable(&finalizer).chars().take(320).collect());
             }
         })?;
@@ -71,7 +71,7 @@ impl<'de> Deserialize<'de> for Finalizers {
     }
 }
 
-/// What the owner references of an object say.
+/// The owner references of an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Owners {
     /// Whether there are any.

@@ -23,9 +23,9 @@ use crate::{handlers::Notifier, nodes::MAX_NODES};
 /// How the nodes of a returned member are confirmed.
 #[derive(Clone, Debug)]
 pub struct NodeLeaseSettings {
-    /// From one list of the Leases to the next. Default 5 s: kubelets renew theirs every 10 s.
+    /// The time between two lists of the Leases. Default 5 s: kubelets renew theirs every 10 s.
     pub period: Duration,
-    /// Time within which a page is complete. Default 30 s.
+    /// The time within which a page must be complete. Default 30 s.
     pub timeout: Duration,
 }
 
@@ -38,7 +38,7 @@ impl Default for NodeLeaseSettings {
     }
 }
 
-/// A Lease, as far as it matters.
+/// The fields of a Lease that matter.
 #[derive(Debug, Deserialize)]
 pub(crate) struct LeaseObject {
     metadata: LeaseMetadata,
@@ -59,7 +59,7 @@ struct LeaseSpec {
     renew_time: String,
 }
 
-/// Confirms the nodes each time that the member returns, for ever.
+/// Confirms the nodes each time the member returns, without an end.
 pub(crate) async fn run(clients: ClientReceiver, settings: NodeLeaseSettings, notifier: &Notifier) {
     let returned = &notifier.store.returned;
     let mut is_confirming = false;
@@ -80,7 +80,7 @@ pub(crate) async fn run(clients: ClientReceiver, settings: NodeLeaseSettings, no
             }
         };
         if is_confirming {
-            // A member that returns once more has begun again: the next list is the first of another confirmation.
+            // If the member returns again, the next list is the first one of a new confirmation.
             let _again = timeout(settings.period, returned.notified()).await;
         }
     }

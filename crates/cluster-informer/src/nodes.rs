@@ -30,12 +30,12 @@ const SILENCE: u32 = 60;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct NodeId(pub(crate) u32);
 
-/// Whether the pods on a node run.
+/// Whether the pods on a node can be relied on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeState {
-    /// They do, as far as is known.
+    /// They run, as far as is known.
     Ready,
-    /// Nothing has been heard of the node since the member returned.
+    /// The node has not reported since the member returned.
     Unconfirmed,
     /// The node is not ready since then, by our clock.
     NotReady(UnixSeconds),
@@ -54,16 +54,16 @@ pub(crate) struct NodeTable {
     /// The number of the newest list.
     epoch: u32,
     listing: bool,
-    /// Whether the nodes have to be heard of, because the member has returned.
+    /// Whether the nodes have to report before their pods count, because the member has returned.
     confirming: bool,
 }
 
 #[derive(Debug, Default)]
 struct Node {
     name: Box<str>,
-    /// Pods that name it.
+    /// The number of pods that name it.
     pods: u32,
-    /// What is listed of it.
+    /// What the list says about it.
     listed: Option<Listed>,
     confirmed: bool,
     /// The hash of its Lease's time when the Leases were first listed after the return, and when that was.
@@ -108,7 +108,7 @@ impl NodeTable {
         }
     }
 
-    /// Whether a member may have no more.
+    /// Whether the limit for a member is reached.
     pub(crate) fn is_full(&self) -> bool {
         self.ids.len() >= MAX_NODES
     }
@@ -191,7 +191,7 @@ impl NodeTable {
         changed.into_iter().collect()
     }
 
-    /// Nodes may not be read: nothing is known of them.
+    /// The controller may not list nodes: nothing is known of them.
     pub(crate) fn forbid(&mut self) -> Changed {
         let listed: Vec<NodeId> = self
             .used()
@@ -219,7 +219,7 @@ impl NodeTable {
         before
     }
 
-    /// All nodes that can be heard of were heard of, or nobody may know.
+    /// All nodes that can report have reported, or the controller may not list their Leases.
     pub(crate) fn end_confirmation(&mut self) -> Changed {
         let before = self.states();
         self.confirming = false;
@@ -245,7 +245,7 @@ impl NodeTable {
                         node.silent_since.get_or_insert(now);
                     }
                 }
-                // Nothing will be heard of it.
+                // It will not report.
                 None => node.confirm(),
             }
         }
@@ -300,7 +300,7 @@ impl NodeTable {
         self.info = NodeInfo::Known(totals);
     }
 
-    /// What the nodes are known to be has changed.
+    /// The state of nodes has changed.
     fn update_sums(&mut self) {
         if matches!(self.info, NodeInfo::Known(_)) && !self.listing {
             self.sum_up();
@@ -341,7 +341,7 @@ impl NodeTable {
 }
 
 impl Node {
-    /// Somebody has heard of it since the member returned.
+    /// The node has reported since the member returned.
     fn confirm(&mut self) {
         (self.confirmed, self.silent_since) = (true, None);
     }

@@ -12,7 +12,7 @@ use crate::{
     workload::PodCounts,
 };
 
-/// What is said of pods whose node is not ready, unless the scheduler says something of others.
+/// The message for pods whose node is not ready, unless the scheduler has a message for other pods.
 const NODE_NOT_READY: &str = "the node is not ready";
 
 /// How a pod counts.
@@ -21,7 +21,7 @@ enum Class {
     Terminating,
     Ready,
     NotReady,
-    /// It says that it is ready, and its node does not confirm it.
+    /// It is ready according to its status, and its node has not confirmed that.
     Doubtful,
     Unscheduled(UnixSeconds),
     /// Its node is not ready since then. It counts as a pod without a node.
@@ -62,7 +62,7 @@ struct Owner {
     ready: u32,
     doubtful: u32,
     unscheduled: u32,
-    /// Of the unscheduled: bound to a node that is not ready.
+    /// The number of unscheduled pods that are bound to a node that is not ready.
     stranded: u32,
     terminating: u32,
     /// Active pods by the hash of their template.

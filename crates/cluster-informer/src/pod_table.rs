@@ -49,7 +49,7 @@ impl PodTable {
         self.pods.len()
     }
 
-    /// Whether a member may have no more.
+    /// Whether the limit for a member is reached.
     pub(crate) fn is_full(&self) -> bool {
         self.pods.len() >= MAX_PODS || self.owners.len() >= MAX_WORKLOADS || self.nodes.is_full()
     }

@@ -16,7 +16,7 @@ use crate::{health::Health, store::Clock};
 /// How often a member is probed, and when it is unreachable.
 #[derive(Clone, Debug)]
 pub struct ProbeSettings {
-    /// From one probe to the next; of an unreachable member at most a fifth. Default 10 s.
+    /// The time between two probes; at most a fifth of it for an unreachable member. Default 10 s.
     pub period: Duration,
     /// An answer that takes longer is a failure. Default 5 s.
     pub timeout: Duration,
@@ -111,12 +111,12 @@ impl FailureStreak {
     }
 }
 
-/// An unreachable member is probed so many times as often: replicas elsewhere wait for its return.
+/// How many times more often an unreachable member is probed: replicas elsewhere wait for its return.
 const UNREACHABLE_FACTOR: u32 = 5;
 
-/// Probes for ever: at once, then in intervals whose phase `seed` decides, so that members are not probed all at the same
-/// time, and at once when the credentials are renewed. Continues the streak of `failures`. Passes the health after each
-/// probe, and how long it took, to `report`.
+/// Probes without an end: at once, then in intervals, and at once when the credentials are renewed. `seed` decides the phase
+/// of the intervals, so that members are not probed all at the same time. Continues the streak of `failures`. Passes the
+/// health after each probe, and how long it took, to `report`.
 pub(crate) async fn run(
     mut clients: ClientReceiver,
     settings: ProbeSettings,

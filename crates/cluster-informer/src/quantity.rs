@@ -1,6 +1,6 @@
-//! Kubernetes quantities (`100m`, `131Mi`, `2e3`), as far as sums over nodes need them.
+//! Kubernetes quantities (`100m`, `131Mi`, `2e3`), for sums over nodes.
 
-/// No node reports a longer number.
+/// Longer than any number that a node reports.
 const MAX_DIGITS: usize = 24;
 
 /// `text` in thousandths, rounded up; `None` if it isn't a quantity or is negative.

@@ -1,8 +1,8 @@
-//! Times of another cluster's clock, by ours.
+//! Converts times of another cluster's clock to ours.
 //!
-//! What a watch brings has just happened. What a list shows has lasted since the time that the object says, until the time that
-//! the response says (its header `Date`): both are by the cluster's clock, so that it does not matter how far it is from ours.
-//! A state that was seen before keeps the time at which it was: a clock that is corrected changes no duration.
+//! An event of a watch has just happened. A state in a list has lasted from the time in the object to the time of the response
+//! (its header `Date`): both are by the cluster's clock, so its difference from ours does not matter. A state that was seen
+//! before keeps its time: a corrected clock changes no duration.
 
 use jiff::{SignedDuration, Timestamp, fmt::rfc2822::DateTimeParser};
 
@@ -22,13 +22,13 @@ impl ServerClock {
         self.listed_at = parsed.and_then(Result::ok);
     }
 
-    /// The list is complete, or given up.
+    /// The list is complete, or has failed.
     pub fn end_list(&mut self) {
         self.listed_at = None;
     }
 
-    /// When a state that is first seen at `now` began, if the cluster says that it began at `since`. Without a date it begins
-    /// when it is seen: too young rather than too old.
+    /// When a state began that is first seen at `now` and that began at `since` by the cluster's clock. Without a date it
+    /// begins when it is seen, so that it is too young rather than too old.
     #[must_use]
     pub fn began(&self, since: Option<Timestamp>, now: Timestamp) -> Timestamp {
         let age = self
@@ -38,7 +38,7 @@ impl ServerClock {
         now.checked_sub(age.unwrap_or_default()).unwrap_or(now)
     }
 
-    /// Dates by our clock what `set` shows at `now`; `known` is what was known of it before.
+    /// Converts the times of `set` at `now` to our clock; `known` is its previous state.
     pub(crate) fn date(
         &self,
         set: &mut WorkloadState,

@@ -1,4 +1,4 @@
-//! The hash by which drift of a local ReplicaSet is noticed.
+//! The hash that shows drift of a local ReplicaSet.
 
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;

@@ -1,7 +1,7 @@
-//! The state of one member cluster, or of one of its namespaces, behind a lock: written by the task that owns the member and by responses to our own
-//! writes, read by checks.
+//! The state of one member cluster, or of one of its namespaces, behind a lock. The task that owns the member, and responses
+//! to our own writes, write it; checks read it.
 //!
-//! The lock is held for one event, one lookup, or the end of one list, and never across an await.
+//! A holder keeps the lock for one event, one lookup, or the end of one list, and never across an await.
 
 use std::{fmt, mem, sync::Arc, time::Duration};
 
@@ -25,10 +25,10 @@ use crate::{
     workload_table::{MAX_WORKLOADS, ScaleDown, WorkloadTable},
 };
 
-/// Returns the current time: the one place where a member's state reads a clock.
+/// Returns the current time. A member's state reads no other clock.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// For how long a request may still be carried out after it was sent: twice the time after which an API server ends it.
+/// How long a request may still be carried out after it was sent: twice the time after which an API server ends it.
 const MAX_REQUEST_DURATION: SignedDuration = SignedDuration::from_secs(120);
 
 /// What is known of one member cluster, or of one of its namespaces.
@@ -47,7 +47,7 @@ struct State {
     /// The member's clock, while workloads are listed; the pods have their own.
     clock: ServerClock,
     health: Health,
-    /// Whether it has been out of reach, or rejected the credentials, since it was last healthy.
+    /// Whether it has been unreachable, or rejected the credentials, since it was last healthy.
     is_away: bool,
     version: Option<String>,
     /// The kind of the sync state that was last reported as a change.
@@ -95,7 +95,7 @@ impl State {
         workloads.and(self.pod_watch.sync_state(now, stale_after))
     }
 
-    /// Nothing that is known is up to date until it is listed again (F39).
+    /// Marks everything known as out of date until it is listed again (F39).
     fn invalidate(&mut self) {
         self.workload_watch.begin_list();
         self.pod_watch.begin_list();
@@ -290,7 +290,7 @@ impl MemberStore {
         let needs_relist = error.needs_relist();
         let mut state = self.state.write();
         if matches!(error.kind, ErrorKind::TooManyObjects) {
-            // What is known is incomplete, and may be of lists that were never complete.
+            // What is known is incomplete, and may come from lists that were never completed.
             match watch {
                 Watch::Workloads => state.workloads = WorkloadTable::default(),
                 Watch::Pods => state.pods.clear(),
@@ -307,7 +307,7 @@ impl MemberStore {
         }
     }
 
-    /// What fails while the view is not up to date.
+    /// The failure while the view is not up to date.
     pub(crate) fn failure(&self) -> Option<String> {
         let state = self.state.read();
         let watches = [&state.workload_watch, &state.pod_watch];
@@ -332,7 +332,7 @@ impl MemberStore {
         self.state.write().version = Some(version);
     }
 
-    /// Changes the nodes. Returns what changed for which workload, and whether what the member as a whole shows has changed.
+    /// Changes the nodes. Returns what changed for which workload, and whether the state of the member itself has changed.
     pub(crate) fn change_nodes(
         &self,
         change: impl FnOnce(&mut NodeTable, Timestamp) -> Changed,
@@ -356,8 +356,8 @@ impl MemberStore {
         if mem::discriminant(&before) == mem::discriminant(&state.health) {
             return HealthChange::Unchanged;
         }
-        // An API server that rejects the credentials runs, and with it what watches the nodes. One that starts answers first
-        // that it knows no permissions, then that it is not ready.
+        // An API server that rejects the credentials runs, and so does what watches the nodes. One that starts first answers
+        // that it knows no permissions, and then that it is not ready.
         if matches!(before, Health::Unreachable { .. }) {
             state.pods.change_nodes(NodeTable::begin_confirmation);
         }
@@ -417,7 +417,7 @@ impl MemberView for MemberStore {
         let state = self.state.read();
         let mut totals = WorkloadTotals::default();
         for (key, workload) in state.workloads.iter() {
-            // Wanted replicas will exist, and existing ones do until they are deleted.
+            // Desired replicas will exist, and existing ones do until they are deleted.
             let replicas = workload.replicas.max(workload.status_replicas);
             if replicas > 0 {
                 totals.workloads += 1;
@@ -439,7 +439,7 @@ impl MemberView for MemberStore {
         let now = (self.clock)();
         let mut state = self.state.write();
         let known = state.workloads.get(&workload.key);
-        // What the response dates has been seen before, or has just happened.
+        // The states in the response were seen before, or have just begun.
         ServerClock::default().date(&mut workload, known, now);
         state.workloads.observe_write(workload);
     }

@@ -11,8 +11,8 @@ pub enum SyncState {
     NotSynced,
     /// The lists are complete and the watches are open.
     Synced,
-    /// A watch was silent for longer than bookmarks are apart, and is being reopened: it will be known within seconds
-    /// whether the view is up to date.
+    /// A watch was silent for longer than the time between two bookmarks, and is being reopened: within seconds the
+    /// controller knows whether the view is up to date.
     Unconfirmed,
     /// A watch is broken, or a new list is in progress.
     Stale {

@@ -28,7 +28,7 @@ impl WatchState {
         self.has_listed
     }
 
-    /// A list begins, or is needed: the watch can't be resumed.
+    /// A list begins, or is necessary because the watch cannot be resumed.
     pub(crate) fn begin_list(&mut self) {
         self.listing = true;
     }
@@ -48,12 +48,12 @@ impl WatchState {
         self.failing_since.take().is_some()
     }
 
-    /// The watch was silent for longer than bookmarks are apart, and is reopened.
+    /// The watch was silent for longer than the time between two bookmarks, and is reopened.
     pub(crate) fn record_silence(&mut self, now: Timestamp) {
         self.silent_since.get_or_insert(now);
     }
 
-    /// All events that the server had were delivered. Returns whether that was not known, or the watch had been failing.
+    /// The server has delivered all events that it had. Returns whether that was not known, or the watch had been failing.
     pub(crate) fn record_caught_up(&mut self, now: Timestamp) -> bool {
         let was_silent = self.silent_since.take().is_some();
         self.record_activity(now) || was_silent

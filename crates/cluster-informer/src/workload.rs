@@ -40,7 +40,7 @@ pub struct WorkloadState {
     pub member_cluster: String,
     /// The deletion of the workload, while it waits for something.
     pub deletion: Option<Deletion>,
-    /// Since when the status stays behind the spec, without any progress: by our clock.
+    /// Since when, by our clock, the status has been behind the spec without any progress.
     pub behind_since: Option<Timestamp>,
     /// Whether the workload has owner references.
     pub has_owners: bool,
@@ -85,10 +85,9 @@ pub struct ReplicaFailure {
 pub struct PodCounts {
     /// Active pods: neither finished nor being deleted.
     pub active: u32,
-    /// Active pods that are ready, on nodes of which that can be relied on.
+    /// Active pods that are ready, on nodes that confirm it.
     pub ready: u32,
-    /// Active pods that say that they are ready, on nodes that are not, or that nothing was heard of since the member
-    /// returned.
+    /// Active pods whose status is ready, on nodes that are not ready, or have not reported since the member returned.
     pub doubtful: u32,
     /// Active pods without a node, or on a node that is not ready.
     pub unscheduled: u32,

@@ -35,24 +35,24 @@ struct Entry {
     version: ResourceVersion,
     /// The number of the list during or after which the watch last showed it; `None` if only a response did.
     observed_in: Option<u32>,
-    /// The same, or that of our last write.
+    /// The same, or the number of the list at our last write.
     updated_in: u32,
-    /// Our latest request for fewer replicas, until it is known what became of it; and all that earlier ones may still do.
+    /// Our latest request to scale down until its result is known, and what earlier requests may still do.
     scale_downs: [Option<ScaleDown>; 2],
     /// The status that was last reported as a change: a response may already contain what the watch shows later.
     reported: Status,
 }
 
-/// A request for fewer replicas that may have been carried out, or may still be, although no response says so.
+/// A request to scale down that may have been carried out, or may still be, although no response says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ScaleDown {
     /// The object that it is for.
     pub(crate) uid: Uid,
-    /// The generation that it requires: it fails once there is another one.
+    /// The generation that it requires: it fails if the object has another one.
     pub(crate) generation: i64,
     /// Its `spec.replicas`.
     pub(crate) replicas: u32,
-    /// When no API server works on it any more.
+    /// The time from which on no API server can still carry it out.
     pub(crate) until: Timestamp,
 }
 
@@ -94,7 +94,7 @@ impl WorkloadTable {
         self.workloads.len()
     }
 
-    /// Whether a member may have no more.
+    /// Whether the limit for a member is reached.
     pub(crate) fn is_full(&self) -> bool {
         self.workloads.len() >= MAX_WORKLOADS
     }
@@ -116,7 +116,7 @@ impl WorkloadTable {
         Some(state)
     }
 
-    /// A request for fewer replicas is about to be sent.
+    /// A request to scale down is about to be sent.
     pub(crate) fn observe_scale_down(&mut self, key: &ObjectKey, request: ScaleDown) {
         if let Some(entry) = self.workloads.get_mut(key) {
             let [latest, earlier] = entry.scale_downs;
@@ -133,7 +133,7 @@ impl WorkloadTable {
         }
     }
 
-    /// The member has rejected the latest request for fewer replicas.
+    /// The member has rejected the latest request to scale down.
     pub(crate) fn observe_rejected_scale_down(
         &mut self,
         key: &ObjectKey,

@@ -8,9 +8,9 @@ use crate::{Error, Result};
 pub(crate) const API_PORT: u16 = 6443;
 /// etcd's port for clients.
 pub(crate) const ETCD_PORT: u16 = 2379;
-/// etcd's port for its peers. It has none.
+/// etcd's port for its peers, although it has none.
 pub(crate) const ETCD_PEER_PORT: u16 = 2380;
-/// The port on which a run listens until its clusters do, to reserve the subnet. Nothing else uses it.
+/// The port on which a run listens to reserve its subnet, until its clusters listen. Nothing else uses it.
 const RESERVATION_PORT: u16 = 2381;
 /// The address of a cluster's proxy is the address of the cluster plus this.
 const PROXIES: u8 = 100;
@@ -54,7 +54,7 @@ impl Subnet {
     }
 }
 
-/// A subnet that no other run gets until clusters listen on it.
+/// A subnet that is reserved for this run until its clusters listen on it.
 pub(crate) struct Reserved {
     pub(crate) subnet: Subnet,
     _reservation: TcpListener,

@@ -243,7 +243,7 @@ impl ControlPlane {
         self.restart(Program::ApiServer).await
     }
 
-    /// Starts those of `components` that do not run, and waits until the API server is ready.
+    /// Starts the `components` that do not run, and waits until the API server is ready.
     pub async fn start_again(&mut self, components: &[Program]) -> Result<()> {
         for component in components {
             if !self.processes.contains_key(component) {
@@ -253,7 +253,7 @@ impl ControlPlane {
         self.api_server_ready(Instant::now() + READY_TIMEOUT).await
     }
 
-    /// Starts what does not run of its components, and waits until the API server is ready.
+    /// Starts all components that do not run, and waits until the API server is ready.
     pub async fn repair(&mut self) -> Result<()> {
         let without_nodes = COMPONENTS.len() - usize::from(self.spec.nodes == 0) * 2;
         self.start_again(&COMPONENTS[..without_nodes]).await
@@ -269,7 +269,7 @@ impl ControlPlane {
         copied
     }
 
-    /// Replaces the data of etcd by what was [backed up](Self::back_up), while etcd and the API server do not run.
+    /// Stops etcd and the API server, replaces the data of etcd by the [backup](Self::back_up), and starts both.
     pub async fn restore(&mut self) -> Result<()> {
         self.kill(Program::ApiServer);
         self.kill(Program::Etcd);
@@ -295,7 +295,7 @@ impl ControlPlane {
         self.processes.clear();
     }
 
-    /// How many processes it has.
+    /// The number of its processes.
     pub(crate) fn processes(&self) -> usize {
         self.processes.len()
     }

@@ -10,7 +10,7 @@ use crate::{
     tokens::ISSUER,
 };
 
-/// The controllers that run: those that tests need. The others cost time, and some need clouds, kubelets or certificates.
+/// The controllers that tests need. The others cost time, and some need clouds, kubelets or certificates.
 const CONTROLLERS: &str = "namespace-controller,serviceaccount-controller,garbage-collector-controller,\
     replicaset-controller,deployment-controller,disruption-controller,horizontal-pod-autoscaler-controller,\
     node-lifecycle-controller,taint-eviction-controller,pod-garbage-collector-controller,\
@@ -18,12 +18,12 @@ const CONTROLLERS: &str = "namespace-controller,serviceaccount-controller,garbag
 
 // Timeouts of the controllers, in seconds: shorter than by default, since tests wait for them.
 
-/// From the last heartbeat of a node until it is not ready. With less than 20 s, a busy machine loses nodes by itself.
+/// The time from the last heartbeat of a node until it is not ready. With less than 20 s, a busy machine loses nodes.
 const NODE_GRACE: u32 = 20;
 /// How long pods tolerate a node that is not ready.
 const TOLERATION: u32 = 10;
 
-/// What the command lines of one cluster have in common.
+/// The parameters that the command lines of one cluster share.
 pub(crate) struct Settings<'a> {
     pub(crate) programs: &'a Programs,
     pub(crate) directory: &'a Path,

@@ -19,7 +19,7 @@ struct Entry {
     directory: PathBuf,
     /// The process with which the run ends.
     owner: Option<Identity>,
-    /// How many processes it has. 0 until all have started.
+    /// The number of its processes. 0 until all have started.
     processes: usize,
 }
 

@@ -1,11 +1,11 @@
 //! `/metrics`, `/healthz` and `/readyz`, without authentication.
 //!
 //! ```text
-//! thread of its own -> accept -> one request for each connection, within limits -> texts of a closed set, or metrics
+//! own thread -> accept -> one request for each connection, within limits -> a fixed text, or metrics
 //! ```
 //!
-//! The thread has a runtime of its own, so that it answers while the other one hangs, too. The responses name no cluster and
-//! quote no error: the log does.
+//! The thread has its own runtime, so that it also responds while the other one hangs. The responses name no cluster and
+//! quote no error; the log does.
 
 use std::{
     collections::VecDeque,
@@ -44,15 +44,15 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most bytes of a request. Bodies are not read.
 const MAX_REQUEST_BYTES: usize = 16 << 10;
-/// Connections at a time: a new one ends the oldest, so that clients that send nothing keep no probe away.
+/// The most connections at a time. A new one ends the oldest, so that idle clients do not block the kubelet's probes.
 const MAX_CONNECTIONS: usize = 64;
-/// The pause after a connection that could not be accepted: others have to end first.
+/// The pause after a failure to accept a connection: others have to end first.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// How often a runtime shows that it runs.
+/// How often a runtime reports that it makes progress.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
-/// Shows that the runtime in which this is spawned does not stand still. Never ends.
+/// Reports that the runtime in which this is spawned makes progress. Never ends.
 pub(crate) async fn heartbeat(runtime: Watched) {
     loop {
         runtime.beat();
@@ -86,7 +86,7 @@ pub(crate) struct RunningController {
 /// Why the process is not ready.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 enum ProcessNotReady {
-    /// Its controller is not.
+    /// Its controller is not ready.
     #[error(transparent)]
     Controller(#[from] NotReady),
     /// The Lease can't be read or written.
@@ -219,7 +219,7 @@ async fn accept(
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
+                tracing::warn!(%error, "failed to accept a connection");
                 sleep(ACCEPT_PAUSE).await;
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Tests of the port: what it says, and clients that hold on to their connections.
+//! Tests of the port: its responses, and clients that keep their connections open.
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},

@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use crate::mutated;
 
-/// Mutated documents of a run, unless `FEDRS_FUZZ` is another number.
+/// The number of mutated documents of a run, unless `FEDRS_FUZZ` is set.
 const CASES: u64 = 1_000;
 /// The most mutations of a document.
 const MUTATIONS_MAX: usize = 6;
@@ -80,7 +80,7 @@ fn keep(corpus: &Path, input: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     input.hash(&mut hasher);
     let name = format!("failed-{:016x}", hasher.finish());
-    // What is reported is the panic, also where nothing can be written.
+    // The panic is reported even if the file cannot be written.
     let _ = fs::write(corpus.join(&name), input);
     name
 }

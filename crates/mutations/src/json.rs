@@ -7,7 +7,7 @@ use rand::{
 };
 use serde_json::{Value, json};
 
-/// What ends up in a terminal or a log if nobody looks: an escape sequence, a bell, a line of its own.
+/// Text that harms a terminal or a log if it is not sanitized: an escape sequence, a bell, a line break.
 pub const ESCAPES: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\nlevel=error\u{9b}31m\u{202e}";
 
 /// Replaces a random value inside `value`, removes it, or puts a copy of another one in its place.

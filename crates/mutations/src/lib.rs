@@ -1,10 +1,10 @@
-//! Mutations of valid documents, for tests of what decodes foreign bytes.
+//! Mutations of valid documents, for tests of decoders of untrusted bytes.
 //!
 //! ```text
 //! corpus: valid documents, and inputs that once failed --as they are, then mutated--> check --panics--> one more document
 //! ```
 //!
-//! Random bytes end in the parser. A valid document with a few odd values gets further.
+//! The parser rejects random bytes. A valid document with a few odd values reaches the code behind it.
 
 mod bytes;
 mod fuzz;

@@ -51,15 +51,15 @@ enum State {
 
 /// How a watch ended without an error.
 enum WatchEnd {
-    /// After the time it was asked to last, or nearly.
+    /// After its `timeoutSeconds`, or nearly.
     InTime,
     /// Sooner than [`ReflectorSettings::min_watch_duration`].
     Early,
-    /// Not by the server: it sent nothing for [`ReflectorSettings::max_silence`].
+    /// The server sent nothing for [`ReflectorSettings::max_silence`].
     Silent,
 }
 
-/// Lists and watches one collection for ever.
+/// Lists and watches one collection without an end.
 pub(crate) struct ListWatch<I, H> {
     transport: I,
     handler: H,
@@ -86,7 +86,7 @@ impl<I: Transport, H> ListWatch<I, H> {
         }
     }
 
-    /// Runs for ever; drops what it is doing and lists whenever `relist` is notified.
+    /// Runs without an end. Stops what it is doing and lists whenever `relist` is notified.
     pub(crate) async fn run<T>(mut self, relist: &Notify)
     where
         T: DeserializeOwned + Versioned + Send,

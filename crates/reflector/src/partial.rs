@@ -54,7 +54,7 @@ pub fn printable_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Stri
 /// The longest [`name`]: names of objects have at most 253 characters, names of labels at most 317.
 const MAX_NAME_BYTES: usize = 320;
 
-/// Reads a name, a uid, a version or a label: a longer one than Kubernetes has is refused. For
+/// Reads a name, a uid, a version or a label; rejects one that is longer than Kubernetes allows. For
 /// `#[serde(deserialize_with)]`.
 pub fn name<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where

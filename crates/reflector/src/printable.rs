@@ -1,10 +1,10 @@
-//! Texts of others, made fit for statuses, events, logs and terminals.
+//! Sanitizes texts of others for statuses, events, logs and terminals.
 
-/// The longest text of another party that is kept, in characters.
+/// The longest text that is kept, in characters.
 const MAX_CHARS: usize = 512;
 
-/// `text` in one line of at most 512 characters, without control characters: escape sequences would reach terminals, and
-/// line breaks would forge lines of logs.
+/// `text` in one line of at most 512 characters, without control characters: escape sequences could reach terminals, and
+/// line breaks could forge lines of logs.
 #[must_use]
 pub fn printable(text: &str) -> String {
     let mut chars = text.chars();

@@ -1,4 +1,4 @@
-//! A reflector: lists a collection, then watches it, for ever.
+//! A reflector: lists a collection, and then watches it.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ impl Reflector {
         Self { relist, ..self }
     }
 
-    /// Runs for ever. Drop the future to stop it.
+    /// Runs without an end. Drop the future to stop it.
     pub async fn run<T, H>(self, handler: H)
     where
         T: DeserializeOwned + Versioned + Send,

@@ -32,7 +32,7 @@ pub async fn read_response(response: Response<Body>, limits: Limits) -> kube::Re
     let message = Some(&*status.message).filter(|message| !message.is_empty());
     let message = message.unwrap_or(&status.reason);
     let mut of_kube = Status::failure(message, &status.reason).with_code(status.code);
-    // Only what a conditional patch is recognized by; causes may be many.
+    // Only the causes that show that the test of a conditional patch failed; there may be many others.
     of_kube.details = Some(StatusDetails {
         kind: status.details.kind,
         causes: Vec::from_iter(status.details.causes.exist.then(no_cause)),
@@ -71,7 +71,7 @@ pub(crate) async fn error_status(response: Response<Body>, limit: usize) -> deco
     let body = collect(response.into_body(), limit)
         .await
         .unwrap_or_default();
-    // Proxies answer with a text of their own.
+    // A proxy's response is not a `Status`.
     let mut status = serde_json::from_slice(&body).unwrap_or_else(|_| decode::Status {
         message: printable(String::from_utf8_lossy(&body).trim()),
         ..decode::Status::default()

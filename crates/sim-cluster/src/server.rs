@@ -134,7 +134,7 @@ async fn accept(listener: TcpListener, connections: Connections, stop: Cancellat
             // Dropped: the client sees a reset connection.
             Ok(_) => {}
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
+                tracing::warn!(%error, "failed to accept a connection");
                 // Probably out of file descriptors: other connections must end first.
                 tokio::time::sleep(std::time::Duration::from_millis(50)).await;
             }
