@@ -1,4 +1,4 @@
-//! Objects as the controller writes them, kept in `tests/recorded`: other tools' views of them are tested.
+//! Objects as the controller writes them, recorded in `tests/recorded` to test how other tools read them.
 //!
 //! ```text
 //! tests/recorded.rs (embedded clusters) --writes, compares--> recorded/NAME.yaml --read--> kstatus.rs, argocd.rs

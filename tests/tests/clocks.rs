@@ -10,8 +10,8 @@ async fn seconds(count: u64) {
     tokio::time::sleep(Duration::from_secs(count)).await;
 }
 
-/// Three members, of which c has room for one replica in place of its four, and dates what it says by a clock that is `wrong`
-/// seconds from the others'. Returns once twelve replicas are requested.
+/// Three members. c has capacity for one replica instead of four, and its clock differs from the others by `wrong` seconds.
+/// Returns once twelve replicas are requested.
 async fn with_a_full_member(wrong: i64) -> SimFederation {
     let mut spec = SimFederationSpec::default();
     (spec.members[2].nodes, spec.members[2].pods_per_node) = (1, 1);
@@ -27,7 +27,7 @@ async fn with_a_full_member(wrong: i64) -> SimFederation {
     federation
 }
 
-/// Asserts that the three pending replicas of c go elsewhere `after` seconds from now, and not before.
+/// Asserts that the three pending replicas of c are rescheduled `after` seconds from now, and not before.
 async fn rescheduled_after(federation: &SimFederation, after: u64) {
     seconds(after - 5).await;
     assert_eq!(federation.sorted_layout("web"), [4, 4, 4]);
@@ -71,7 +71,7 @@ async fn f33_a_correction_of_our_own_clock_ends_no_period() {
         let federation = with_a_full_member(0).await;
         seconds(30).await;
         federation.step_clock(SignedDuration::from_secs(correction));
-        // While an hour is worked off, a minute takes up to a tenth more or less.
+        // While the controller's clock catches up with an hour, a minute takes up to a tenth more or less.
         rescheduled_after(&federation, 30).await;
         federation.member("a").faults().set_unreachable(true);
         seconds(10).await;

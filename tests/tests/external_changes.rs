@@ -1,4 +1,5 @@
-//! Users and controllers that write the local ReplicaSets, too: the controller restores them with backoff and reports it (F29, F31).
+//! Users and other controllers also write the local ReplicaSets: the controller restores them with backoff, and reports it
+//! (F29, F31).
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 

@@ -1,5 +1,5 @@
-//! What the controller writes on the host for one FederatedReplicaSet: the host's API server is shared with everybody, and
-//! thousands of sets may change at once.
+//! The controller's writes on the host for one FederatedReplicaSet. They must be few: thousands of sets may change at once,
+//! and the API server has other users.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on ends")]
 

@@ -1,5 +1,5 @@
 //! A member whose API server is hostile: the controller's memory stays bounded, nothing panics, and the other members get
-//! what they should.
+//! their replicas.
 
 use std::sync::{
     Once,
@@ -20,14 +20,14 @@ static HEAP: PeakAlloc = PeakAlloc;
 /// The heap is shared: only one test measures at a time.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
-/// What one hostile member may cost in heap, in MiB, with what the hostile server itself builds its responses of. The memory
-/// limit of the Deployment is 256 MiB.
+/// The heap that one hostile member may cost, in MiB, including the responses that the hostile server itself builds. The
+/// memory limit of the Deployment is 256 MiB.
 const BOUND: f32 = 64.0;
 
 /// Seeds of random mutations.
 const SEEDS: u64 = 20;
 
-/// Panics of any thread so far: one in a task ends the product.
+/// The number of panics of all threads so far. A panic in a task would end the controller.
 fn panics() -> usize {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     static HOOK: Once = Once::new();

@@ -262,7 +262,7 @@ impl RandomRun {
             }
         ));
         if lost {
-            self.faults(member).lose_answers(requests, times);
+            self.faults(member).lose_responses(requests, times);
         } else {
             let status = Status::new(*code, "Injected", "injected");
             self.faults(member).refuse(requests, times, status);

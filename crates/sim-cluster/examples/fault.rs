@@ -26,13 +26,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let creations = RequestMatcher::all()
         .verb(Verb::Create)
         .resource("replicasets");
-    cluster.faults().lose_answers(creations, 1);
+    cluster.faults().lose_responses(creations, 1);
     let lost = sets.create(&PostParams::default(), &web).await;
     println!("first attempt:  {}", lost.expect_err("the answer is lost"));
     let conflict = sets.create(&PostParams::default(), &web).await;
     let conflict = conflict.expect_err("the first attempt took effect");
     println!("second attempt: {conflict}");
-    assert_eq!(cluster.faults().counts().answers_lost, 1);
+    assert_eq!(cluster.faults().counts().responses_lost, 1);
 
     // Every change of the cluster wakes the loop: no polling.
     let mut changes = cluster.api().changes();

@@ -4,9 +4,9 @@
 //!
 //! - *unreachable*: the connection fails and the request has no effect; open watches break.
 //! - *hanging*: requests and watches wait until the fault ends and then continue, as after SIGSTOP and SIGCONT.
-//! - *slow*: every answer takes longer.
+//! - *slow*: every response takes longer.
 //! - *error*: the request is rejected with the given status and has no effect, a number of times.
-//! - *lost answer*: the request takes effect, then the connection breaks, a number of times.
+//! - *lost response*: the request takes effect, then the connection breaks, a number of times.
 //! - *watch cut*: open watches end cleanly; *stalled*: they stay open and silent.
 //! - *compaction*: older resource versions are answered with 410, also in open watches without events since, as if the API
 //!   server had restarted afterwards.
@@ -56,7 +56,7 @@ struct Switches {
 struct Rule {
     requests: RequestMatcher,
     left: u32,
-    /// `None` loses the answer.
+    /// `None` loses the response.
     refusal: Option<Status>,
 }
 
@@ -78,8 +78,8 @@ pub struct FaultCounts {
     pub slowed: u64,
     /// Requests that were rejected with an injected error.
     pub refused: u64,
-    /// Answers that were lost after the request took effect.
-    pub answers_lost: u64,
+    /// Responses that were lost after the request took effect.
+    pub responses_lost: u64,
     /// Watches that were ended or broken.
     pub watches_cut: u64,
     /// How often a watch was stalled.
@@ -94,11 +94,11 @@ pub enum ConnectionError {
     /// The connection could not be made.
     #[error("connection refused: the cluster is unreachable")]
     Refused,
-    /// The connection broke before the answer came.
-    #[error("connection reset before the answer arrived")]
+    /// The connection broke before the response arrived.
+    #[error("connection reset before the response arrived")]
     Reset,
     /// An open watch broke.
-    #[error("connection reset while reading the answer")]
+    #[error("connection reset while reading the response")]
     Broken,
 }
 
@@ -107,7 +107,7 @@ pub enum ConnectionError {
 pub(crate) enum RequestOutcome {
     Served {
         latency: Duration,
-        answer_lost: bool,
+        response_lost: bool,
     },
     Refused(Status),
     Unreachable,
@@ -178,12 +178,12 @@ impl Faults {
         });
     }
 
-    /// While on, no request is answered.
+    /// While on, no request gets a response.
     pub fn set_hanging(&self, on: bool) {
         self.switch(|switches| switches.hanging = on);
     }
 
-    /// Delays every answer by `latency`; zero ends the fault.
+    /// Delays every response by `latency`; zero ends the fault.
     pub fn set_latency(&self, latency: Duration) {
         self.switch(|switches| switches.latency = latency);
     }
@@ -193,8 +193,8 @@ impl Faults {
         self.add(requests, times, Some(status));
     }
 
-    /// Loses the answers to the next `times` matching requests, which do take effect.
-    pub fn lose_answers(&self, requests: RequestMatcher, times: u32) {
+    /// Loses the responses to the next `times` matching requests, which do take effect.
+    pub fn lose_responses(&self, requests: RequestMatcher, times: u32) {
         self.add(requests, times, None);
     }
 
@@ -273,13 +273,13 @@ impl Faults {
                 switches.counts.refused += 1;
                 return RequestOutcome::Refused(status);
             }
-            Some(None) => switches.counts.answers_lost += 1,
+            Some(None) => switches.counts.responses_lost += 1,
             None => {}
         }
         switches.counts.slowed += u64::from(!switches.latency.is_zero());
         RequestOutcome::Served {
             latency: switches.latency,
-            answer_lost: refusal.is_some(),
+            response_lost: refusal.is_some(),
         }
     }
 
@@ -290,7 +290,7 @@ impl Faults {
         switches.unreachable
     }
 
-    /// Rings whenever a switch changes.
+    /// Is notified whenever a switch changes.
     pub(crate) fn notify(&self) -> Arc<Notify> {
         Arc::clone(&self.shared.notify)
     }

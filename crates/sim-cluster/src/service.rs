@@ -96,8 +96,8 @@ impl ApiService {
     {
         let (parts, body) = request.into_parts();
         let subject = Subject::of(&parts);
-        let answer_lost = match self.pass_faults(&subject).await? {
-            Ok(answer_lost) => answer_lost,
+        let response_lost = match self.pass_faults(&subject).await? {
+            Ok(response_lost) => response_lost,
             Err(refusal) => return Ok(self.dated(refuse(&refusal))),
         };
         let response = match self.handler.admit(&parts, &self.default_user) {
@@ -108,7 +108,7 @@ impl ApiService {
                 Err(error) => return Err(error),
             },
         };
-        if answer_lost {
+        if response_lost {
             return Err(ConnectionError::Reset.into());
         }
         Ok(self.dated(response))
@@ -156,10 +156,10 @@ impl ApiService {
                 }
                 RequestOutcome::Served {
                     latency,
-                    answer_lost,
+                    response_lost,
                 } => {
                     tokio::time::sleep(BASE_LATENCY + latency).await;
-                    return Ok(Ok(answer_lost));
+                    return Ok(Ok(response_lost));
                 }
             }
         }

@@ -80,7 +80,7 @@ impl ClusterKind {
 
 /// The kubeconfigs of a cluster.
 pub(super) struct Route {
-    /// For the scenario itself, past all faults.
+    /// For the scenario itself: it bypasses all faults.
     pub(super) direct: String,
     /// For the controller.
     pub(super) controlled: String,

@@ -251,7 +251,7 @@ impl TestEnvironment {
         }
     }
 
-    /// Lets the API server of a member hang with all connections open, or resumes it ([`Capability::ApiServerFaults`]).
+    /// Suspends the API server of a member with all connections open, or resumes it ([`Capability::ApiServerFaults`]).
     pub async fn hang(&mut self, member: &str, is_hanging: bool) {
         match &mut self.clusters {
             Clusters::Embedded(embedded) => embedded.hang(member, is_hanging),

@@ -15,20 +15,20 @@ impl TestEnvironment {
         ReadyWatcher::of_clients(&self.members, &self.namespace, None).await
     }
 
-    /// A member loses its power: all its processes end, its pods with them.
+    /// Cuts the power of a member: all its processes end, and its pods with them.
     pub async fn lose_power(&self, member: &str, watcher: &ReadyWatcher) {
         watcher.set_dead(member, true);
         self.cluster(member).await.end();
     }
 
-    /// The store and the API server of a member without power start again, and nothing else: its nodes stay dead.
+    /// Starts only the store and the API server of a member without power: its nodes stay dead.
     pub async fn start_api_server(&self, member: &str) {
         let parts = [Program::Etcd, Program::ApiServer];
         let started = self.cluster(member).await.start_again(&parts).await;
         started.expect("the API server starts again");
     }
 
-    /// Everything of a member runs again that does not.
+    /// Starts all processes of a member that do not run.
     pub async fn restore_power(&self, member: &str, watcher: &ReadyWatcher) {
         let started = self.cluster(member).await.repair().await;
         started.expect("the member starts again");
@@ -53,14 +53,14 @@ impl TestEnvironment {
         compacted.expect("the API server restarts");
     }
 
-    /// Keeps the host's data as of now, for [`restore_host`](Self::restore_host).
+    /// Backs up the host's data, for [`restore_host`](Self::restore_host).
     pub async fn back_up_host(&self) {
         let control_planes = self.real().shared.control_planes().await;
         let copied = control_planes.host.back_up();
         copied.expect("the data can be copied");
     }
 
-    /// Restores the host from its backup: what was written since never was.
+    /// Restores the host from its backup.
     pub async fn restore_host(&self) {
         let mut control_planes = self.real().shared.control_planes().await;
         let restored = control_planes.host.restore().await;

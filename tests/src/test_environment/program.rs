@@ -42,7 +42,7 @@ impl Program {
             .arg("--config")
             .arg(directory.join("controller.yaml"))
             .args(["--listen", "127.0.0.1:0"])
-            // A controller that is killed and started again is the same one to others.
+            // A controller that is killed and started again keeps its identity.
             .arg("--identity")
             .arg(directory.file_name().expect("a directory has a name"))
             .stdin(Stdio::null())

@@ -87,7 +87,7 @@ impl ReadyWatcher {
         watcher
     }
 
-    /// Nothing runs in a member from now on (`is_dead`), whatever it says; or all that is ready there.
+    /// Counts no pod of a member from now on (`is_dead`), whatever its status says, or counts its ready pods again.
     pub fn set_dead(&self, member: &str, is_dead: bool) {
         let place = self.members.iter().position(|name| name == member);
         let place = place.expect("the member is watched");

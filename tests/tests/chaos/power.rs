@@ -13,8 +13,8 @@ pub(crate) async fn f33_dead_replicas_of_a_returned_member_replace_nothing(
     lose_power(env, 60, 25).await;
 }
 
-/// A member loses its power until its replicas are replaced; then its API server runs without nodes for `dead` seconds. Waits
-/// `limit` seconds at most for each.
+/// Cuts the power of a member until its replicas are replaced; then its API server runs without nodes for `dead` seconds.
+/// Waits at most `limit` seconds for each.
 pub(crate) async fn lose_power(env: &TestEnvironment, limit: u64, dead: u64) {
     run_sets(env, SETS).await;
     let running = env.watch_all().await;

@@ -1,10 +1,10 @@
-//! Members that reject, hang or do not act: what they cannot run goes elsewhere, and returns.
+//! Members that reject, hang or do not act: their replicas are rescheduled to other clusters, and return.
 
 use control_plane::Program;
 use fedrs_tests::{even, frs, test_environment::TestEnvironment};
 use serde_json::{Value, json};
 
-/// Four sets at once, each with a trouble of its own.
+/// Four sets at once, each with another problem.
 pub(crate) async fn f28_f32_what_members_cannot_run_goes_elsewhere_and_returns(
     env: &mut TestEnvironment,
 ) {
@@ -52,11 +52,11 @@ pub(crate) async fn f28_f32_what_members_cannot_run_goes_elsewhere_and_returns(
         })
         .await;
     }
-    // What was deleted is the fault's; nothing else was removed.
+    // The fault deleted some; the controller removed no others.
     running.assert_never_below(6);
 }
 
-/// No API server takes this port: the present template stays, and everything else goes on.
+/// Every API server rejects this port: the current template stays, and everything else continues.
 async fn reject_the_template(env: &TestEnvironment) {
     let path = "/spec/template/spec/containers";
     let mut containers = env.frs("port").await.pointer(path).unwrap().clone();

@@ -43,7 +43,7 @@ pub(crate) async fn f20_a_host_restored_from_a_backup_is_followed(env: &mut Test
         env.is_settled("web1").await
     })
     .await;
-    // What the backup does not know runs on: nobody asked to delete it.
+    // A set that is not in the backup keeps running: nobody deleted it.
     assert_eq!(env.available("late").await, 6);
     // The deletion of web1 counts as an external change, which the status forgets after a while.
     env.wait_until("the status of web1 forgets its deletion", 60, async |env| {

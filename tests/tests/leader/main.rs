@@ -394,7 +394,7 @@ async fn a_leader_survives_conflicts_lost_responses_and_a_short_outage() {
     let renewals = || RequestMatcher::all().verb(Verb::Update).resource("leases");
     for round in 0..4 {
         federation.on_host("PATCH", &path, &label).await.unwrap();
-        federation.host().faults().lose_answers(renewals(), 1);
+        federation.host().faults().lose_responses(renewals(), 1);
         sleep(Duration::from_secs(3)).await;
         federation.host().faults().refuse(
             renewals(),
@@ -409,7 +409,7 @@ async fn a_leader_survives_conflicts_lost_responses_and_a_short_outage() {
     }
     let counts = federation.host().faults().counts();
     assert!(
-        counts.answers_lost > 0 && counts.refused > 0 && counts.unreachable > 0,
+        counts.responses_lost > 0 && counts.refused > 0 && counts.unreachable > 0,
         "{counts:?}"
     );
     assert_eq!(lease(&federation).await["spec"]["leaseTransitions"], 0);

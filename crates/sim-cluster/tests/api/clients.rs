@@ -122,7 +122,7 @@ async fn faults_fire_and_are_counted() {
         "refused before it took effect"
     );
 
-    faults.lose_answers(RequestMatcher::all().verb(Verb::Create), 1);
+    faults.lose_responses(RequestMatcher::all().verb(Verb::Create), 1);
     create("a").await.expect_err("the answer is lost");
     assert!(
         maps.get_opt("a").await.expect("an answer").is_some(),
@@ -147,7 +147,7 @@ async fn faults_fire_and_are_counted() {
 
     let counts = faults.counts();
     assert_eq!(
-        (counts.refused, counts.answers_lost, counts.unreachable),
+        (counts.refused, counts.responses_lost, counts.unreachable),
         (1, 1, 1)
     );
     assert!(counts.hung >= 1 && counts.slowed >= 1);

@@ -314,7 +314,7 @@ impl Runner {
                 times,
             } => {
                 let faults = self.federation.cluster(cluster).faults();
-                faults.lose_answers(requests(resource, verb), *times);
+                faults.lose_responses(requests(resource, verb), *times);
             }
             Action::CutWatches { cluster } => {
                 self.federation.cluster(cluster).faults().cut_watches();

@@ -129,7 +129,7 @@ impl Runner {
                 ("requests that hung", fired.hung),
                 ("slow responses", fired.slowed),
                 ("rejected requests", fired.refused),
-                ("lost responses", fired.answers_lost),
+                ("lost responses", fired.responses_lost),
                 ("watches cut", fired.watches_cut),
                 ("watches silent", fired.watches_stalled),
                 ("histories compacted", fired.compactions),

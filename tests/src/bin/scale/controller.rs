@@ -1,4 +1,4 @@
-//! The process of the controller, seen from outside: its memory, its CPU time and its metrics.
+//! The process of the controller, from outside: its memory, its CPU time and its metrics.
 
 use std::{
     fs,

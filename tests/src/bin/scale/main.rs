@@ -34,11 +34,11 @@ use self::{
     server::Members,
 };
 
-/// How often is looked: the precision of the times.
+/// How often the clusters are polled: the precision of the times.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long a stage may take.
 const DEADLINE: Duration = Duration::from_secs(1800);
-/// After this time without a write nothing more is written: statuses of members are written every ten seconds.
+/// After this time without a write, the controller has settled: it writes the status of each member every ten seconds.
 const QUIET: Duration = Duration::from_secs(15);
 /// FederatedReplicaSets created at the same time.
 const CREATED_TOGETHER: usize = 64;
@@ -62,7 +62,7 @@ struct ScaleArgs {
     /// Members that each FederatedReplicaSet selects
     #[arg(long, default_value_t = 10)]
     spread: usize,
-    /// Measure with so many times as many sets
+    /// Factors: measure with this many times as many sets
     #[arg(long, value_delimiter = ',', default_value = "1,2,4")]
     factors: Vec<usize>,
 }
@@ -199,7 +199,7 @@ impl Clusters {
         sets.iter().filter(is_ready).count()
     }
 
-    /// Waits until nothing is written any more.
+    /// Waits until the controller writes nothing any more.
     async fn until_quiet(&self) -> anyhow::Result<()> {
         let mut last = (self.host.api().revision(), Instant::now());
         until("nothing is written", async || {

@@ -1,7 +1,7 @@
 //! One generated member: local ReplicaSets as they are created, and pods that are ready as soon as their set exists.
 //!
-//! It keeps the sets alone: lists and events of pods are written from them. Of an API server it has what the controller
-//! uses to create sets and to watch; any other write is an error, and counted like all of them.
+//! It stores only the sets, and generates lists and events of pods from them. It implements what the controller uses to
+//! create sets and to watch; any other write is an error, and counts like all writes.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-/// The nodes of a member, which its pods name in turn.
+/// The number of nodes of a member. Its pods name them in turn.
 const NODES: u64 = 10;
 /// When everything was created.
 const CREATED: &str = "2026-11-01T10:00:00Z";
@@ -45,7 +45,7 @@ pub(super) struct Member {
 #[derive(Default)]
 struct State {
     sets: BTreeMap<String, LocalSet>,
-    /// Creations and deletions in order. A set in it exists as of its version.
+    /// Creations and deletions with their versions, in order.
     log: Vec<(u64, LocalSet, &'static str)>,
 }
 
@@ -56,7 +56,7 @@ struct LocalSet {
     version: u64,
     replicas: u64,
     json: Bytes,
-    /// A pod of it, with marks for what differs between pods.
+    /// A pod of it, with placeholders for what differs between pods.
     pod: Bytes,
 }
 
@@ -119,7 +119,7 @@ impl Member {
         self.state.lock().sets.keys().cloned().collect()
     }
 
-    /// A page of at most `limit` objects, from where `from` says: the name of a set, and the number of a pod.
+    /// A page of at most `limit` objects, from `from` on: the name of a set, and the number of a pod.
     pub(super) fn list(&self, kind: Kind, from: &str, limit: usize) -> Bytes {
         let (api_version, name) = kind.names();
         let mut page = format!(r#"{{"apiVersion":"{api_version}","kind":"{name}List","items":["#);
@@ -159,7 +159,7 @@ impl Member {
         Bytes::from(page)
     }
 
-    /// The events since `version`, and the version that they lead to.
+    /// The events since `version`, and the version after the last of them.
     pub(super) fn events(&self, kind: Kind, version: u64) -> (Bytes, u64) {
         let state = self.state.lock();
         let from = state.log.partition_point(|(at, ..)| *at <= version);
@@ -195,7 +195,7 @@ impl LocalSet {
         }
         let pod = text(&self.pod);
         let mut parts = pod.split('@');
-        // Split at its marks, in their order.
+        // Split at the placeholders, in their order.
         let fields = [
             format!("{}-{number:04}", self.name),
             uid(&self.name, "pod", self.version * 100_000 + number),
@@ -213,7 +213,7 @@ impl LocalSet {
     }
 }
 
-/// A pod of `set`, with the marks `@0` for its name, `@1` its uid, `@2` its version and `@3` its node.
+/// A pod of `set`, with the placeholders `@0` for its name, `@1` for its uid, `@2` for its version and `@3` for its node.
 fn pod(set: &Value) -> Value {
     let (metadata, template) = (&set["metadata"], &set["spec"]["template"]);
     let condition = |kind: &str| json!({ "type": kind, "status": "True", "lastProbeTime": null, "lastTransitionTime": CREATED });

@@ -26,7 +26,7 @@ use super::member::{Kind, Member};
 
 type Body = BoxBody<Bytes, Infallible>;
 
-/// The members, and the writes that they got.
+/// The members, and the writes that they received.
 pub(super) struct Members {
     pub(super) all: BTreeMap<String, Member>,
     writes: Mutex<Vec<Write>>,
@@ -59,7 +59,7 @@ impl Members {
         std::mem::take(&mut self.writes.lock())
     }
 
-    /// Has the next probe of `member` fail.
+    /// Makes the next probe of `member` fail.
     pub(super) fn fail_probe(&self, member: &str) {
         *self.failing.lock() = Some(member.to_owned());
     }
@@ -85,7 +85,7 @@ impl Members {
                 tokio::spawn(async move {
                     let builder = auto::Builder::new(TokioExecutor::new());
                     let service = TowerToHyperService::new(service);
-                    // A client may go at any time.
+                    // A client may disconnect at any time.
                     let _ = builder
                         .serve_connection(TokioIo::new(stream), service)
                         .await;

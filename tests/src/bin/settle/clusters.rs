@@ -27,9 +27,9 @@ const PODS_PER_NODE: usize = 110;
 /// The seed of uids and pauses; any number.
 const SEED: u64 = 1;
 
-/// After so long without an answer a member is lost.
+/// A member is lost after this time without a response.
 const GRACE_PERIOD: Duration = Duration::from_secs(5);
-/// For so long a member that has returned has to be healthy, which includes that its nodes report.
+/// How long a returned member has to be healthy, after its nodes have reported.
 pub(super) const STABILIZATION_WINDOW: Duration = Duration::from_secs(20);
 
 /// The host and the members.

@@ -172,7 +172,7 @@ impl Stages {
 }
 
 impl Return {
-    /// Loses the last member, and has it return.
+    /// Disconnects the last member, and connects it again.
     async fn measure(clusters: &Clusters, args: &SettleArgs) -> anyhow::Result<Self> {
         let all = args.sets * args.members;
         let started = Instant::now();

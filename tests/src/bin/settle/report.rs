@@ -33,9 +33,9 @@ pub(super) struct Report {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Return {
-    /// Since it stopped to answer, until the others run all replicas.
+    /// From its last response until the others run all replicas.
     pub(super) replaced: f64,
-    /// For how long it has to be healthy before anything elsewhere is removed.
+    /// How long it has to be healthy before replicas in other clusters are removed.
     pub(super) stabilization: f64,
     /// Until no more replicas are requested than there should be.
     pub(super) surplus_gone: f64,
