@@ -62,10 +62,13 @@ async fn files(
         access.token
     );
     let proxied = |proxy: &str| format!("{authority}, proxy-url: '{proxy}'");
-    let http = proxied(&format!("http://{}", Manner::Http.serve(&proxies[0]).await));
+    let http = proxied(&format!(
+        "http://{}",
+        ProxyProtocol::Http.serve(&proxies[0]).await
+    ));
     let socks = proxied(&format!(
         "socks5://{}",
-        Manner::Socks.serve(&proxies[1]).await
+        ProxyProtocol::Socks.serve(&proxies[1]).await
     ));
     let by = |cluster: &str, user: &str| kubeconfig(&access.server, cluster, user);
     vec![
@@ -112,14 +115,14 @@ async fn files(
 
 /// The protocol of a proxy.
 #[derive(Clone, Copy)]
-enum Manner {
+enum ProxyProtocol {
     /// HTTP CONNECT.
     Http,
     /// SOCKS5 for IPv4 addresses, without authentication.
     Socks,
 }
 
-impl Manner {
+impl ProxyProtocol {
     /// Connects each client to the address that it requests, until the test ends. Counts the clients.
     async fn serve(self, clients: &Arc<AtomicUsize>) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

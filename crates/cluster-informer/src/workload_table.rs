@@ -250,7 +250,7 @@ impl WorkloadTable {
             .get(uid)
             .is_some_and(|tombstone| matches!(tombstone.cause, Cause::DeletedByUs));
         if !by_us {
-            self.bury(uid, Cause::Observed(version));
+            self.add_tombstone(uid, Cause::Observed(version));
         }
         known.then_some(WorkloadChange::Drift)
     }
@@ -301,10 +301,10 @@ impl WorkloadTable {
         if entry.is_some_and(|entry| entry.state.id() == uid) {
             self.workloads.remove(key);
         }
-        self.bury(uid, Cause::DeletedByUs);
+        self.add_tombstone(uid, Cause::DeletedByUs);
     }
 
-    fn bury(&mut self, uid: Uid, cause: Cause) {
+    fn add_tombstone(&mut self, uid: Uid, cause: Cause) {
         let epoch = self.epoch;
         self.deleted.insert(uid, Tombstone { cause, epoch });
     }

@@ -77,7 +77,7 @@ impl Environment {
     pub async fn start(spec: &EnvironmentSpec, directory: &Path, run: &Run<'_>) -> Result<Self> {
         with_path(directory, fs::create_dir_all(directory))?;
         let directory = &with_path(directory, fs::canonicalize(directory))?;
-        run.runs.reap()?;
+        run.runs.end_orphans()?;
         run.runs.end(directory)?;
         clear(directory)?;
         let reserved = Subnet::reserve()?;

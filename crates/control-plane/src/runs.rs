@@ -61,7 +61,7 @@ impl RunRegistry {
     }
 
     /// Ends all runs whose owner has exited. Returns their directories.
-    pub fn reap(&self) -> Result<Vec<PathBuf>> {
+    pub fn end_orphans(&self) -> Result<Vec<PathBuf>> {
         let mut ended = Vec::new();
         for entry in self.entries()? {
             if entry.owner.is_some_and(|owner| !owner.is_alive()) {
@@ -198,7 +198,10 @@ mod tests {
         let (mut mine, mut theirs) = (etcd(&owned), etcd(&kept));
         registry.write(&owned, true, 1).unwrap();
         registry.write(&kept, false, 1).unwrap();
-        assert!(registry.reap().unwrap().is_empty(), "the owner is alive");
+        assert!(
+            registry.end_orphans().unwrap().is_empty(),
+            "the owner is alive"
+        );
 
         // The owner exits.
         let mut owner = etcd(&cache.path().join("owner"));
@@ -210,7 +213,10 @@ mod tests {
         )
         .unwrap();
         owner.kill();
-        assert_eq!(registry.reap().unwrap(), std::slice::from_ref(&owned));
+        assert_eq!(
+            registry.end_orphans().unwrap(),
+            std::slice::from_ref(&owned)
+        );
         assert!(mine.exit_status().is_some());
         assert!(!owned.exists());
         let run = registry.run(&kept).unwrap().unwrap();

@@ -51,7 +51,7 @@ impl LogArgs {
 
     /// Starts logging to standard error if a level or a filter was given, for commands whose controllers are simulated.
     #[cfg(feature = "demo")]
-    pub(crate) fn start_if_asked(&self) -> anyhow::Result<()> {
+    pub(crate) fn start_if_requested(&self) -> anyhow::Result<()> {
         if self.log == DEFAULT {
             return Ok(());
         }

@@ -8,7 +8,7 @@ use crate::{config_file, logging::LogArgs};
 
 /// Runs the simulation. Each of its threads has a runtime of its own.
 pub(crate) fn run(args: &SimulateArgs, log: &LogArgs) -> anyhow::Result<ExitCode> {
-    log.start_if_asked()?;
+    log.start_if_requested()?;
     let config = config_file::read(args.config())?;
     Ok(args.run(&config)?)
 }

@@ -140,7 +140,7 @@ impl Process {
 impl SimFederation {
     /// Starts the clusters and installs the CRDs.
     pub async fn start_clusters(spec: SimFederationSpec) -> Self {
-        log_if_asked();
+        start_logging();
         let epoch = Timestamp::from_second(EPOCH).unwrap();
         let host = SimCluster::builder(HOST)
             .nodes(0)
@@ -440,7 +440,7 @@ pub async fn minutes(count: u64) {
 }
 
 /// `FEDRS_LOG=debug` prints the log of a failing scenario.
-fn log_if_asked() {
+fn start_logging() {
     if let Ok(filter) = std::env::var("FEDRS_LOG") {
         // The scenarios of one process share the subscriber.
         let _ = tracing_subscriber::fmt()

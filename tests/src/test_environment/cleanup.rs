@@ -32,7 +32,7 @@ impl TestEnvironment {
     pub async fn tear_down(mut self) {
         self.kill_controller().await;
         if let Clusters::Real(real) = &mut self.clusters {
-            real.mend().await;
+            real.revert_faults().await;
         } else {
             return;
         }
@@ -122,8 +122,8 @@ impl Shared {
             for (name, cluster) in &clusters {
                 let list = request(cluster, "GET", "/api/v1/namespaces", &Value::Null).await;
                 let list = list.map_err(|error| format!("namespaces of {name}: {error}"))?;
-                let held = held_up(&list, &run_prefix());
-                left.extend(held.iter().map(|line| format!("{name}: {line}")));
+                let blocked = blocked_namespaces(&list, &run_prefix());
+                left.extend(blocked.iter().map(|line| format!("{name}: {line}")));
             }
             if left.is_empty() {
                 return Ok(());
@@ -137,7 +137,7 @@ impl Shared {
 }
 
 /// The namespaces whose names start with `prefix`, and what blocks their deletion.
-fn held_up(namespaces: &Value, prefix: &str) -> Vec<String> {
+fn blocked_namespaces(namespaces: &Value, prefix: &str) -> Vec<String> {
     let all = namespaces["items"].as_array().into_iter().flatten();
     let named =
         all.filter_map(|namespace| Some((namespace, namespace["metadata"]["name"].as_str()?)));
@@ -161,17 +161,17 @@ mod tests {
     #[test]
     fn terminating_namespaces_are_reported_with_what_blocks_them() {
         let namespace = |name: &str, conditions: Value| json!({ "metadata": { "name": name }, "status": { "conditions": conditions } });
-        let held = json!([
+        let blocked = json!([
             { "status": "False", "message": "All content successfully deleted" },
             { "status": "True", "message": "Some content has finalizers" },
         ]);
         let list = json!({ "items": [
             namespace("default", json!(null)),
-            namespace("scenario-7-1", held),
+            namespace("scenario-7-1", blocked),
             namespace("scenario-77-1", json!([])),
         ] });
         assert_eq!(
-            held_up(&list, "scenario-7-"),
+            blocked_namespaces(&list, "scenario-7-"),
             ["scenario-7-1: Some content has finalizers"]
         );
     }

@@ -52,8 +52,8 @@ pub struct KubectlSession {
     transcript: String,
 }
 
-/// What a command did.
-pub struct Ran {
+/// The result of a command.
+pub struct CommandOutput {
     /// Whether its exit code is 0.
     pub succeeded: bool,
     /// Its output, then its errors.
@@ -85,7 +85,7 @@ impl KubectlSession {
     }
 
     /// Runs a command with this standard input. Spaces separate its arguments, except within single quotes.
-    pub async fn run(&mut self, arguments: &str, input: &str) -> Ran {
+    pub async fn run(&mut self, arguments: &str, input: &str) -> CommandOutput {
         let mut command = Command::new(&self.program);
         command
             .env_clear()
@@ -104,7 +104,7 @@ impl KubectlSession {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let output = text(&ran.stdout) + &text(&ran.stderr);
         self.record(arguments, &output);
-        Ran {
+        CommandOutput {
             succeeded: ran.status.success(),
             output,
         }

@@ -42,7 +42,7 @@ use tokio::time::{Instant, error::Elapsed, sleep, timeout};
 pub use self::{
     audit_log::AuditEntry,
     clusters::{ClusterKind, Shared},
-    kubectl::{KubectlSession, Ran},
+    kubectl::{CommandOutput, KubectlSession},
     spec::{Capability, TestEnvironmentSpec, short_waits},
 };
 use self::{embedded::Embedded, real::Real, spec::NAMESPACE_PREFIX};

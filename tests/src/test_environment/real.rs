@@ -159,7 +159,7 @@ impl Real {
 
     /// Reverts all faults of clusters that the tests started: members cut off, hanging or without some of their processes,
     /// nodes failed or cordoned.
-    pub(super) async fn mend(&mut self) {
+    pub(super) async fn revert_faults(&mut self) {
         if self.shared.local.is_none() {
             return;
         }

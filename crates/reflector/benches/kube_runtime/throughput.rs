@@ -77,13 +77,13 @@ impl Server for Recording {
 }
 
 /// Keeps the pods, and ends after the last event.
-struct Keeper {
+struct PodCollector {
     kept: Kept,
     left: usize,
     done: Arc<Notify>,
 }
 
-impl<P: Pod> EventHandler<P> for Keeper {
+impl<P: Pod> EventHandler<P> for PodCollector {
     fn on_init(&mut self) {}
     fn on_apply(&mut self, pod: P) {
         pod.keep(&mut self.kept);
@@ -105,14 +105,14 @@ where
 {
     let (client, _) = client(recording);
     let done = Arc::new(Notify::new());
-    let keeper = Keeper {
+    let collector = PodCollector {
         kept: Kept::new(),
         left: PODS as usize + EVENTS,
         done: Arc::clone(&done),
     };
     let reflector = Reflector::new(client, Collection::all("/api/v1/pods"));
     tokio::select! {
-        () = reflector.run::<P, _>(keeper) => {}
+        () = reflector.run::<P, _>(collector) => {}
         () = done.notified() => {}
     }
 }

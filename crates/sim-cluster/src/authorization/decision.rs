@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::attributes::Attributes;
-use super::rules::{Grant, Rule, held_by};
+use super::rules::{Grant, Rule, grants_of};
 
 use crate::authentication::{MASTERS, User};
 use crate::status::Status;
@@ -26,7 +26,7 @@ pub(crate) fn decide(store: &Store, user: &User, attributes: &Attributes) -> Dec
     if user.is_in(MASTERS) {
         return allowed(String::new());
     }
-    let held = held_by(store, user, attributes.namespace());
+    let held = grants_of(store, user, attributes.namespace());
     for grant in &held.grants {
         if grant.rules().any(|rule| rule.allows(attributes)) {
             return allowed(format!("RBAC: allowed by {}", grant.source()));
@@ -60,7 +60,7 @@ pub(crate) fn authorize(store: &Store, user: &User, attributes: &Attributes) -> 
 
 /// The status of a `SelfSubjectRulesReview`: all rules that the user has in a namespace.
 pub(crate) fn rules_of(store: &Store, user: &User, namespace: &str) -> Value {
-    let held = held_by(store, user, namespace);
+    let held = grants_of(store, user, namespace);
     let rules: Vec<Rule<'_>> = held.grants.iter().flat_map(Grant::rules).collect();
     let shown = |which: &[&str], of: &str| -> Vec<Value> {
         let having = rules.iter().filter(|rule| rule.has_any(of));

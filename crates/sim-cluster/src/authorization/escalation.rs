@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::attributes::Attributes;
 use super::decision::decide;
-use super::rules::{Grant, Rule, held_by, role_of, rules_of};
+use super::rules::{Grant, Rule, grants_of, role_of, rules_of};
 use crate::authentication::{MASTERS, User};
 use crate::object::text;
 use crate::resources::{Kind, kinds};
@@ -46,7 +46,7 @@ pub(crate) fn check_escalation(
         role_of(store, &object["roleRef"], namespace)
             .map_err(|missing| Status::not_found(kind, missing.name))?
     };
-    let held = held_by(store, user, namespace);
+    let held = grants_of(store, user, namespace);
     let rules: Vec<Rule<'_>> = held.grants.iter().flat_map(Grant::rules).collect();
     let missing: Vec<String> = missing(&rules, rules_of(given)).into_iter().collect();
     if missing.is_empty() {

@@ -93,7 +93,7 @@ impl<'a> Rule<'a> {
 
 /// The grants of a user in a namespace, and the roles that do not exist.
 #[derive(Debug, Default)]
-pub(super) struct Held<'a> {
+pub(super) struct UserGrants<'a> {
     pub(super) grants: Vec<Grant<'a>>,
     pub(super) errors: Vec<Missing<'a>>,
 }
@@ -193,13 +193,13 @@ pub(super) fn role_of<'a>(
 }
 
 /// The grants of a user's bindings: those of the cluster, and those of the namespace unless it is empty.
-pub(super) fn held_by<'a>(store: &'a Store, user: &User, namespace: &'a str) -> Held<'a> {
+pub(super) fn grants_of<'a>(store: &'a Store, user: &User, namespace: &'a str) -> UserGrants<'a> {
     let of_cluster = store.list(&kinds::CLUSTER_ROLE_BINDINGS, None);
     let of_namespace = (!namespace.is_empty())
         .then(|| store.list(&kinds::ROLE_BINDINGS, Some(namespace)))
         .into_iter()
         .flatten();
-    let mut held = Held::default();
+    let mut held = UserGrants::default();
     for binding in of_cluster.chain(of_namespace) {
         let namespace = text(binding, "/metadata/namespace");
         let mut subjects = binding["subjects"].as_array().into_iter().flatten();

@@ -43,7 +43,7 @@ pub(crate) fn hinders_placement(node: &Value, tolerations: &[Value]) -> bool {
 
 /// When a pod is evicted because of the `NoExecute` taints of its node.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Leave {
+pub(crate) enum EvictionTime {
     /// Never.
     Never,
     /// At that time.
@@ -52,7 +52,7 @@ pub(crate) enum Leave {
 
 /// Decides by the taints' `timeAdded` and the shortest `tolerationSeconds` of the matching tolerations. A taint that is not
 /// tolerated means `now`.
-pub(crate) fn leaves(node: &Value, tolerations: &[Value], now: Timestamp) -> Leave {
+pub(crate) fn eviction_time(node: &Value, tolerations: &[Value], now: Timestamp) -> EvictionTime {
     let mut shortest: Option<i64> = None;
     let mut since: Option<Timestamp> = None;
     for taint in list(node, "/spec/taints")
@@ -63,7 +63,7 @@ pub(crate) fn leaves(node: &Value, tolerations: &[Value], now: Timestamp) -> Lea
             .iter()
             .find(|toleration| tolerates(toleration, taint))
         else {
-            return Leave::At(now);
+            return EvictionTime::At(now);
         };
         if let Some(seconds) = integer(toleration, "/tolerationSeconds") {
             shortest = Some(shortest.map_or(seconds, |s| s.min(seconds)).max(0));
@@ -72,12 +72,12 @@ pub(crate) fn leaves(node: &Value, tolerations: &[Value], now: Timestamp) -> Lea
         }
     }
     match shortest.zip(since) {
-        Some((seconds, since)) => Leave::At(
+        Some((seconds, since)) => EvictionTime::At(
             since
                 .saturating_add(SignedDuration::from_secs(seconds))
                 .unwrap_or(now),
         ),
-        None => Leave::Never,
+        None => EvictionTime::Never,
     }
 }
 
@@ -105,18 +105,18 @@ mod tests {
     }
 
     #[rstest]
-    #[case::untolerated(json!([]), Leave::At(Timestamp::from_second(1000).unwrap()))]
-    #[case::for_ever(json!([{"operator": "Exists"}]), Leave::Never)]
+    #[case::untolerated(json!([]), EvictionTime::At(Timestamp::from_second(1000).unwrap()))]
+    #[case::for_ever(json!([{"operator": "Exists"}]), EvictionTime::Never)]
     #[case::for_300s(json!([{"key": UNREACHABLE, "operator": "Exists", "tolerationSeconds": 300}]),
-        Leave::At(Timestamp::from_second(1200).unwrap()))]
-    fn no_execute(#[case] tolerations: Value, #[case] expected: Leave) {
+        EvictionTime::At(Timestamp::from_second(1200).unwrap()))]
+    fn no_execute(#[case] tolerations: Value, #[case] expected: EvictionTime) {
         let node = json!({"spec": {"taints": [
             {"key": UNREACHABLE, "effect": "NoExecute", "timeAdded": "1970-01-01T00:15:00Z"},
             {"key": UNREACHABLE, "effect": "NoSchedule"},
         ]}});
         let now = Timestamp::from_second(1000).unwrap();
         assert_eq!(
-            leaves(&node, tolerations.as_array().unwrap(), now),
+            eviction_time(&node, tolerations.as_array().unwrap(), now),
             expected
         );
     }

@@ -111,24 +111,24 @@ pub(super) fn add(kind: &KindEntry<'_>, name: &str, paths: &mut Map<String, Valu
     } else {
         format!("{root}/{}", kind.plural)
     };
-    let about = About { kind, name };
+    let operations = KindOperations { kind, name };
     if kind.namespaced {
-        let mut item = Map::from_iter([("get".to_owned(), about.list("ForAllNamespaces"))]);
+        let mut item = Map::from_iter([("get".to_owned(), operations.list("ForAllNamespaces"))]);
         item.insert("parameters".to_owned(), json!([query(&PRETTY)]));
         paths.insert(format!("{root}/{}", kind.plural), Value::Object(item));
     }
     paths.insert(collection.clone(), json!({
-        "get": about.list(""),
-        "post": about.write("post", "create"),
-        "delete": about.operation("deletecollection", "deleteCollection", &DELETE, STATUS, Some(json_body(DELETE_OPTIONS))),
-        "parameters": about.path_parameters(false),
+        "get": operations.list(""),
+        "post": operations.write("post", "create"),
+        "delete": operations.operation("deletecollection", "deleteCollection", &DELETE, STATUS, Some(json_body(DELETE_OPTIONS))),
+        "parameters": operations.path_parameters(false),
     }));
     paths.insert(format!("{collection}/{{name}}"), json!({
-        "get": about.operation("get", "read", &[], name, None),
-        "put": about.write("put", "replace"),
-        "patch": about.operation("patch", "patch", &PATCH, name, Some(patch_body(kind.schema.is_some()))),
-        "delete": about.operation("delete", "delete", &DELETE, STATUS, Some(json_body(DELETE_OPTIONS))),
-        "parameters": about.path_parameters(true),
+        "get": operations.operation("get", "read", &[], name, None),
+        "put": operations.write("put", "replace"),
+        "patch": operations.operation("patch", "patch", &PATCH, name, Some(patch_body(kind.schema.is_some()))),
+        "delete": operations.operation("delete", "delete", &DELETE, STATUS, Some(json_body(DELETE_OPTIONS))),
+        "parameters": operations.path_parameters(true),
     }));
     for subresource in kind
         .subresources
@@ -138,21 +138,21 @@ pub(super) fn add(kind: &KindEntry<'_>, name: &str, paths: &mut Map<String, Valu
         paths.insert(
             format!("{collection}/{{name}}/{subresource}"),
             json!({
-                "get": about.operation("get", "read", &[], name, None),
-                "put": about.write("put", "replace"),
-                "patch": about.operation("patch", "patch", &PATCH, name, Some(patch_body(kind.schema.is_some()))),
-                "parameters": about.path_parameters(true),
+                "get": operations.operation("get", "read", &[], name, None),
+                "put": operations.write("put", "replace"),
+                "patch": operations.operation("patch", "patch", &PATCH, name, Some(patch_body(kind.schema.is_some()))),
+                "parameters": operations.path_parameters(true),
             }),
         );
     }
 }
 
-struct About<'a> {
+struct KindOperations<'a> {
     kind: &'a KindEntry<'a>,
     name: &'a str,
 }
 
-impl About<'_> {
+impl KindOperations<'_> {
     fn list(&self, suffix: &str) -> Value {
         let list = format!("{}List", self.name);
         let mut operation = self.operation("list", "list", &LIST, &list, None);

@@ -9,20 +9,20 @@ use std::{
 
 use super::tree::Tree;
 
-/// The arrows between the files of a crate: from a file to those whose items it uses, with the names of the items.
+/// The uses between the files of a crate: from a file to those whose items it uses, with the names of the items.
 #[derive(Default)]
-pub(super) struct Graph(BTreeMap<PathBuf, Arrows>);
+pub(super) struct Graph(BTreeMap<PathBuf, Uses>);
 
-type Arrows = BTreeMap<PathBuf, BTreeSet<String>>;
+type Uses = BTreeMap<PathBuf, BTreeSet<String>>;
 
-/// Files that all reach each other, with the arrows between them.
-pub(super) struct Cycle(pub(super) BTreeMap<PathBuf, Arrows>);
+/// Files that all reach each other, with the uses between them.
+pub(super) struct Cycle(pub(super) BTreeMap<PathBuf, Uses>);
 
 /// How many imports a path may lead through, one after the other, before it counts as unresolved: they can go in circles.
 const MAX_IMPORTS: usize = 16;
 
 impl Graph {
-    /// The arrows between the files of the crate.
+    /// The uses between the files of the crate.
     pub(super) fn of(tree: &Tree) -> Self {
         let mut graph = Self::default();
         for (path, module) in &tree.modules {
@@ -31,9 +31,8 @@ impl Graph {
             let used = used.map(|import| &import.path).chain(&module.mentions);
             for (file, name) in used.filter_map(|segments| tree.find(path, segments, MAX_IMPORTS)) {
                 if file != module.file {
-                    let arrows = graph.0.entry(module.file.clone()).or_default();
-                    arrows
-                        .entry(file.to_owned())
+                    let uses = graph.0.entry(module.file.clone()).or_default();
+                    uses.entry(file.to_owned())
                         .or_default()
                         .insert(name.to_owned());
                 }
@@ -52,9 +51,9 @@ impl Graph {
                 let returns = |other: &&PathBuf| self.reached_from(other).contains(file);
                 let files: BTreeSet<_> = reached.into_iter().filter(returns).collect();
                 let inside = |from: &PathBuf| {
-                    let mut arrows = self.0[from].clone();
-                    arrows.retain(|to, _| files.contains(to));
-                    (from.clone(), arrows)
+                    let mut uses = self.0[from].clone();
+                    uses.retain(|to, _| files.contains(to));
+                    (from.clone(), uses)
                 };
                 cycles.push(Cycle(files.iter().copied().map(inside).collect()));
             }
@@ -78,8 +77,8 @@ impl Graph {
 impl fmt::Display for Cycle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} files", self.0.len())?;
-        for (from, arrows) in &self.0 {
-            for (to, names) in arrows {
+        for (from, uses) in &self.0 {
+            for (to, names) in uses {
                 let names: Vec<_> = names.iter().map(String::as_str).collect();
                 let (from, to) = (from.display(), to.display());
                 writeln!(f, "  {from} uses {} of {to}", names.join(", "))?;

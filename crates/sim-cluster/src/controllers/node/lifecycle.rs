@@ -26,7 +26,9 @@ use crate::controllers::controller::Controller;
 use crate::controllers::event_correlator::NewEvent;
 use crate::controllers::pod::Pod;
 use crate::controllers::queue::Queue;
-use crate::controllers::taints::{Leave, NOT_READY, UNREACHABLE, UNSCHEDULABLE, leaves};
+use crate::controllers::taints::{
+    EvictionTime, NOT_READY, UNREACHABLE, UNSCHEDULABLE, eviction_time,
+};
 use crate::object::{
     self, Condition, condition, condition_mut, flag, list, set_condition, text, uid,
 };
@@ -158,14 +160,14 @@ impl NodeLifecycle {
             return Ok(());
         }
         let now = context.now();
-        match leaves(&node, view.tolerations(), now) {
-            Leave::Never => Ok(()),
-            Leave::At(time) if time > now => {
+        match eviction_time(&node, view.tolerations(), now) {
+            EvictionTime::Never => Ok(()),
+            EvictionTime::At(time) if time > now => {
                 self.queue
                     .add_at(Key::Pod(pod_uid.to_owned()), context.instant(time));
                 Ok(())
             }
-            Leave::At(_) => evict(context, &pod, now),
+            EvictionTime::At(_) => evict(context, &pod, now),
         }
     }
 }
