@@ -9,26 +9,26 @@
 /// A bug that can be switched on: what controllers of this kind got wrong, or fedrs itself once did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PlantedBug {
-    /// What a member that cannot be changed now has is taken from N by its `spec.replicas`, and not by what it should have:
-    /// others lose replicas that they were asked for.
+    /// A member that cannot be changed now counts with its `spec.replicas`, and not with its target: other members lose
+    /// replicas that were requested of them.
     UnknownMembersBySpec,
-    /// After a loss of power, pods of a member that say that they are ready count at once.
+    /// After a loss of power, the pods of a member whose status is ready count at once.
     ReturnedPodsBelieved,
-    /// Pods without a node that a scale-down is about to delete show a limit of the capacity.
+    /// Pods without a node that a scale-down is about to delete lower the capacity.
     CapacityFromLeavingPods,
     /// A member that rejects the template is not scaled, either.
     TemplateBlocksScaling,
-    /// The deletion of a set does not look at who owns the local ReplicaSet by now.
+    /// The deletion of a set does not check the current owner of the local ReplicaSet.
     OwnerIgnoredByDeletion,
-    /// A scale-down whose response is lost is forgotten: the replicas that it may remove count.
+    /// A scale-down whose response is lost is ignored: the replicas that it may remove count as available.
     LostScaleDownForgotten,
     /// Replicas count as available as soon as they are requested.
     RequestedIsAvailable,
     /// Each cluster gets a surge of its own.
     SurgeOfEachCluster,
-    /// A pod that is deleted while its watch is closed is never forgotten.
+    /// A pod that is deleted while its watch is closed stays in the counts.
     DeletionLostInRelist,
-    /// The status is written after each check, and not if it has changed.
+    /// The status is written after each check, also if it has not changed.
     StatusNotCompared,
 }
 

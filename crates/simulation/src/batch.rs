@@ -21,13 +21,13 @@ const COMPARED: usize = 50;
 pub struct Failure {
     /// The plan.
     pub plan: Plan,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
     /// Of a plan that did not give the same trace twice: the first lines that differ.
     pub difference: Option<(String, String)>,
 }
 
-/// What came of a batch.
+/// The outcome of a batch.
 #[derive(Debug, Default)]
 pub struct Batch {
     /// The number of plans that were run.

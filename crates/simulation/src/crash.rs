@@ -1,5 +1,5 @@
-//! Crashes a controller at an exact write: from then on none of its requests reaches a cluster. Or loses the response, or the
-//! events, of an exact write.
+//! Crashes a controller at an exact write, so that none of its later requests reaches a cluster; or loses the response or the
+//! events of an exact write.
 
 use std::{
     fmt,
@@ -19,7 +19,7 @@ use tokio::{
 };
 use tower::{BoxError, Service};
 
-/// How long events are held back: for several checks, and for less than a watch may be silent.
+/// How long events are held back: longer than several checks, and shorter than a watch may be silent.
 const HELD_BACK: Duration = Duration::from_secs(15);
 
 /// The write of a controller at which it crashes, or whose response or event does not arrive in time.
@@ -33,7 +33,8 @@ pub enum CrashPoint {
     Unanswered(u64),
     /// Events of the cluster that the n-th write (from 1) changes arrive 15 s late from then on: the view is old.
     Late(u64),
-    /// These events never arrive; a list follows: what came and went within 15 s is never seen.
+    /// These events never arrive. A list follows after 15 s, so that the controller never sees what was created and deleted
+    /// in between.
     Skipped(u64),
 }
 
@@ -146,7 +147,7 @@ impl Lifetime {
         }
     }
 
-    /// Counts an answer. Whether the controller still lives to see it.
+    /// Counts a response. Returns whether the controller still runs to receive it.
     fn answered(&self, is_change: bool, code: Option<StatusCode>) -> bool {
         let mut counters = self.0.counters.lock();
         let unexpected = [StatusCode::CONFLICT, StatusCode::UNPROCESSABLE_ENTITY];

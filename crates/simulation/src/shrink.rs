@@ -1,4 +1,4 @@
-//! Makes the plan of a failure smaller: drops steps, members and sets for as long as the same invariant does not hold.
+//! Shortens the plan of a failure: drops steps, members and sets while the run still violates the same invariant.
 
 use std::time::{Duration, Instant};
 
@@ -60,7 +60,7 @@ impl Search {
         Instant::now() >= self.until
     }
 
-    /// Takes `plan` if it fails in the same way.
+    /// Keeps `plan` if it fails in the same way.
     fn takes(&mut self, plan: Plan) -> bool {
         if self.is_late() {
             return false;
@@ -75,7 +75,7 @@ impl Search {
         is_same
     }
 
-    /// Ends the plan when the invariant is violated; what would come later has no effect.
+    /// Ends the plan when the invariant is violated: later steps have no effect.
     fn cut_end(&mut self) {
         let lines = self.outcome.trace.lines();
         let Some(at) = lines.last().map(|line| line.at) else {

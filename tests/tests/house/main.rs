@@ -1,4 +1,4 @@
-//! Rules of the house: what the sources and documents of this repository have to comply with.
+//! Rules for the sources and documents of this repository: no cycles between modules, and a test for each built requirement.
 
 mod modules;
 mod requirements;

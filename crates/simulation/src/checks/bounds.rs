@@ -83,8 +83,8 @@ struct ScaleDown<'a> {
 }
 
 impl ScaleDown<'_> {
-    /// F20: at least N replicas remain, or as many as there were. Without what is in members that are known to be unknown, if
-    /// it is `strict`.
+    /// F20: at least N replicas remain, or as many as there were. If `strict`, replicas in members whose state the controller
+    /// knows to be unknown do not count.
     fn dip(&self, strict: bool) -> Option<String> {
         let Self {
             observed,

@@ -21,7 +21,7 @@ const SILENCE: Duration = Duration::from_secs(95);
 /// More than the time in which an event arrives and a check is made.
 const REACTION: Duration = Duration::from_secs(5);
 
-/// What is known about a FederatedReplicaSet.
+/// The state of a FederatedReplicaSet.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum FrsState {
     /// It does not exist.
@@ -50,7 +50,7 @@ struct ObservedSet {
 /// A member over time.
 struct ObservedMember {
     visibility: Visibility,
-    /// Nodes without power, whose pods do not run whatever they say.
+    /// Nodes without power, whose pods do not run, whatever their status says.
     nodes_without_power: BTreeSet<String>,
     /// The pods of sets, by name.
     pods: BTreeMap<String, ObservedPod>,
@@ -72,22 +72,23 @@ pub(crate) struct LocalSet {
     pub(crate) ready: History<u64>,
 }
 
-/// What of a cluster cannot be observed.
+/// What an outage of a cluster hides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutageKind {
-    /// No request is answered, which the next probes find out.
+    /// Requests get no response, which the next probes detect.
     Connection,
-    /// Requests are answered, but events are missing: silence shows it.
+    /// Requests get responses, but events are missing, which silence shows.
     Events,
 }
 
-/// Since and until when a cluster could not be observed, the last time.
+/// Whether a cluster can be observed, and its last outage.
 #[derive(Default)]
 struct Visibility {
     /// What makes it unobservable now.
     reasons: BTreeSet<String>,
+    /// Since when, and until when.
     outage: Option<(Instant, Option<Instant>)>,
-    /// After this time in the outage the controller knows of it.
+    /// After this time the controller knows of the outage.
     noticed_after: Duration,
 }
 
@@ -276,7 +277,7 @@ impl Observed {
         &self.config
     }
 
-    /// Since when a state of a member may be believed to be current.
+    /// The time since which any state of a member may still count as current.
     pub(crate) fn oldest_belief(&self, member: &str) -> Instant {
         self.oldest(&self.members[member].visibility)
     }
@@ -291,7 +292,7 @@ impl Observed {
         }
     }
 
-    /// Whether the controller cannot but know that it does not know the state of a member.
+    /// Whether the controller must know by now that the state of a member is unknown.
     pub(crate) fn is_known_to_be_unknown(&self, member: &str) -> bool {
         let visibility = &self.members[member].visibility;
         visibility.outage.is_some_and(|(since, until)| {
@@ -300,7 +301,7 @@ impl Observed {
         })
     }
 
-    /// Whether the controller can have seen a state of the member of the last seconds.
+    /// Whether the controller can have seen a recent state of the member.
     pub(crate) fn is_observable(&self, member: &str) -> bool {
         self.oldest_belief(member) + self.max_age() >= Instant::now()
     }

@@ -34,7 +34,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// What users do.
+    /// Edits by users.
     const EDITS: [Self; 6] = [
         Self::Scale,
         Self::Placement,
@@ -43,7 +43,7 @@ impl Kind {
         Self::Lifecycle,
         Self::Cordon,
     ];
-    /// What others and the world do.
+    /// Edits by other writers, and faults.
     const FAULTS: [Self; 26] = [
         Self::ExternalScale,
         Self::ExternalDelete,

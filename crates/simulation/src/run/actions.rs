@@ -16,9 +16,9 @@ use crate::{
     trace::Topic,
 };
 
-/// How long after the API server the nodes have power again.
+/// How long after the API server the nodes start.
 const NODES_BOOT: Duration = Duration::from_secs(20);
-/// A watch from a version that does not exist any more is silent: this is when it has been noticed.
+/// By this time the controller has noticed that its watches, from versions that no longer exist, are silent.
 const RESTORE_SEEN: Duration = Duration::from_secs(300);
 /// The collection of local sets.
 const LOCAL_SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";

@@ -1,6 +1,6 @@
 //! The end of a run: when the faults of the core have stopped, the desired state is reached within a time, and stays.
 //!
-//! What is wanted is computed here, from the specs, the members and the scheduler: not by what the controller decides.
+//! The desired state is computed here, from the specs, the members and the scheduler, and not from the controller's decisions.
 
 use fedrs_api::{FederatedReplicaSet, ValidFrs};
 use serde_json::Value;
@@ -14,12 +14,12 @@ use crate::{
 /// The desired state is reached within this time: more than the longest stabilization window (30 min) and the longest backoff
 /// (10 min).
 const REACHED_WITHIN: Duration = Duration::from_secs(3600);
-/// How often it is looked at.
+/// How often the state is polled.
 const LOOK: Duration = Duration::from_secs(5);
-/// What may still be written when the desired state is reached: counts of external changes end after ten minutes, and the
-/// status of a member that was lost records for an hour how long it has been healthy, for the next leader.
+/// After this time the controller has nothing left to write: drift counts expire after ten minutes, and the status of a
+/// member that was lost records for an hour how long it has been healthy, for the next leader.
 const CALM_AFTER: Duration = Duration::from_secs(3700);
-/// Then nothing is written for this time.
+/// Then the controller writes nothing for this time.
 const QUIET_FOR: Duration = Duration::from_secs(600);
 
 /// Faults after which a member is lost: its replicas go elsewhere.
@@ -82,11 +82,11 @@ async fn stays(runner: &mut Runner, goal: &Goal, time: Duration, quiet: bool) {
     }
 }
 
-/// What is wanted.
+/// The desired state.
 struct Goal {
     /// The members that replicas go to.
     members: Vec<String>,
-    /// Members of which it cannot be known what they get.
+    /// Members whose replicas cannot be predicted.
     undecided: Vec<String>,
     /// Whether all members are in the core, or not broken.
     is_whole: bool,
@@ -115,7 +115,7 @@ impl Goal {
         goal
     }
 
-    /// What is not yet as it should be.
+    /// The sets that have not reached the desired state, with the reasons.
     fn pending(&self, runner: &Runner) -> Vec<String> {
         let sets = runner
             .sets
@@ -136,7 +136,7 @@ impl Goal {
         let object: FederatedReplicaSet = object.expect("the API server validates it");
         let frs = ValidFrs::check(&object).ok()?;
         let mut sets = runner.federation.sets(name);
-        // What was released with an earlier object of this name, and gets no replicas now, is somebody else's.
+        // A ReplicaSet that was released with an earlier object of this name, and gets no replicas now, is not ours.
         for (member, set) in &mut sets {
             let object = runner.federation.local_set(member, name);
             let labels = object.map(|object| object["metadata"]["labels"].to_string());

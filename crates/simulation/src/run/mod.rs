@@ -27,7 +27,7 @@ use crate::{
 };
 use runner::Runner;
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// What happened.

@@ -188,14 +188,14 @@ impl Processes {
         }
     }
 
-    /// Has a process crash at a later write of its own.
+    /// Makes a process crash at a later write of its own.
     pub(super) fn crash_at(&self, number: usize, write: u64, after: bool) {
         if let Some(process) = &self.slots[number] {
             process.lifetime.crash_at(write, after);
         }
     }
 
-    /// Suspends the election of a process, which does not notice the end of its term, or resumes it.
+    /// Suspends or resumes the election of a process. While suspended, it does not notice the end of its term.
     pub(super) fn suspend(&self, number: usize, on: bool) {
         let Some(process) = &self.slots[number] else {
             return;
